@@ -1,0 +1,1 @@
+"""Rekindle: a leased GPU host back to a working, proven NVIDIA FLARE environment."""

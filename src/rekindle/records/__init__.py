@@ -1,0 +1,52 @@
+"""The records that one stage writes and the next one reads.
+
+Each record is one JSON file with a versioned schema. Reading one that does not fit raises
+`RecordError`, whose text is one sentence with the file, the place in it and the fix.
+"""
+
+from .base import Record, RecordError, Timestamp, read, write
+from .env import Environment, EnvRecord
+from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Probe, Python
+from .job import Claim, GpuShortage, Job
+from .outcome import Outcome, RunRecord
+from .plan import Build, PlannedEnvironment, PlanRecord, Reason
+from .run import Ended, Progress, RunSpec, Site
+from .verdict import Device, Evidence, JobRound, VerdictKind, VerdictRecord
+
+__all__ = [
+    "Build",
+    "Claim",
+    "Cpu",
+    "Device",
+    "Disk",
+    "Driver",
+    "Ended",
+    "EnvRecord",
+    "Environment",
+    "Evidence",
+    "Gpu",
+    "GpuProcess",
+    "GpuShortage",
+    "HostRecord",
+    "Job",
+    "JobRound",
+    "Memory",
+    "Os",
+    "Outcome",
+    "PlanRecord",
+    "PlannedEnvironment",
+    "Probe",
+    "Progress",
+    "Python",
+    "Reason",
+    "Record",
+    "RecordError",
+    "RunRecord",
+    "RunSpec",
+    "Site",
+    "Timestamp",
+    "VerdictKind",
+    "VerdictRecord",
+    "read",
+    "write",
+]

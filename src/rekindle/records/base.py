@@ -1,0 +1,58 @@
+"""What every record has in common: strict fields, one JSON file, one-sentence errors."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+Timestamp = str
+"""UTC, ISO 8601 to the second: ``2026-11-21T02:15:00Z``."""
+
+
+class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """A typed value that refuses unknown fields."""
+
+
+class RecordError(ValueError):
+    """A file is not the record that it should be; the text says what, where and the fix."""
+
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+def read(path: Path, kind: type[RecordT]) -> RecordT:
+    """Read ``path`` as a record of ``kind``.
+
+    Raises:
+        RecordError: the file is missing, is no JSON, or does not fit the schema.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        raise RecordError(
+            f"{path} does not exist. Fix: run the stage that writes {path.name}, or name another folder."
+        ) from None
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}. Fix: name a readable file.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordError(
+            f"{path} is no {kind.__name__}: {error}. Fix: have its stage write it again."
+        ) from None
+
+
+def write(path: Path, record: Record) -> None:
+    """Write ``record`` to ``path`` as indented JSON, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,35 @@
+"""``env.json``: the environments that were built, and what the builds report about themselves."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .base import Record, Timestamp
+
+
+class Environment(Record, kw_only=True, frozen=True):
+    """One environment on the host."""
+
+    framework: str
+    path: str
+    python: str
+    """Path of the environment's interpreter."""
+    python_version: str
+    lock: str
+    lock_sha256: str
+    built: Timestamp
+    build_s: float
+    packages: dict[str, str]
+    """Every installed distribution and its version."""
+    report: dict[str, Any]
+    """What the build says of itself: torch.__version__, get_arch_list(), CUDA, NCCL, devices it sees."""
+    system_site: dict[str, str] = {}
+    """Distributions that the host's own Python lends to it."""
+
+
+class EnvRecord(Record, kw_only=True, frozen=True):
+    """All environments of one host."""
+
+    schema: Literal["rekindle/env/1"] = "rekindle/env/1"
+    host: str
+    environments: tuple[Environment, ...]

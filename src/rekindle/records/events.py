@@ -1,0 +1,79 @@
+"""The lines of ``evidence/*.jsonl`` and ``samples.jsonl``: what trainers, job.py and the driver saw."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
+    """One line; ``time`` is seconds since the epoch."""
+
+    time: float
+
+
+class DeviceEvent(Event, kw_only=True, frozen=True, tag="device"):
+    """What a rank runs on."""
+
+    site: str
+    rank: int
+    local_rank: int
+    pid: int
+    device: str
+    uuid: str | None
+    name: str | None
+    backend: str
+
+
+class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
+    """What a rank did in a round."""
+
+    site: str
+    rank: int
+    round: int
+    samples: int
+    seconds: float
+    losses: tuple[float | None, ...]
+    """Mean training loss of each local epoch; None for one that is not finite."""
+    metrics: dict[str, float | None]
+    """Of the model as received, on held-out data."""
+    model_in: str
+    model_out: str
+
+
+class ExceptionEvent(Event, kw_only=True, frozen=True, tag="exception"):
+    """What ended a rank."""
+
+    site: str
+    rank: int
+    kind: str
+    message: str
+    place: str
+
+
+class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
+    """What came of the run."""
+
+    initial: str
+    final: str
+    distance: float | None
+    """L2 between the first and the last global model; None if it is not finite."""
+    metrics: dict[str, float | None]
+
+
+class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
+    """One GPU at one moment."""
+
+    utilisation: int
+    """Percent, as NVML gives it."""
+    used_mib: int
+    processes: dict[str, int]
+    """MiB by PID."""
+
+
+class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
+    """All assigned GPUs at one moment, by UUID."""
+
+    gpus: dict[str, GpuSample]
+
+
+AnyEvent = DeviceEvent | RoundEvent | ExceptionEvent | FinalEvent | SampleEvent

@@ -1,0 +1,43 @@
+"""``job.yml``: what a job needs, and what proves that it ran."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from .base import Record
+from .plan import Framework
+
+GpuShortage = Literal["share", "unsupported"]
+"""With fewer GPUs than the sites ask for together: sites share them, or the job is UNSUPPORTED."""
+
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class Claim(Record, kw_only=True, frozen=True):
+    """One thing that has to be shown, and the figures that it is held against."""
+
+    claim: str
+    """Name of a validator in rekindle.judge.claims."""
+    options: dict[str, Any] = {}
+
+
+class Job(Record, kw_only=True, frozen=True):
+    """A federated job."""
+
+    schema: Literal["rekindle/job/1"]
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
+    summary: str
+    environment: Framework
+    sites: Positive
+    ranks_per_site: Positive
+    """Trainer processes a site, one GPU each; on a host without GPUs, processes on CPU."""
+    rounds: Positive
+    when_short_of_gpus: GpuShortage
+    limit_s: Positive
+    """Hard limit on the whole run, seconds."""
+    required: bool = True
+    arguments: dict[str, str | int | float | bool] = {}
+    """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``."""
+    proof: Annotated[tuple[Claim, ...], Meta(min_length=1)]

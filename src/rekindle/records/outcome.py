@@ -1,0 +1,29 @@
+"""``run.json`` and ``outcome.json``: what a run set out to do, and where a host left it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .base import Record, Timestamp
+
+
+class RunRecord(Record, kw_only=True, frozen=True):
+    """What one call of ansible-playbook set out to do."""
+
+    schema: Literal["rekindle/run/1"] = "rekindle/run/1"
+    run: str
+    """Name of the results folder."""
+    started: Timestamp
+    hosts: tuple[str, ...]
+
+
+class Outcome(Record, kw_only=True, frozen=True):
+    """Why a host left the run before its end."""
+
+    schema: Literal["rekindle/outcome/1"] = "rekindle/outcome/1"
+    host: str
+    stage: str
+    """Name of the play."""
+    state: Literal["failed", "unreachable"]
+    says: str
+    """One sentence, with its fix where we know one."""

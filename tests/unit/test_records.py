@@ -1,0 +1,69 @@
+"""Records: strict, versioned, and one sentence when they are broken."""
+
+import json
+
+import jsonschema
+import msgspec
+import pytest
+
+from rekindle import records
+
+
+def _run():
+    return records.RunRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("a", "b"))
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path):
+    records.write(tmp_path / "deep" / "run.json", _run())
+    assert records.read(tmp_path / "deep" / "run.json", records.RunRecord) == _run()
+
+
+def test_what_is_written_fits_the_published_schema(tmp_path):
+    records.write(tmp_path / "run.json", _run())
+    jsonschema.validate(
+        json.loads((tmp_path / "run.json").read_text()), msgspec.json.schema(records.RunRecord)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": "rekindle/run/2"}, "Invalid enum value 'rekindle/run/2' - at `$.schema`"),
+        ({"hostz": []}, "unknown field `hostz`"),
+        ({"hosts": "a"}, "Expected `array`, got `str` - at `$.hosts`"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_file(tmp_path, change, said):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**msgspec.to_builtins(_run()), **change}))
+    with pytest.raises(records.RecordError, match="Fix:") as error:
+        records.read(path, records.RunRecord)
+    assert said in str(error.value)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]"])
+def test_what_is_no_record_is_refused(tmp_path, content):
+    path = tmp_path / "run.json"
+    path.write_bytes(content)
+    with pytest.raises(records.RecordError, match="is no RunRecord"):
+        records.read(path, records.RunRecord)
+
+
+def test_a_missing_file_says_which_stage_to_run(tmp_path):
+    with pytest.raises(records.RecordError, match=r"does not exist\. Fix: run the stage"):
+        records.read(tmp_path / "host.json", records.HostRecord)
+
+
+def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
+    path = tmp_path / "run.json"
+    records.write(path, _run())
+
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        records.write(path, _run())
+    assert [one.name for one in tmp_path.iterdir()] == ["run.json"]
