@@ -1,0 +1,87 @@
+"""pip's configuration, as uv's environment variables.
+
+uv does not read pip.conf or PIP_* (https://docs.astral.sh/uv/pip/compatibility/), but a leased host's mirror,
+certificates and proxies are configured there.
+
+    python -m rekindle.environments.indexes uv pip sync …      runs a command with them
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+
+def configuration_files(environ: Mapping[str, str]) -> list[Path]:
+    """Return pip's configuration files in its order of precedence, weakest first."""
+    home = Path(environ.get("HOME", "/"))
+    configured = environ.get("PIP_CONFIG_FILE")
+    if configured == os.devnull:
+        return []
+    shared = [Path(one, "pip/pip.conf") for one in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
+    personal = Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "pip/pip.conf")
+    files = [*reversed(shared), Path("/etc/pip.conf"), home / ".pip/pip.conf", personal]
+    return [*files, Path(configured)] if configured else files
+
+
+def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Merge pip configuration files (weakest first) and PIP_* variables into ``{option: value}``.
+
+    Options are named as on pip's command line: ``index-url``, ``extra-index-url``, ``find-links`` …
+    """
+    settings: dict[str, str] = {}
+    for text in texts:
+        parser = configparser.RawConfigParser(strict=False)
+        try:
+            parser.read_string(text)
+        except configparser.Error:
+            continue
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                options = parser.items(section)
+                settings.update({name.lower().replace("_", "-"): value for name, value in options})
+    for name, value in environ.items():
+        if name.startswith("PIP_") and name != "PIP_CONFIG_FILE":
+            settings[name[4:].lower().replace("_", "-")] = value
+    return settings
+
+
+def uv_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that make uv do as pip's settings say.
+
+    pip takes the best version from all of its indexes; uv has to be told to (``unsafe-best-match``).
+    """
+    words = {name: value.split() for name, value in settings.items() if value.strip()}
+    variables = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
+    if "index-url" in words:
+        variables["UV_DEFAULT_INDEX"] = words["index-url"][0]
+    if "extra-index-url" in words:
+        variables["UV_INDEX"] = " ".join(words["extra-index-url"])
+    if "find-links" in words:
+        variables["UV_FIND_LINKS"] = ",".join(words["find-links"])
+    if settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
+        variables["UV_NO_INDEX"] = "1"
+    if "cert" in words:
+        variables["SSL_CERT_FILE"] = settings["cert"].strip()
+    if "trusted-host" in words:
+        variables["UV_INSECURE_HOST"] = " ".join(words["trusted-host"])
+    if "proxy" in words:
+        variables["ALL_PROXY"] = settings["proxy"].strip()
+    if "default-timeout" in words or "timeout" in words:
+        variables["UV_HTTP_TIMEOUT"] = (words.get("timeout") or words["default-timeout"])[0]
+    return variables
+
+
+def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return ``environ`` with uv's variables from pip's configuration; variables that are set stay."""
+    files = configuration_files(environ)
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()]
+    return {**uv_variables(pip_settings(texts, environ)), **environ}
+
+
+if __name__ == "__main__":
+    sys.exit(subprocess.run(sys.argv[1:], env=uv_environment(os.environ), check=False).returncode)

@@ -1,0 +1,71 @@
+"""pip's configuration becomes uv's."""
+
+import subprocess
+import sys
+
+import pytest
+
+from rekindle.environments.indexes import configuration_files, pip_settings, uv_environment, uv_variables
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"index-url": "https://mirror.example/s"}, {"UV_DEFAULT_INDEX": "https://mirror.example/s"}),
+        (
+            {"extra-index-url": "\nhttps://a.example/s\nhttps://b.example/s"},
+            {"UV_INDEX": "https://a.example/s https://b.example/s"},
+        ),
+        ({"find-links": "/a /b"}, {"UV_FIND_LINKS": "/a,/b"}),
+        ({"cert": "/ca.pem"}, {"SSL_CERT_FILE": "/ca.pem"}),
+        ({"trusted-host": "a.example b.example"}, {"UV_INSECURE_HOST": "a.example b.example"}),
+        ({"proxy": "http://p.example:3128"}, {"ALL_PROXY": "http://p.example:3128"}),
+        ({"no-index": "true"}, {"UV_NO_INDEX": "1"}),
+        ({"no-index": "false"}, {}),
+        ({"timeout": "30"}, {"UV_HTTP_TIMEOUT": "30"}),
+    ],
+)
+def test_each_setting_has_its_variable(settings, expected):
+    assert uv_variables(settings) == {"UV_INDEX_STRATEGY": "unsafe-best-match", **expected}
+
+
+def test_later_files_the_install_section_and_the_environment_win_in_this_order():
+    files = ["[global]\nindex_url = one\ncert = c", "[global]\nindex-url = two\n[install]\nindex-url = three"]
+    assert pip_settings(files, {}) == {"index-url": "three", "cert": "c"}
+    assert pip_settings(files, {"PIP_INDEX_URL": "four"})["index-url"] == "four"
+
+
+def test_percent_signs_in_urls_are_not_interpolated():
+    assert (
+        pip_settings(["[global]\nindex-url = https://u:p%40ss@m.example/s"], {})["index-url"].count("%40")
+        == 1
+    )
+
+
+def test_pip_itself_agrees_on_what_is_configured(tmp_path):
+    (tmp_path / "pip.conf").write_text(
+        "[global]\nindex-url = https://m.example/s\n[install]\nfind-links = /x"
+    )
+    environ = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "PIP_CERT": "/ca.pem"}
+    listed = subprocess.run(
+        [sys._base_executable, "-m", "pip", "config", "list"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    ours = pip_settings([(tmp_path / "pip.conf").read_text()], environ)
+    for name, value in ours.items():
+        assert f"{name}='{value}'" in listed
+
+
+def test_files_are_read_weakest_first(tmp_path):
+    environ = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": "/last.conf"}
+    files = [str(path) for path in configuration_files(environ)]
+    assert files[-2:] == [f"{tmp_path}/.config/pip/pip.conf", "/last.conf"]
+    assert configuration_files({**environ, "PIP_CONFIG_FILE": "/dev/null"}) == []
+
+
+def test_what_uv_was_told_itself_stays():
+    environ = {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": "a", "UV_DEFAULT_INDEX": "b"}
+    assert uv_environment(environ)["UV_DEFAULT_INDEX"] == "b"
