@@ -1,0 +1,116 @@
+"""One rank of one site: DistributedDataParallel on this site's share of the data."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from model import CHANNELS, SmallCNN, accuracy, digest, load
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, Subset
+
+from rekindle.trainer import (
+    LOCAL_RANK,
+    SITE,
+    Evidence,
+    end_at_uncaught_exception,
+    follow_rank_zero,
+)
+
+
+def broadcast(value: Any) -> Any:
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def mean(value: Tensor) -> float:
+    dist.all_reduce(value, op=dist.ReduceOp.SUM)
+    return float(value) / dist.get_world_size()
+
+
+def main() -> None:
+    evidence = Evidence()
+    end_at_uncaught_exception(evidence)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sites", nargs="+", required=True)
+    parser.add_argument("--local_epoch", type=int, default=2)
+    parser.add_argument("--batch_size", type=int, default=32)
+    parser.add_argument("--dataset", choices=CHANNELS, default="digits")
+    parser.add_argument("--data_path", default="")
+    args = parser.parse_args()
+
+    on_gpu = torch.cuda.is_available()
+    device = torch.device("cuda", LOCAL_RANK) if on_gpu else torch.device("cpu")
+    if on_gpu:
+        torch.cuda.set_device(device)
+    backend = "nccl" if on_gpu else "gloo"
+    dist.init_process_group(backend)
+    properties = torch.cuda.get_device_properties(device) if on_gpu else None
+    evidence.device(
+        str(device),
+        uuid=f"GPU-{properties.uuid}" if properties else None,
+        name=properties.name if properties else None,
+        backend=backend,
+    )
+
+    data, held_out = load(args.dataset, args.data_path)
+    mine = Subset(data, range(args.sites.index(SITE), len(data), len(args.sites)))
+    sampler = DistributedSampler(mine)
+    batches = DataLoader(mine, batch_size=args.batch_size, sampler=sampler)
+    model = SmallCNN(CHANNELS[args.dataset]).to(device)
+    ddp = DistributedDataParallel(model, device_ids=[LOCAL_RANK] if on_gpu else None)
+    loss_of = nn.CrossEntropyLoss()
+
+    for number, received in follow_rank_zero(broadcast):
+        if received is not None:
+            model.load_state_dict({name: torch.as_tensor(value) for name, value in received.params.items()})
+        for tensor in model.state_dict().values():
+            dist.broadcast(tensor, src=0)
+        model_in = digest(model.state_dict())
+        metrics = {"accuracy": accuracy(model, held_out, device)}
+
+        optimizer = torch.optim.Adam(ddp.parameters(), lr=2e-3)
+        losses, samples, began = [], 0, time.perf_counter()
+        ddp.train()
+        for epoch in range(args.local_epoch):
+            sampler.set_epoch(number * args.local_epoch + epoch)
+            total = torch.zeros((), device=device)
+            for images, labels in batches:
+                optimizer.zero_grad()
+                loss = loss_of(ddp(images.to(device)), labels.to(device))
+                loss.backward()
+                optimizer.step()
+                total += loss.detach()
+                samples += len(labels)
+            losses.append(mean(total / len(batches)))
+        seconds = time.perf_counter() - began
+
+        evidence.round(
+            number,
+            samples=samples,
+            seconds=seconds,
+            losses=losses,
+            metrics=metrics,
+            model_in=model_in,
+            model_out=digest(model.state_dict()),
+        )
+        if received is not None:
+            send(model, metrics, steps=args.local_epoch * len(batches))
+    dist.destroy_process_group()
+
+
+def send(model: nn.Module, metrics: dict[str, float], steps: int) -> None:
+    import nvflare.client as flare  # rank 0 alone loads NVFlare
+
+    weights = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
+    meta = {"NUM_STEPS_CURRENT_ROUND": steps}
+    flare.send(flare.FLModel(params=weights, metrics=metrics, meta=meta))
+
+
+if __name__ == "__main__":
+    main()

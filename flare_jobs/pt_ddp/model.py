@@ -1,0 +1,81 @@
+"""The network and its data: scikit-learn's digits, or CIFAR-10 where torchvision can reach it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+
+class SmallCNN(nn.Module):
+    """Two convolutions and a linear layer; images [N, channels, H, W] → logits [N, 10]."""
+
+    def __init__(self, channels: int = 1) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(channels, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, 3, padding=1),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(4),
+            nn.Flatten(),
+            nn.Linear(64 * 16, 10),
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.layers(images)
+
+
+CHANNELS = {"digits": 1, "cifar10": 3}
+
+
+def load(dataset: str, data_path: str) -> tuple[TensorDataset, TensorDataset]:
+    """Return (training, held-out) images [N, C, H, W] in 0…1 with labels [N]."""
+    return _cifar10(data_path) if dataset == "cifar10" else _digits()
+
+
+def _digits() -> tuple[TensorDataset, TensorDataset]:
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    digits = load_digits()
+    images = torch.tensor(digits.images / 16.0, dtype=torch.float32).unsqueeze(1)
+    labels = torch.tensor(digits.target)
+    train, held_out = train_test_split(
+        torch.arange(len(labels)), test_size=0.2, random_state=0, stratify=digits.target
+    )
+    return TensorDataset(images[train], labels[train]), TensorDataset(images[held_out], labels[held_out])
+
+
+def _cifar10(data_path: str) -> tuple[TensorDataset, TensorDataset]:
+    from torchvision.datasets import CIFAR10
+
+    def tensors(train: bool) -> TensorDataset:
+        data = CIFAR10(Path(data_path), train=train, download=True)
+        images = torch.from_numpy(data.data).permute(0, 3, 1, 2).float() / 255
+        return TensorDataset(images, torch.tensor(data.targets))
+
+    return tensors(train=True), tensors(train=False)
+
+
+@torch.no_grad()
+def accuracy(model: nn.Module, data: TensorDataset, device: torch.device) -> float:
+    """Share of ``data`` that ``model`` classifies rightly, 0…1."""
+    model.eval()
+    images, labels = (tensor.to(device) for tensor in data.tensors)
+    hits = sum(
+        (model(x).argmax(1) == y).sum() for x, y in zip(images.split(1024), labels.split(1024), strict=True)
+    )
+    return float(hits) / len(labels)
+
+
+def digest(weights: dict[str, Tensor]) -> str:
+    """Return the SHA-256 of the weights' names and bytes, the same on CPU and GPU."""
+    total = hashlib.sha256()
+    for name in sorted(weights):
+        total.update(name.encode())
+        total.update(weights[name].detach().cpu().contiguous().numpy().tobytes())
+    return total.hexdigest()

@@ -1,0 +1,89 @@
+"""Jobs on the controller: reading job.yml, and what a run of one needs on a host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from rekindle.judge.claims import VALIDATORS
+from rekindle.placement import Unplaceable, place
+from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RecordError, RunSpec, VerdictRecord
+
+_NOTED = ("torch", "lightning", "tensorflow", "nvflare", "numpy")
+"""Packages whose versions matter to a result."""
+
+
+def load_job(jobs: Path, name: str) -> Job:
+    """Read ``jobs/<name>/job.yml``.
+
+    Raises:
+        RecordError: there is no such job, or its job.yml does not fit the schema.
+    """
+    path = jobs / name / "job.yml"
+    if not path.is_file():
+        known = ", ".join(sorted(one.parent.name for one in jobs.glob("*/job.yml")))
+        raise RecordError(
+            f"There is no job {name!r} in {jobs.name}/. Fix: name one of {known} in rekindle_jobs."
+        )
+    try:
+        job = msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Job)
+    except (msgspec.ValidationError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise RecordError(
+            f"{path} is no job: {said}. Fix: correct that field (see CONTRIBUTING.md)."
+        ) from None
+    unknown = [claim.claim for claim in job.proof if claim.claim not in VALIDATORS]
+    if unknown or job.name != name:
+        what = (
+            f"claims {unknown[0]!r}, which no validator knows" if unknown else f"is named {job.name!r} inside"
+        )
+        raise RecordError(f"{path} {what}. Fix: correct that field (see CONTRIBUTING.md).")
+    return job
+
+
+def prepare(
+    job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str
+) -> RunSpec | VerdictRecord:
+    """Return what the driver needs to run ``job`` on ``host``, or the verdict that it cannot run there."""
+    environment = next((one for one in env.environments if one.framework == job.environment), None)
+    if environment is None:
+        refusals = [one.refusal for one in plan.environments if one.framework == job.environment]
+        cause = (refusals[0] if refusals else None) or f"{host.host} has no {job.environment} environment."
+        return _unsupported(job, host, cause, "Take one of the ways out that the plan names.")
+    try:
+        sites = place(job, host)
+    except Unplaceable as error:
+        cause, _, remedy = str(error).partition(" Fix: ")
+        return _unsupported(job, host, cause, remedy[:1].upper() + remedy[1:])
+    packages = {**environment.system_site, **environment.packages}
+    return RunSpec(
+        host=host.host,
+        job=job,
+        sites=sites,
+        python=environment.python,
+        lock_sha256=environment.lock_sha256,
+        versions={
+            "python": environment.python_version,
+            **{name: packages[name] for name in _NOTED if name in packages},
+        },
+        tmpdir=tmpdir,
+    )
+
+
+def _unsupported(job: Job, host: HostRecord, cause: str, remedy: str) -> VerdictRecord:
+    return VerdictRecord(
+        job=job.name,
+        host=host.host,
+        verdict="UNSUPPORTED",
+        cause=cause,
+        remedy=remedy,
+        evidence=(),
+        started=None,
+        duration_s=None,
+        lock_sha256=None,
+        versions={},
+        devices=(),
+        rounds=(),
+    )

@@ -1,0 +1,71 @@
+"""Which site gets which GPUs: a pure function of the host and the job."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from rekindle.records import Gpu, HostRecord, Job, Site
+
+_LINK_RANK = {"PIX": 5, "PXB": 4, "PHB": 3, "NODE": 2, "SYS": 1}
+"""Topology words of ``nvidia-smi topo -m``, nearest first; any NVLink (``NV18``) is nearer still."""
+_NVLINK = 10
+
+
+class Unplaceable(ValueError):
+    """The job cannot run on this host; the text says what is missing."""
+
+
+def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
+    """Give each site of ``job`` its GPUs on ``host``.
+
+    Sites get disjoint sets, linked as closely as the host allows. On a host with too few GPUs for
+    that, sites of a job that allows it share GPUs and run with as many ranks as there are GPUs;
+    a host without GPUs runs the ranks as processes on CPU.
+
+    Raises:
+        Unplaceable: too few GPUs, and the job does not allow sharing.
+    """
+    names = [f"site-{number}" for number in range(1, job.sites + 1)]
+    gpus = [gpu for gpu in host.gpus if gpu.state == "ok" and gpu.uuid]
+    if not gpus:
+        return tuple(Site(name=name, ranks=job.ranks_per_site, gpus=()) for name in names)
+    wanted = job.sites * job.ranks_per_site
+    if len(gpus) >= wanted:
+        sets = _nearest_sets(gpus, job.sites, job.ranks_per_site, host)
+    elif job.when_short_of_gpus == "share":
+        size = min(job.ranks_per_site, len(gpus))
+        sets = [
+            [gpus[(number * size + rank) % len(gpus)] for rank in range(size)] for number in range(job.sites)
+        ]
+    else:
+        raise Unplaceable(
+            f"{job.name} needs {wanted} GPUs ({job.sites} sites × {job.ranks_per_site}) and {host.host} has "
+            f"{len(gpus)}: {wanted - len(gpus)} missing. Fix: run it on a host with {wanted} GPUs, or let "
+            "its sites share them with `when_short_of_gpus: share` in job.yml."
+        )
+    return tuple(
+        Site(name=name, ranks=len(chosen), gpus=tuple(gpu.uuid or "" for gpu in chosen))
+        for name, chosen in zip(names, sets, strict=True)
+    )
+
+
+def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> list[list[Gpu]]:
+    """Take ``count`` disjoint sets, each time the most closely linked of what is left."""
+    left, sets = list(gpus), []
+    positions = {gpu.index: place for place, gpu in enumerate(host.gpus)}
+
+    def nearness(chosen: tuple[Gpu, ...]) -> int:
+        return min((_link(host, positions, a, b) for a, b in combinations(chosen, 2)), default=0)
+
+    for _ in range(count):
+        chosen = max(combinations(left, size), key=nearness)
+        sets.append(list(chosen))
+        left = [gpu for gpu in left if gpu not in chosen]
+    return sets
+
+
+def _link(host: HostRecord, positions: dict[int, int], a: Gpu, b: Gpu) -> int:
+    if not host.topology:
+        return 0
+    word = host.topology[positions[a.index]][positions[b.index]]
+    return _NVLINK if word.startswith("NV") else _LINK_RANK.get(word, 0)

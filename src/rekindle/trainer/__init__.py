@@ -1,0 +1,21 @@
+"""What a job's job.py and client.py import in the framework's own environment.
+
+Only the standard library is imported here, so that a trainer pays nothing for it and any
+framework version goes with it.
+"""
+
+from .evidence import Evidence
+from .guard import end_at_uncaught_exception
+from .ranks import GLOBAL_RANK, LOCAL_RANK, WORLD_SIZE, follow_rank_zero
+from .sites import SITE, Sites
+
+__all__ = [
+    "GLOBAL_RANK",
+    "LOCAL_RANK",
+    "SITE",
+    "WORLD_SIZE",
+    "Evidence",
+    "Sites",
+    "end_at_uncaught_exception",
+    "follow_rank_zero",
+]

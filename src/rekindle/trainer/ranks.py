@@ -1,0 +1,33 @@
+"""Which rank does what: local rank picks the device, global rank 0 alone talks to NVFlare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+GLOBAL_RANK = int(os.environ.get("RANK", "0"))
+LOCAL_RANK = int(os.environ.get("LOCAL_RANK", "0"))
+WORLD_SIZE = int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def follow_rank_zero(broadcast: Callable[[Any], Any]) -> Iterator[tuple[int, Any]]:
+    """Yield ``(round, model)`` for each task that NVFlare sends, in step on every rank.
+
+    Args:
+        broadcast: returns rank 0's argument on every rank; the argument is small.
+
+    Yields:
+        The round and, on rank 0, the received FLModel; on other ranks the model is None, as they
+        have to take its weights from rank 0 through the framework's own collective.
+    """
+    if GLOBAL_RANK == 0:
+        import nvflare.client as flare  # noqa: PLC0415 - ranks above 0 must not load NVFlare at all
+
+        flare.init()
+    while True:
+        model = flare.receive() if GLOBAL_RANK == 0 and flare.is_running() else None
+        current = broadcast(None if model is None else model.current_round)
+        if current is None:
+            return
+        yield current, model

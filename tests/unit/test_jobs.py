@@ -1,0 +1,51 @@
+"""job.yml: what is wrong in it is said in a sentence; what a host cannot run is UNSUPPORTED."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rekindle.jobs import load_job
+from rekindle.records import RecordError
+
+JOBS = Path(__file__).parents[2] / "flare_jobs"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in JOBS.glob("*/job.yml")))
+def test_every_job_that_we_ship_reads(name):
+    assert load_job(JOBS, name).name == name
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"ronds": 3}, "unknown field `ronds`"),
+        ({"rounds": "three"}, "Expected `int`, got `str` - at `$.rounds`"),
+        ({"rounds": 0}, "Expected `int` >= 1 - at `$.rounds`"),
+        ({"proof": []}, "Expected `array` of length >= 1 - at `$.proof`"),
+        ({"proof": [{"claim": "moon_is_full"}]}, "claims 'moon_is_full', which no validator knows"),
+        ({"name": "other"}, "is named 'other' inside"),
+        ({"environment": "jax"}, "Invalid enum value 'jax' - at `$.environment`"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path, change, said):
+    job = yaml.safe_load((JOBS / "pt_ddp" / "job.yml").read_text())
+    (tmp_path / "pt_ddp").mkdir()
+    (tmp_path / "pt_ddp" / "job.yml").write_text(yaml.safe_dump({**job, **change}))
+    with pytest.raises(RecordError, match="Fix:") as error:
+        load_job(tmp_path, "pt_ddp")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_broken_yaml_is_one_sentence(tmp_path):
+    (tmp_path / "pt_ddp").mkdir()
+    (tmp_path / "pt_ddp" / "job.yml").write_text("a: [1\nb: }")
+    with pytest.raises(RecordError, match="is no job") as error:
+        load_job(tmp_path, "pt_ddp")
+    assert "\n" not in str(error.value)
+
+
+def test_a_job_that_does_not_exist_names_those_that_do():
+    with pytest.raises(RecordError, match=r"no job 'pt_dpp' in flare_jobs/\. Fix: name one of .*pt_ddp"):
+        load_job(JOBS, "pt_dpp")
