@@ -1,0 +1,58 @@
+"""``python -m rekindle.driver start|supervise RUN_DIR``, on the host.
+
+``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
+is detached from this session, and answers in JSON. Called again for the same run it starts nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from rekindle.payload import extract_job
+from rekindle.records import RunSpec, write
+
+from .supervise import supervise
+
+
+def start(run_dir: Path) -> dict[str, object]:
+    """Start the run unless it was started before; returns ``{"changed": bool, "run": path}``."""
+    run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (run_dir / "driver.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (run_dir / "spec.json").exists():
+            return {"changed": False, "run": str(run_dir)}
+        spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
+        extract_job(spec.job.name, run_dir / "job")
+        (run_dir / "evidence").mkdir()
+        write(run_dir / "spec.json", spec)
+        with (run_dir / "driver.log").open("ab") as log:
+            subprocess.Popen(
+                [sys.executable, "-m", "rekindle.driver", "supervise", str(run_dir)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    return {"changed": True, "run": str(run_dir)}
+
+
+def main() -> int:
+    """Run the verb that the command line names."""
+    verb, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
+    if verb == "start":
+        print(json.dumps(start(run_dir)))
+    elif verb == "supervise":
+        supervise(run_dir)
+    else:
+        sys.exit(f"{verb!r} is no verb of the driver. Fix: use start or supervise.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""From the files of a run to its verdict: a pure function, never PASS by default or by exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+
+from rekindle.doctor import diagnose
+from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
+from rekindle.records.events import DeviceEvent
+
+from .claims import check
+from .run import Run
+
+__all__ = ["judge"]
+
+
+def judge(run_dir: Path) -> VerdictRecord:
+    """Judge the run in ``run_dir`` by the claims that its job makes.
+
+    Raises:
+        RecordError: ``run_dir`` is no run's folder.
+    """
+    run = Run.open(run_dir)
+    checked = [check(run, claim) for claim in run.spec.job.proof]
+    evidence = tuple(one for one in checked if one is not None)
+    verdict, cause = _verdict(run, evidence)
+    remedy = None
+    if verdict != "PASS":
+        finding = diagnose(run_dir)
+        if finding is not None:
+            cause, remedy = finding.cause, finding.remedy
+        else:
+            remedy = "Read the evidence of the claims that do not hold, and the sites' logs beside it."
+    return VerdictRecord(
+        job=run.spec.job.name,
+        host=run.spec.host,
+        verdict=verdict,
+        cause=cause,
+        remedy=remedy,
+        evidence=evidence,
+        started=run.ended.started if run.ended else None,
+        duration_s=run.ended.duration_s if run.ended else None,
+        lock_sha256=run.spec.lock_sha256,
+        versions=run.spec.versions,
+        devices=_devices(run),
+        rounds=_rounds(run),
+        final_metrics=_finite(run.final.event.metrics) if run.final else {},
+    )
+
+
+def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str | None]:
+    """A run that did not end by itself, then a claim that fails, then one that cannot be told; else PASS."""
+    job = run.spec.job
+    if run.ended is None:
+        return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
+    if run.ended.reason != "finished":
+        limit = run.ended.reason == "limit"
+        return (
+            ("HUNG", f"Ended at its limit of {job.limit_s} s.")
+            if limit
+            else ("FAIL", "Stopped from outside.")
+        )
+    broken = next((one.says for one in evidence if one.holds is False), None)
+    if broken is None and run.ended.exit_status != 0:
+        broken = f"job.py ended with status {run.ended.exit_status}."
+    if broken is not None:
+        return "FAIL", broken
+    untold = next(
+        (one.says for one in evidence if one.holds is None), None if evidence else "Nothing is claimed."
+    )
+    return ("PASS", None) if untold is None else ("UNPROVEN", untold)
+
+
+def _devices(run: Run) -> tuple[Device, ...]:
+    devices = []
+    for event in (one.event for one in run.of(DeviceEvent)):
+        gpus = [one.event.gpus[event.uuid] for one in run.samples if event.uuid in one.event.gpus]
+        mine = [gpu for gpu in gpus if str(event.pid) in gpu.processes]
+        devices.append(
+            Device(
+                site=event.site,
+                rank=event.rank,
+                device=event.device,
+                uuid=event.uuid,
+                name=event.name,
+                mean_utilisation=round(mean(gpu.utilisation for gpu in mine), 1) if mine else None,
+                peak_memory_mib=max((gpu.processes[str(event.pid)] for gpu in mine), default=None),
+            )
+        )
+    return tuple(devices)
+
+
+def _rounds(run: Run) -> tuple[JobRound, ...]:
+    return tuple(
+        JobRound(
+            round=line.event.round,
+            site=site.name,
+            loss=line.event.losses[-1] if line.event.losses else None,
+            metrics=_finite(line.event.metrics),
+            samples=sum(
+                other.event.samples
+                for rank in range(site.ranks)
+                for other in run.rounds(site.name, rank)
+                if other.event.round == line.event.round
+            ),
+            seconds=line.event.seconds,
+        )
+        for site in run.spec.sites
+        for line in run.rounds(site.name, 0)
+    )
+
+
+def _finite(metrics: dict[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in metrics.items() if value is not None}

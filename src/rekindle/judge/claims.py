@@ -1,0 +1,189 @@
+"""The claims that a job.yml can make: each a validator over the files of a run.
+
+A validator returns evidence that holds, does not hold, or (``None``) cannot be told from the files; it
+returns nothing where the claim does not apply to the run, as GPU claims on a host without GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rekindle.records import Claim, Evidence
+from rekindle.records.events import DeviceEvent, RoundEvent
+
+from .run import Run
+
+Validator = Callable[[Run, str, "dict[str, Any]"], "Evidence | None"]
+VALIDATORS: dict[str, Validator] = {}
+
+
+def _validator(function: Validator) -> Validator:
+    VALIDATORS[function.__name__] = function
+    return function
+
+
+def check(run: Run, claim: Claim) -> Evidence | None:
+    """Hold ``claim`` against ``run``; a claim that we do not know cannot be told."""
+    validator = VALIDATORS.get(claim.claim)
+    if validator is None:
+        return run.evidence(claim.claim, None, f"No validator is named {claim.claim}.")
+    return validator(run, claim.claim, claim.options)
+
+
+@_validator
+def rounds_aggregated(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """The server aggregated every round, each time from every site."""
+    rounds, sites = run.spec.job.rounds, len(run.spec.sites)
+    if run.server is None:
+        return run.evidence(claim, None, "NVFlare's server left no log.")
+    good = [line for line in run.aggregations if line.match.groups() == (str(sites), str(sites))]
+    last = run.aggregations[-1] if run.aggregations else None
+    says = f"{len(good)} of {rounds} rounds aggregated from {sites} of {sites} sites."
+    return run.evidence(claim, len(good) == rounds, says, last)
+
+
+@_validator
+def every_rank_on_its_device(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """Every rank of every site reported the device that it was given, and the backend that goes with it."""
+    told = {(one.event.site, one.event.rank): one for one in run.of(DeviceEvent)}
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            line = told.get((site.name, rank))
+            if line is None:
+                return run.evidence(claim, None, f"{site.name} rank {rank} reported no device.")
+            given = site.gpus[rank] if site.gpus else None
+            backend = "nccl" if given else "gloo"
+            actual, used = line.event.uuid, line.event.backend
+            if (actual, used) != (given, backend):
+                says = (
+                    f"{site.name} rank {rank} ran on {actual or 'CPU'} with {used}; "
+                    f"it was given {given or 'CPU'} with {backend}."
+                )
+                return run.evidence(claim, False, says, line)
+    devices = len({uuid for site in run.spec.sites for uuid in site.gpus})
+    where = f"{devices} GPUs, NCCL" if devices else "CPU, gloo"
+    ranks = sum(site.ranks for site in run.spec.sites)
+    return run.evidence(claim, True, f"All {ranks} ranks ran on what they were given ({where}).", line)
+
+
+@_validator
+def gpus_busy(run: Run, claim: str, options: dict[str, Any]) -> Evidence | None:
+    """Samples show every assigned GPU at work, with memory held by the processes that trained."""
+    assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
+    if not assigned:
+        return None
+    if not run.samples:
+        return run.evidence(claim, None, "The driver took no GPU samples.")
+    said = []
+    for uuid in assigned:
+        trainers = {str(one.event.pid) for one in run.of(DeviceEvent) if one.event.uuid == uuid}
+        seen = [one.event.gpus[uuid] for one in run.samples if uuid in one.event.gpus]
+        peak = max((one.utilisation for one in seen), default=0)
+        held = max((sum(one.processes.get(pid, 0) for pid in trainers) for one in seen), default=0)
+        said.append(f"{uuid} peaked at {peak} % with {held} MiB held by its trainers")
+        if not peak or not held:
+            return run.evidence(claim, False, f"{said[-1]}: it did not work for this run.", run.samples[-1])
+    return run.evidence(claim, True, "; ".join(said) + ".", run.samples[-1])
+
+
+@_validator
+def every_rank_trained(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """Every rank went through samples in every round, and changed the weights that it received."""
+    wanted = list(range(run.spec.job.rounds))
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            lines = run.rounds(site.name, rank)
+            done = [one.event.round for one in lines]
+            if done != wanted:
+                says = f"{site.name} rank {rank} trained rounds {done}, not {wanted}."
+                return run.evidence(claim, False, says, lines[-1] if lines else None)
+            for one in lines:
+                if one.event.samples < 1 or one.event.model_in == one.event.model_out:
+                    same = "unchanged" if one.event.model_in == one.event.model_out else "changed"
+                    says = (
+                        f"{site.name} rank {rank} ended round {one.event.round} after "
+                        f"{one.event.samples} samples with its weights {same}."
+                    )
+                    return run.evidence(claim, False, says, one)
+    samples = sum(one.event.samples for one in run.of(RoundEvent))
+    says = f"Every rank trained in {len(wanted)} rounds, on {samples} samples in all."
+    return run.evidence(claim, True, says, lines[-1])
+
+
+@_validator
+def loss_falls(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """Each site's training loss is finite in every epoch and lower at the end than at the start."""
+    said = []
+    for site in run.spec.sites:
+        lines = run.rounds(site.name, 0)
+        told = [loss for one in lines for loss in one.event.losses]
+        losses = [loss for loss in told if loss is not None]
+        if len(losses) < len(told):
+            return run.evidence(claim, False, f"{site.name} reported a loss that is not finite.", lines[-1])
+        if len(losses) < 2:
+            return run.evidence(claim, None, f"{site.name} reported {len(losses)} losses; it takes two.")
+        said.append(f"{site.name} {losses[0]:.4f} → {losses[-1]:.4f}")
+        if losses[-1] >= losses[0]:
+            return run.evidence(claim, False, f"The loss did not fall: {said[-1]}.", lines[-1])
+    return run.evidence(claim, True, f"The loss fell: {', '.join(said)}.", lines[-1])
+
+
+@_validator
+def model_changed(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """The final global model loads and is not the one that every site started from."""
+    if run.final is None:
+        return run.evidence(claim, None, "job.py reported no final model.")
+    final = run.final.event
+    if {one.event.model_in for one in run.of(RoundEvent) if one.event.round == 0} != {final.initial}:
+        return run.evidence(claim, False, "Sites did not start from the initial global model.", run.final)
+    changed = final.initial != final.final and bool(final.distance)
+    says = f"The final global model loads and lies {final.distance or 0:.4g} (L2) from the initial one."
+    return run.evidence(claim, changed, says, run.final)
+
+
+@_validator
+def metric_reached(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """Options ``metric`` and ``at_least``: the final global model's metric on held-out data."""
+    name, bar = str(options["metric"]), float(options["at_least"])
+    value = run.final.event.metrics.get(name) if run.final else None
+    if value is None:
+        return run.evidence(claim, None, f"No final {name} was reported.", run.final)
+    return run.evidence(claim, value >= bar, f"Final {name} {value:.4f}, at least {bar:g} asked.", run.final)
+
+
+@_validator
+def server_log_clean(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """The server's error log is there and empty, and the server did not give the run up."""
+    errors = run.server / "log_error.txt" if run.server else None
+    if errors is None or not errors.exists():
+        return run.evidence(claim, None, "NVFlare's server left no error log.")
+    if run.aborts:
+        says = f"NVFlare gave the run up: {run.aborts[0].match.group(1)}"
+        return run.evidence(claim, False, says, run.aborts[0])
+    size = errors.stat().st_size
+    says = f"The server's error log has {size} bytes."
+    return run.evidence(claim, size == 0, says, errors.relative_to(run.folder).as_posix())
+
+
+@_validator
+def duration_plausible(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """The run had the time for the work that it claims: one round after the other, all within the run."""
+    if run.ended is None:
+        return run.evidence(claim, None, "The run has no record of its end.")
+    for site in run.spec.sites:
+        lines = run.rounds(site.name, 0)
+        if not lines:
+            return run.evidence(claim, None, f"{site.name} reported no round.")
+        free = first = lines[0].event.time - lines[0].event.seconds
+        for one in lines:
+            if one.event.seconds <= 0 or one.event.time - one.event.seconds < free - 0.01:
+                says = f"{site.name} had no time for the {one.event.seconds} s of round {one.event.round}."
+                return run.evidence(claim, False, says, one)
+            free = one.event.time
+        if free - first > run.ended.duration_s:
+            says = f"{site.name} claims {free - first:.1f} s in a run of {run.ended.duration_s:.1f} s."
+            return run.evidence(claim, False, says, lines[-1])
+    trained = sum(one.event.seconds for one in lines)
+    says = f"{trained:.1f} s of training at {site.name} in a run of {run.ended.duration_s:.1f} s."
+    return run.evidence(claim, True, says, "ended.json")

@@ -1,0 +1,139 @@
+"""The driver on a job that is a few lines of Python: it starts, follows, ends and leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+
+from rekindle.payload import build_payload
+from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read
+
+ESCAPE = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+open("child.pid", "w").write(str(child.pid))
+"""
+STUBBORN = """
+import os, signal, subprocess, sys, time
+code = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(flush=True); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE)
+child.stdout.read(1)
+os.kill(child.pid, signal.SIGSTOP)
+open("child.pid", "w").write(str(child.pid))
+time.sleep(600)
+"""
+
+
+def _start(tmp_path, script, limit_s=60):
+    jobs = tmp_path / "jobs"
+    (jobs / "toy").mkdir(parents=True)
+    (jobs / "toy" / "job.py").write_text(script)
+    job = Job(
+        schema="rekindle/job/1",
+        name="toy",
+        summary="",
+        environment="torch",
+        sites=1,
+        ranks_per_site=1,
+        rounds=1,
+        when_short_of_gpus="share",
+        limit_s=limit_s,
+        proof=(Claim(claim="loss_falls"),),
+    )
+    spec = RunSpec(
+        host="h",
+        job=job,
+        sites=(Site(name="site-1", ranks=1, gpus=()),),
+        python=sys.executable,
+        lock_sha256="0" * 64,
+        versions={},
+        tmpdir=str(tmp_path),
+    )
+    run = tmp_path / "a run's folder"
+    environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
+
+    def start():
+        command = [sys.executable, "-m", "rekindle.driver", "start", str(run)]
+        done = subprocess.run(
+            command, input=msgspec.json.encode(spec), env=environ, capture_output=True, check=True, timeout=30
+        )
+        return msgspec.json.decode(done.stdout)["changed"]
+
+    return run, start
+
+
+def _wait_for(path: Path, limit_s=30):
+    end = time.monotonic() + limit_s
+    while not (path.exists() and path.stat().st_size):
+        assert time.monotonic() < end, f"{path} did not come"
+        time.sleep(0.05)
+    return path
+
+
+def _pid(run):
+    return int(_wait_for(run / "job" / "child.pid").read_text())
+
+
+def _assert_gone(pid):
+    psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=5)
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_job_that_exits_0_and_proves_nothing_is_no_pass(tmp_path):
+    run, start = _start(tmp_path, "print('done')")
+    assert start() is True
+    verdict = read(_wait_for(run / "verdict.json"), VerdictRecord)
+    assert verdict.verdict == "UNPROVEN"
+    assert read(run / "ended.json", Ended).exit_status == 0
+
+
+def test_starting_twice_starts_once(tmp_path):
+    run, start = _start(tmp_path, "import time; open('count', 'a').write('x'); time.sleep(1)")
+    assert [start(), start()] == [True, False]
+    _wait_for(run / "verdict.json")
+    assert start() is False
+    assert (run / "job" / "count").read_text() == "x"
+
+
+def test_what_left_the_session_is_ended_with_the_run(tmp_path):
+    run, start = _start(tmp_path, ESCAPE)
+    start()
+    pid = _pid(run)
+    _wait_for(run / "verdict.json")
+    _assert_gone(pid)
+
+
+def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_path):
+    run, start = _start(tmp_path, STUBBORN, limit_s=2)
+    start()
+    pid = _pid(run)
+    verdict = read(_wait_for(run / "verdict.json"), VerdictRecord)
+    assert verdict.verdict == "HUNG"
+    assert "2 s" in verdict.cause
+    _assert_gone(pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_driver_that_is_told_to_stop_takes_everything_with_it(tmp_path, number):
+    run, start = _start(tmp_path, STUBBORN)
+    start()
+    pid = _pid(run)
+    drivers = [p for p in psutil.process_iter(["cmdline"]) if str(run) in (p.info["cmdline"] or [])]
+    assert len(drivers) == 1
+    drivers[0].send_signal(number)
+    assert read(_wait_for(run / "verdict.json"), VerdictRecord).verdict == "FAIL"
+    _assert_gone(pid)
+
+
+def test_it_says_how_far_the_run_is(tmp_path):
+    run, start = _start(tmp_path, "pass")
+    start()
+    _wait_for(run / "verdict.json")
+    time.sleep(0.2)
+    assert read(run / "progress.json", Progress).state == "ended"

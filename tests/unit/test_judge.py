@@ -1,0 +1,291 @@
+"""The judge: a clean run passes, and every claim has a run in which it fails."""
+
+import json
+import re
+
+import pytest
+
+from rekindle.judge import judge
+from rekindle.judge.claims import VALIDATORS
+from rekindle.records import RecordError
+
+SERVER = "job/workspace/pt_ddp/server"
+
+
+def _edit(path, old, new, count=0):
+    text = path.read_text()
+    changed = re.sub(old, new, text, count=count)
+    assert changed != text, f"nothing in {path} matches {old}"
+    path.write_text(changed)
+
+
+def _claim(verdict, name):
+    return next(one for one in verdict.evidence if one.claim == name)
+
+
+def _add_gpus(run, *, backend="nccl", utilisation=97, owner=None):
+    """Turn the recorded run into one on two GPUs that both sites share."""
+    uuids = ["GPU-a", "GPU-b"]
+    spec = json.loads((run / "spec.json").read_text())
+    for site in spec["sites"]:
+        site["gpus"] = uuids
+    (run / "spec.json").write_text(json.dumps(spec))
+    pids = {uuid: [] for uuid in uuids}
+    for path in (run / "evidence").glob("site-*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        uuid = uuids[lines[0]["rank"]]
+        lines[0] |= {
+            "uuid": uuid,
+            "device": f"cuda:{lines[0]['rank']}",
+            "backend": backend,
+            "name": "NVIDIA H200",
+        }
+        pids[uuid].append(lines[0]["pid"])
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    gpus = {
+        uuid: {
+            "utilisation": utilisation,
+            "used_mib": 900,
+            "processes": {str(owner or pid): 450 for pid in pids[uuid]},
+        }
+        for uuid in uuids
+    }
+    (run / "samples.jsonl").write_text(json.dumps({"event": "sample", "time": 1.0, "gpus": gpus}) + "\n")
+
+
+def test_the_recorded_run_passes_as_it_was_judged_on_its_host(clean_run):
+    recorded = json.loads((clean_run / "verdict.json").read_text())
+    verdict = judge(clean_run)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+    assert verdict.duration_s == recorded["duration_s"]
+    assert [one.claim for one in verdict.evidence] == [one["claim"] for one in recorded["evidence"]]
+    assert len(verdict.rounds) == 6
+    assert verdict.rounds[-1].metrics["accuracy"] > 0.9
+    assert verdict.final_metrics["accuracy"] >= 0.95
+
+
+def test_every_piece_of_evidence_names_a_file_with_its_digest(clean_run):
+    for one in judge(clean_run).evidence:
+        assert (clean_run / one.file).is_file()
+        assert re.fullmatch(r"[0-9a-f]{64}", one.sha256)
+
+
+def _aggregation_missing(run):
+    _edit(run / SERVER / "log.txt", r".*Aggregated 2/2 results.*\n", "", count=1)
+
+
+def _one_site_missing(run):
+    _edit(run / SERVER / "log.txt", r"Aggregated 2/2 results", "Aggregated 1/1 results", count=1)
+
+
+def _device_not_told(run):
+    _edit(run / "evidence/site-2.rank-1.jsonl", r'\A\{"event": "device".*\n', "")
+
+
+def _on_a_gpu_not_given(run):
+    _edit(run / "evidence/site-1.rank-0.jsonl", r'"uuid": null', '"uuid": "GPU-stolen"')
+
+
+def _one_rank_trained_less(run):
+    _edit(run / "evidence/site-1.rank-1.jsonl", r'\{"event": "round".*\n\Z', "")
+
+
+def _unchanged_weights(run):
+    _edit(
+        run / "evidence/site-2.rank-0.jsonl",
+        r'"model_in": "(\w+)", "model_out": "\w+"',
+        r'"model_in": "\1", "model_out": "\1"',
+    )
+
+
+def _no_samples(run):
+    _edit(run / "evidence/site-2.rank-0.jsonl", r'"samples": \d+', '"samples": 0')
+
+
+def _loss_not_finite(run):
+    _edit(run / "evidence/site-1.rank-0.jsonl", r'"losses": \[[\d.]+', '"losses": [null', count=1)
+
+
+def _loss_rises(run):
+    _edit(run / "evidence/site-1.rank-0.jsonl", r'"losses": \[[\d.]+', '"losses": [0.0000001', count=1)
+
+
+def _one_loss(run):
+    for name in ("site-1.rank-0", "site-2.rank-0"):
+        _edit(run / f"evidence/{name}.jsonl", r'"losses": \[[^]]*\]', '"losses": []')
+
+
+def _final_is_initial(run):
+    _edit(
+        run / "evidence/job.jsonl",
+        r'"initial": "(\w+)", "final": "\w+", "distance": [\d.]+',
+        r'"initial": "\1", "final": "\1", "distance": 0.0',
+    )
+
+
+def _another_start(run):
+    _edit(run / "evidence/site-1.rank-0.jsonl", r'"model_in": "\w+"', '"model_in": "other"', count=1)
+
+
+def _no_final(run):
+    (run / "evidence/job.jsonl").unlink()
+
+
+def _low_accuracy(run):
+    _edit(run / "evidence/job.jsonl", r'"accuracy": [\d.]+', '"accuracy": 0.949')
+
+
+def _nan_accuracy(run):
+    _edit(run / "evidence/job.jsonl", r'"accuracy": [\d.]+', '"accuracy": null')
+
+
+def _error_logged(run):
+    (run / SERVER / "log_error.txt").write_text("ERROR\n")
+
+
+def _given_up(run):
+    with (run / SERVER / "log.txt").open("a") as log:
+        log.write("Aborting current RUN due to FATAL_SYSTEM_ERROR received: Result from site-2 is bad\n")
+
+
+def _no_error_log(run):
+    (run / SERVER / "log_error.txt").unlink()
+
+
+def _too_short(run):
+    _edit(run / "ended.json", r'"duration_s": [\d.]+', '"duration_s": 3.0')
+
+
+def _rounds_overlap(run):
+    _edit(run / "evidence/site-1.rank-0.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
+
+
+BROKEN = [
+    ("rounds_aggregated", _aggregation_missing, False),
+    ("rounds_aggregated", _one_site_missing, False),
+    ("every_rank_on_its_device", _device_not_told, None),
+    ("every_rank_on_its_device", _on_a_gpu_not_given, False),
+    ("every_rank_trained", _one_rank_trained_less, False),
+    ("every_rank_trained", _unchanged_weights, False),
+    ("every_rank_trained", _no_samples, False),
+    ("loss_falls", _loss_not_finite, False),
+    ("loss_falls", _loss_rises, False),
+    ("loss_falls", _one_loss, None),
+    ("model_changed", _final_is_initial, False),
+    ("model_changed", _another_start, False),
+    ("model_changed", _no_final, None),
+    ("metric_reached", _low_accuracy, False),
+    ("metric_reached", _nan_accuracy, None),
+    ("server_log_clean", _error_logged, False),
+    ("server_log_clean", _given_up, False),
+    ("server_log_clean", _no_error_log, None),
+    ("duration_plausible", _too_short, False),
+    ("duration_plausible", _rounds_overlap, False),
+]
+ON_GPUS = [
+    ("gpus_busy", {}, True),
+    ("gpus_busy", {"utilisation": 0}, False),
+    ("gpus_busy", {"owner": 1}, False),
+    ("every_rank_on_its_device", {}, True),
+    ("every_rank_on_its_device", {"backend": "gloo"}, False),
+]
+
+
+@pytest.mark.parametrize(("claim", "damage", "holds"), BROKEN)
+def test_each_claim_fails_where_it_should(clean_run, claim, damage, holds):
+    damage(clean_run)
+    verdict = judge(clean_run)
+    assert _claim(verdict, claim).holds is holds
+    assert verdict.verdict == ("FAIL" if holds is False else "UNPROVEN")
+    assert verdict.cause
+    assert verdict.remedy
+
+
+@pytest.mark.parametrize(("claim", "gpus", "holds"), ON_GPUS)
+def test_claims_about_gpus(clean_run, claim, gpus, holds):
+    _add_gpus(clean_run, **gpus)
+    verdict = judge(clean_run)
+    assert _claim(verdict, claim).holds is holds
+    assert verdict.verdict == ("PASS" if holds else "FAIL")
+
+
+def test_gpus_without_samples_are_not_proven_busy(clean_run):
+    _add_gpus(clean_run)
+    (clean_run / "samples.jsonl").unlink()
+    assert judge(clean_run).verdict == "UNPROVEN"
+
+
+def test_devices_carry_what_was_sampled(clean_run):
+    _add_gpus(clean_run)
+    device = judge(clean_run).devices[0]
+    assert (device.uuid, device.mean_utilisation, device.peak_memory_mib) == ("GPU-a", 97.0, 450)
+
+
+def test_every_validator_is_shown_to_fail():
+    assert set(VALIDATORS) == {claim for claim, _, holds in [*BROKEN, *ON_GPUS] if holds is False}
+
+
+@pytest.mark.parametrize(
+    ("ended", "verdict"),
+    [
+        ({"reason": "limit", "exit_status": None}, "HUNG"),
+        ({"reason": "interrupted", "exit_status": None}, "FAIL"),
+        ({"exit_status": 1}, "FAIL"),
+    ],
+)
+def test_a_run_that_did_not_end_well_is_no_pass_whatever_it_shows(clean_run, ended, verdict):
+    path = clean_run / "ended.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **ended}))
+    assert judge(clean_run).verdict == verdict
+
+
+def test_a_run_without_an_end_is_unproven(clean_run):
+    (clean_run / "ended.json").unlink()
+    assert judge(clean_run).verdict == "UNPROVEN"
+
+
+def test_a_claim_that_nobody_knows_is_unproven(clean_run):
+    _edit(clean_run / "spec.json", r'"claim":\s*"loss_falls"', '"claim":"moon_is_full"')
+    assert judge(clean_run).verdict == "UNPROVEN"
+
+
+def test_an_empty_run_is_never_a_pass(clean_run):
+    for path in [*(clean_run / "evidence").iterdir(), *(clean_run / SERVER).iterdir()]:
+        path.unlink()
+    assert judge(clean_run).verdict in {"FAIL", "UNPROVEN"}
+
+
+def test_broken_lines_prove_nothing_and_break_nothing(clean_run):
+    for path in (clean_run / "evidence").iterdir():
+        path.write_bytes(b'{"event": "round", "time"\n\xff\xfe\n[1]\n{"event": "moon", "time": 1}\n')
+    assert judge(clean_run).verdict in {"FAIL", "UNPROVEN"}
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(RecordError, match=r"spec\.json does not exist\. Fix:"):
+        judge(tmp_path)
+
+
+def test_the_first_exception_is_the_cause(clean_run):
+    with (clean_run / "evidence/site-2.rank-0.jsonl").open("a") as stream:
+        event = {"event": "exception", "time": 5.0, "site": "site-2", "rank": 0}
+        stream.write(
+            json.dumps(
+                {
+                    **event,
+                    "kind": "ModuleNotFoundError",
+                    "message": "No module named 'x'",
+                    "place": "client.py:9",
+                }
+            )
+            + "\n"
+        )
+        stream.write(
+            json.dumps({**event, "time": 9.0, "kind": "Echo", "message": "", "place": "a.py:1"}) + "\n"
+        )
+    (clean_run / "ended.json").write_text(
+        (clean_run / "ended.json").read_text().replace('"exit_status": 0', '"exit_status": 1')
+    )
+    verdict = judge(clean_run)
+    assert verdict.cause == "site-2 rank 0 raised ModuleNotFoundError: No module named 'x' at client.py:9."
+    assert "lock" in verdict.remedy
