@@ -67,3 +67,13 @@ def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         records.write(path, _run())
     assert [one.name for one in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_subclasses_of_str_are_written_as_the_text_that_they_are(tmp_path):
+    class Tagged(str):
+        __slots__ = ()
+
+    run = records.RunRecord(run=Tagged("r"), started="2026-11-21T02:00:00Z", hosts=(Tagged("a"), "b"))
+    records.write(tmp_path / "run.json", run)
+    assert records.read(tmp_path / "run.json", records.RunRecord) == _run()
+    assert type(records.to_builtins(run)["run"]) is str

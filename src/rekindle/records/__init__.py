@@ -4,7 +4,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 `RecordError`, whose text is one sentence with the file, the place in it and the fix.
 """
 
-from .base import Record, RecordError, Timestamp, read, write
+from .base import Record, RecordError, Timestamp, read, to_builtins, write
 from .env import Environment, EnvRecord
 from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Probe, Python
 from .job import Claim, GpuShortage, Job
@@ -48,5 +48,6 @@ __all__ = [
     "VerdictKind",
     "VerdictRecord",
     "read",
+    "to_builtins",
     "write",
 ]

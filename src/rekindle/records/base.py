@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -47,7 +47,7 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
 def write(path: Path, record: Record) -> None:
     """Write ``record`` to ``path`` as indented JSON, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+    text = msgspec.json.format(_encode(record), indent=2) + b"\n"
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -56,3 +56,20 @@ def write(path: Path, record: Record) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def to_builtins(record: Record) -> dict[str, Any]:
+    """Return ``record`` as dictionaries, lists and plain strings."""
+    builtins: dict[str, Any] = msgspec.json.decode(_encode(record))
+    return builtins
+
+
+def _encode(record: Record) -> bytes:
+    return msgspec.json.encode(record, enc_hook=_plain)
+
+
+def _plain(value: object) -> str:
+    """Encode a subclass of str, as Ansible's tagged strings are."""
+    if isinstance(value, str):
+        return value.encode().decode()
+    raise NotImplementedError(f"no JSON for {type(value)}")

@@ -1,0 +1,39 @@
+# Two commands on a fresh machine: make site, make test.
+PYTHON ?= python3.11
+BIN := .venv/bin
+WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
+
+.PHONY: all site test lint locks clean
+
+all: .venv/.done
+
+.venv/.done: requirements/controller.txt requirements/uv.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
+	$(WITH_INDEXES) $(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python requirements/controller.txt
+	$(WITH_INDEXES) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python --editable .
+	touch $@
+
+site: all
+	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook site.yml -i inventories/local
+
+test: all lint
+	PATH="$(CURDIR)/$(BIN):$$PATH" pytest
+
+lint: all
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/yamllint --strict .
+	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline --quiet
+
+# Reads the package indexes; the other targets install only what the locks name.
+locks: all
+	for name in uv controller; do \
+		$(WITH_INDEXES) $(BIN)/uv pip compile --quiet --no-header --no-annotate --universal --python-version 3.11 \
+			--generate-hashes requirements/$$name.in --output-file requirements/$$name.txt || exit 1; \
+	done
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(WITH_INDEXES) $(BIN)/python scripts/make_locks.py
+
+clean:
+	rm -rf .venv results

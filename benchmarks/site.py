@@ -1,0 +1,72 @@
+"""Times `make site` cold and again, beside the bare job.py: what Rekindle costs on top of NVFlare's own run.
+
+    .venv/bin/python benchmarks/site.py
+
+A fresh clone of HEAD and an empty home folder (so no cache of pip's or uv's, and no ~/rekindle) in a
+temporary folder; cold once, then warm and bare in turn, three times; medians.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+REPOSITORY = Path(__file__).parents[1]
+REPEATS = 3
+
+
+def timed(command: list[str], cwd: Path, environ: dict[str, str]) -> float:
+    """Run ``command``, which has to succeed; returns wall seconds."""
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    return time.monotonic() - began
+
+
+def bare(clone: Path, home: Path, environ: dict[str, str]) -> float:
+    """Run the job as the last site.yml did, but without Rekindle's driver; returns wall seconds."""
+    run = max((home / "rekindle" / "runs").glob("*/pt_ddp"))
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder, "job")
+        shutil.copytree(clone / "flare_jobs" / "pt_ddp", work)
+        (work / "evidence").mkdir()
+        spec = json.loads((run / "spec.json").read_text())
+        arguments = [
+            word for name, value in spec["job"]["arguments"].items() for word in (f"--{name}", str(value))
+        ]
+        job = [spec["python"], "job.py", "--num_rounds", str(spec["job"]["rounds"]), *arguments]
+        variables = {"REKINDLE_SPEC": str(run / "spec.json"), "REKINDLE_EVIDENCE": str(work / "evidence")}
+        return timed(
+            job, work, {**environ, **variables, "PYTHONPATH": str(clone / "src"), "CUDA_VISIBLE_DEVICES": ""}
+        )
+
+
+def main() -> None:
+    """Print one table."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone, home = Path(folder, "clone"), Path(folder, "home")
+        home.mkdir()
+        subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(clone)], check=True)
+        configured = {"PYENV_ROOT": os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))}
+        environ = {**os.environ, **configured, "HOME": str(home)}
+        environ.pop("VIRTUAL_ENV", None)
+        cold = timed(["make", "site"], clone, environ)
+        warm, floor = [], []
+        for _ in range(REPEATS):
+            warm.append(timed(["make", "site"], clone, environ))
+            floor.append(bare(clone, home, environ))
+    base = median(floor)
+    print(f"{'':28}{'seconds':>9}{'ratio':>7}")
+    for name, value in (("bare job.py", base), ("make site, again", median(warm)), ("make site, cold", cold)):
+        print(f"{name:28}{value:9.1f}{value / base:7.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Action ``check_settings``: refuses a setting that nobody reads, and values that cannot work."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import yaml
+from ansible.plugins.action import ActionBase
+
+_SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
+
+
+class ActionModule(ActionBase):
+    """Arguments: ``root`` and ``tmpdir`` on the host."""
+
+    def run(self, tmp=None, task_vars=None):
+        """Check the host's variables; nothing is asked of the host."""
+        result = super().run(tmp, task_vars)
+        _, args = self.validate_argument_spec({"root": {"required": True}, "tmpdir": {"required": True}})
+        known = yaml.safe_load(_SPECS.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+        said = []
+        for name in sorted(task_vars):
+            if name.startswith("rekindle_") and name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                fix = f"write {near[0]}" if near else "remove it"
+                said.append(
+                    f"The inventory sets {name}, which is no setting. Fix: {fix} (see roles/settings)."
+                )
+        for name, value in args.items():
+            if any(letter.isspace() for letter in value):
+                why = "has white space, at which NVFlare 2.7 splits paths. Fix: name another."
+                said.append(f"rekindle_{name} {value!r} {why}")
+        return {**result, "failed": bool(said), "msg": "\n".join(said) or "All settings are known."}

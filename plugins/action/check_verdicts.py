@@ -1,0 +1,37 @@
+"""Action ``check_verdicts``: fails unless every required job of the host has a PASS at home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from rekindle import records
+from rekindle.jobs import load_job
+
+_JOBS = Path(__file__).parents[2] / "flare_jobs"
+
+
+class ActionModule(ActionBase):
+    """Arguments: ``folder`` (the host's records), ``jobs``."""
+
+    def run(self, tmp=None, task_vars=None):
+        """Read the verdicts."""
+        result = super().run(tmp, task_vars)
+        _, args = self.validate_argument_spec(
+            {
+                "folder": {"type": "path", "required": True},
+                "jobs": {"type": "list", "elements": "str", "required": True},
+            }
+        )
+        said = []
+        for name in args["jobs"]:
+            try:
+                required = load_job(_JOBS, name).required
+                verdict = records.read(Path(args["folder"], name, "verdict.json"), records.VerdictRecord)
+            except records.RecordError as error:
+                said.append(str(error))
+                continue
+            if required and verdict.verdict != "PASS":
+                said.append(f"{name} is {verdict.verdict}: {verdict.cause} Fix: {verdict.remedy}")
+        return {**result, "failed": bool(said), "msg": "\n".join(said) or "Every required job passed."}

@@ -1,0 +1,56 @@
+"""Action ``make_plan``: from the host's host.json to its plan.json."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from rekindle import records
+from rekindle.jobs import load_job
+from rekindle.solver import solve
+
+_JOBS = Path(__file__).parents[2] / "flare_jobs"
+
+
+class ActionModule(ActionBase):
+    """Arguments: ``folder`` (the host's records), ``jobs``, ``gpus_required``, ``pins``, ``system_site``."""
+
+    def run(self, tmp=None, task_vars=None):
+        """Write plan.json; fail if no job's environment can be had."""
+        result = super().run(tmp, task_vars)
+        _, args = self.validate_argument_spec(
+            {
+                "folder": {"type": "path", "required": True},
+                "jobs": {"type": "list", "elements": "str", "required": True},
+                "gpus_required": {"type": "bool", "required": True},
+                "pins": {"type": "dict", "required": True},
+                "system_site": {"type": "bool", "required": True},
+            }
+        )
+        path = Path(args["folder"], "host.json")
+        try:
+            host = records.read(path, records.HostRecord)
+            frameworks = dict.fromkeys(load_job(_JOBS, name).environment for name in args["jobs"])
+        except records.RecordError as error:
+            return {**result, "failed": True, "msg": str(error)}
+        plan = solve(
+            host,
+            list(frameworks),
+            gpus_required=args["gpus_required"],
+            pins=args["pins"],
+            system_site=args["system_site"],
+            jobs=args["jobs"],
+            made=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        )
+        records.write(path.with_name("plan.json"), plan)
+        refusals = [one.refusal for one in plan.environments if one.refusal]
+        if not any(one.build for one in plan.environments):
+            return {**result, "failed": True, "msg": "\n".join(refusals)}
+        return {
+            **result,
+            "warnings": [*refusals, *(text for one in plan.environments for text in one.warnings)],
+        }

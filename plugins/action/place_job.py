@@ -1,0 +1,42 @@
+"""Action ``place_job``: what a job's run needs on the host, or the verdict that it cannot run there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from rekindle import jobs, records
+
+_JOBS = Path(__file__).parents[2] / "flare_jobs"
+
+
+class ActionModule(ActionBase):
+    """Arguments: ``folder`` (the host's records), ``job``, ``tmpdir``; returns ``spec`` if it can run."""
+
+    def run(self, tmp=None, task_vars=None):
+        """Place the job; an UNSUPPORTED one gets its verdict.json here."""
+        result = super().run(tmp, task_vars)
+        _, args = self.validate_argument_spec(
+            {
+                "folder": {"type": "path", "required": True},
+                "job": {"required": True},
+                "tmpdir": {"required": True},
+            }
+        )
+        folder = Path(args["folder"])
+        try:
+            job = jobs.load_job(_JOBS, args["job"])
+            host = records.read(folder / "host.json", records.HostRecord)
+            plan = records.read(folder / "plan.json", records.PlanRecord)
+            env = records.read(folder / "env.json", records.EnvRecord)
+        except records.RecordError as error:
+            return {**result, "failed": True, "msg": str(error)}
+        tmpdir = (
+            args["tmpdir"].replace("~", host.home, 1) if args["tmpdir"].startswith("~/") else args["tmpdir"]
+        )
+        prepared = jobs.prepare(job, host, plan, env, tmpdir)
+        if isinstance(prepared, records.RunSpec):
+            return {**result, "spec": records.to_builtins(prepared)}
+        records.write(folder / job.name / "verdict.json", prepared)
+        return result

@@ -1,0 +1,23 @@
+"""Lookup ``record``: reads a record from the results folder, or says in a sentence what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+
+from rekindle import records
+
+
+class LookupModule(LookupBase):
+    """``lookup('record', path, kind='HostRecord')``."""
+
+    def run(self, terms, variables=None, **kwargs):
+        """Return each record as a dictionary."""
+        kind = getattr(records, kwargs["kind"])
+        try:
+            return [msgspec.to_builtins(records.read(Path(path), kind)) for path in terms]
+        except records.RecordError as error:
+            raise AnsibleLookupError(str(error)) from None

@@ -1,0 +1,242 @@
+#!/bin/sh
+# Tells what a host is, changing nothing on it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S] < collect.sh
+#
+# All probes run at once and write to files of their own. One that outlives the limit is killed but never
+# waited for, as an nvidia-smi in uninterruptible sleep does not die. Each answer is printed as
+#     @@NONCE name status        status: exit code, or "timeout"
+# and its text; the frame "end" comes last, so that a broken-off answer shows.
+
+PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/nvidia/bin
+LC_ALL=C
+export PATH LC_ALL
+umask 077
+
+in_home() {
+    # shellcheck disable=SC2088  # a literal ~ in the argument, which no shell has expanded
+    case $1 in
+        '~') printf '%s\n' "$HOME" ;;
+        '~/'*) printf '%s\n' "$HOME/${1#'~/'}" ;;
+        *) printf '%s\n' "$1" ;;
+    esac
+}
+
+nearest() { # the first of $1 and its parents that exists
+    place=$1
+    while [ ! -e "$place" ] && [ ! -L "$place" ] && [ "$place" != "${place%/*}" ]; do
+        place=${place%/*}
+    done
+    printf '%s\n' "${place:-/}"
+}
+
+disk() {
+    df -Pk "$(nearest "$1")"
+}
+
+usable() { # whether $1 is or could be made a folder that this user writes to
+    place=$(nearest "$1")
+    printf '%s\n' "$place"
+    [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ]
+}
+
+os() {
+    cat /etc/os-release 2>/dev/null || cat /usr/lib/os-release
+}
+
+cpu() {
+    model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+    [ -n "$model" ] || model=$(lscpu | sed -n 's/^Model name: *//p' | head -n 1)
+    printf '%s\n' "$model"
+}
+
+# Works in any Python 3. In a virtual environment it goes on as the interpreter that made it.
+python_says='
+import json, os, sys
+try:
+    from importlib import metadata
+except ImportError:
+    metadata = None
+def version(*names):
+    for name in names if metadata else ():
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+if sys.implementation.name == "cpython":
+    venv = sys.prefix != sys.base_prefix
+    print(json.dumps({
+        "path": sys.prefix + "/bin/python3" if venv else os.path.realpath(sys.executable),
+        "version": "%d.%d.%d" % sys.version_info[:3],
+        "venv": venv,
+        "torch": version("torch"),
+        "tensorflow": version("tensorflow", "tensorflow-cpu"),
+        "lightning": version("lightning"),
+    }), flush=True)
+    base = "%s/bin/python%d.%d" % ((sys.base_prefix,) + sys.version_info[:2])
+    if venv and os.path.exists(base):
+        os.execv(base, [base, "-I", "-c", sys.argv[1], sys.argv[1]])
+'
+
+pythons() { # one line of JSON from each interpreter; what is none (a shim without its Python) says nothing
+    set -- /usr/bin/python3 /usr/local/bin/python3 "$HOME"/.pyenv/versions/*/bin/python3 \
+        "$HOME"/.local/share/uv/python/*/bin/python3 /opt/*/.venv/bin/python3 /opt/*/bin/python3 \
+        "$HOME"/*conda*/bin/python3 "$HOME"/*forge*/bin/python3 "${CONDA_PREFIX:-/usr}"/bin/python3
+    for minor in 9 10 11 12 13 14; do
+        set -- "$@" "/usr/bin/python3.$minor" "/usr/local/bin/python3.$minor" \
+            "$(command -v "python3.$minor")"
+    done
+    for python in "$(command -v python3)" "$@"; do
+        [ -x "$python" ] || continue
+        "$python" -I -c "$python_says" "$python_says" 2>/dev/null &
+    done
+    wait
+}
+
+# NVIDIA (0x10de) display controllers (class 0x03...). In a container those of the whole machine are on the
+# bus, but only its own have device files; vfio-pci holds those that are lent to a virtual machine.
+pci() {
+    [ -d /sys/bus/pci/devices ] || return 1
+    for device in /sys/bus/pci/devices/*; do
+        read -r vendor <"$device/vendor" && read -r class <"$device/class" || continue
+        case $vendor/$class in
+            0x10de/0x03*) ;;
+            *) continue ;;
+        esac
+        address=${device##*/}
+        driver=$(readlink "$device/driver")
+        case ${driver##*/} in
+            nvidia)
+                minor=$(sed -n 's/^Device Minor:[^0-9]*//p' "/proc/driver/nvidia/gpus/$address/information")
+                [ -c "/dev/nvidia$minor" ] || continue
+                ;;
+            vfio-pci) continue ;;
+        esac
+        printf '%s\n' "$address"
+    done 2>/dev/null
+}
+
+toolkit() {
+    nvcc --version 2>/dev/null || /usr/local/cuda/bin/nvcc --version
+}
+
+gpu_query=index,name,uuid,pci.bus_id,driver_version,compute_cap,memory.total,memory.used,temperature.gpu
+gpu_query=$gpu_query,ecc.mode.current,ecc.errors.uncorrected.volatile.total,ecc.errors.corrected.volatile.total
+gpu_query=$gpu_query,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max
+gpu_query=$gpu_query,mig.mode.current,persistence_mode
+
+probe() { # NAME COMMAND...
+    name=$1
+    shift
+    names="$names $name"
+    (
+        "$@"
+        echo $? >"$dir/$name.status"
+    ) >"$dir/$name.out" 2>&1 </dev/null &
+    echo $! >"$dir/$name.pid"
+}
+
+family() { # process $1 and all that descend from it, parents first
+    cat /proc/[0-9]*/status 2>/dev/null | awk -v top="$1" '
+        $1 == "Pid:" { pid = $2 }
+        $1 == "PPid:" { children[$2] = children[$2] " " pid }
+        function tell(one,  list, i, n) {
+            print one
+            n = split(children[one], list, " ")
+            for (i = 1; i <= n; i++) tell(list[i])
+        }
+        END { tell(top) }'
+}
+
+unfinished() {
+    for name in $names; do
+        [ -s "$dir/$name.status" ] || printf '%s\n' "$name"
+    done
+}
+
+abandon() { # kills what still runs
+    for name in $(unfinished); do
+        # shellcheck disable=SC2046  # one word a process
+        kill -9 $(family "$(cat "$dir/$name.pid")") 2>/dev/null
+    done
+}
+
+now() { # hundredths of a second since boot
+    read -r uptime _ </proc/uptime
+    printf '%s\n' "${uptime%.*}${uptime#*.}"
+}
+
+main() {
+    nonce=$1 limit=${4:-20} names=
+    : "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"
+    root=$(in_home "$2") tmpdir=$(in_home "$3")
+
+    for place in /dev/shm "${TMPDIR:-/tmp}" /tmp "$HOME"; do
+        dir=$place/rekindle-$nonce
+        mkdir "$dir" 2>/dev/null || continue
+        echo >"$dir/test" 2>/dev/null && [ -s "$dir/test" ] && break
+        rm -rf "$dir"
+        dir=
+    done
+    if [ ! -d "$dir" ]; then
+        echo "None of /dev/shm, TMPDIR, /tmp and $HOME can be written. Fix: free space in one of them." >&2
+        exit 1
+    fi
+    trap 'rm -rf "$dir"' EXIT
+    trap 'abandon; exit 1' HUP INT PIPE TERM
+
+    began=$(now)
+    probe limit echo "$limit"
+    probe nvidia-smi nvidia-smi -q -x
+    probe nvidia-query nvidia-smi --query-gpu="$gpu_query" --format=csv
+    probe nvidia-topo nvidia-smi topo -m
+    probe nvidia-nvlink nvidia-smi nvlink -s
+    probe pythons pythons
+    probe os os
+    probe architecture uname -m
+    probe kernel uname -r
+    probe glibc getconf GNU_LIBC_VERSION
+    probe cores nproc
+    probe cpu cpu
+    probe memory cat /proc/meminfo
+    probe user id -un
+    probe uid id -u
+    probe home printf '%s\n' "$HOME"
+    probe path-tmpdir printf '%s\n' "$tmpdir"
+    probe disk-system disk /
+    probe disk-home disk "$HOME"
+    probe disk-root disk "$root"
+    probe disk-tmp disk /tmp
+    probe disk-tmpdir disk "$tmpdir"
+    probe disk-shm df -Pk /dev/shm
+    probe root usable "$root"
+    probe tmpdir usable "$tmpdir"
+    probe driver-sys cat /sys/module/nvidia/version
+    probe driver-proc cat /proc/driver/nvidia/version
+    probe pci pci
+    probe toolkit toolkit
+    probe nccl sh -c 'env | grep ^NCCL_'
+    probe pip-env sh -c 'env | grep ^PIP_'
+    probe pip-xdg cat /etc/xdg/pip/pip.conf
+    probe pip-etc cat /etc/pip.conf
+    probe pip-legacy cat "$HOME/.pip/pip.conf"
+    probe pip-user cat "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf"
+    probe pip-file cat "${PIP_CONFIG_FILE:-/dev/null}"
+
+    while [ -n "$(unfinished)" ] && [ $(($(now) - began)) -lt $((limit * 100)) ]; do
+        sleep 0.1 2>/dev/null || sleep 1
+    done
+    late=" $(unfinished | tr '\n' ' ')"
+    abandon
+
+    for name in $names; do
+        case $late in
+            *" $name "*) status=timeout ;;
+            *) read -r status <"$dir/$name.status" ;;
+        esac
+        printf '@@%s %s %s\n' "$nonce" "$name" "$status"
+        cat "$dir/$name.out"
+        echo
+    done
+    printf '@@%s end 0\n' "$nonce"
+}
+
+main "$@" </dev/null

@@ -1,0 +1,61 @@
+"""The ``rekindle`` command: each verb redoes one stage from its records, on any machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from rekindle import records, report, solver
+from rekindle.judge import judge
+
+
+def _judge(run_dir: Path, as_json: bool) -> int:
+    verdict = judge(run_dir)
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(verdict), indent=2).decode())
+    else:
+        print(
+            f"{verdict.host} {verdict.job}: {verdict.verdict}"
+            + (f": {verdict.cause}" if verdict.cause else "")
+        )
+        for one in verdict.evidence:
+            mark = {True: "holds", False: "FAILS", None: "cannot be told"}[one.holds]
+            place = f" ({one.file}{f':{one.line}' if one.line else ''})" if one.file else ""
+            print(f"  {one.claim}: {mark}. {one.says}{place}")
+    return 0 if verdict.verdict == "PASS" else 1
+
+
+def main() -> int:
+    """Run the verb that the command line names; 2 and one sentence if what it is given is no good."""
+    parser = argparse.ArgumentParser(prog="rekindle", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+
+    plan = verbs.add_parser("plan", help="decide from a host.json which builds go on that host")
+    plan.add_argument("host", type=Path, metavar="HOST.json")
+    plan.add_argument("--framework", choices=["torch", "lightning", "tensorflow"])
+    plan.add_argument("--json", action="store_true")
+
+    judging = verbs.add_parser("judge", help="judge a job's run again from its files")
+    judging.add_argument("run", type=Path, metavar="RUN_DIR")
+    judging.add_argument("--json", action="store_true")
+
+    reporting = verbs.add_parser("report", help="write the reports of a results folder again")
+    reporting.add_argument("results", type=Path, metavar="RESULTS_DIR")
+
+    args = parser.parse_args()
+    try:
+        if args.verb == "plan":
+            return solver.run(args.host, args.framework, args.json)
+        if args.verb == "judge":
+            return _judge(args.run, args.json)
+        return report.run(args.results)
+    except records.RecordError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

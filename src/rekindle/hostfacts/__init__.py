@@ -1,0 +1,81 @@
+"""From what the collector (roles/preflight) prints on a host to the host's record, and what it lacks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from rekindle.records import HostRecord, Probe
+
+from . import nvidia, pip, system
+from .frames import FactsError, Frame, parse
+from .needs import unmet
+
+__all__ = ["FactsError", "host_record", "unmet"]
+
+
+def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
+    """Return the record of ``host``, whose collector answered ``raw``.
+
+    Args:
+        raw: standard output of collect.sh.
+        nonce: what it was called with.
+        host: the name that the inventory gives it.
+        root: Rekindle's folder as the inventory has it; ``~/`` means the user's home on the host.
+
+    Raises:
+        FactsError: the answer breaks off or lacks what every Linux host tells, or ``root`` is relative.
+    """
+    frames = parse(raw, nonce)
+    home = system.required(frames, "home")
+    place = home + root[1:] if root == "~" or root.startswith("~/") else root
+    if not place.startswith("/"):
+        raise FactsError(f"rekindle_root is {root!r}, a relative path. Fix: begin it with / or ~/.")
+    gpus = nvidia.parse(frames)
+    pip_settings, pip_problems = pip.settings(frames)
+    return HostRecord(
+        host=host,
+        collected=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        user=system.line(frames, "user") or system.required(frames, "uid"),
+        home=home,
+        root=place,
+        os=system.operating_system(frames),
+        cpu=system.cpu(frames),
+        memory=system.memory(frames),
+        disks=system.disks(frames, home, place),
+        pythons=system.pythons(frames),
+        driver=gpus.driver,
+        gpus=gpus.gpus,
+        pci_gpus=system.pci_gpus(frames),
+        topology=gpus.topology,
+        cuda_toolkit=system.cuda_toolkit(frames),
+        nccl_environment=system.variables(frames["nccl"].text),
+        pip=pip_settings,
+        problems=(*_problems(frames), *pip_problems),
+    )
+
+
+def _problems(frames: system.Frames) -> tuple[Probe, ...]:
+    limit = system.required(frames, "limit")
+    found = []
+    for name, frame in frames.items():
+        if frame.status == "timeout":
+            command = nvidia.COMMANDS.get(name, f"The probe {name}")
+            found.append(Probe(name=name, says=f"{command} timed out after {limit} s."))
+        elif says := _problem(name, frame):
+            found.append(Probe(name=name, says=says))
+    return tuple(found)
+
+
+def _problem(name: str, frame: Frame) -> str | None:
+    """Return what is wrong with a probe's answer, one sentence; None where it may well fail."""
+    said = frame.first_line[:200].rstrip(".")
+    if frame.answered:
+        broken = name == "nvidia-smi" and nvidia.document(frame.text) is None
+        return f"nvidia-smi -q -x gave no whole XML document but: {said}." if broken else None
+    if name in ("root", "tmpdir"):
+        return f"{frame.text.strip()} is no folder that this user can write to."
+    if name.startswith("disk-"):
+        return f"df ended with status {frame.status}: {said}."
+    if name in nvidia.COMMANDS and frame.status != "127":
+        return f"{nvidia.COMMANDS[name]} ended with status {frame.status}: {said}."
+    return "nvidia-smi is not on this host." if name == "nvidia-smi" else None

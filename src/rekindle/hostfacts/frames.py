@@ -1,0 +1,55 @@
+"""The collector's answer, taken apart into one frame a probe."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class FactsError(ValueError):
+    """The host's answer cannot be used; the text says what is wrong and the fix."""
+
+
+class Frame(NamedTuple):
+    """What one probe answered."""
+
+    status: str
+    """Exit code, or ``timeout``."""
+    text: str
+    """Standard output and error together; what there was of it if the probe was given up."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the probe succeeded."""
+        return self.status == "0"
+
+    @property
+    def first_line(self) -> str:
+        """The first line that says something."""
+        return next((line.strip() for line in self.text.splitlines() if line.strip()), "no output")
+
+
+def parse(raw: str, nonce: str) -> dict[str, Frame]:
+    """Return the frames of ``raw`` by name.
+
+    Raises:
+        FactsError: there is none, or the last one is missing.
+    """
+    parts = re.split(rf"^@@{re.escape(nonce)} (\S+) (\S+)\n", raw, flags=re.MULTILINE)
+    names, statuses, texts = parts[1::3], parts[2::3], parts[3::3]
+    frames = {
+        name: Frame(status, text.removesuffix("\n"))
+        for name, status, text in zip(names, statuses, texts, strict=True)
+    }
+    if not frames:
+        said = Frame("", raw).first_line[:200]
+        raise FactsError(
+            f"The host did not run the collector, it said: {said}. "
+            "Fix: see that this user's login shell runs sh."
+        )
+    if "end" not in frames:
+        raise FactsError(
+            f"The host's answer breaks off in {names[-1]}. Fix: run preflight again; if it stays, check the "
+            "connection and the host's memory."
+        )
+    return frames

@@ -1,0 +1,280 @@
+"""GPUs, driver and links of a host, from what nvidia-smi and the kernel module say.
+
+nvidia-smi's XML leads; its CSV adds what the XML lacks (compute capability, index) and stands in where
+there is no XML. Field names: ``nvidia-smi --help-query-gpu`` and nvsmi_device_v*.dtd of drivers 418 to 580.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+from xml.etree import ElementTree
+
+import msgspec
+
+from rekindle.records import Driver, Gpu, GpuProcess
+
+from .frames import Frame
+from .system import Frames, line
+
+COMMANDS = {
+    "nvidia-smi": "nvidia-smi -q -x",
+    "nvidia-query": "nvidia-smi --query-gpu",
+    "nvidia-topo": "nvidia-smi topo -m",
+    "nvidia-nvlink": "nvidia-smi nvlink -s",
+}
+"""By the name of their frame."""
+
+_XML = {
+    "name": "product_name",
+    "uuid": "uuid",
+    "pci_bus_id": "pci/pci_bus_id",
+    "memory_total_mib": "fb_memory_usage/total",
+    "memory_used_mib": "fb_memory_usage/used",
+    "temperature_c": "temperature/gpu_temp",
+    "ecc": "ecc_mode/current_ecc",
+    "row_remap_pending": "remapped_rows/remapped_row_pending",
+    "row_remap_failure": "remapped_rows/remapped_row_failure",
+    "pcie_generation": "pci/pci_gpu_link_info/pcie_gen/current_link_gen",
+    "pcie_generation_max": "pci/pci_gpu_link_info/pcie_gen/max_link_gen",
+    "pcie_width": "pci/pci_gpu_link_info/link_widths/current_link_width",
+    "pcie_width_max": "pci/pci_gpu_link_info/link_widths/max_link_width",
+    "mig": "mig_mode/current_mig",
+    "persistence": "persistence_mode",
+}
+_CSV = {
+    "index": "index",
+    "name": "name",
+    "uuid": "uuid",
+    "pci.bus_id": "pci_bus_id",
+    "compute_cap": "compute_capability",
+    "memory.total [MiB]": "memory_total_mib",
+    "memory.used [MiB]": "memory_used_mib",
+    "temperature.gpu": "temperature_c",
+    "ecc.mode.current": "ecc",
+    "ecc.errors.uncorrected.volatile.total": "ecc_uncorrected_volatile",
+    "ecc.errors.corrected.volatile.total": "ecc_corrected_volatile",
+    "pcie.link.gen.current": "pcie_generation",
+    "pcie.link.gen.max": "pcie_generation_max",
+    "pcie.link.width.current": "pcie_width",
+    "pcie.link.width.max": "pcie_width_max",
+    "mig.mode.current": "mig",
+    "persistence_mode": "persistence",
+}
+_ECC = {
+    "ecc_uncorrected_volatile": (
+        "sram_uncorrectable_parity",
+        "sram_uncorrectable_secded",
+        "sram_uncorrectable",
+        "dram_uncorrectable",
+        "double_bit/total",
+    ),
+    "ecc_corrected_volatile": ("sram_correctable", "dram_correctable", "single_bit/total"),
+}
+"""Counters to add up: Volta and older have ``_bit`` ones, drivers from 535 split SRAM's in two."""
+
+_TEXTS = ("name", "uuid", "pci_bus_id", "compute_capability")
+_FLAGS = ("ecc", "row_remap_pending", "row_remap_failure", "mig", "persistence")
+_NUMBERS = tuple(field for field in (*_XML, *_ECC) if field not in (*_TEXTS, *_FLAGS))
+_YES_NO = {"enabled": True, "yes": True, "disabled": False, "no": False}
+
+_NO_FIGURE = re.compile(r"\[?(N/A|Not Supported|Insufficient Permissions|None)\]?|", re.IGNORECASE)
+_LOST = re.compile(r"is lost", re.IGNORECASE)
+_BROKEN = re.compile(r"Unknown Error|requires reset|reset required|^ERR!", re.IGNORECASE)
+_NO_HANDLE = re.compile(
+    r"Unable to determine the device handle for gpu\s*(?:\d+:\s*)?"
+    r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])\s*:\s*(.+)",
+    re.IGNORECASE,
+)
+
+Values = dict[str, str]
+State = Literal["ok", "lost", "error"]
+
+
+class Nvidia(NamedTuple):
+    """What the driver says of a host."""
+
+    driver: Driver | None
+    gpus: tuple[Gpu, ...]
+    topology: tuple[tuple[str, ...], ...]
+
+
+def parse(frames: Frames) -> Nvidia:
+    """Read all of it; whatever is missing or broken is left out."""
+    log = document(frames["nvidia-smi"].text)
+    rows = _rows(frames["nvidia-query"].text)
+    gpus = _gpus(log, rows, frames)
+    return Nvidia(_driver(frames, log, rows), gpus, _topology(frames["nvidia-topo"], len(gpus)))
+
+
+def document(text: str) -> ElementTree.Element | None:
+    """Return the XML document in ``text``, without messages around it; None if there is no whole one."""
+    found = re.search(r"<nvidia_smi_log>.*</nvidia_smi_log>", text, re.DOTALL)
+    if not found:
+        return None
+    try:
+        return ElementTree.fromstring(found[0])
+    except ElementTree.ParseError:
+        return None
+
+
+def _driver(frames: Frames, log: ElementTree.Element | None, rows: list[Values]) -> Driver | None:
+    told = _figure(
+        (log.findtext("driver_version") if log is not None else None) or _first(rows, "driver_version")
+    )
+    cuda = _figure(log.findtext("cuda_version")) if log is not None else None
+    module = re.search(r"Kernel Module\D*?\s(?:for \S+\s+)?(\d+\.[\d.]+)", frames["driver-proc"].text)
+    if version := line(frames, "driver-sys"):
+        return Driver(version=version, source="/sys/module/nvidia/version", cuda=cuda)
+    if module:
+        return Driver(version=module[1], source="/proc/driver/nvidia/version", cuda=cuda)
+    return Driver(version=told, source="nvidia-smi", cuda=cuda) if told else None
+
+
+def _first(rows: list[Values], key: str) -> str | None:
+    return next((row[key] for row in rows if key in row), None)
+
+
+def _rows(text: str) -> list[Values]:
+    """Return the rows of the CSV by our field names; messages before and after it have other widths."""
+    header: list[str] = []
+    rows = []
+    for cells in csv.reader(text.splitlines(), skipinitialspace=True):
+        if cells[:1] == ["index"]:
+            header = [_CSV.get(cell, cell) for cell in cells]
+        elif header and len(cells) == len(header):
+            rows.append(dict(zip(header, cells, strict=True)))
+    return rows
+
+
+def _gpus(log: ElementTree.Element | None, rows: list[Values], frames: Frames) -> tuple[Gpu, ...]:
+    elements = log.findall("gpu") if log is not None else []
+    links = _nvlinks(frames["nvidia-nvlink"].text)
+    by_bus = {_bus(row["pci_bus_id"]) or f"#{i}": row for i, row in enumerate(rows)}
+    found: dict[str, Gpu] = {}
+    for position, element in enumerate(elements):
+        bus = _bus(element.get("id", "")) or f"#{position}"
+        row = by_bus.pop(bus, None) or by_bus.pop(f"#{position}", {})
+        found[bus] = _gpu({**row, **dict(_values(element))}, position, links, element)
+    for bus, row in by_bus.items():
+        found[bus] = _gpu(row, len(found), links, None)
+    messages = "\n".join(frames[name].text for name in COMMANDS)
+    for address, says in _NO_HANDLE.findall(messages):
+        index = 1 + max((gpu.index for gpu in found.values()), default=-1)
+        state: State = "lost" if _LOST.search(says) else "error"
+        words = " ".join(says.split()).rstrip(".")
+        found.setdefault(_bus(address), Gpu(index=index, state=state, says=words, pci_bus_id=_bus(address)))
+    return tuple(sorted(found.values(), key=lambda gpu: gpu.index))
+
+
+def _bus(address: str) -> str:
+    """Return a PCI address with the eight digits of domain that nvidia-smi prints; empty if it is none."""
+    found = re.fullmatch(r"([0-9A-F]{4,8})(:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F])", address.strip().upper())
+    return f"{found[1]:0>8}{found[2]}" if found else ""
+
+
+def _values(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    """Yield our fields that one <gpu> has, as text."""
+    for field, path in _XML.items():
+        text = (element.findtext(path) or "").strip()
+        if text and not _NO_FIGURE.fullmatch(text):
+            yield field, text
+    for field, counters in _ECC.items():
+        texts = [element.findtext(f"ecc_errors/volatile/{counter}") or "" for counter in counters]
+        broken = [text for text in texts if _complaint(text)]
+        numbers = [number for text in texts if (number := _integer(text)) is not None]
+        if broken or numbers:
+            yield field, broken[0] if broken else str(sum(numbers))
+
+
+def _gpu(
+    values: Values,
+    position: int,
+    links: Mapping[str, tuple[float, ...]],
+    element: ElementTree.Element | None,
+) -> Gpu:
+    said = [f"{field} reads {text}" for field, text in values.items() if _complaint(text)]
+    action = (element.findtext("gpu_recovery_action") if element is not None else None) or "None"
+    if not _NO_FIGURE.fullmatch(action):
+        said.append(f"gpu_recovery_action is {action}")
+    state = ("lost" if any(_LOST.search(text) for text in said) else "error") if said else "ok"
+    index = _integer(values.get("index"))
+    uuid = _figure(values.get("uuid"))
+    return msgspec.convert(
+        {
+            "index": position if index is None else index,
+            "state": state,
+            "says": said[0] if said else None,
+            "throttle_reasons": _throttle_reasons(element),
+            "nvlink_gb_per_s": links.get(uuid or "", ()),
+            "processes": _processes(element),
+            **{field: _figure(values.get(field)) for field in _TEXTS},
+            **{field: _YES_NO.get(values.get(field, "").lower()) for field in _FLAGS},
+            **{field: _integer(values.get(field)) for field in _NUMBERS},
+            "pci_bus_id": _bus(values.get("pci_bus_id", "")) or None,
+        },
+        Gpu,
+    )
+
+
+def _complaint(text: str) -> bool:
+    return bool(_LOST.search(text) or _BROKEN.search(text))
+
+
+def _figure(text: str | None) -> str | None:
+    """Return ``text`` unless it says that there is no figure."""
+    return None if text is None or _NO_FIGURE.fullmatch(text.strip()) or _complaint(text) else text.strip()
+
+
+def _integer(text: str | None) -> int | None:
+    """Return the number that ``text`` begins with: ``143771 MiB``, ``16x``."""
+    found = re.match(r"\s*(\d+)", text or "")
+    return int(found[1]) if found else None
+
+
+def _throttle_reasons(element: ElementTree.Element | None) -> tuple[str, ...]:
+    """Return the active ones; drivers before 535 say ``throttle`` where later ones say ``event``."""
+    reasons = []
+    for kind in ("event", "throttle"):
+        block = element.find(f"clocks_{kind}_reasons") if element is not None else None
+        for reason in block if block is not None else ():
+            if reason.text == "Active":
+                reasons.append(reason.tag.removeprefix(f"clocks_{kind}_reason_"))
+    return tuple(reason for reason in dict.fromkeys(reasons) if reason != "gpu_idle")
+
+
+def _processes(element: ElementTree.Element | None) -> tuple[GpuProcess, ...]:
+    found = element.findall("processes/process_info") if element is not None else []
+    return tuple(
+        GpuProcess(
+            pid=int(info.findtext("pid", "0")),
+            name=info.findtext("process_name") or "unnamed",
+            memory_mib=_integer(info.findtext("used_memory")),
+        )
+        for info in found
+    )
+
+
+def _nvlinks(text: str) -> dict[str, tuple[float, ...]]:
+    """Return GB/s of each link by UUID of the GPU, from ``nvidia-smi nvlink -s``."""
+    links: dict[str, list[float]] = {}
+    speeds: list[float] = []
+    for text_line in text.splitlines():
+        if found := re.search(r"^GPU \d+:.*UUID: ([^)]+)\)", text_line):
+            speeds = links.setdefault(found[1], [])
+        elif found := re.search(r"Link \d+: (?:([\d.]+) GB/s|<?inactive>?)", text_line, re.IGNORECASE):
+            speeds.append(float(found[1] or 0))
+    return {uuid: tuple(speeds) for uuid, speeds in links.items()}
+
+
+def _topology(frame: Frame, gpus: int) -> tuple[tuple[str, ...], ...]:
+    """Return the GPUs' part of ``nvidia-smi topo -m``; empty unless it shows as many GPUs as there are.
+
+    nvidia-smi underlines the header with terminal escapes even into a file; NICs follow the GPUs.
+    """
+    plain = re.sub(r"\x1b\[[\d;]*m", "", frame.text)
+    table = [row.split()[1 : gpus + 1] for row in plain.splitlines() if re.match(r"GPU\d+\s", row)]
+    square = len(table) == gpus and all(len(row) == gpus and row[i] == "X" for i, row in enumerate(table))
+    return tuple(tuple(row) for row in table) if square else ()

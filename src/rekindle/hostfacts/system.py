@@ -1,0 +1,132 @@
+"""The operating system, disks and Pythons of a host, from the collector's frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from rekindle.records import Cpu, Disk, Memory, Os, Python
+
+from .frames import FactsError, Frame
+
+Frames = Mapping[str, Frame]
+
+
+def line(frames: Frames, name: str) -> str | None:
+    """Return the first line of a probe that succeeded and said something."""
+    frame = frames.get(name)
+    return frame.first_line if frame and frame.answered and frame.text.strip() else None
+
+
+def required(frames: Frames, name: str) -> str:
+    """Return the first line of a probe.
+
+    Raises:
+        FactsError: it failed; every Linux host answers it.
+    """
+    said = line(frames, name)
+    if said is None:
+        how = f"status {frames[name].status}: {frames[name].first_line}" if name in frames else "no answer"
+        raise FactsError(f"The host does not tell its {name} ({how}). Fix: use a Linux host with coreutils.")
+    return said
+
+
+def operating_system(frames: Frames) -> Os:
+    """Read os-release(5), which also gives the defaults, and uname."""
+    pairs: list[Any] = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", frames["os"].text, re.MULTILINE)
+    release: dict[str, str] = dict(pairs) if frames["os"].answered else {}
+    name = release.get("NAME", "Linux")
+    glibc = line(frames, "glibc")
+    return Os(
+        id=release.get("ID", "linux"),
+        version=release.get("VERSION_ID"),
+        name=release.get("PRETTY_NAME", name),
+        kernel=required(frames, "kernel"),
+        architecture=required(frames, "architecture"),
+        glibc=glibc.removeprefix("glibc ") if glibc else None,
+    )
+
+
+def cpu(frames: Frames) -> Cpu:
+    """Read the model and the number of processors that this user may run on."""
+    return Cpu(model=line(frames, "cpu"), cores=int(required(frames, "cores")))
+
+
+def memory(frames: Frames) -> Memory:
+    """Read /proc/meminfo, whose figures are KiB."""
+    required(frames, "memory")
+    kib = {
+        key: int(value) for key, value in re.findall(r"^(\w+): +(\d+)", frames["memory"].text, re.MULTILINE)
+    }
+    if "MemTotal" not in kib:
+        raise FactsError(
+            "The host's /proc/meminfo has no MemTotal. Fix: use a Linux host with /proc mounted."
+        )
+    available = kib.get("MemAvailable", kib.get("MemFree", 0))
+    return Memory(total_mib=kib["MemTotal"] // 1024, available_mib=available // 1024)
+
+
+def disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
+    """Read ``df -Pk`` of each place; one that did not answer is left out."""
+    paths = {
+        "system": "/",
+        "home": home,
+        "root": root,
+        "tmp": "/tmp",
+        "tmpdir": frames["path-tmpdir"].text.rstrip("\n"),
+        "shm": "/dev/shm",
+    }
+    found = []
+    for use in get_args(get_type_hints(Disk)["use"]):
+        frame = frames[f"disk-{use}"]
+        figures = re.search(r"\s(\d+)\s+\d+\s+(-?\d+)\s+(?:\d+%|-)\s+/", frame.text)
+        if frame.answered and figures:
+            total, free = (max(int(kib), 0) // 1024 for kib in figures.groups())
+            found.append(Disk(use=use, path=paths[use], total_mib=total, free_mib=free))
+    return tuple(found)
+
+
+def version_key(python: Python) -> tuple[int, ...]:
+    """Return the version of ``python`` as numbers."""
+    return tuple(int(number) for number in python.version.split("."))
+
+
+def pythons(frames: Frames) -> tuple[Python, ...]:
+    """Return the interpreters that answered, newest first, one for each path.
+
+    Of a probe that was given up, those that answered in time.
+    """
+    found: dict[str, Python] = {}
+    for text in frames["pythons"].text.splitlines():
+        said = _decoded(text)
+        if said is not None:
+            found.setdefault(said.path, said)
+    return tuple(sorted(found.values(), key=lambda one: (version_key(one), one.path), reverse=True))
+
+
+def _decoded(text: str) -> Python | None:
+    try:
+        return msgspec.json.decode(text, type=Python)
+    except msgspec.DecodeError:  # what a shell says of an interpreter that it cannot start
+        return None
+
+
+def pci_gpus(frames: Frames) -> int | None:
+    """Count NVIDIA's display controllers on the PCI bus; None if it cannot be read, or in a container."""
+    frame = frames["pci"]
+    return len(frame.text.split()) if frame.answered else None
+
+
+def cuda_toolkit(frames: Frames) -> str | None:
+    """Return the release that nvcc gives: ``12.8``."""
+    found = re.search(r"release (\d+\.\d+)", frames["toolkit"].text)
+    return found[1] if found and frames["toolkit"].answered else None
+
+
+def variables(text: str) -> dict[str, str]:
+    """Return the environment variables that ``env`` printed."""
+    pairs: list[Any] = re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)
+    return dict(pairs)

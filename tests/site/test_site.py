@@ -1,0 +1,89 @@
+"""site.yml on this machine: what a user sees, what comes home, and what a second run changes."""
+
+import json
+import re
+import stat
+import xml.etree.ElementTree as ET
+
+from conftest import play
+
+from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read
+
+
+def test_it_ends_with_a_table_and_a_pass(site):
+    assert site.status == 0, site.output
+    assert re.search(r"local\s.*pt_ddp\s.*PASS", site.output)
+    assert "report.html" in site.output
+
+
+def test_progress_is_shown_as_it_runs(site):
+    assert re.search(r"local pt_ddp: round \d/3, loss [\d.]+, \d+ s", site.output)
+
+
+def test_every_record_is_home_and_fits_its_schema(site):
+    home = site.results / "local"
+    host = read(home / "host.json", HostRecord)
+    plan = read(home / "plan.json", PlanRecord)
+    env = read(home / "env.json", EnvRecord)
+    verdict = read(home / "pt_ddp" / "verdict.json", VerdictRecord)
+    build = plan.environments[0].build
+    torch = next(one for one in env.environments if one.framework == "torch")
+    assert host.host == "local"
+    assert torch.lock_sha256 == build.lock_sha256 == verdict.lock_sha256
+    assert torch.report["torch"] == torch.packages["torch"] == build.version + "+cpu"
+    assert torch.packages["nvflare"] == "2.7.3"
+    assert verdict.final_metrics["accuracy"] >= 0.95
+    assert {(one.site, one.rank) for one in verdict.devices} == {
+        (f"site-{s}", r) for s in (1, 2) for r in (0, 1)
+    }
+
+
+def test_all_that_the_verdict_cites_came_home(site):
+    home = site.results / "local" / "pt_ddp"
+    for one in read(home / "verdict.json", VerdictRecord).evidence:
+        assert (home / one.file).is_file()
+
+
+def test_four_reports_say_the_same(site):
+    results = json.loads((site.results / "results.json").read_text())
+    suites = ET.parse(site.results / "junit.xml").getroot()
+    assert [row["verdict"] for row in results["rows"]] == ["PASS"]
+    assert [case.get("name") for case in suites.iter("testcase")] == ["pt_ddp"]
+    assert not list(suites.iter("failure"))
+    assert "PASS" in (site.results / "report.html").read_text()
+
+
+def test_judging_again_at_home_gives_the_same(site, capsys, monkeypatch):
+    from rekindle import cli  # noqa: PLC0415 - what the `rekindle` command runs
+
+    home = site.results / "local" / "pt_ddp"
+    monkeypatch.setattr("sys.argv", ["rekindle", "judge", str(home), "--json"])
+    assert cli.main() == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((home / "verdict.json").read_text())
+
+
+def test_folders_on_the_host_are_for_their_owner_alone(site, local):
+    root = local.parent / "rekindle"
+    assert {path.name for path in root.iterdir()} == {"envs", "jobs", "runs", "tmp", "cache", "logs"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in [root, *root.iterdir()]} == {0o700}
+
+
+def test_nothing_of_the_run_is_left_running(site, local):
+    import psutil  # noqa: PLC0415
+
+    root = str(local.parent / "rekindle")
+    assert not [p.info for p in psutil.process_iter(["cmdline"]) if root in " ".join(p.info["cmdline"] or [])]
+
+
+def test_preflight_is_clean_under_check(site, local, tmp_path):
+    checked = play("playbooks/preflight.yml", local, tmp_path / "r", "--check")
+    assert checked.status == 0, checked.output
+    assert re.search(r"local\s+: ok=\d+\s+changed=0 ", checked.output)
+
+
+def test_a_second_run_changes_no_environment(site, local, tmp_path):
+    results = tmp_path / "second"
+    for stage in ("preflight", "plan", "environments"):
+        again = play(f"playbooks/{stage}.yml", local, results)
+        assert again.status == 0, again.output
+        assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output

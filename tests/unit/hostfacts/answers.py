@@ -1,0 +1,43 @@
+"""Collector's answers to read: a real one (2 × H200) and variants of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rekindle.hostfacts import host_record
+from rekindle.hostfacts.frames import Frame, parse
+from rekindle.records import HostRecord
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+NONCE = "0123456789abcdef"
+RAW = (RECORDINGS / "h200-x2-collect.txt").read_text()
+FRAMES = parse(RAW, NONCE)
+XML = FRAMES["nvidia-smi"].text
+"""Of the same host."""
+
+
+def recorded(name: str) -> str:
+    """Return a file of tests/recordings."""
+    return (RECORDINGS / name).read_text()
+
+
+def frames(**changed: str | Frame) -> dict[str, Frame]:
+    """Return the recorded frames with some replaced; ``_`` stands for ``-``, text alone for success."""
+    replaced = {
+        name.replace("_", "-"): Frame("0", frame) if isinstance(frame, str) else frame
+        for name, frame in changed.items()
+    }
+    assert replaced.keys() <= FRAMES.keys()
+    return {**FRAMES, **replaced}
+
+
+def answer(**changed: str | Frame) -> str:
+    """Return the recorded answer with some frames replaced."""
+    return "".join(
+        f"@@{NONCE} {name} {frame.status}\n{frame.text}\n" for name, frame in frames(**changed).items()
+    )
+
+
+def host(**changed: str | Frame) -> HostRecord:
+    """Return the record of the recorded host with some frames replaced."""
+    return host_record(answer(**changed), NONCE, "lease-1", "~/rekindle")

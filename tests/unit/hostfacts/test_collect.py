@@ -1,0 +1,211 @@
+"""The collector itself, run by dash with stand-ins for nvidia-smi and the home."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rekindle.hostfacts.frames import FactsError, Frame, parse
+
+COLLECTOR = Path(__file__).parents[3] / "roles/preflight/files/collect.sh"
+GPU_PROBES = ("nvidia-smi", "nvidia-query", "nvidia-topo", "nvidia-nvlink")
+
+Collect = Callable[..., dict[str, Frame]]
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Put a command on the PATH of the collector."""
+
+    def put(name: str, script: str) -> Path:
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    return put
+
+
+@pytest.fixture
+def collect(tmp_path: Path) -> Collect:
+    """Run the collector in a home of its own and return its frames."""
+    home = tmp_path / "the home"
+    home.mkdir()
+
+    def run(
+        root: str = "~/rekindle", tmpdir: str = "~/rekindle/tmp", limit: int = 20, **env: str
+    ) -> dict[str, Frame]:
+        nonce = secrets.token_hex(8)
+        done = subprocess.run(
+            ["dash", "-s", "--", nonce, root, tmpdir, str(limit)],
+            stdin=COLLECTOR.open(),
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+            cwd=tmp_path,
+            env={"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(home), **env},
+        )
+        assert done.stderr == ""
+        assert not list(Path("/dev/shm").glob(f"*{nonce}*"))
+        assert list(home.iterdir()) == []
+        return parse(done.stdout, nonce)
+
+    return run
+
+
+def alive(marker: str) -> list[str]:
+    """Command lines of processes that carry ``marker``."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it ended meanwhile
+            continue
+        if marker in line:
+            found.append(line)
+    return found
+
+
+def test_this_machine(collect: Collect, tmp_path: Path) -> None:
+    frames = collect()
+    assert frames["architecture"].text.strip() == os.uname().machine
+    assert frames["home"].text == f"{tmp_path}/the home\n"
+    assert int(frames["cores"].text) == len(os.sched_getaffinity(0))
+    assert {name: frame.status for name, frame in frames.items() if name.startswith(("disk", "root"))} == {
+        **dict.fromkeys(
+            ["disk-system", "disk-home", "disk-root", "disk-tmp", "disk-tmpdir", "disk-shm"], "0"
+        ),
+        "root": "0",
+    }
+
+
+def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(
+    collect: Collect, fake: Callable[[str, str], Path]
+) -> None:
+    marker = f"61.{secrets.randbelow(10**9):09d}"
+    fake("nvidia-smi", f"echo begun\nsleep {marker}\n: the shell stays as a parent")
+    began = time.monotonic()
+    frames = collect(limit=1)
+    assert time.monotonic() - began < 4
+    assert {frames[name] for name in GPU_PROBES} == {Frame("timeout", "begun\n")}
+    assert frames["kernel"].answered
+    time.sleep(0.2)
+    assert alive(marker) == []
+
+
+def test_an_nvidia_smi_that_no_signal_but_kill_ends(
+    collect: Collect, fake: Callable[[str, str], Path]
+) -> None:
+    marker = f"62.{secrets.randbelow(10**9):09d}"
+    fake("nvidia-smi", f"trap '' TERM INT HUP PIPE\nsleep {marker} & wait; wait; sleep {marker}")
+    assert collect(limit=1)["nvidia-smi"].status == "timeout"
+    time.sleep(0.2)
+    assert alive(marker) == []
+
+
+def test_an_nvidia_smi_that_fails(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+    fake("nvidia-smi", "echo NVIDIA-SMI has failed; echo on error >&2; exit 9")
+    assert collect()["nvidia-smi"] == Frame("9", "NVIDIA-SMI has failed\non error\n")
+
+
+def test_an_nvidia_smi_that_prints_garbage(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+    fake("nvidia-smi", r"printf '@@0 end 0\n\377\n\001 no newline'".replace(r"\377", "%%"))
+    frames = collect()
+    assert frames["nvidia-smi"] == Frame("0", "@@0 end 0\n%\n\001 no newline")
+    assert "end" in frames
+
+
+def test_no_nvidia_smi(collect: Collect) -> None:
+    if Path("/usr/bin/nvidia-smi").exists():
+        pytest.skip("this machine has one")
+    assert collect()["nvidia-smi"].status == "127"
+
+
+@pytest.mark.parametrize(
+    "name", ["with blank", "it's", '"two"', "$(touch gone)", "`touch gone`", "a\nb", "*", "-x"]
+)
+def test_a_root_of_any_name_is_only_a_name(collect: Collect, tmp_path: Path, name: str) -> None:
+    for root in (f"~/{name}", f"{tmp_path}/{name}"):
+        frames = collect(root=root, tmpdir=f"{root}/tmp")
+        assert frames["root"].status == "0"
+        assert frames["disk-root"].answered
+        assert frames["path-tmpdir"].text.removesuffix("\n") == f"{root}/tmp".replace(
+            "~", f"{tmp_path}/the home", 1
+        )
+    assert not list(tmp_path.rglob("gone"))
+
+
+def test_a_root_under_a_file_cannot_be_made(collect: Collect, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert collect(root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
+
+
+def test_a_dangling_link_cannot_be_made_a_folder(collect: Collect, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert not collect(root=f"{tmp_path}/link")["root"].answered
+
+
+def test_variables_and_files_of_pip_and_nccl(collect: Collect, tmp_path: Path) -> None:
+    (tmp_path / "pip.conf").write_text("[global]\nretries = 9\n")
+    frames = collect(PIP_CONFIG_FILE=f"{tmp_path}/pip.conf", NCCL_DEBUG="INFO", PIP_NO_INDEX="1")
+    assert frames["pip-file"].text == "[global]\nretries = 9\n"
+    assert sorted(frames["pip-env"].text.split()) == [
+        f"PIP_CONFIG_FILE={tmp_path}/pip.conf",
+        "PIP_NO_INDEX=1",
+    ]
+    assert frames["nccl"].text == "NCCL_DEBUG=INFO\n"
+
+
+def test_a_virtual_environment_first_on_the_path_shows_with_its_base(
+    collect: Collect, tmp_path: Path
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", f"{tmp_path}/venv"], check=True)
+    (site,) = tmp_path.glob("venv/lib/python*/site-packages")
+    for name, version in {"torch": "2.9.1+cu128", "tensorflow_cpu": "2.21.0"}.items():
+        info = site / f"{name}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (site / "torch.py").write_text("raise SystemExit('imported')")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(f"{tmp_path}/venv/bin/python3")
+    text = collect(PATH=f"{tmp_path}/venv/bin:/usr/bin:/bin")["pythons"].text
+    version = platform.python_version()
+    assert (
+        f'{{"path": "{tmp_path}/venv/bin/python3", "version": "{version}", "venv": true, '
+        '"torch": "2.9.1+cu128", "tensorflow": "2.21.0", "lightning": null}\n'
+    ) in text
+    base = os.path.realpath(f"{sys.base_prefix}/bin/python3")
+    assert f'{{"path": "{base}", "version": "{version}", "venv": false,' in text
+
+
+def test_a_python_that_hangs_costs_only_itself(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+    fake("python3", "sleep 60")
+    real = fake("python3.11", f'exec {sys.executable} "$@"')
+    frame = collect(limit=3)["pythons"]
+    assert frame.status == "timeout"
+    assert f'"version": "{platform.python_version()}"' in frame.text
+    assert real.exists()
+
+
+def test_a_broken_off_script_does_nothing(tmp_path: Path) -> None:
+    script = COLLECTOR.read_text()
+    done = subprocess.run(
+        ["dash", "-s", "--", "n", "~/r", "/tmp"],
+        input=script[: int(len(script) * 0.98)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    with pytest.raises(FactsError):
+        parse(done.stdout, "n")

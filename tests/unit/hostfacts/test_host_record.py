@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+from answers import FRAMES, NONCE, RAW, answer, host
+
+from rekindle import records
+from rekindle.hostfacts import FactsError, host_record
+from rekindle.hostfacts.frames import Frame
+from rekindle.records import Cpu, Disk, HostRecord, Memory, Os, Probe, Python
+
+NO_FILE = Frame("1", "cat: No such file or directory\n")
+
+
+def test_a_real_host() -> None:
+    found = host()
+    assert found.os == Os(
+        id="ubuntu",
+        version="24.04",
+        name="Ubuntu 24.04.3 LTS",
+        kernel="6.18.44-fc-v657-gpu",
+        architecture="x86_64",
+        glibc="2.39",
+    )
+    assert (found.user, found.home, found.root) == ("lease", "/home/lease", "/home/lease/rekindle")
+    assert found.cpu == Cpu(model="Intel(R) Xeon(R) Processor", cores=32)
+    assert found.memory.total_mib == 263998500 // 1024
+    assert (found.pci_gpus, len(found.gpus)) == (2, 2)
+    assert found.cuda_toolkit == "13.0"
+    assert found.nccl_environment == {"NCCL_NVLS_ENABLE": "0", "NCCL_VERSION": "2.28.3-1"}
+    assert found.problems == ()
+
+
+def test_disks_by_use() -> None:
+    disks = {disk.use: disk for disk in host().disks}
+    assert list(disks) == ["system", "home", "root", "tmp", "tmpdir", "shm"]
+    assert disks["shm"] == Disk(use="shm", path="/dev/shm", total_mib=262144, free_mib=262143)
+    assert (disks["root"].path, disks["tmpdir"].path) == ("/home/lease/rekindle", "/home/lease/rekindle/tmp")
+
+
+def test_pythons_newest_first_and_each_once() -> None:
+    text = FRAMES["pythons"].text + (
+        '{"path": "/usr/bin/python3.9", "version": "3.9.18", "venv": false,'
+        ' "torch": null, "tensorflow": null, "lightning": null}\n'
+        "sh: 1: broken: not found\n"
+    )
+    assert host(pythons=text).pythons == (
+        Python(path="/usr/bin/python3.12", version="3.12.3"),
+        Python(
+            path="/opt/torch/.venv/bin/python3",
+            version="3.12.3",
+            torch="2.11.0",
+            lightning="2.6.6",
+            venv=True,
+        ),
+        Python(path="/usr/bin/python3.9", version="3.9.18"),
+    )
+
+
+def test_pythons_that_answered_before_the_limit_count() -> None:
+    found = host(pythons=Frame("timeout", FRAMES["pythons"].text))
+    assert len(found.pythons) == 2
+    assert found.problems == (Probe(name="pythons", says="The probe pythons timed out after 20 s."),)
+
+
+def test_defaults_of_a_host_without_os_release_or_glibc() -> None:
+    found = host(os=NO_FILE, glibc=Frame("1", "getconf: Unrecognized variable\n")).os
+    assert (found.id, found.version, found.name, found.glibc) == ("linux", None, "Linux", None)
+
+
+def test_an_old_kernel_without_available_memory() -> None:
+    assert host(memory="MemTotal:  4096 kB\nMemFree:  2048 kB\n").memory == Memory(
+        total_mib=4, available_mib=2
+    )
+
+
+def test_a_user_without_a_name_is_a_number() -> None:
+    assert host(user=Frame("1", "id: cannot find name for user ID 1000\n")).user == "1000"
+
+
+def test_a_bus_that_cannot_be_read_is_unknown() -> None:
+    assert host(pci=Frame("1", "")).pci_gpus is None
+    assert host(pci="").pci_gpus == 0
+
+
+@pytest.mark.parametrize("name", ["kernel", "cores", "memory", "home"])
+def test_what_every_host_tells_is_required(name: str) -> None:
+    with pytest.raises(FactsError, match=rf"does not tell its {name} \(status timeout: no output\)\. Fix: "):
+        host(**{name: Frame("timeout", "")})
+
+
+def test_a_relative_root_is_refused() -> None:
+    with pytest.raises(FactsError, match=r"rekindle_root is 'rekindle', a relative path\. Fix: "):
+        host_record(RAW, NONCE, "lease-1", "rekindle")
+
+
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        (Frame("timeout", ""), "nvidia-smi -q -x timed out after 20 s."),
+        (Frame("127", "sh: 1: nvidia-smi: not found\n"), "nvidia-smi is not on this host."),
+        (
+            Frame("9", "NVIDIA-SMI has failed.\nMore.\n"),
+            "nvidia-smi -q -x ended with status 9: NVIDIA-SMI has failed.",
+        ),
+        (Frame("0", "?!\n"), "nvidia-smi -q -x gave no whole XML document but: ?!."),
+    ],
+)
+def test_problems_of_nvidia_smi(frame: Frame, says: str) -> None:
+    assert host(nvidia_smi=frame).problems == (Probe(name="nvidia-smi", says=says),)
+
+
+def test_round_trip_and_schema(tmp_path: Path) -> None:
+    path = tmp_path / "host.json"
+    records.write(path, host())
+    assert records.read(path, HostRecord) == msgspec.structs.replace(
+        host(), collected=records.read(path, HostRecord).collected
+    )
+    jsonschema.validate(json.loads(path.read_text()), msgspec.json.schema(HostRecord))
+
+
+def test_the_answer_helper_is_faithful() -> None:
+    assert answer().rstrip() == RAW.rstrip()

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from answers import host
+from msgspec.structs import replace
+
+from rekindle.hostfacts import unmet
+from rekindle.records import Disk, Gpu, GpuProcess, HostRecord, Probe, Python
+
+HOST = host()
+
+
+def lacks(found: HostRecord, *, gpus_required: bool = True, min_free_gb: float = 20) -> list[str]:
+    return unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)
+
+
+def with_gpu(**changed: Any) -> HostRecord:
+    return replace(HOST, gpus=(replace(HOST.gpus[0], **changed), HOST.gpus[1]))
+
+
+def with_disk(use: str, free_mib: int) -> HostRecord:
+    disks = (replace(disk, free_mib=free_mib) if disk.use == use else disk for disk in HOST.disks)
+    return replace(HOST, disks=tuple(disks))
+
+
+def with_problem(name: str, says: str, **changed: Any) -> HostRecord:
+    return replace(HOST, problems=(Probe(name=name, says=says),), **changed)
+
+
+def test_a_healthy_host_lacks_nothing() -> None:
+    assert lacks(HOST) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (
+            with_problem("nvidia-smi", "nvidia-smi -q -x timed out after 20 s.", gpus=()),
+            "timed out after 20 s",
+        ),
+        (replace(HOST, driver=None, gpus=()), "No NVIDIA driver is loaded, and 2 NVIDIA GPUs"),
+        (replace(HOST, driver=None, gpus=(), pci_gpus=None), "an unknown number of NVIDIA GPUs"),
+        (replace(HOST, gpus=(), pci_gpus=0), "Driver 580.159.04 shows no GPU, and 0 are on the PCI bus. Fix"),
+        (with_problem("nvidia-smi", "nvidia-smi -q -x gave no whole XML document but: x."), "no whole XML"),
+        (replace(HOST, pci_gpus=3), "3 NVIDIA GPUs are on the PCI bus but the driver shows 2"),
+        (with_gpu(state="lost", says="GPU is lost"), "is lost: GPU is lost"),
+        (with_gpu(state="error", says="name reads Unknown Error"), "is in error: name reads Unknown Error"),
+        (with_gpu(ecc_uncorrected_volatile=1), "has 1 uncorrected ECC errors, 0 are allowed"),
+        (with_gpu(row_remap_pending=True), "waits for a row remap"),
+        (with_gpu(row_remap_failure=True), "failed to remap a row"),
+        (with_gpu(throttle_reasons=("hw_thermal_slowdown",)), "at 35 °C (hw_thermal_slowdown)"),
+        (with_gpu(throttle_reasons=("hw_slowdown",), temperature_c=None), "its hardware (hw_slowdown)"),
+        (with_gpu(memory_used_mib=16), "has 16 MiB in use by processes that it does not name, 15 MiB"),
+        (
+            with_gpu(memory_used_mib=500, processes=(GpuProcess(pid=47, name="python", memory_mib=490),)),
+            "has 500 MiB in use by process 47 (python), 15 MiB are allowed",
+        ),
+        (
+            with_gpu(memory_used_mib=None, processes=(GpuProcess(pid=47, name="python", memory_mib=490),)),
+            "has 490 MiB in use by process 47 (python)",
+        ),
+        (
+            with_problem("root", "/srv is no folder that this user can write to."),
+            "rekindle_root cannot be made",
+        ),
+        (
+            with_problem("tmpdir", "/srv is no folder that this user can write to."),
+            "rekindle_tmpdir cannot be",
+        ),
+        (
+            with_disk("root", 19_000),
+            "rekindle_root has too little free space: 19.92 GB at /home/lease/rekindle",
+        ),
+        (with_disk("tmpdir", 1_900), "TMPDIR (rekindle_tmpdir) has too little free space: 1.99 GB"),
+        (with_disk("tmp", 95), "/tmp has too little free space: 0.10 GB at /tmp, 0.10 GB are needed"),
+        (with_disk("shm", 63), "/dev/shm has too little free space: 0.07 GB"),
+        (replace(HOST, disks=HOST.disks[:-1]), "The free space of /dev/shm cannot be read"),
+        (
+            with_problem("disk-root", "The probe disk-root timed out after 20 s.", disks=HOST.disks[3:]),
+            "The free space of rekindle_root cannot be read: The probe disk-root timed out after 20 s.",
+        ),
+        (replace(HOST, pythons=()), "No Python from 3.10 to 3.12 is on the host, found: none."),
+        (
+            replace(
+                HOST,
+                pythons=(Python(path="/a", version="3.13.0"), Python(path="/b", version="3.9.18")),
+            ),
+            "found: 3.13.0 at /a, 3.9.18 at /b.",
+        ),
+    ],
+)
+def test_each_lack_is_one_sentence_with_its_fix(found: HostRecord, says: str) -> None:
+    (sentence,) = lacks(found)
+    assert says in sentence
+    assert sentence.count("Fix: ") == 1
+    assert ": Fix" not in sentence
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(HOST, pci_gpus=None),
+        replace(HOST, pci_gpus=1),
+        with_gpu(ecc_uncorrected_volatile=None, ecc_corrected_volatile=7),
+        with_gpu(row_remap_pending=None, row_remap_failure=None),
+        with_gpu(throttle_reasons=("sw_power_cap", "applications_clocks_setting")),
+        with_gpu(memory_used_mib=15, processes=(GpuProcess(pid=1, name="Xorg", memory_mib=None),)),
+        with_gpu(memory_used_mib=None, memory_total_mib=None),
+        with_disk("root", 19_100),
+        with_disk("tmpdir", 1_908),
+        with_disk("tmp", 96),
+        with_disk("shm", 64),
+        with_problem("nvidia-topo", "nvidia-smi topo -m ended with status 1: x."),
+        replace(HOST, pythons=(Python(path="/a", version="3.10.0"),)),
+        replace(HOST, pythons=(Python(path="/a", version="3.12.9"),)),
+    ],
+)
+def test_the_other_side_of_each_threshold(found: HostRecord) -> None:
+    assert lacks(found) == []
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(HOST, driver=None, gpus=(), pci_gpus=0),
+        replace(HOST, gpus=()),
+        with_problem("nvidia-smi", "nvidia-smi -q -x timed out after 20 s.", gpus=()),
+    ],
+)
+def test_a_host_without_gpus_will_do_where_none_are_required(found: HostRecord) -> None:
+    assert lacks(found, gpus_required=False) == []
+    assert len(lacks(found)) == 1
+
+
+def test_gpus_that_are_there_have_to_be_well_even_where_none_are_required() -> None:
+    assert len(lacks(with_gpu(state="lost", says="x"), gpus_required=False)) == 1
+
+
+def test_several_lacks_come_together_and_in_order() -> None:
+    found = replace(
+        HOST,
+        gpus=(Gpu(index=0, state="lost", says="x", row_remap_pending=True),),
+        pythons=(),
+        disks=tuple(Disk(use=disk.use, path=disk.path, total_mib=1, free_mib=0) for disk in HOST.disks),
+    )
+    assert [sentence.split()[0] for sentence in lacks(found)] == [
+        "2",
+        "GPU",
+        "GPU",
+        "rekindle_root",
+        "TMPDIR",
+        "/tmp",
+        "/dev/shm",
+        "No",
+    ]

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from answers import XML, frames, host, recorded
+
+from rekindle.hostfacts import nvidia
+from rekindle.hostfacts.frames import Frame
+from rekindle.records import Driver, Gpu, GpuProcess
+
+NO_XML = Frame("9", "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n")
+NO_COMMAND = Frame("127", "sh: nvidia-smi: not found\n")
+NO_FILE = Frame("1", "cat: No such file or directory\n")
+
+
+def first_gpu(old: str, new: str) -> Gpu:
+    """The first GPU after a change of its XML alone."""
+    assert re.search(old, XML)
+    return nvidia.parse(frames(nvidia_smi=re.sub(old, new, XML, count=1))).gpus[0]
+
+
+def test_a_healthy_gpu_in_full() -> None:
+    assert nvidia.parse(frames()).gpus[1] == Gpu(
+        index=1,
+        state="ok",
+        name="NVIDIA H200",
+        uuid="GPU-2e296673-1acc-8984-7da0-a5306519b02d",
+        pci_bus_id="00000000:00:07.0",
+        compute_capability="9.0",
+        memory_total_mib=143771,
+        memory_used_mib=0,
+        temperature_c=38,
+        ecc=True,
+        ecc_uncorrected_volatile=0,
+        ecc_corrected_volatile=0,
+        row_remap_pending=False,
+        row_remap_failure=False,
+        pcie_generation=5,
+        pcie_generation_max=5,
+        pcie_width=16,
+        pcie_width_max=16,
+        nvlink_gb_per_s=(26.562,) * 18,
+        mig=False,
+        persistence=True,
+    )
+
+
+def test_the_older_recording_of_two() -> None:
+    found = nvidia.parse(
+        frames(
+            nvidia_smi=recorded("h200-x2-nvidia-smi-q.xml"),
+            nvidia_query=recorded("h200-x2-query.csv"),
+            nvidia_topo=recorded("h200-x2-topo-m.txt"),
+            nvidia_nvlink=recorded("h200-x2-nvlink-s.txt"),
+        )
+    )
+    assert [(gpu.index, gpu.state, gpu.compute_capability) for gpu in found.gpus] == [
+        (0, "ok", "9.0"),
+        (1, "ok", "9.0"),
+    ]
+    assert [len(gpu.nvlink_gb_per_s) for gpu in found.gpus] == [18, 18]
+    assert found.topology == (("X", "NV18"), ("NV18", "X"))
+
+
+def test_four_gpus_without_csv() -> None:
+    found = nvidia.parse(
+        frames(
+            nvidia_smi=recorded("h200-x4-nvidia-smi-q.xml"),
+            nvidia_query=Frame("2", 'Field "compute_cap" is not a valid field to query.\n'),
+            nvidia_topo=recorded("h200-x4-topo-m.txt"),
+        )
+    )
+    assert [gpu.index for gpu in found.gpus] == [0, 1, 2, 3]
+    assert {gpu.compute_capability for gpu in found.gpus} == {None}
+    assert found.topology[2] == ("NV18", "NV18", "X", "NV18")
+
+
+def test_csv_stands_in_for_xml() -> None:
+    gpu = nvidia.parse(frames(nvidia_smi=NO_XML)).gpus[0]
+    assert (gpu.state, gpu.memory_total_mib, gpu.compute_capability, gpu.mig) == ("ok", 143771, "9.0", False)
+    assert gpu.row_remap_pending is None
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.999])
+def test_broken_off_xml_leaves_the_csv_and_a_problem(share: float) -> None:
+    found = host(nvidia_smi=XML[: int(len(XML) * share)])
+    assert len(found.gpus) == 2
+    assert [probe.name for probe in found.problems] == ["nvidia-smi"]
+
+
+def test_xml_with_a_message_around_it_is_read() -> None:
+    found = host(nvidia_smi=f"WARNING: infoROM is corrupted at gpu 0000:00:06.0\n{XML}\nbye\n")
+    assert len(found.gpus) == 2
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("word", ["N/A", "[N/A]", "Not Supported", "[Not Supported]"])
+def test_no_figure_for_memory_is_no_error(word: str) -> None:
+    rows = frames()["nvidia-query"].text.replace("143771 MiB, 0 MiB", f"{word}, {word}")
+    xml = re.sub(
+        r"(<fb_memory_usage>\s*)<total>.*?</used>",
+        rf"\1<total>{word}</total><used>{word}</used>",
+        XML,
+        flags=re.S,
+    )
+    gpu = nvidia.parse(frames(nvidia_smi=xml, nvidia_query=rows)).gpus[0]
+    assert (gpu.state, gpu.memory_total_mib, gpu.memory_used_mib, gpu.temperature_c) == ("ok", None, None, 35)
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [
+        ("Unknown Error", "error"),
+        ("[Unknown Error]", "error"),
+        ("[GPU requires reset]", "error"),
+        ("GPU is lost", "lost"),
+        ("[GPU is lost]", "lost"),
+    ],
+)
+def test_a_driver_that_complains_in_a_field(word: str, state: str) -> None:
+    gpu = first_gpu(r"<gpu_temp>.*?</gpu_temp>", f"<gpu_temp>{word}</gpu_temp>")
+    assert (gpu.state, gpu.says, gpu.temperature_c) == (state, f"temperature_c reads {word}", None)
+
+
+def test_a_gpu_that_is_lost_in_every_csv_field_is_the_one_of_the_xml() -> None:
+    first, second = frames()["nvidia-query"].text.splitlines()[1:]
+    lost = ", ".join(["0", *["[GPU is lost]"] * first.count(",")])
+    text = frames()["nvidia-query"].text.replace(first, lost)
+    gpus = nvidia.parse(frames(nvidia_query=text)).gpus
+    assert [(gpu.index, gpu.state, gpu.pci_bus_id) for gpu in gpus] == [
+        (0, "lost", "00000000:00:06.0"),
+        (1, "ok", "00000000:00:07.0"),
+    ]
+    assert second in text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unable to determine the device handle for GPU 0000:00:08.0: GPU is lost.  Reboot the system.",
+        "Unable to determine the device handle for gpu 00000000:00:08.0: GPU is lost. Reboot the system.",
+        "Unable to determine the device handle for GPU2: 0000:00:08.0: GPU is lost. Reboot the system.",
+    ],
+)
+def test_a_gpu_without_a_handle_is_lost(message: str) -> None:
+    gpus = nvidia.parse(frames(nvidia_query=Frame("15", message + "\n"))).gpus
+    assert [(gpu.index, gpu.state, gpu.pci_bus_id) for gpu in gpus][2:] == [(2, "lost", "00000000:00:08.0")]
+    assert gpus[2].says == "GPU is lost. Reboot the system"
+
+
+def test_a_handle_denied_for_another_reason_is_an_error_and_no_topology_is_guessed() -> None:
+    message = "Unable to determine the device handle for GPU0000:00:08.0: Unknown Error\n"
+    found = nvidia.parse(frames(nvidia_smi=Frame("255", message), nvidia_query=Frame("255", message)))
+    assert [(gpu.index, gpu.state, gpu.says) for gpu in found.gpus] == [(0, "error", "Unknown Error")]
+    assert found.topology == ()
+
+
+def test_the_recovery_that_the_driver_asks_for_is_an_error() -> None:
+    gpu = first_gpu(
+        "<gpu_recovery_action>None</gpu_recovery_action>", "<gpu_recovery_action>Reset</gpu_recovery_action>"
+    )
+    assert (gpu.state, gpu.says) == ("error", "gpu_recovery_action is Reset")
+
+
+def test_uncorrected_errors_add_up() -> None:
+    xml = XML.replace("<dram_uncorrectable>0", "<dram_uncorrectable>3", 1)
+    xml = xml.replace("<sram_uncorrectable_secded>0", "<sram_uncorrectable_secded>2", 1)
+    gpu = nvidia.parse(frames(nvidia_smi=xml)).gpus[0]
+    assert (gpu.ecc_uncorrected_volatile, gpu.ecc_corrected_volatile) == (5, 0)
+
+
+def test_ecc_counters_of_old_drivers() -> None:
+    old = (
+        "<volatile><single_bit><device_memory>3</device_memory><total>4</total></single_bit>"
+        "<double_bit><device_memory>1</device_memory><total>1</total></double_bit></volatile>"
+    )
+    gpu = first_gpu(r"(?s)<volatile>.*?</volatile>", old)
+    assert (gpu.ecc_uncorrected_volatile, gpu.ecc_corrected_volatile) == (1, 4)
+
+
+def test_ecc_counters_that_are_not_there_are_none_without_csv() -> None:
+    xml = re.sub(r"(?s)<volatile>.*?</volatile>", "<volatile>N/A</volatile>", XML)
+    gpu = nvidia.parse(frames(nvidia_smi=xml, nvidia_query=NO_COMMAND)).gpus[0]
+    assert (gpu.ecc_uncorrected_volatile, gpu.ecc_corrected_volatile) == (None, None)
+
+
+@pytest.mark.parametrize("kind", ["event", "throttle"])
+def test_active_clock_reasons_of_new_and_old_drivers(kind: str) -> None:
+    xml = XML.replace("hw_slowdown>Not Active", "hw_slowdown>Active", 1)
+    xml = xml.replace("clocks_event_reason", f"clocks_{kind}_reason")
+    assert nvidia.parse(frames(nvidia_smi=xml)).gpus[0].throttle_reasons == ("hw_slowdown",)
+
+
+def test_mig_and_row_remap() -> None:
+    assert first_gpu("<current_mig>Disabled", "<current_mig>Enabled").mig is True
+    assert first_gpu("<remapped_row_pending>No", "<remapped_row_pending>Yes").row_remap_pending is True
+    assert first_gpu("<remapped_row_failure>No", "<remapped_row_failure>Yes").row_remap_failure is True
+
+
+def test_processes() -> None:
+    info = (
+        "<processes><process_info><pid>{}</pid><type>C</type><process_name>python</process_name>"
+        "<used_memory>{}</used_memory></process_info></processes>"
+    )
+    named = first_gpu(r"(?s)<processes>.*?</processes>", info.format(4711, "500 MiB"))
+    assert named.processes == (GpuProcess(pid=4711, name="python", memory_mib=500),)
+    unknown = first_gpu(r"(?s)<processes>.*?</processes>", info.format(4711, "N/A"))
+    assert unknown.processes[0].memory_mib is None
+
+
+def test_an_inactive_link_is_zero() -> None:
+    text = frames()["nvidia-nvlink"].text.replace("Link 1: 26.562 GB/s", "Link 1: <inactive>")
+    assert nvidia.parse(frames(nvidia_nvlink=text)).gpus[0].nvlink_gb_per_s[:3] == (26.562, 0.0, 26.562)
+
+
+def test_network_cards_are_no_part_of_the_topology() -> None:
+    table = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tSYS\tPIX\nGPU1\tSYS\t X \tSYS\nNIC0\tPIX\tSYS\t X \n"
+    assert nvidia.parse(frames(nvidia_topo=table)).topology == (("X", "SYS"), ("SYS", "X"))
+
+
+def test_the_driver_is_told_by_the_first_that_knows() -> None:
+    assert nvidia.parse(frames()).driver == Driver(
+        version="580.159.04", source="/sys/module/nvidia/version", cuda="13.0"
+    )
+    assert nvidia.parse(frames(driver_sys=NO_FILE)).driver == Driver(
+        version="580.159.04", source="/proc/driver/nvidia/version", cuda="13.0"
+    )
+    closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024\n"
+    old = nvidia.parse(frames(driver_sys=NO_FILE, driver_proc=closed, nvidia_smi=NO_COMMAND)).driver
+    assert old == Driver(version="470.256.02", source="/proc/driver/nvidia/version", cuda=None)
+    told = nvidia.parse(frames(driver_sys=NO_FILE, driver_proc=NO_FILE)).driver
+    assert told == Driver(version="580.159.04", source="nvidia-smi", cuda="13.0")
+    assert (
+        nvidia.parse(
+            frames(driver_sys=NO_FILE, driver_proc=NO_FILE, nvidia_smi=NO_COMMAND, nvidia_query=NO_COMMAND)
+        ).driver
+        is None
+    )
