@@ -22,7 +22,7 @@ description: Works on the playbooks of this repository alone and leaves any othe
 """
 
 _REPOSITORY = Path(__file__).parents[2]
-_REPORT = "report"
+_REPORT = "Report"
 
 
 class CallbackModule(CallbackBase):

@@ -60,9 +60,13 @@ def test_pip_itself_agrees_on_what_is_configured(tmp_path):
 
 
 def test_files_are_read_weakest_first(tmp_path):
-    environ = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": "/last.conf"}
+    environ = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": "/nowhere.conf"}
     files = [str(path) for path in configuration_files(environ)]
-    assert files[-2:] == [f"{tmp_path}/.config/pip/pip.conf", "/last.conf"]
+    assert files[-2:] == [f"{tmp_path}/.pip/pip.conf", f"{tmp_path}/.config/pip/pip.conf"]
+    (tmp_path / "last.conf").touch()
+    files = configuration_files({**environ, "PIP_CONFIG_FILE": str(tmp_path / "last.conf")})
+    assert [path.name for path in files[-2:]] == ["pip.conf", "last.conf"]
+    assert not [path for path in files if path.is_relative_to(tmp_path / ".config")]
     assert configuration_files({**environ, "PIP_CONFIG_FILE": "/dev/null"}) == []
 
 

@@ -17,37 +17,49 @@ from pathlib import Path
 
 
 def configuration_files(environ: Mapping[str, str]) -> list[Path]:
-    """Return pip's configuration files in its order of precedence, weakest first."""
+    """Return pip's configuration files in its order of precedence, weakest first.
+
+    The user's own are not read where PIP_CONFIG_FILE names a file, and none is where it names /dev/null.
+    """
     home = Path(environ.get("HOME", "/"))
     configured = environ.get("PIP_CONFIG_FILE")
     if configured == os.devnull:
         return []
     shared = [Path(one, "pip/pip.conf") for one in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
+    files = [*reversed(shared), Path("/etc/pip.conf")]
+    if configured and Path(configured).exists():
+        return [*files, Path(configured)]
     personal = Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "pip/pip.conf")
-    files = [*reversed(shared), Path("/etc/pip.conf"), home / ".pip/pip.conf", personal]
-    return [*files, Path(configured)] if configured else files
+    return [*files, home / ".pip/pip.conf", personal]
 
 
 def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, str]:
     """Merge pip configuration files (weakest first) and PIP_* variables into ``{option: value}``.
 
     Options are named as on pip's command line: ``index-url``, ``extra-index-url``, ``find-links`` …
+    ``[install]`` wins over ``[global]``, PIP_* over both, and an empty value counts as absent.
+
+    Raises:
+        configparser.Error: a text is no configuration file.
     """
-    settings: dict[str, str] = {}
+    sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
     for text in texts:
-        parser = configparser.RawConfigParser(strict=False)
-        try:
-            parser.read_string(text)
-        except configparser.Error:
-            continue
-        for section in ("global", "install"):
-            if parser.has_section(section):
-                options = parser.items(section)
-                settings.update({name.lower().replace("_", "-"): value for name, value in options})
-    for name, value in environ.items():
-        if name.startswith("PIP_") and name != "PIP_CONFIG_FILE":
-            settings[name[4:].lower().replace("_", "-")] = value
-    return settings
+        parser = configparser.RawConfigParser()
+        parser.read_string(text)
+        for name, settings in sections.items():
+            if parser.has_section(name):
+                settings.update((_option(key), value) for key, value in parser.items(name))
+    variables = {
+        _option(name[len("PIP_") :]): value
+        for name, value in environ.items()
+        if name.startswith("PIP_") and name != "PIP_CONFIG_FILE"
+    }
+    layers = (*sections.values(), variables)
+    return {name: " ".join(value.split()) for layer in layers for name, value in layer.items() if value}
+
+
+def _option(name: str) -> str:
+    return name.lower().replace("_", "-").removeprefix("--")
 
 
 def uv_variables(settings: Mapping[str, str]) -> dict[str, str]:

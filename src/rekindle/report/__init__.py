@@ -8,25 +8,48 @@ import shutil
 import sys
 from pathlib import Path
 
+from rekindle.records import RecordError
+
 from .data import data
-from .gather import Results, gather
+from .gather import HostResults, Results, Row, gather
 from .html import html
-from .junit import write_junit
+from .junit import junit
+from .outcomes import begin_stage, forget_left, note_left
 from .table import table
 
-__all__ = ["Results", "run", "summary", "write_reports"]
+__all__ = [
+    "HostResults",
+    "Results",
+    "Row",
+    "begin_stage",
+    "forget_left",
+    "gather",
+    "note_left",
+    "run",
+    "summary",
+    "write_reports",
+]
 
 
 def write_reports(folder: Path) -> Results:
-    """Write the three files into ``folder``.
+    """Write report.html, results.json and junit.xml into ``folder``.
 
     Raises:
-        RecordError: ``folder`` is no results folder.
+        RecordError: ``folder`` is no results folder, or cannot be written.
     """
     results = gather(folder)
-    (folder / "report.html").write_text(html(results), encoding="utf-8")
-    (folder / "results.json").write_text(json.dumps(data(results), indent=2) + "\n", encoding="utf-8")
-    write_junit(results, folder / "junit.xml")
+    reports = {
+        "report.html": html(results).encode(),
+        "results.json": json.dumps(data(results), indent=2).encode() + b"\n",
+        "junit.xml": junit(results),
+    }
+    for name, content in reports.items():
+        try:
+            (folder / name).write_bytes(content)
+        except OSError as error:
+            raise RecordError(
+                f"{folder / name} cannot be written: {error.strerror}. Fix: make {folder} writable, with space."
+            ) from None
     return results
 
 
@@ -38,7 +61,11 @@ def summary(results: Results, folder: Path) -> str:
 
 
 def run(folder: Path) -> int:
-    """Do what ``rekindle report`` does: 0 if everything passed, else 1."""
-    results = write_reports(folder)
+    """Do what ``rekindle report`` does: 0 if everything passed, 1 if not, 2 if it is no results folder."""
+    try:
+        results = write_reports(folder)
+    except RecordError as error:
+        print(error, file=sys.stderr)
+        return 2
     print(summary(results, folder))
     return 0 if results.passed else 1

@@ -1,10 +1,12 @@
-"""``results.json``: the rows, for programs."""
+"""``results.json``: hosts and rows, for programs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .gather import Results
+from rekindle.records import to_builtins
+
+from .gather import HostResults, Results, Row
 
 
 def data(results: Results) -> dict[str, Any]:
@@ -14,19 +16,37 @@ def data(results: Results) -> dict[str, Any]:
         "run": results.run.run,
         "started": results.run.started,
         "passed": results.passed,
-        "rows": [
-            {
-                "host": row.host,
-                "job": row.job,
-                "verdict": row.kind,
-                "cause": row.cause,
-                "remedy": row.verdict.remedy if row.verdict else None,
-                "duration_s": row.verdict.duration_s if row.verdict else None,
-                "gpus": sorted({device.uuid for device in row.verdict.devices if device.uuid})
-                if row.verdict
-                else [],
-                "metrics": row.verdict.final_metrics if row.verdict else {},
-            }
-            for row in results.rows
+        "hosts": [_host(host) for host in results.hosts],
+        "rows": [_row(row) for row in results.rows],
+    }
+
+
+def _host(results: HostResults) -> dict[str, Any]:
+    host = results.host
+    return {
+        "host": results.name,
+        "os": host.os.name if host else None,
+        "driver": host.driver.version if host and host.driver else None,
+        "gpus": [
+            {"index": gpu.index, "name": gpu.name, "uuid": gpu.uuid, "state": gpu.state}
+            for gpu in (host.gpus if host else ())
         ],
+        "outcome": to_builtins(results.outcome) if results.outcome else None,
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    verdict = row.verdict
+    return {
+        "host": row.host,
+        "job": row.job,
+        "verdict": row.kind,
+        "cause": row.cause,
+        "remedy": verdict.remedy if verdict else None,
+        "started": verdict.started if verdict else None,
+        "duration_s": row.duration_s,
+        "gpus": sorted({one.uuid for one in verdict.devices if one.uuid}) if verdict else [],
+        "metrics": verdict.final_metrics if verdict else {},
+        "versions": verdict.versions if verdict else {},
+        "lock_sha256": verdict.lock_sha256 if verdict else None,
     }

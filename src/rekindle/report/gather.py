@@ -21,26 +21,48 @@ from rekindle.records import (
 
 RecordT = TypeVar("RecordT", bound=Record)
 
+_NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
+_NO_JOBS = "The plan asks for no job, so nothing is proven. Fix: name one in rekindle_jobs."
+
 
 @dataclass(frozen=True)
 class Row:
-    """One job on one host, or a host that never got as far as a job (``job`` is None)."""
+    """One job on one host, or what is true of the host as a whole (``job`` is None)."""
 
     host: str
     job: str | None
     kind: VerdictKind
     cause: str | None
-    verdict: VerdictRecord | None
+    verdict: VerdictRecord | None = None
+
+    @property
+    def duration_s(self) -> float | None:
+        """How long the job ran."""
+        return self.verdict.duration_s if self.verdict else None
+
+    @property
+    def gpus(self) -> str:
+        """What the job ran on: ``4 × NVIDIA H200``, ``CPU``, or ``–`` where nobody told."""
+        if self.verdict is None or not self.verdict.devices:
+            return "–"
+        models = {
+            one.uuid or (one.site, one.rank): one.name or "GPU"
+            for one in self.verdict.devices
+            if one.uuid or one.device != "cpu"
+        }
+        found = list(models.values())
+        return ", ".join(f"{found.count(model)} × {model}" for model in sorted(set(found))) or "CPU"
 
 
 @dataclass(frozen=True)
 class HostResults:
-    """What came home from one host; None for a record that it never wrote."""
+    """What came home from one host; None for a record that it never wrote or that cannot be read."""
 
     name: str
     host: HostRecord | None
     plan: PlanRecord | None
     env: EnvRecord | None
+    outcome: Outcome | None
     rows: tuple[Row, ...]
 
 
@@ -81,7 +103,7 @@ def _host(folder: Path, name: str) -> HostResults:
 
     def record(file: str, kind: type[RecordT]) -> RecordT | None:
         path = folder / file
-        if not path.exists():
+        if not _exists(path):
             return None
         try:
             return read(path, kind)
@@ -91,18 +113,31 @@ def _host(folder: Path, name: str) -> HostResults:
 
     host, plan = record("host.json", HostRecord), record("plan.json", PlanRecord)
     env, outcome = record("env.json", EnvRecord), record("outcome.json", Outcome)
-    left = outcome.says if outcome else "No verdict came home. Fix: run site.yml again."
-    jobs = plan.jobs if plan else ()
-    rows = []
-    for job in jobs:
+    rows = [Row(name, None, "UNPROVEN", sentence) for sentence in broken]
+    left = outcome.says if outcome else _NOTHING_HOME
+    for job in plan.jobs if plan else ():
+        broken.clear()
         verdict = record(f"{job}/verdict.json", VerdictRecord)
-        if verdict is not None:
+        if verdict:
             rows.append(Row(name, job, verdict.verdict, verdict.cause, verdict))
-        elif (folder / job / "verdict.json").exists():
-            rows.append(Row(name, job, "UNPROVEN", broken.pop(), None))
+        elif broken:
+            rows.append(Row(name, job, "UNPROVEN", broken[0]))
         else:
-            rows.append(Row(name, job, "SKIPPED", left, None))
-    rows += [Row(name, None, "UNPROVEN", text, None) for text in broken]
-    if not rows:
-        rows.append(Row(name, None, "SKIPPED", left, None))
-    return HostResults(name, host, plan, env, tuple(rows))
+            rows.append(Row(name, job, "SKIPPED", left))
+    if not rows and plan and not outcome:
+        rows.append(Row(name, None, "SKIPPED", _NO_JOBS))
+    elif all(row.kind == "PASS" for row in rows) and (outcome or not rows):
+        # A host that left proves nothing more, whatever an earlier run of the folder brought home.
+        rows.append(Row(name, None, "SKIPPED", left))
+    return HostResults(name, host, plan, env, outcome, tuple(rows))
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is something at ``path``, be it readable or not."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True

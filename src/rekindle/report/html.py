@@ -6,9 +6,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rekindle.records import VerdictRecord
 
+from . import plot as axes
 from .gather import Results
-from .plot import HEIGHT, WIDTH, Plot, plot
+from .plot import Plot, plot
 from .text import clean, duration
+
+_Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
 
 
 def html(results: Results) -> str:
@@ -18,23 +21,25 @@ def html(results: Results) -> str:
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["duration"] = duration
-    template = environment.get_template("report.html.j2")
-    return clean(template.render(results=results, plots=_plots, width=WIDTH, height=HEIGHT))
+    page = environment.get_template("report.html.j2").render(results=results, plots=plots, axes=axes)
+    return clean(page)
 
 
-def _plots(verdict: VerdictRecord) -> list[Plot]:
-    """Loss, and each metric, by round with one line a site."""
-    sites = sorted({one.site for one in verdict.rounds})
-    metrics = sorted({name for one in verdict.rounds for name in one.metrics})
-    losses = {
-        site: [(one.round, one.loss) for one in verdict.rounds if one.site == site and one.loss is not None]
+def plots(verdict: VerdictRecord) -> list[Plot]:
+    """Lay out loss, and each metric, by round with one line a site."""
+    sites = list(dict.fromkeys(one.site for one in verdict.rounds))
+    metrics = list(dict.fromkeys(name for one in verdict.rounds for name in one.metrics))
+    losses: dict[str, list[tuple[int, float]]] = {
+        site: [(one.round + 1, one.loss) for one in verdict.rounds if one.site == site and one.loss is not None]
         for site in sites
     }
-    plots = [plot("training loss", losses)]
+    found = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]
     for metric in metrics:
-        values = {
+        # What a site receives in round n has been aggregated n times.
+        values: dict[str, list[tuple[int, float]]] = {
             site: [
                 (one.round, one.metrics[metric])
                 for one in verdict.rounds
@@ -42,5 +47,9 @@ def _plots(verdict: VerdictRecord) -> list[Plot]:
             ]
             for site in sites
         }
-        plots.append(plot(f"{metric} of the global model as received", values))
-    return [one for one in plots if one is not None]
+        if metric in verdict.final_metrics:
+            last = max(one.round for one in verdict.rounds) + 1
+            values["final model"] = [(last, verdict.final_metrics[metric])]
+        label = _Y_LABELS.get(metric, metric)
+        found.append(plot(f"Held-out {metric} of the global model", "rounds aggregated", label, values))
+    return [one for one in found if one]

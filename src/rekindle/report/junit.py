@@ -1,36 +1,43 @@
 """``junit.xml``: one suite a host, one case a job.
 
-Only PASS is green. FAIL, HUNG and UNPROVEN are failures, as the job ran; SKIPPED, UNSUPPORTED and KNOWN_ISSUE
-are errors rather than skips, because a job that was asked for and not proven must stop whoever reads this.
+Only PASS is green. FAIL, HUNG and UNPROVEN are failures, because the job ran and did not prove itself. SKIPPED,
+UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour green: a job that was
+asked for and not proven has to stop whoever reads this. A run without hosts is an error too, as no test at all
+would look green.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
 from .gather import Results, Row
-from .text import clean
+from .text import one_line
 
 _FAILURES = {"FAIL", "HUNG", "UNPROVEN"}
 
 
-def write_junit(results: Results, path: Path) -> None:
-    """Write the results to ``path``."""
-    report = JUnitXml(clean(results.run.run))
+def junit(results: Results) -> bytes:
+    """Return the results as XML."""
+    report = JUnitXml(one_line(results.run.run))
     for host in results.hosts:
-        suite = TestSuite(clean(host.name))
-        for row in host.rows:
-            suite.add_testcase(_case(row))
-        report.add_testsuite(suite)
-    report.write(str(path), pretty=True)
+        suite = TestSuite(one_line(host.name))
+        suite.add_testcases([_case(row) for row in host.rows])
+        report.append(suite)
+    if not results.hosts:
+        suite, case = TestSuite("run"), TestCase("hosts", classname="run")
+        case.result = [Error("The run had no hosts. Fix: put hosts in the inventory.", "SKIPPED")]
+        suite.add_testcase(case)
+        report.append(suite)
+    report.update_statistics()
+    xml: bytes = report.tostring()
+    return xml
 
 
 def _case(row: Row) -> TestCase:
-    seconds = row.verdict.duration_s if row.verdict else None
-    case = TestCase(clean(row.job or "host"), classname=clean(row.host), time=seconds)
+    case = TestCase(one_line(row.job or "host"), classname=one_line(row.host), time=row.duration_s)
     if row.kind != "PASS":
         kind = Failure if row.kind in _FAILURES else Error
-        case.result = [kind(message=clean(f"{row.kind}: {row.cause}"), type_=row.kind)]
+        problem = kind(one_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
+        problem.text = one_line(row.verdict.remedy or "") if row.verdict else None
+        case.result = [problem]
     return case

@@ -1,11 +1,13 @@
-"""A line plot as SVG coordinates: one line a series, axes with round ticks."""
+"""A line plot in SVG coordinates: one line a series, axes with round ticks."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-WIDTH, HEIGHT = 360, 200
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 12, 34
+WIDTH, HEIGHT = 360, 220
+LEFT, TOP, RIGHT, BOTTOM = 58, 10, 350, 176
+"""The axes' box, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -18,36 +20,50 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot in pixels; ticks are ``(pixel, label)``."""
+    """A plot; ticks are ``(pixel, label)``."""
 
     title: str
+    x_label: str
+    y_label: str
     series: tuple[Series, ...]
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
-    box: tuple[int, int, int, int] = (_LEFT, _TOP, WIDTH - _RIGHT, HEIGHT - _BOTTOM)
 
 
-def plot(title: str, series: dict[str, list[tuple[int, float]]]) -> Plot | None:
-    """Lay out ``{name: [(round, value), …]}``; None if there is nothing to draw."""
-    values = [value for points in series.values() for _, value in points]
-    if not values:
+def plot(title: str, x_label: str, y_label: str, series: dict[str, list[tuple[int, float]]]) -> Plot | None:
+    """Lay out ``{name: [(x, y), …]}``; None if no point can be drawn."""
+    numbers = sorted({x for points in series.values() for x, _ in points})
+    values = [y for points in series.values() for _, y in points]
+    if not values or max(map(abs, values)) > 1e100:
         return None
-    rounds = sorted({number for points in series.values() for number, _ in points})
-    low, high = min(0.0, *values), max(values)
-    span = (high - low) or 1.0
-    left, top, right, bottom = Plot(title, (), (), ()).box
+    levels = _levels(min(0.0, *values), max(0.0, *values))
 
-    def x(number: int) -> float:
-        return round(left + (number - rounds[0]) / max(rounds[-1] - rounds[0], 1) * (right - left), 1)
+    def across(x: int) -> float:
+        return round(LEFT + (x - numbers[0]) / max(numbers[-1] - numbers[0], 1) * (RIGHT - LEFT), 1)
 
-    def y(value: float) -> float:
-        return round(bottom - (value - low) / span * (bottom - top), 1)
+    def up(y: float) -> float:
+        return round(BOTTOM - (y - levels[0]) / (levels[-1] - levels[0]) * (BOTTOM - TOP), 1)
 
-    lines = tuple(
-        Series(name, tuple((x(number), y(value)) for number, value in sorted(points)))
-        for name, points in series.items()
+    return Plot(
+        title,
+        x_label,
+        y_label,
+        tuple(
+            Series(name, tuple((across(x), up(y)) for x, y in sorted(points)))
+            for name, points in series.items()
+            if points
+        ),
+        tuple((across(x), str(x)) for x in numbers[:: math.ceil(len(numbers) / 8)]),
+        tuple((up(level), f"{level:.4g}") for level in levels),
     )
-    step = max(1, len(rounds) // 8)
-    x_ticks = tuple((x(number), str(number + 1)) for number in rounds[::step])
-    y_ticks = tuple((y(low + span * part / 4), f"{low + span * part / 4:.3g}") for part in range(5))
-    return Plot(title, lines, x_ticks, y_ticks)
+
+
+def _levels(low: float, high: float) -> list[float]:
+    """Return four to seven round levels that take in ``low`` ≤ 0 ≤ ``high``."""
+    span = high - low
+    if span < 1e-100:
+        span = high = 1.0
+    power = 10.0 ** math.floor(math.log10(span / 4))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / 4 * (1 - 1e-9))
+    first, last = math.floor(low / step), math.ceil(high / step - 1e-9)
+    return [number * step for number in range(first, max(last, first + 1) + 1)]

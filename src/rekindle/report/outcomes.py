@@ -1,0 +1,75 @@
+"""``run.json`` and ``outcome.json``: what a playbook notes in the results folder while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Literal
+
+from rekindle.records import Outcome, RunRecord, Timestamp, read, write
+
+from .text import one_line
+
+_STAGES = ("preflight", "plan", "environments", "validate", "collect")
+_LONGEST = 1200
+"""Characters of a sentence; what is longer is a log and loses its middle."""
+
+
+def begin_stage(
+    folder: Path, stage: str, hosts: Iterable[str], *, left: Collection[str], now: Timestamp
+) -> None:
+    """Add the hosts of a stage to run.json, and drop outcomes that the stage makes out of date.
+
+    Those are outcomes of the same or an earlier stage, but for hosts that ``left`` during this very run.
+
+    Raises:
+        RecordError: a record that is there already cannot be read.
+        OSError: the folder cannot be written.
+    """
+    path = folder / "run.json"
+    known = read(path, RunRecord) if path.exists() else RunRecord(run=folder.name, started=now, hosts=())
+    names = tuple(hosts)
+    both = tuple(dict.fromkeys([*known.hosts, *names]))
+    write(path, RunRecord(run=known.run, started=known.started, hosts=both))
+    for host in set(names).difference(left):
+        outcome = folder / host / "outcome.json"
+        if outcome.exists() and _covers(stage, read(outcome, Outcome).stage):
+            outcome.unlink()
+
+
+def note_left(
+    folder: Path, host: str, stage: str, state: Literal["failed", "unreachable"], said: str
+) -> None:
+    """Write why ``host`` left at ``stage``; ``said`` becomes one sentence with a fix.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    says = one_line(said) or "The task gave no reason."
+    if len(says) > _LONGEST:
+        says = f"{says[: _LONGEST // 2]} … {says[-_LONGEST // 2 :]}"
+    if "Fix:" not in says:
+        fixes = {
+            "failed": f"see the failed task of {stage} in the output",
+            "unreachable": "check its address, port, user and key, and that it is still yours",
+        }
+        says = f"{says.rstrip('.')}. Fix: {fixes[state]}."
+    write(folder / host / "outcome.json", Outcome(host=host, stage=stage, state=state, says=says))
+
+
+def forget_left(folder: Path, host: str) -> None:
+    """Remove what `note_left` wrote, as the host went on after all.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    (folder / host / "outcome.json").unlink(missing_ok=True)
+
+
+def _covers(stage: str, earlier: str) -> bool:
+    """Whether reaching ``stage`` says more than having left at ``earlier``."""
+    if stage == earlier:
+        return True
+    return (
+        stage in _STAGES and earlier in _STAGES and _STAGES.index(stage) > _STAGES.index(earlier)
+    )

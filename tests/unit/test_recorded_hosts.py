@@ -1,0 +1,55 @@
+"""What real GPU hosts gave: their records read, and their runs are judged here as they were there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rekindle.judge import judge
+from rekindle.records import EnvRecord, HostRecord, PlanRecord, read
+from rekindle.solver import solve
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+
+
+@pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
+def test_a_recorded_run_is_judged_at_home_as_it_was_on_its_host(run):
+    there, here = json.loads((run / "verdict.json").read_text()), judge(run)
+    assert here.verdict == there["verdict"] == "PASS"
+    assert [(one.claim, one.holds, one.says) for one in here.evidence] == [
+        (one["claim"], one["holds"], one["says"]) for one in there["evidence"]
+    ]
+
+
+def test_two_h200s_were_busy_with_this_very_run():
+    verdict = judge(RECORDINGS / "runs" / "pt_ddp-h200-x2")
+    busy = next(one for one in verdict.evidence if one.claim == "gpus_busy")
+    assert busy.holds
+    assert len({device.uuid for device in verdict.devices}) == 2
+    assert all(device.peak_memory_mib and device.mean_utilisation for device in verdict.devices)
+
+
+def test_the_h200_host_is_planned_as_it_was_there():
+    folder = RECORDINGS / "h200-x2"
+    host, there = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    here = solve(
+        host,
+        ["torch"],
+        gpus_required=True,
+        system_site=True,
+        jobs=there.jobs,
+        made=there.made,
+        host_sha256=there.host_sha256,
+    )
+    build = here.environments[0].build
+    assert build is not None
+    assert (build.version, build.variant, build.cuda) == ("2.11.0", "system", "13.0")
+    assert build.python == there.environments[0].build.python
+
+
+def test_the_build_said_itself_what_the_plan_took_it_for():
+    folder = RECORDINGS / "h200-x2"
+    host, env = read(folder / "host.json", HostRecord), read(folder / "env.json", EnvRecord)
+    report = next(one for one in env.environments if one.framework == "torch").report
+    assert "sm_90" in report["arch_list"]
+    assert [gpu["uuid"] for gpu in report["gpus"]] == [gpu.uuid for gpu in host.gpus]
