@@ -22,6 +22,7 @@ from rekindle.records import (
 RecordT = TypeVar("RecordT", bound=Record)
 
 _NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
+_NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
 _NO_JOBS = "The plan asks for no job, so nothing is proven. Fix: name one in rekindle_jobs."
 
 
@@ -114,8 +115,7 @@ def _host(folder: Path, name: str) -> HostResults:
     host, plan = record("host.json", HostRecord), record("plan.json", PlanRecord)
     env, outcome = record("env.json", EnvRecord), record("outcome.json", Outcome)
     rows = [Row(name, None, "UNPROVEN", sentence) for sentence in broken]
-    left = outcome.says if outcome else _NOTHING_HOME
-    for job in plan.jobs if plan else ():
+    for job in plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json")):
         broken.clear()
         verdict = record(f"{job}/verdict.json", VerdictRecord)
         if verdict:
@@ -123,12 +123,16 @@ def _host(folder: Path, name: str) -> HostResults:
         elif broken:
             rows.append(Row(name, job, "UNPROVEN", broken[0]))
         else:
-            rows.append(Row(name, job, "SKIPPED", left))
-    if not rows and plan and not outcome:
-        rows.append(Row(name, None, "SKIPPED", _NO_JOBS))
-    elif all(row.kind == "PASS" for row in rows) and (outcome or not rows):
-        # A host that left proves nothing more, whatever an earlier run of the folder brought home.
-        rows.append(Row(name, None, "SKIPPED", left))
+            rows.append(Row(name, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME))
+    if all(row.kind == "PASS" for row in rows):
+        # What an earlier run of the folder proved does not count for a host that left this one.
+        lacks = outcome.says if outcome else None
+        if not plan:
+            lacks = lacks or (_NO_PLAN if rows else _NOTHING_HOME)
+        elif not rows:
+            lacks = lacks or _NO_JOBS
+        if lacks:
+            rows.append(Row(name, None, "SKIPPED", lacks))
     return HostResults(name, host, plan, env, outcome, tuple(rows))
 
 

@@ -33,7 +33,9 @@ def plots(verdict: VerdictRecord) -> list[Plot]:
     sites = list(dict.fromkeys(one.site for one in verdict.rounds))
     metrics = list(dict.fromkeys(name for one in verdict.rounds for name in one.metrics))
     losses: dict[str, list[tuple[int, float]]] = {
-        site: [(one.round + 1, one.loss) for one in verdict.rounds if one.site == site and one.loss is not None]
+        site: [
+            (one.round + 1, one.loss) for one in verdict.rounds if one.site == site and one.loss is not None
+        ]
         for site in sites
     }
     found = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]

@@ -1,12 +1,14 @@
 """``junit.xml``: one suite a host, one case a job.
 
-Only PASS is green. FAIL, HUNG and UNPROVEN are failures, because the job ran and did not prove itself. SKIPPED,
-UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour green: a job that was
-asked for and not proven has to stop whoever reads this. A run without hosts is an error too, as no test at all
-would look green.
+Only PASS is green. FAIL, HUNG and UNPROVEN are failures, because the job ran and did not prove itself.
+SKIPPED, UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour green:
+a job that was asked for and not proven has to stop whoever reads this. A run without hosts is an error too,
+as no test at all would look green.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
@@ -18,7 +20,8 @@ _FAILURES = {"FAIL", "HUNG", "UNPROVEN"}
 
 def junit(results: Results) -> bytes:
     """Return the results as XML."""
-    report = JUnitXml(one_line(results.run.run))
+    # Any, as junitparser leaves half of its methods without types.
+    report: Any = JUnitXml(one_line(results.run.run))
     for host in results.hosts:
         suite = TestSuite(one_line(host.name))
         suite.add_testcases([_case(row) for row in host.rows])
@@ -38,6 +41,7 @@ def _case(row: Row) -> TestCase:
     if row.kind != "PASS":
         kind = Failure if row.kind in _FAILURES else Error
         problem = kind(one_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
-        problem.text = one_line(row.verdict.remedy or "") if row.verdict else None
+        if row.verdict and row.verdict.remedy:
+            problem.text = one_line(row.verdict.remedy)
         case.result = [problem]
     return case

@@ -70,6 +70,4 @@ def _covers(stage: str, earlier: str) -> bool:
     """Whether reaching ``stage`` says more than having left at ``earlier``."""
     if stage == earlier:
         return True
-    return (
-        stage in _STAGES and earlier in _STAGES and _STAGES.index(stage) > _STAGES.index(earlier)
-    )
+    return stage in _STAGES and earlier in _STAGES and _STAGES.index(stage) > _STAGES.index(earlier)

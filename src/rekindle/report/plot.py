@@ -59,11 +59,11 @@ def plot(title: str, x_label: str, y_label: str, series: dict[str, list[tuple[in
 
 
 def _levels(low: float, high: float) -> list[float]:
-    """Return four to seven round levels that take in ``low`` ≤ 0 ≤ ``high``."""
+    """Return three to eight round levels that take in ``low`` ≤ 0 ≤ ``high``."""
     span = high - low
     if span < 1e-100:
         span = high = 1.0
-    power = 10.0 ** math.floor(math.log10(span / 4))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / 4 * (1 - 1e-9))
+    power = 10.0 ** math.floor(math.log10(span / 5))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / 5 * (1 - 1e-9))
     first, last = math.floor(low / step), math.ceil(high / step - 1e-9)
     return [number * step for number in range(first, max(last, first + 1) + 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -10,25 +12,38 @@ from .gather import Results
 from .text import duration, one_line
 
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red"}
+_SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
+"""How much of the width a column may take; the cause has the rest."""
 
 
 def table(results: Results, width: int, colour: bool) -> str:
-    """Return the results as a table of at most ``width`` columns."""
+    """Return the results as a table of at most ``width`` columns, 80 or more."""
     if not results.rows:
         return "The run had no hosts. Fix: put hosts in the inventory."
-    grid = Table(show_edge=False, pad_edge=False)
-    grid.add_column("host", overflow="fold", min_width=8)
-    grid.add_column("job", overflow="fold", min_width=7)
-    grid.add_column("verdict", no_wrap=True, min_width=max(len(row.kind) for row in results.rows))
-    grid.add_column("cause", overflow="fold", ratio=1, min_width=24)
-    grid.add_column("duration", overflow="fold")
-    grid.add_column("GPUs", overflow="fold")
-    for row in results.rows:
-        style = _STYLES.get(row.kind, "yellow")
-        cells = [row.host, row.job or "–", row.kind, row.cause or "", duration(row.duration_s), row.gpus]
-        texts = [Text(one_line(cell)) for cell in cells]
-        texts[2].stylize(style)
-        grid.add_row(*texts)
+    rows = [
+        {
+            "host": one_line(row.host),
+            "job": one_line(row.job or "–"),
+            "verdict": row.kind,
+            "cause": one_line(row.cause or ""),
+            "duration": duration(row.duration_s),
+            "GPUs": one_line(row.gpus),
+        }
+        for row in results.rows
+    ]
+    widths = {
+        name: min(max(cell_len(name), *(cell_len(row[name]) for row in rows)), max(int(width * share), 8))
+        for name, share in _SHARES.items()
+    }
+    widths["cause"] = width - sum(widths.values()) - 2 * len(_SHARES)
+
+    grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in rows[0]:
+        grid.add_column(name, overflow="fold", width=widths[name])
+    for row in rows:
+        cells = {name: Text(cell) for name, cell in row.items()}
+        cells["verdict"].stylize(_STYLES.get(row["verdict"], "yellow"))
+        grid.add_row(*cells.values())
     console = Console(width=width, force_terminal=colour, no_color=not colour, legacy_windows=False)
     with console.capture() as capture:
         console.print(grid)

@@ -1,0 +1,186 @@
+"""Results folders as a run leaves them, built from the records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from rekindle.records import (
+    Build,
+    Cpu,
+    Device,
+    Driver,
+    Evidence,
+    Gpu,
+    HostRecord,
+    JobRound,
+    Memory,
+    Os,
+    Outcome,
+    PlannedEnvironment,
+    PlanRecord,
+    Probe,
+    Reason,
+    RunRecord,
+    VerdictRecord,
+    write,
+)
+
+NOW = "2026-11-21T02:00:00Z"
+SHA = "0123456789abcdef" * 4
+LEFT = "The lease ended. Fix: lease the host again."
+
+HOST = HostRecord(
+    host="gpu-1",
+    collected=NOW,
+    user="u",
+    home="/home/u",
+    root="/home/u/rekindle",
+    os=Os(
+        id="ubuntu",
+        version="24.04",
+        name="Ubuntu 24.04.3 LTS",
+        kernel="6.8.0",
+        architecture="x86_64",
+        glibc="2.39",
+    ),
+    cpu=Cpu(model="Xeon", cores=32),
+    memory=Memory(total_mib=257810, available_mib=250000),
+    disks=(),
+    pythons=(),
+    driver=Driver(version="580.159.04", source="nvidia-smi", cuda="13.0"),
+    gpus=tuple(
+        Gpu(
+            index=n,
+            state="ok",
+            name="NVIDIA H200",
+            uuid=f"GPU-{n}",
+            compute_capability="9.0",
+            memory_total_mib=143771,
+        )
+        for n in range(4)
+    ),
+    pci_gpus=4,
+    problems=(Probe(name="dcgmi", says="missing"),),
+)
+
+PLAN = PlanRecord(
+    host="gpu-1",
+    made=NOW,
+    host_sha256=SHA,
+    environments=(
+        PlannedEnvironment(
+            framework="torch",
+            build=Build(
+                framework="torch",
+                version="2.15.0",
+                variant="cu132",
+                cuda="13.2",
+                python="/usr/bin/python3.12",
+                python_version="3.12.3",
+                lock="torch.txt",
+                lock_sha256=SHA,
+            ),
+            reasons=(Reason(axis="driver", holds=True, says="Driver 580.159.04 runs CUDA 13.2."),),
+            warnings=("The host's Python is old.",),
+        ),
+    ),
+    jobs=("pt_ddp",),
+)
+
+PASS = VerdictRecord(
+    job="pt_ddp",
+    host="gpu-1",
+    verdict="PASS",
+    cause=None,
+    remedy=None,
+    evidence=(
+        Evidence(
+            claim="loss_falls",
+            holds=True,
+            says="The loss fell: site-1 2.17 → 0.01.",
+            file="evidence/site-1.rank-0.jsonl",
+            line=4,
+            sha256=SHA,
+        ),
+        Evidence(claim="server_log_clean", holds=True, says="The server's error log has 0 bytes."),
+    ),
+    started=NOW,
+    duration_s=200.4,
+    lock_sha256=SHA,
+    versions={"torch": "2.15.0", "nvflare": "2.7.3"},
+    devices=tuple(
+        Device(
+            site=f"site-{1 + n // 2}",
+            rank=n % 2,
+            device=f"cuda:{n % 2}",
+            uuid=f"GPU-{n}",
+            name="NVIDIA H200",
+            mean_utilisation=87.3333333,
+            peak_memory_mib=2048,
+        )
+        for n in range(4)
+    ),
+    rounds=tuple(
+        JobRound(
+            round=n,
+            site=site,
+            loss=1 / (n + 1) + shift,
+            metrics={"accuracy": 0.3 * n + 0.1},
+            samples=5760,
+            seconds=0.8,
+        )
+        for site, shift in (("site-1", 0.0), ("site-2", 0.1))
+        for n in range(3)
+    ),
+    final_metrics={"accuracy": 0.9667},
+)
+
+FAIL = msgspec.structs.replace(
+    PASS,
+    host="gpu-2",
+    verdict="FAIL",
+    cause="Final accuracy 0.4, at least 0.95 asked.",
+    remedy="Train longer.",
+    evidence=(
+        Evidence(claim="metric_reached", holds=False, says="Final accuracy 0.4, at least 0.95 asked."),
+    ),
+)
+
+
+def fill(folder: Path, *hosts: str) -> Path:
+    """Write run.json."""
+    write(folder / "run.json", RunRecord(run=folder.name, started=NOW, hosts=hosts))
+    return folder
+
+
+def add_host(  # noqa: PLR0913 - each record of a host can be left out
+    folder: Path,
+    name: str,
+    *,
+    host: HostRecord | None = HOST,
+    plan: PlanRecord | None = PLAN,
+    verdict: VerdictRecord | None = PASS,
+    left: str | None = None,
+) -> None:
+    """Write the records of one host."""
+    if host:
+        write(folder / name / "host.json", msgspec.structs.replace(host, host=name))
+    if plan:
+        write(folder / name / "plan.json", msgspec.structs.replace(plan, host=name))
+    if verdict:
+        write(folder / name / verdict.job / "verdict.json", msgspec.structs.replace(verdict, host=name))
+    if left:
+        write(
+            folder / name / "outcome.json",
+            Outcome(host=name, stage="validate", state="unreachable", says=left),
+        )
+
+
+def three_hosts(folder: Path) -> Path:
+    """Return a folder with a PASS, a FAIL, and a host of which nothing came home."""
+    fill(folder, "gpu-1", "gpu-2", "gpu-3")
+    add_host(folder, "gpu-1")
+    add_host(folder, "gpu-2", verdict=FAIL)
+    return folder

@@ -1,0 +1,211 @@
+"""The callback under a real ansible-playbook, in a repository of throwaway playbooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CALLBACK = Path(__file__).parents[3] / "plugins" / "callback" / "rekindle.py"
+
+PREFLIGHT = r"""
+- name: preflight
+  hosts: all
+  tasks:
+    - ansible.builtin.raw: "true"
+    - ansible.builtin.raw: "printf '\\033[31mno\nroom\\033[0m' >&2; exit 3"
+      when: inventory_hostname == 'bad' and mend is undefined
+    - ansible.builtin.fail: {msg: Not this.}
+      when: inventory_hostname == 'ignoring'
+      ignore_errors: true
+    - block:
+        - ansible.builtin.fail: {msg: Not this.}
+          when: inventory_hostname == 'rescued'
+      rescue:
+        - ansible.builtin.debug: {msg: Rescued.}
+    - ansible.builtin.assert: {that: item != 2, fail_msg: "Item {{ item }} is odd."}
+      loop: [1, 2, 3]
+      when: inventory_hostname == 'looping'
+"""
+
+VALIDATE = """
+- name: validate
+  hosts: all
+  tasks:
+    - ansible.builtin.debug: {msg: "folder={{ lookup('env', 'REKINDLE_RESULTS') }}"}
+"""
+
+REPORT = """
+- name: Report
+  hosts: localhost
+  connection: local
+  tasks:
+    - ansible.builtin.fail: {msg: The report fails.}
+"""
+
+SITE = """
+- import_playbook: playbooks/preflight.yml
+- import_playbook: playbooks/validate.yml
+- import_playbook: playbooks/report.yml
+"""
+
+INVENTORY = """
+all:
+  vars: {ansible_connection: local}
+  hosts:
+    good: {}
+    bad: {}
+    ignoring: {}
+    rescued: {}
+    looping: {}
+    lost: {ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 1}
+"""
+
+CONFIG = """
+[defaults]
+callback_plugins = plugins/callback
+callbacks_enabled = rekindle
+gathering = explicit
+[ssh_connection]
+retries = 0
+"""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repository")
+    texts = {
+        "ansible.cfg": CONFIG,
+        "inventory.yml": INVENTORY,
+        "site.yml": SITE,
+        "foreign.yml": VALIDATE,
+        "playbooks/preflight.yml": PREFLIGHT,
+        "playbooks/validate.yml": VALIDATE,
+        "playbooks/report.yml": REPORT,
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "plugins" / "callback").mkdir(parents=True)
+    shutil.copy(CALLBACK, folder / "plugins" / "callback")
+    return folder
+
+
+def play(repository: Path, *arguments: str, **environ: str) -> str:
+    """Run ansible-playbook in the repository and return all that it said."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "REKINDLE"))}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml", *arguments],
+        cwd=repository,
+        env={**kept, "COLUMNS": "200", **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def rows(folder: Path) -> dict[str, Any]:
+    return {row["host"]: row for row in json.loads((folder / "results.json").read_text())["rows"]}
+
+
+@pytest.fixture(scope="module")
+def site(repository: Path) -> tuple[str, Path]:
+    """Return what site.yml said, and its results folder."""
+    said = play(repository, "site.yml")
+    (folder,) = (repository / "results").iterdir()
+    return said, folder
+
+
+def test_the_folder_is_named_in_utc_and_handed_to_the_workers(site: tuple[str, Path]) -> None:
+    said, folder = site
+    assert len(folder.name) == len("20261121T020000Z")
+    assert f"folder={folder}" in said
+
+
+def test_the_run_has_the_hosts_of_the_stages_and_not_the_report_s(site: tuple[str, Path]) -> None:
+    run = json.loads((site[1] / "run.json").read_text())
+    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "lost"]
+
+
+def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> None:
+    said, folder = site
+    after = said.split("PLAY RECAP", 1)[1]
+    assert "SKIPPED" in after
+    assert after.rstrip().endswith(str(folder / "report.html"))
+
+
+@pytest.mark.parametrize(
+    ("host", "state", "says"),
+    [
+        ("bad", "failed", "no room. Fix: "),
+        ("looping", "failed", "Item 2 is odd. Fix: "),
+        ("lost", "unreachable", "Connection refused. Fix: check its address"),
+    ],
+)
+def test_a_host_that_left_has_an_outcome(site: tuple[str, Path], host: str, state: str, says: str) -> None:
+    outcome = json.loads((site[1] / host / "outcome.json").read_text())
+    assert (outcome["stage"], outcome["state"]) == ("preflight", state)
+    assert says in outcome["says"]
+    assert rows(site[1])[host]["cause"] == outcome["says"]
+
+
+@pytest.mark.parametrize("host", ["good", "ignoring", "rescued", "localhost"])
+def test_a_host_that_went_on_has_none(site: tuple[str, Path], host: str) -> None:
+    assert not (site[1] / host / "outcome.json").exists()
+
+
+def test_a_second_run_clears_what_it_redoes_and_nothing_else(
+    repository: Path, site: tuple[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(site[1], tmp_path / "again")
+    play(
+        repository,
+        "playbooks/preflight.yml",
+        "--limit",
+        "bad",
+        "-e",
+        "mend=1",
+        "-e",
+        f"rekindle_results={folder}",
+    )
+    assert "No verdict came home" in rows(folder)["bad"]["cause"]
+    assert "Item 2 is odd" in rows(folder)["looping"]["cause"]
+
+
+def test_the_extra_variable_goes_before_the_environment(repository: Path, tmp_path: Path) -> None:
+    given, other = tmp_path / "given", tmp_path / "other"
+    arguments = ("playbooks/validate.yml", "--limit", "good")
+    play(repository, *arguments, "-e", f"rekindle_results={given}", REKINDLE_RESULTS=str(other))
+    assert (given / "report.html").exists()
+    assert not other.exists()
+    play(repository, *arguments, REKINDLE_RESULTS=str(other))
+    assert (other / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("site.yml", "--syntax-check"), ("site.yml", "--list-tasks"), ("foreign.yml", "--limit", "good")],
+)
+def test_nothing_is_written_where_no_stage_runs(
+    repository: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    said = play(repository, *arguments, "-e", f"rekindle_results={tmp_path}/r")
+    assert "ERROR" not in said
+    assert "report.html" not in said
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "r").write_text("in the way")
+    arguments = ("playbooks/validate.yml", "--limit", "good", "-e", f"rekindle_results={tmp_path}/r")
+    said = play(repository, *arguments)
+    assert f"[ERROR]: {tmp_path}/r cannot be written: File exists. Fix: " in said
+    assert "Traceback" not in said

@@ -1,0 +1,140 @@
+"""Every gap and every broken record becomes a row; nothing of it is green."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
+
+from rekindle.records import Device, RecordError, VerdictKind
+from rekindle.report import Row, gather
+
+
+def rows(folder: Path) -> list[tuple[str, str | None, str]]:
+    return [(row.host, row.job, row.kind) for row in gather(folder).rows]
+
+
+def test_a_row_for_each_host_and_job(tmp_path: Path) -> None:
+    assert rows(three_hosts(tmp_path)) == [
+        ("gpu-1", "pt_ddp", "PASS"),
+        ("gpu-2", "pt_ddp", "FAIL"),
+        ("gpu-3", None, "SKIPPED"),
+    ]
+
+
+def test_all_pass_is_passed(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    assert gather(tmp_path).passed
+
+
+@pytest.mark.parametrize("kind", ["FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"])
+def test_one_row_that_is_no_pass_is_not_passed(tmp_path: Path, kind: VerdictKind) -> None:
+    fill(tmp_path, "gpu-1", "gpu-2")
+    add_host(tmp_path, "gpu-1")
+    add_host(tmp_path, "gpu-2", verdict=msgspec.structs.replace(FAIL, verdict=kind))
+    assert not gather(tmp_path).passed
+
+
+def test_a_run_without_hosts_is_not_passed(tmp_path: Path) -> None:
+    results = gather(fill(tmp_path))
+    assert results.rows == ()
+    assert not results.passed
+
+
+def test_a_host_without_records_says_so(tmp_path: Path) -> None:
+    (row,) = gather(fill(tmp_path, "gpu-1")).rows
+    assert (row.kind, row.job) == ("SKIPPED", None)
+    assert "No verdict came home" in str(row.cause)
+    assert "Fix:" in str(row.cause)
+
+
+def test_a_missing_verdict_takes_the_sentence_of_the_outcome(tmp_path: Path) -> None:
+    plan = msgspec.structs.replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=plan, left=LEFT)
+    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "PASS"), ("gpu-1", "tf_mirrored", "SKIPPED")]
+    assert gather(tmp_path).rows[1].cause == LEFT
+
+
+def test_a_host_that_left_before_its_plan_takes_the_sentence_too(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=LEFT)
+    (row,) = gather(tmp_path).rows
+    assert (row.job, row.kind, row.cause) == (None, "SKIPPED", LEFT)
+
+
+def test_an_earlier_pass_does_not_count_for_a_host_that_left(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", left=LEFT)
+    results = gather(tmp_path)
+    assert not results.passed
+    assert results.rows[-1].cause == LEFT
+
+
+def test_verdicts_without_a_plan_do_not_pass(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None)
+    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "PASS"), ("gpu-1", None, "SKIPPED")]
+    assert "No plan" in str(gather(tmp_path).rows[1].cause)
+
+
+def test_a_plan_without_jobs_does_not_pass(tmp_path: Path) -> None:
+    plan = msgspec.structs.replace(PLAN, jobs=())
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=plan, verdict=None)
+    (row,) = gather(tmp_path).rows
+    assert (row.kind, "rekindle_jobs" in str(row.cause)) == ("SKIPPED", True)
+
+
+@pytest.mark.parametrize(
+    "file", ["host.json", "plan.json", "env.json", "outcome.json", "pt_ddp/verdict.json"]
+)
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b'{"schema": "rekindle/other/1"}'])
+def test_an_unreadable_record_is_an_unproven_row(tmp_path: Path, file: str, content: bytes) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    (tmp_path / "gpu-1" / file).write_bytes(content)
+    results = gather(tmp_path)
+    (row,) = [row for row in results.rows if row.kind == "UNPROVEN"]
+    assert file in str(row.cause)
+    assert "Fix:" in str(row.cause)
+    assert not results.passed
+
+
+def test_a_record_that_is_a_folder_is_unproven(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=None)
+    (tmp_path / "gpu-1" / "pt_ddp" / "verdict.json").mkdir(parents=True)
+    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "UNPROVEN")]
+
+
+def test_a_dangling_link_is_unproven(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    path = tmp_path / "gpu-1" / "pt_ddp" / "verdict.json"
+    path.unlink()
+    path.symlink_to(tmp_path / "nowhere")
+    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "UNPROVEN")]
+
+
+def test_one_broken_verdict_leaves_the_others(tmp_path: Path) -> None:
+    three_hosts(tmp_path)
+    (tmp_path / "gpu-1/pt_ddp/verdict.json").write_text("{")
+    assert [kind for *_, kind in rows(tmp_path)] == ["UNPROVEN", "FAIL", "SKIPPED"]
+
+
+@pytest.mark.parametrize("content", [None, "{", json.dumps({"run": "r"})])
+def test_no_results_folder_is_one_sentence(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_text(content)
+    with pytest.raises(RecordError, match=r"run\.json.*Fix: ") as error:
+        gather(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_gpus_are_counted_by_uuid_and_not_by_rank() -> None:
+    def gpus(*devices: Device) -> str:
+        return Row("h", "j", "PASS", None, msgspec.structs.replace(PASS, devices=devices)).gpus
+
+    def device(rank: int, device: str, uuid: str | None = None, name: str | None = "NVIDIA A30") -> Device:
+        return Device(site="site-1", rank=rank, device=device, uuid=uuid, name=name)
+
+    assert gpus(device(0, "cuda:0", "GPU-a"), device(1, "cuda:0", "GPU-a")) == "1 × NVIDIA A30"
+    assert gpus(device(0, "cuda:0", None, None), device(1, "cuda:1", None, None)) == "2 × GPU"
+    assert gpus(device(0, "cpu", None, None)) == "CPU"
+    assert gpus() == "–"

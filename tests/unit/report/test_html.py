@@ -1,0 +1,181 @@
+"""The page: one file, complete, well nested, and deaf to what hosts put in it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
+
+from rekindle.records import Device, Evidence, Gpu, JobRound, PlannedEnvironment, Probe, Reason
+from rekindle.report import gather
+from rekindle.report.html import html, plots
+
+HOSTILE = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}\x1b[31m\x00\x07\u202e"
+HARMLESS = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}"
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page; refuses wrong nesting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in {"meta"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    def values(self, attribute: str) -> list[str]:
+        return [value for name, value in self.attributes if name == attribute]
+
+
+def page(folder: Path) -> Page:
+    return Page(html(gather(folder)))
+
+
+def test_it_shows_all_that_the_records_say(tmp_path: Path) -> None:
+    text = " ".join(page(three_hosts(tmp_path)).text.split())
+    for said in (
+        "not all proven",
+        "No verdict came home.",
+        "Final accuracy 0.4, at least 0.95 asked.",
+        "Remedy: Train longer.",
+        "evidence/site-1.rank-0.jsonl:4",
+        SHA[:12],
+        "87 %",
+        "2048 MiB",
+        "nvflare 2.7.3, torch 2.15.0",
+        "Ubuntu 24.04.3 LTS",
+        "NVIDIA driver 580.159.04 (CUDA up to 13.0)",
+        "driver: Driver 580.159.04 runs CUDA 13.2.",
+        "Warning: The host's Python is old.",
+        "dcgmi: missing",
+        "final accuracy 0.9667",
+    ):
+        assert said in text, said
+
+
+def test_only_a_run_that_passed_is_called_proven(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    assert "Rekindle: all proven" in page(tmp_path).text
+    add_host(tmp_path, "gpu-1", verdict=FAIL)
+    assert "Rekindle: not all proven" in page(tmp_path).text
+    assert "Rekindle: not all proven" in page(fill(tmp_path)).text
+
+
+def test_it_is_one_file_that_needs_no_script(tmp_path: Path) -> None:
+    text = html(gather(three_hosts(tmp_path)))
+    parsed = Page(text)
+    assert not {"script", "link", "a", "img", "iframe", "object", "base"} & set(parsed.tags)
+    assert not re.search(r"url\(|@import|https?://", text)
+    assert "svg" in parsed.tags
+    assert "width=device-width" in str(parsed.values("content"))
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_text_from_a_host_stays_text(tmp_path: Path) -> None:
+    host = msgspec.structs.replace(
+        HOST,
+        os=msgspec.structs.replace(HOST.os, name=HOSTILE, kernel=HOSTILE),
+        cpu=msgspec.structs.replace(HOST.cpu, model=HOSTILE),
+        gpus=(
+            Gpu(index=0, state="lost", says=HOSTILE, name=HOSTILE, uuid=HOSTILE, compute_capability=HOSTILE),
+        ),
+        problems=(Probe(name=HOSTILE, says=HOSTILE),),
+    )
+    planned = PlannedEnvironment(
+        framework="torch",
+        build=None,
+        reasons=(Reason(axis="gpu", holds=False, says=HOSTILE),),
+        refusal=HOSTILE,
+        warnings=(HOSTILE,),
+    )
+    verdict = msgspec.structs.replace(
+        FAIL,
+        cause=HOSTILE,
+        remedy=HOSTILE,
+        started=HOSTILE,
+        lock_sha256=HOSTILE,
+        versions={HOSTILE: HOSTILE},
+        evidence=(Evidence(claim=HOSTILE, holds=None, says=HOSTILE, file=HOSTILE, line=1, sha256=HOSTILE),),
+        devices=(Device(site=HOSTILE, rank=0, device=HOSTILE, uuid=HOSTILE, name=HOSTILE),),
+        rounds=(JobRound(round=0, site=HOSTILE, loss=1.0, metrics={HOSTILE: 1.0}, samples=1, seconds=1.0),),
+        final_metrics={HOSTILE: 0.5},
+    )
+    name = "<script>\"'\x1b[31m"
+    plan = msgspec.structs.replace(PLAN, environments=(planned,))
+    add_host(fill(tmp_path, name), name, host=host, plan=plan, verdict=verdict, left=HOSTILE)
+    text = html(gather(tmp_path))
+    parsed = Page(text)
+    assert "script" not in parsed.tags
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert parsed.text.count(HARMLESS) >= 20
+    known = {
+        "lang", "charset", "name", "content", "class", "data-name", "title", "open", "role",
+        "viewbox", "aria-label", "aria-hidden", "points", "transform", "text-anchor",
+        "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r",
+    }  # fmt: skip
+    assert {attribute for attribute, _ in parsed.attributes} <= known
+
+
+def test_a_host_that_left_is_told_with_its_stage(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=None, plan=None, verdict=None, left=LEFT)
+    assert f"unreachable at validate: {LEFT}" in page(tmp_path).text
+
+
+def test_a_gpu_without_figures_is_shown(tmp_path: Path) -> None:
+    host = msgspec.structs.replace(HOST, driver=None, gpus=(Gpu(index=3, state="lost", says="GPU is lost"),))
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=host)
+    text = page(tmp_path).text
+    assert "no NVIDIA driver" in text
+    assert "lost: GPU is lost" in text
+
+
+def test_plots_have_a_line_for_each_site_and_the_final_model() -> None:
+    loss, accuracy = plots(PASS)
+    assert [(one.name, len(one.points)) for one in loss.series] == [("site-1", 3), ("site-2", 3)]
+    assert [label for _, label in loss.x_ticks] == ["1", "2", "3"]
+    assert [(one.name, len(one.points)) for one in accuracy.series] == [
+        ("site-1", 3),
+        ("site-2", 3),
+        ("final model", 1),
+    ]
+    assert [label for _, label in accuracy.x_ticks] == ["0", "1", "2", "3"]
+    assert (loss.x_label, loss.y_label) == ("round", "mean loss (no unit)")
+    assert (accuracy.x_label, accuracy.y_label) == ("rounds aggregated", "accuracy (fraction correct)")
+
+
+def test_plots_are_drawn_with_their_labels_and_legend(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    parsed = page(tmp_path)
+    for said in ("mean loss (no unit)", "accuracy (fraction correct)", "site-1", "site-2", "final model"):
+        assert said in parsed.text, said
+    assert len([points for points in parsed.values("points") if len(points.split()) == 3]) == 4
+
+
+def test_a_run_without_rounds_has_no_plots() -> None:
+    assert plots(msgspec.structs.replace(PASS, rounds=())) == []
+    lost = tuple(msgspec.structs.replace(one, loss=None, metrics={}) for one in PASS.rounds)
+    assert plots(msgspec.structs.replace(PASS, rounds=lost)) == []

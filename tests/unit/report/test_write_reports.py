@@ -1,0 +1,84 @@
+"""What ``rekindle report`` writes, prints and returns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from report_folders import FAIL, HOST, LEFT, add_host, fill, three_hosts
+
+from rekindle import cli
+from rekindle.records import RecordError
+from rekindle.report import run, write_reports
+
+
+def test_three_files_from_the_records_alone(tmp_path: Path) -> None:
+    write_reports(three_hosts(tmp_path))
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
+        "run.json",
+        "report.html",
+        "results.json",
+        "junit.xml",
+    }
+
+
+def test_writing_again_gives_the_same(tmp_path: Path) -> None:
+    write_reports(three_hosts(tmp_path))
+    names = ("report.html", "results.json", "junit.xml")
+    before = [(tmp_path / name).read_bytes() for name in names]
+    write_reports(tmp_path)
+    assert [(tmp_path / name).read_bytes() for name in names] == before
+
+
+def test_results_json_for_programs(tmp_path: Path) -> None:
+    fill(tmp_path, "gpu-1", "gpu-2")
+    add_host(tmp_path, "gpu-1", verdict=FAIL)
+    add_host(tmp_path, "gpu-2", host=None, plan=None, verdict=None, left=LEFT)
+    write_reports(tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["schema"] == "rekindle/results/1"
+    assert results["passed"] is False
+    first, second = results["rows"]
+    assert (first["host"], first["job"], first["verdict"]) == ("gpu-1", "pt_ddp", "FAIL")
+    assert (first["cause"], first["remedy"]) == (FAIL.cause, FAIL.remedy)
+    assert first["gpus"] == ["GPU-0", "GPU-1", "GPU-2", "GPU-3"]
+    assert first["metrics"] == {"accuracy": 0.9667}
+    assert first["versions"]["torch"] == "2.15.0"
+    assert (second["job"], second["verdict"], second["cause"]) == (None, "SKIPPED", LEFT)
+    known, lost = results["hosts"]
+    assert (known["driver"], len(known["gpus"])) == ("580.159.04", len(HOST.gpus))
+    assert (lost["os"], lost["gpus"], lost["outcome"]["stage"]) == (None, [], "validate")
+
+
+def test_0_and_the_path_if_all_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    assert run(tmp_path) == 0
+    said = capsys.readouterr()
+    assert "PASS" in said.out
+    assert str(tmp_path / "report.html") in said.out
+    assert "\x1b" not in said.out
+    assert said.err == ""
+
+
+def test_1_if_not_all_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(three_hosts(tmp_path)) == 1
+    assert "FAIL" in capsys.readouterr().out
+
+
+def test_2_and_one_sentence_if_it_is_no_results_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["rekindle", "report", str(tmp_path / "nowhere")])
+    assert cli.main() == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "Fix:" in said.err
+
+
+def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    three_hosts(tmp_path)
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(RecordError, match=r"report\.html cannot be written: Is a directory\. Fix:"):
+        write_reports(tmp_path)
