@@ -1,0 +1,134 @@
+"""Write the hash-pinned locks under src/rekindle/locks from the catalogue of builds.
+
+    uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes
+    make_locks.py [--upgrade] [NAME…]
+
+A lock serves every architecture of its build: a pin that one of them alone has, or has in another version,
+carries a marker. It lists the digests of the wheels that a glibc Linux can install, and of the source only
+where there is no wheel. Pins stay as they are unless --upgrade is given or the catalogue asks for others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from resolve import NoSolution, Package, resolve
+
+from rekindle.records.plan import Framework
+from rekindle.solver.catalogue import builds, lock_name, rules
+
+LOCKS = Path(__file__).parents[1] / "src/rekindle/locks"
+FRAMEWORKS: Sequence[Framework] = ("torch", "lightning", "tensorflow")
+ARCHITECTURES = ("aarch64", "x86_64")
+# setuptools: pyhocon, which NVFlare needs, comes as source only, and an offline host has to build it.
+COMMON = (f"nvflare=={rules().nvflare.version}", "scikit-learn", "setuptools")
+DRIVER = ("msgspec", "psutil", "nvidia-ml-py")
+
+
+@dataclass
+class Lock:
+    """What one lock file is made from."""
+
+    pythons: Sequence[str]
+    """The first is resolved for; the digests are those of all of them."""
+    requirements: dict[str, Sequence[str]] = field(default_factory=dict)
+    """By architecture."""
+
+
+def locks() -> dict[str, Lock]:
+    """Return every lock that there should be, by file name."""
+    pythons = rules().locks.pythons
+    wanted = {"driver.txt": Lock([*pythons, "3.13", "3.14"], dict.fromkeys(ARCHITECTURES, DRIVER))}
+    for python in pythons:
+        name = lock_name("torch", "", "system", python)
+        wanted[name] = Lock([python], dict.fromkeys(ARCHITECTURES, COMMON))
+    for build in (build for framework in FRAMEWORKS for build in builds(framework)):
+        for python in build.pythons:
+            lock = wanted.setdefault(build.lock(python), Lock([python]))
+            lock.requirements[build.architecture] = (*COMMON, *build.requirements)
+    return wanted
+
+
+def pins(text: str, architecture: str) -> dict[str, str]:
+    """Return the versions that a lock pins for ``architecture``."""
+    lines = re.findall(r"^([\w.-]+)==(\S+)(?: ; platform_machine == '(\w+)')?", text, re.MULTILINE)
+    return {name: version for name, version, machine in lines if machine in {"", architecture}}
+
+
+def render(lock: Lock, found: Mapping[str, Iterable[Package]]) -> str:
+    """Return the text of a lock from what each architecture resolved to."""
+    pinned: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for architecture, packages in found.items():
+        for package in packages:
+            digests = set(package.wheels.values()) or {package.sdist_sha256 or ""}
+            by_machine = pinned.setdefault((package.name, package.version), {})
+            by_machine.setdefault(architecture, set()).update(digests)
+    for (name, version), (other, another) in itertools.combinations(pinned, 2):
+        if name == other and set(pinned[name, version]) & set(pinned[other, another]):
+            raise SystemExit(
+                f"{name} is {version} for one Python and {another} for another. Fix: a lock for each."
+            )
+    versions = f"{lock.pythons[0]} and newer" if len(lock.pythons) > 1 else lock.pythons[0]
+    where = f"Python {versions} on Linux {' and '.join(sorted(found))}, glibc {rules().locks.glibc} or newer"
+    lines = [f"# Written by scripts/make_locks.py for {where}."]
+    for (name, version), by_machine in sorted(pinned.items()):
+        marker = "" if len(by_machine) == len(found) else f" ; platform_machine == '{next(iter(by_machine))}'"
+        hashes = sorted(set().union(*by_machine.values()))
+        lines.append(
+            " \\\n".join([f"{name}=={version}{marker}", *(f"    --hash=sha256:{one}" for one in hashes)])
+        )
+    return "\n".join(lines) + "\n"
+
+
+def write(name: str, lock: Lock, upgrade: bool) -> str:
+    """Write the lock ``name`` and return its name.
+
+    Raises:
+        SystemExit: no versions satisfy what it asks for.
+    """
+    path, glibc = LOCKS / name, rules().locks.glibc
+    before = path.read_text(encoding="utf-8") if path.exists() and not upgrade else ""
+    found: dict[str, list[Package]] = {}
+    for architecture, requirements in lock.requirements.items():
+        known, find_links = pins(before, architecture), any("+cpu" in one for one in requirements)
+        for python in lock.pythons:
+            try:
+                packages = resolve(
+                    requirements, python, architecture, glibc=glibc, known=known, find_links=find_links
+                )
+            except NoSolution as error:
+                raise SystemExit(f"{name}: {error}") from None
+            found.setdefault(architecture, []).extend(packages)
+    path.write_text(render(lock, found), encoding="utf-8")
+    return name
+
+
+def main() -> None:
+    """Write the locks that the command line names, or all of them, and remove those that nothing asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--upgrade", action="store_true", help="forget the pins that are there")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    wanted = locks()
+    unknown = sorted(set(args.names) - set(wanted))
+    if unknown:
+        parser.error(f"{unknown[0]} is no lock of the catalogue")
+    with ThreadPoolExecutor(4) as pool:  # each waits for the index
+        for name in pool.map(lambda name: write(name, wanted[name], args.upgrade), args.names or wanted):
+            print(name, flush=True)
+    if not args.names:
+        for path in LOCKS.glob("*.txt"):
+            if path.name not in wanted:
+                path.unlink()
+
+
+if __name__ == "__main__":
+    main()

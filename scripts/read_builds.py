@@ -1,0 +1,157 @@
+"""Read again what the builds themselves say, and write it to the catalogue.
+
+    uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes
+    read_builds.py [--check] [WHEEL…]
+
+From the package index, for each build: its Pythons, the glibc of its wheels, the CUDA runtime
+and NCCL that its metadata brings, and the newest Lightning for it. From each WHEEL on disk (they are large:
+nothing is downloaded): the CUDA that it was compiled with and its architectures. --check writes nothing and
+exits with 1 if the catalogue says otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from packaging.utils import parse_wheel_filename
+from resolve import NoSolution, Package, linux_tags, resolve
+
+from rekindle.solver.catalogue import rules
+from rekindle.solver.wheel import read_wheel
+
+CATALOGUE = Path(__file__).parents[1] / "src/rekindle/solver/catalogue"
+_RUNTIME = re.compile(r"nvidia-cuda-runtime(-cu\d+)?$")
+_NCCL = re.compile(r"nvidia-nccl-cu\d+$")
+
+
+def from_index(build: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts that the package index has on a build.
+
+    Raises:
+        SystemExit: no Python that we lock can have it.
+    """
+    facts: dict[str, Any] = {"pythons": []}
+    for python in rules().locks.pythons:
+        try:
+            packages = _resolve(build["requirements"], python, build["architecture"])
+        except NoSolution:
+            continue
+        facts["pythons"].append(python)
+        package = next(one for one in packages if one.name == _distribution(build))
+        oldest = _glibc(package, python, build["architecture"])
+        facts["glibc"] = max(facts.get("glibc", "2.0"), oldest, key=_minor)
+        for one in packages:
+            if _RUNTIME.match(one.name):
+                facts["cuda"] = ".".join(one.version.split(".")[:2])
+            if _NCCL.match(one.name):
+                facts["nccl"] = one.version
+    if not facts["pythons"]:
+        raise SystemExit(f"{build['requirements'][0]} is not in the index. Fix: drop it.")
+    return facts
+
+
+def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
+    """Write what the wheel at ``path`` says to the build that it belongs to.
+
+    Raises:
+        SystemExit: it cannot be read, or the catalogue has no such build.
+    """
+    try:
+        report = read_wheel(path)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    name, version, _, tags = parse_wheel_filename(path.name)
+    for build in builds:
+        here = any(tag.platform.endswith(build["architecture"]) for tag in tags)
+        same = (_distribution(build), build["version"]) == (name, version.public)
+        if here and same and ("toolkit" in build) == bool(report.toolkit):
+            build["wheel"] = path.name
+            if report.toolkit:
+                build.update(toolkit=report.toolkit, arch_list=list(report.arch_list))
+            return
+    raise SystemExit(f"The catalogue has no build of {path.name}. Fix: add its version first.")
+
+
+def newest_lightning(pair: dict[str, Any], builds: list[dict[str, Any]]) -> str:
+    """Return the newest Lightning that every Python and architecture of a torch build resolves to."""
+    versions = {
+        one.version
+        for build in builds
+        if (build["version"], build["variant"]) == (pair["torch"], pair["variant"])
+        for python in build["pythons"]
+        for one in _resolve(["lightning", *build["requirements"]], python, build["architecture"])
+        if one.name == "lightning"
+    }
+    return min(versions, key=_minor)
+
+
+def _resolve(requirements: list[str], python: str, architecture: str) -> list[Package]:
+    find_links = any("+cpu" in one for one in requirements)
+    return resolve(requirements, python, architecture, glibc=rules().locks.glibc, find_links=find_links)
+
+
+def _distribution(build: dict[str, Any]) -> str:
+    found = re.match(r"[\w-]+", build["requirements"][0])
+    return found[0] if found else ""
+
+
+def _glibc(package: Package, python: str, architecture: str) -> str:
+    """Return the oldest glibc that a wheel of the package allows."""
+    aliases = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
+    found = []
+    for tag in {tag for name in package.wheels for tag in parse_wheel_filename(name)[3]}:
+        if tag in linux_tags(python, architecture):
+            policy = tag.platform.removesuffix(f"_{architecture}")
+            found.append(aliases.get(policy) or policy.removeprefix("manylinux_").replace("_", "."))
+    return min(found, key=_minor)
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def _text(data: dict[str, Any]) -> str:
+    """Return JSON with every list of words on one line."""
+    lists = re.compile(r'\[\s+((?:"[^"]*",?\s+)+)\]')
+    one_line = lists.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(data, indent=2))
+    return one_line + "\n"
+
+
+def main() -> int:
+    """Read everything and write or compare."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("wheels", nargs="*", type=Path, metavar="WHEEL")
+    args = parser.parse_args()
+    names = ("torch", "tensorflow", "lightning")
+    before = {name: (CATALOGUE / f"{name}.json").read_text(encoding="utf-8") for name in names}
+    data = {name: json.loads(text) for name, text in before.items()}
+    builds = [*data["torch"]["builds"], *data["tensorflow"]["builds"]]
+    with ThreadPoolExecutor(4) as pool:  # each waits for the index
+        for build, facts in zip(builds, pool.map(from_index, builds), strict=True):
+            build.update(facts)
+        torch = data["torch"]["builds"]
+        pairs = data["lightning"]["builds"]
+        newest = pool.map(lambda pair: newest_lightning(pair, torch), pairs)
+        for pair, version in zip(pairs, newest, strict=True):
+            pair["version"] = version
+    for path in args.wheels:
+        from_wheel(path, builds)
+    stale = [name for name in names if before[name] != _text(data[name])]
+    for name in stale:
+        print(f"{name}.json {'is not what the builds say' if args.check else 'is written anew'}")
+        if not args.check:
+            (CATALOGUE / f"{name}.json").write_text(_text(data[name]), encoding="utf-8")
+    return 1 if args.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+"""Which build of each framework goes on a host, and why; or which axis refuses, and the ways out.
+
+A pure function of the host record and of the catalogue beside it.
+"""
+
+from .command import run
+from .plan import solve
+
+__all__ = ["run", "solve"]

@@ -1,0 +1,165 @@
+"""The catalogue of builds and the rules they are held against: data, with a source for each fact."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from importlib.resources import files
+
+import msgspec
+
+from rekindle.records import Record
+from rekindle.records.plan import Framework
+
+_TITLES: dict[Framework, str] = {"torch": "torch", "lightning": "Lightning", "tensorflow": "TensorFlow"}
+
+
+class CatalogueBuild(Record, kw_only=True, frozen=True):
+    """One build of a framework for one architecture."""
+
+    framework: Framework
+    version: str
+    variant: str
+    """``cpu``, or the CUDA that it was compiled with: ``cu128``."""
+    architecture: str
+    requirements: tuple[str, ...]
+    """What a lock of it asks the package index for."""
+    pythons: tuple[str, ...]
+    glibc: str
+    """Oldest that its wheel's tag allows."""
+    cuda: str | None = None
+    """CUDA runtime that its lock installs."""
+    toolkit: str | None = None
+    """CUDA that it was compiled with: its PTX needs a driver that knows this one."""
+    nccl: str | None = None
+    arch_list: tuple[str, ...] = ()
+    """``sm_90`` is machine code, ``compute_90`` is PTX; as the build itself reports it."""
+    wheel: str | None = None
+    """File that toolkit and arch_list were read from."""
+    fails_on: dict[str, str] = {}
+    """Major compute capability → why it fails there although its PTX should run."""
+    torch: str | None = None
+    """Lightning only: the torch in its environment."""
+
+    @property
+    def title(self) -> str:
+        """Name, version and CUDA, as every sentence gives them."""
+        name = f"{_TITLES[self.framework]} {self.version}"
+        if self.torch:
+            name += f" with torch {self.torch}"
+        return f"{name} ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
+
+    def lock(self, python: str) -> str:
+        """Return the name of its lock for ``python`` (``3.11``)."""
+        return lock_name(self.framework, self.version, self.variant, python)
+
+
+class _Lightning(Record, kw_only=True, frozen=True):
+    version: str
+    torch: str
+    variant: str
+
+
+class _Builds(Record, kw_only=True, frozen=True):
+    framework: Framework
+    sources: dict[str, str]
+    builds: tuple[CatalogueBuild, ...]
+
+
+class _LightningBuilds(Record, kw_only=True, frozen=True):
+    framework: Framework
+    sources: dict[str, str]
+    builds: tuple[_Lightning, ...]
+
+
+class _NvflareRules(Record, kw_only=True, frozen=True):
+    version: str
+    pythons: tuple[str, ...]
+    source: str
+
+
+class _LockRules(Record, kw_only=True, frozen=True):
+    pythons: tuple[str, ...]
+    glibc: str
+    source: str
+
+
+class _MinimumDriver(Record, kw_only=True, frozen=True):
+    source: str
+    by_major: dict[str, str]
+
+
+class _DriverCuda(Record, kw_only=True, frozen=True):
+    source: str
+    by_driver: dict[str, str]
+
+
+class Rules(Record, kw_only=True, frozen=True):
+    """What holds for every build."""
+
+    nvflare: _NvflareRules
+    locks: _LockRules
+    cuda_minimum_driver: _MinimumDriver
+    driver_cuda: _DriverCuda
+
+
+def version_key(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version, for comparison; what is no number counts as 0."""
+    public, _, _ = text.partition("+")
+    return tuple(int(part) if part.isdigit() else 0 for part in public.split("."))
+
+
+def python_minor(version: str) -> str:
+    """Return ``3.12`` of ``3.12.3``."""
+    return ".".join(version.split(".")[:2])
+
+
+def lock_name(framework: str, version: str, variant: str, python: str) -> str:
+    """Return the file name of a lock; the host's own build has no version in it."""
+    parts = [framework, version, variant] if variant != "system" else [framework, variant]
+    return "-".join(parts) + f"-py{python.replace('.', '')}.txt"
+
+
+@functools.cache
+def lock_sha256(name: str) -> str | None:
+    """Return the digest of the lock ``name``; None if there is no such lock."""
+    path = files("rekindle.locks").joinpath(name)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+@functools.cache
+def rules() -> Rules:
+    """Return the rules."""
+    return msgspec.json.decode(_data("rules"), type=Rules)
+
+
+@functools.cache
+def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
+    """Return the builds of ``framework``, newest first."""
+    if framework == "lightning":
+        torch_builds = builds("torch")
+        pairs = msgspec.json.decode(_data("lightning"), type=_LightningBuilds).builds
+        found = [_on_torch(pair, one) for pair in pairs for one in torch_builds if _belongs(pair, one)]
+    else:
+        found = list(msgspec.json.decode(_data(framework), type=_Builds).builds)
+    return tuple(
+        sorted(found, key=lambda one: (version_key(one.torch or one.version), one.variant), reverse=True)
+    )
+
+
+def _belongs(pair: _Lightning, build: CatalogueBuild) -> bool:
+    return (pair.torch, pair.variant) == (build.version, build.variant)
+
+
+def _on_torch(pair: _Lightning, build: CatalogueBuild) -> CatalogueBuild:
+    return msgspec.structs.replace(
+        build,
+        framework="lightning",
+        version=pair.version,
+        torch=build.version,
+        requirements=(f"lightning=={pair.version}", *build.requirements),
+    )
+
+
+def _data(name: str) -> bytes:
+    return files("rekindle.solver").joinpath("catalogue", f"{name}.json").read_bytes()

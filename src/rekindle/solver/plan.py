@@ -1,0 +1,94 @@
+"""The plan of one host: a decision for each framework that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
+from rekindle.records.plan import Framework
+
+from . import axes
+from .choose import Request, choose, planned
+from .refusal import refusal
+from .system import choose_system
+
+
+def solve(  # noqa: PLR0913 - each is a part of the question
+    host: HostRecord,
+    frameworks: Sequence[Framework],
+    *,
+    gpus_required: bool,
+    pins: Mapping[str, str] = {},
+    system_site: bool = False,
+    jobs: Sequence[str] = (),
+    made: str,
+    host_sha256: str,
+) -> PlanRecord:
+    """Plan ``frameworks`` for ``host``.
+
+    Args:
+        host: what preflight found.
+        frameworks: each gets an environment of its own.
+        gpus_required: whether a host without a GPU is refused; else it gets the CPU build.
+        pins: framework → version that it has to be.
+        system_site: whether torch is the host's own; other frameworks are installed as always.
+        jobs: copied to the record.
+        made: UTC time of the decision.
+        host_sha256: digest of the host record's file.
+    """
+    environments = [
+        _system(host, gpus_required, pins.get(framework))
+        if system_site and framework == "torch"
+        else _catalogued(Request(framework, host, gpus_required, pins.get(framework)))
+        for framework in frameworks
+    ]
+    return PlanRecord(
+        host=host.host, made=made, host_sha256=host_sha256, environments=tuple(environments), jobs=tuple(jobs)
+    )
+
+
+def _catalogued(request: Request) -> PlannedEnvironment:
+    decision = choose(request)
+    if decision.build is None:
+        return PlannedEnvironment(
+            framework=request.framework,
+            build=None,
+            reasons=decision.reasons,
+            refusal=refusal(request, decision),
+        )
+    warnings = _unusable(request.host)
+    compiled = axes.ptx_only(decision.build, request.host)
+    if compiled:
+        warnings += (
+            f"{decision.build.title} has only PTX for {', '.join(compiled)}: "
+            "its first run compiles for minutes",
+        )
+    return PlannedEnvironment(
+        framework=request.framework,
+        build=planned(decision.build, request.host),
+        reasons=decision.reasons,
+        warnings=warnings,
+    )
+
+
+def _system(host: HostRecord, gpus_required: bool, pin: str | None) -> PlannedEnvironment:
+    decision = choose_system(host, gpus_required=gpus_required, pin=pin)
+    return PlannedEnvironment(
+        framework="torch",
+        build=decision.build,
+        reasons=decision.reasons,
+        refusal=decision.refusal,
+        warnings=(*_unusable(host), *decision.warnings) if decision.build else (),
+    )
+
+
+def _unusable(host: HostRecord) -> tuple[str, ...]:
+    """Say which GPUs the plan leaves out."""
+    silent = tuple(
+        f"GPU {gpu.index} is not planned for: {gpu.says or gpu.state}"
+        for gpu in host.gpus
+        if gpu.state != "ok"
+    )
+    if not host.gpus and host.pci_gpus:
+        silent += (f"{host.pci_gpus} NVIDIA GPUs on the PCI bus are not planned for: nvidia-smi shows none",)
+    return silent

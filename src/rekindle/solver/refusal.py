@@ -1,0 +1,148 @@
+"""The sentence of a refusal: what stops it, and every change that was tried on the host and found to help."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from rekindle.records import Driver, Python
+from rekindle.records.plan import Framework
+
+from . import axes
+from .catalogue import builds, python_minor, rules, version_key
+from .choose import Decision, Request, choose
+
+_FRAMEWORKS: tuple[Framework, ...] = ("torch", "lightning", "tensorflow")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that the host's owner or the inventory can change."""
+
+    says: str
+    apply: Callable[[Request], Request]
+
+
+def refusal(request: Request, decision: Decision) -> str:
+    """Return one sentence for what failed and one with every way out."""
+    what = "; ".join(reason.says for reason in decision.reasons if not reason.holds)
+    ways = ways_out(request)
+    if request.host.driver is None and request.host.pci_gpus:
+        oldest = min(filter(None, map(axes.minimum_driver, builds(request.framework))), key=version_key)
+        ways = [f"load an NVIDIA driver ≥ {oldest} and run preflight again", *ways]
+    fix = "; or ".join(ways) if ways else f"use another host; {_reach(request.framework)}"
+    return f"{what}. Fix: {fix}."
+
+
+def ways_out(request: Request) -> list[str]:
+    """Return the smallest sets of changes after which a build fits, and other frameworks that fit now."""
+    kinds = [kind for kind in (_drivers(request), _pythons(request), *_others(request)) if kind]
+    ways: list[str] = []
+    for size in range(1, len(kinds) + 1):
+        for chosen in itertools.combinations(kinds, size):
+            ways += _working(request, chosen)
+        if ways:
+            break
+    return ways + _other_frameworks(request)
+
+
+def _working(request: Request, kinds: Sequence[Sequence[Change]]) -> list[str]:
+    """Return the combinations, one change of each kind, that lead to a build, each build once."""
+    ways: dict[str, str] = {}
+    for changes in itertools.product(*kinds):
+        changed = request
+        for change in changes:
+            changed = change.apply(changed)
+        build = choose(changed).build
+        if build:
+            ways.setdefault(build.title, " and ".join(change.says for change in changes))
+    return [f"with {says}, {title} fits" for title, says in ways.items()]
+
+
+def _drivers(request: Request) -> list[Change]:
+    """Every newer driver that a rule speaks of, oldest first."""
+    here = request.host.driver
+    if not axes.usable_gpus(request.host) or here is None:
+        return []
+    known = {*rules().cuda_minimum_driver.by_major.values(), *rules().driver_cuda.by_driver}
+    newer = sorted((one for one in known if version_key(one) > version_key(here.version)), key=version_key)
+    return [_driver(version, here) for version in newer]
+
+
+def _driver(version: str, here: Driver) -> Change:
+    driver = replace(here, version=version, cuda=None)
+    says = f"driver ≥ {version} instead of {here.version}"
+    return Change(says, lambda request: _replace_host(request, driver=driver))
+
+
+def _pythons(request: Request) -> list[Change]:
+    """Every Python that locks are made for and the host lacks, newest first."""
+    present = {python_minor(one.version) for one in request.host.pythons}
+    absent = [one for one in reversed(rules().locks.pythons) if one not in present]
+    return [_python(one) for one in absent]
+
+
+def _python(version: str) -> Change:
+    added = Python(path=f"python{version}", version=f"{version}.0")
+
+    def apply(request: Request) -> Request:
+        return _replace_host(request, pythons=(added, *request.host.pythons))
+
+    return Change(f"Python {version} on the host", apply)
+
+
+def _others(request: Request) -> list[list[Change]]:
+    host, glibc = request.host, rules().locks.glibc
+    kinds: list[list[Change]] = []
+    if host.os.glibc is None or version_key(host.os.glibc) < version_key(glibc):
+        system = replace(host.os, glibc=glibc)
+        says = f"a system with glibc ≥ {glibc}"
+        kinds.append([Change(says, lambda request: _replace_host(request, os=system))])
+    if request.pin is not None:
+        kinds.append(
+            [Change(f"no pin to {request.pin}", lambda request: dataclasses.replace(request, pin=None))]
+        )
+    gpus = axes.usable_gpus(host)
+    capabilities = dict.fromkeys(one.compute_capability for one in gpus)
+    if len(capabilities) > 1:
+        kinds.append([_without(request, capability) for capability in capabilities])
+    if not gpus and request.gpus_required:
+        says = "rekindle_gpus_required: false"
+        kinds.append([Change(says, lambda request: dataclasses.replace(request, gpus_required=False))])
+    return kinds
+
+
+def _without(request: Request, capability: str | None) -> Change:
+    out = [one for one in request.host.gpus if one.compute_capability == capability]
+    kept = tuple(one for one in request.host.gpus if one not in out)
+    names = ", ".join(f"{one.index} ({one.name})" for one in out)
+    return Change(f"GPU {names} left out", lambda one: _replace_host(one, gpus=kept))
+
+
+def _other_frameworks(request: Request) -> list[str]:
+    ways = []
+    for framework in _FRAMEWORKS:
+        build = choose(dataclasses.replace(request, framework=framework, pin=None)).build
+        if build and framework != request.framework:
+            needs = next(one.says for one in axes.evaluate(build, request.host) if one.axis == "driver")
+            ways.append(f"{build.title} fits; {needs.replace(build.title, 'it', 1)}")
+    return ways
+
+
+def _reach(framework: Framework) -> str:
+    newest = builds(framework)[0]
+    found = dict.fromkeys(name for one in builds(framework) for name in one.arch_list)
+    return f"builds of {newest.title.split(' ')[0]} know {', '.join(sorted(found, key=_number))}"
+
+
+def _number(architecture: str) -> tuple[str, int]:
+    kind, _, number = architecture.partition("_")
+    return kind, int(number.rstrip("af"))
+
+
+def _replace_host(request: Request, **changes: object) -> Request:
+    return dataclasses.replace(request, host=replace(request.host, **changes))

@@ -1,0 +1,108 @@
+"""The catalogue against the locks that we ship: what it says of a build is what gets installed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import parse_wheel_filename
+
+import rekindle.locks
+from rekindle.records.plan import Framework
+from rekindle.solver.catalogue import CatalogueBuild, builds, lock_name, rules
+
+LOCKS = Path(str(rekindle.locks.__file__)).parent
+FRAMEWORKS: tuple[Framework, ...] = ("torch", "lightning", "tensorflow")
+BUILDS = [build for framework in FRAMEWORKS for build in builds(framework)]
+SYSTEM = [lock_name("torch", "", "system", python) for python in rules().locks.pythons]
+
+
+def pins(name: str, architecture: str) -> dict[str, str]:
+    """Return what a lock installs on ``architecture``."""
+    text = (LOCKS / name).read_text(encoding="utf-8")
+    found = {}
+    for line in re.findall(r"^\w.*?(?= \\$)", text, re.MULTILINE):
+        requirement = Requirement(line)
+        if requirement.marker is None or requirement.marker.evaluate({"platform_machine": architecture}):
+            assert requirement.name not in found
+            (pin,) = requirement.specifier
+            found[requirement.name] = pin.version
+    return found
+
+
+def contradictions(build: CatalogueBuild, installed: dict[str, str]) -> list[str]:
+    """Return what a lock installs that the catalogue does not say of the build."""
+    runtime = next((v for name, v in installed.items() if name.startswith("nvidia-cuda-runtime")), None)
+    nccl = next((v for name, v in installed.items() if name.startswith("nvidia-nccl")), None)
+    names = {"tensorflow", "tensorflow-cpu"} if build.framework == "tensorflow" else {build.framework}
+    version = next((v for name, v in installed.items() if name in names), "none").split("+")[0]
+    said = {
+        "version": (build.version, version),
+        "torch": (build.torch or version, installed.get("torch", version).split("+")[0]),
+        "cuda": (build.cuda, ".".join(runtime.split(".")[:2]) if runtime else None),
+        "nccl": (build.nccl, nccl),
+        "nvflare": (rules().nvflare.version, installed.get("nvflare")),
+    }
+    return [f"{fact}: {ours} is {theirs}" for fact, (ours, theirs) in said.items() if ours != theirs]
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: f"{build.title} {build.architecture}")
+def test_a_lock_installs_what_the_catalogue_says(build: CatalogueBuild) -> None:
+    for python in build.pythons:
+        installed = pins(build.lock(python), build.architecture)
+        assert contradictions(build, installed) == []
+        if build.cuda is None:
+            assert not [name for name in installed if name.startswith(("nvidia-", "triton"))]
+
+
+def test_a_catalogue_that_drifted_is_noticed() -> None:
+    build = next(one for one in BUILDS if one.cuda)
+    installed = pins(build.lock(build.pythons[0]), build.architecture)
+    runtime = next(name for name in installed if name.startswith("nvidia-cuda-runtime"))
+    assert contradictions(build, {**installed, runtime: "11.8.89"}) == [f"cuda: {build.cuda} is 11.8"]
+    assert contradictions(build, {**installed, build.framework: "1.0"})[0].startswith("version:")
+
+
+@pytest.mark.parametrize("build", BUILDS, ids=lambda build: f"{build.title} {build.architecture}")
+def test_a_builds_facts_agree_with_each_other(build: CatalogueBuild) -> None:
+    assert bool(build.cuda) == bool(build.arch_list) == bool(build.toolkit) == (build.variant != "cpu")
+    assert build.toolkit is None or build.variant == "cu" + build.toolkit.replace(".", "")
+    if build.framework != "lightning":
+        assert build.wheel is not None
+        _, version, _, tags = parse_wheel_filename(build.wheel)
+        assert version.public == build.version
+        assert {tag.platform.endswith(build.architecture) for tag in tags} == {True}
+
+
+def test_frameworks_do_not_meet_in_one_environment() -> None:
+    for path in LOCKS.glob("*-py*.txt"):
+        names = set(pins(path.name, "x86_64")) | set(pins(path.name, "aarch64"))
+        assert "torchvision" not in names
+        both = {"torch", "tensorflow", "tensorflow-cpu"} & names
+        assert len({name.split("-")[0] for name in both}) <= 1, path.name
+
+
+@pytest.mark.parametrize("name", SYSTEM)
+def test_the_lock_beside_the_hosts_own_torch_brings_no_cuda(name: str) -> None:
+    names = pins(name, "x86_64")
+    assert {"nvflare", "scikit-learn"} <= set(names)
+    assert not [one for one in names if one.startswith(("torch", "nvidia-", "triton"))]
+
+
+def test_every_lock_is_asked_for_and_pins_by_digest_alone() -> None:
+    asked = {build.lock(python) for build in BUILDS for python in build.pythons}
+    assert {path.name for path in LOCKS.glob("*.txt")} == asked | {"driver.txt", *SYSTEM}
+    line = re.compile(
+        r"# .*|[a-z0-9._-]+==\S+( ; platform_machine == '\w+')? \\|    --hash=sha256:[0-9a-f]{64}( \\)?"
+    )
+    for path in LOCKS.glob("*.txt"):
+        text = path.read_text(encoding="utf-8")
+        assert [one for one in text.splitlines() if not line.fullmatch(one)] == [], path.name
+        assert "://" not in text
+
+
+def test_the_drivers_own_environment_is_small() -> None:
+    for architecture in ("x86_64", "aarch64"):
+        assert set(pins("driver.txt", architecture)) == {"msgspec", "psutil", "nvidia-ml-py"}

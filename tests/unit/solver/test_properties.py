@@ -1,0 +1,128 @@
+"""What holds for every host, whatever it is."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from solver_hosts import host, plan
+
+import rekindle.locks
+from rekindle.records import Driver, HostRecord
+from rekindle.records.plan import Framework
+from rekindle.solver.catalogue import builds, rules, version_key
+
+LOCKS = Path(str(rekindle.locks.__file__)).parent
+CAPABILITIES = [
+    "3.7",
+    "5.2",
+    "6.0",
+    "6.1",
+    "7.0",
+    "7.5",
+    "8.0",
+    "8.6",
+    "8.9",
+    "9.0",
+    "10.0",
+    "10.3",
+    "12.0",
+    "12.1",
+]
+DRIVERS = [
+    "450.80.02",
+    "470.256.02",
+    "525.60.12",
+    "525.60.13",
+    "535.54.03",
+    "545.23.08",
+    "550.54.14",
+    "555.42.06",
+    "560.35.03",
+    "570.86",
+    "575.57.08",
+    "580.65.06",
+    "590.44.01",
+    "595.71",
+]
+PYTHONS = ["3.8.18", "3.9.18", "3.10.12", "3.11.7", "3.12.3", "3.13.0", "3.14.0"]
+
+unhurried = settings(deadline=None)  # the machine may be busy with other tests
+frameworks: st.SearchStrategy[Framework] = st.sampled_from(["torch", "lightning", "tensorflow"])
+hosts = st.builds(
+    lambda capabilities, driver, pythons, machine, glibc: host(
+        *(("GPU", one) for one in capabilities), driver=driver, pythons=pythons, machine=machine, glibc=glibc
+    ),
+    st.lists(st.sampled_from(CAPABILITIES), max_size=3),
+    st.sampled_from(DRIVERS),
+    st.lists(st.sampled_from(PYTHONS), max_size=3, unique=True),
+    st.sampled_from(["x86_64", "aarch64", "ppc64le"]),
+    st.sampled_from([None, "2.17", "2.28", "2.35", "2.39"]),
+)
+
+
+def _with_driver(on: HostRecord, version: str) -> HostRecord:
+    driver = Driver(version=version, source="/sys/module/nvidia/version", cuda=None)
+    return replace(on, driver=driver if on.gpus else None)
+
+
+@unhurried
+@given(hosts, frameworks, st.sampled_from(DRIVERS))
+def test_a_newer_driver_never_loses_a_plan(on: HostRecord, framework: Framework, other: str) -> None:
+    if on.driver is None or plan(on, framework).build is None:
+        return
+    if version_key(other) >= version_key(on.driver.version):
+        assert plan(_with_driver(on, other), framework).build is not None
+
+
+@unhurried
+@given(hosts, frameworks)
+def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, framework: Framework) -> None:
+    build = plan(on, framework, gpus_required=False).build
+    if build is None:
+        return
+    if not on.gpus:
+        assert build.cuda is None
+        return
+    assert build.cuda is not None
+    assert on.driver is not None
+    needed = {"12": "525.60.13", "13": "580"}[build.cuda.split(".")[0]]
+    assert version_key(on.driver.version) >= version_key(needed)
+    known = next(
+        one
+        for one in builds(framework)
+        if (one.version, one.variant, one.architecture) == (build.version, build.variant, on.os.architecture)
+    )
+    table = rules().driver_cuda.by_driver.items()
+    newest = max(
+        version_key(cuda) for since, cuda in table if version_key(since) <= version_key(on.driver.version)
+    )
+    for one in on.gpus:
+        assert one.compute_capability is not None
+        major, minor = (int(part) for part in one.compute_capability.split("."))
+        code = [int(name[3:]) for name in known.arch_list if name.startswith("sm_")]
+        ptx = [int(name[8:]) for name in known.arch_list if name.startswith("compute_")]
+        runs = any(number // 10 == major and number % 10 <= minor for number in code)
+        compiles = any(number <= major * 10 + minor for number in ptx)
+        assert runs or (compiles and newest >= version_key(str(known.toolkit)))
+
+
+@unhurried
+@given(hosts, frameworks, st.booleans())
+def test_a_plan_is_whole(on: HostRecord, framework: Framework, required: bool) -> None:
+    environment = plan(on, framework, gpus_required=required)
+    build = environment.build
+    if build is None:
+        assert not all(reason.holds for reason in environment.reasons)
+        assert environment.refusal is not None
+        assert ". Fix: " in environment.refusal
+        return
+    assert all(reason.holds for reason in environment.reasons)
+    assert environment.refusal is None
+    assert hashlib.sha256((LOCKS / build.lock).read_bytes()).hexdigest() == build.lock_sha256
+    interpreter = next(one for one in on.pythons if one.path == build.python)
+    assert build.lock.endswith(f"-py{''.join(interpreter.version.split('.')[:2])}.txt")
+    assert ".".join(interpreter.version.split(".")[:2]) in rules().nvflare.pythons

@@ -1,0 +1,70 @@
+"""Architectures out of a wheel's file."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rekindle.solver.wheel import WheelReport, read_wheel
+
+# As they stand in torch 2.10.0 and TensorFlow 2.21.0 of the package index.
+TORCH_VERSION = b"__version__ = '2.10.0+cu128'\ndebug = False\ncuda: Optional[str] = '12.8'\nhip = None\n"
+TORCH_FLAGS = b"\x7fELF\0cudaGetErrorString\0sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\0sm_%d\0"
+TENSORFLOW = b"""import collections
+build_info = collections.OrderedDict([('cuda_compute_capabilities', ['sm_60', 'sm_89', 'compute_90']),
+('cuda_version', '12.5.1'), ('is_cuda_build', True)])
+"""
+
+
+def _wheel(folder: Path, **members: bytes) -> Path:
+    path = folder / "some.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, content in members.items():
+            wheel.writestr(name, content)
+    return path
+
+
+def _torch(folder: Path, version: bytes = TORCH_VERSION, library: bytes = TORCH_FLAGS) -> Path:
+    return _wheel(folder, **{"torch/version.py": version, "torch/lib/libtorch_python.so": library})
+
+
+def _tensorflow(folder: Path, module: bytes) -> Path:
+    return _wheel(folder, **{"tensorflow/python/platform/build_info.py": module})
+
+
+def test_torch_says_what_get_arch_list_says(tmp_path: Path) -> None:
+    expected = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
+    assert read_wheel(_torch(tmp_path)) == WheelReport("12.8", expected)
+
+
+def test_ptx_is_read_too(tmp_path: Path) -> None:
+    report = read_wheel(_torch(tmp_path, library=b"\0sm_90a sm_120 compute_120\0"))
+    assert report.arch_list == ("sm_90a", "sm_120", "compute_120")
+
+
+def test_a_torch_for_the_cpu_has_none(tmp_path: Path) -> None:
+    version = b"cuda: Optional[str] = None\n"
+    assert read_wheel(_torch(tmp_path, version=version, library=b"")) == WheelReport(None, ())
+
+
+def test_tensorflow_says_what_get_build_info_says(tmp_path: Path) -> None:
+    report = read_wheel(_tensorflow(tmp_path, TENSORFLOW))
+    assert report == WheelReport("12.5", ("sm_60", "sm_89", "compute_90"))
+    cpu = TENSORFLOW.replace(b"True", b"False")
+    assert read_wheel(_tensorflow(tmp_path, cpu)) == WheelReport(None, ())
+
+
+def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="0 lists of architectures"):
+        read_wheel(_torch(tmp_path, library=b"\0sm_90\0"))
+    with pytest.raises(ValueError, match="without build_info"):
+        read_wheel(_tensorflow(tmp_path, b"import collections\n"))
+    with pytest.raises(ValueError, match="no wheel of torch or tensorflow"):
+        read_wheel(_wheel(tmp_path, **{"numpy/__init__.py": b""}))
+    truncated = tmp_path / "truncated.whl"
+    truncated.write_bytes(_torch(tmp_path).read_bytes()[:100])
+    for path in (truncated, tmp_path / "absent.whl"):
+        with pytest.raises(ValueError, match="cannot be read as a wheel"):
+            read_wheel(path)
