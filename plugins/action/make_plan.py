@@ -16,7 +16,7 @@ _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``folder`` (the host's records), ``jobs``, ``gpus_required``, ``pins``, ``system_site``."""
+    """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide."""
 
     def run(self, tmp=None, task_vars=None):
         """Write plan.json; fail if no job's environment can be had."""
@@ -25,6 +25,7 @@ class ActionModule(ActionBase):
             {
                 "folder": {"type": "path", "required": True},
                 "jobs": {"type": "list", "elements": "str", "required": True},
+                "frameworks": {"type": "list", "elements": "str", "required": True},
                 "gpus_required": {"type": "bool", "required": True},
                 "pins": {"type": "dict", "required": True},
                 "system_site": {"type": "bool", "required": True},
@@ -33,12 +34,12 @@ class ActionModule(ActionBase):
         path = Path(args["folder"], "host.json")
         try:
             host = records.read(path, records.HostRecord)
-            frameworks = dict.fromkeys(load_job(_JOBS, name).environment for name in args["jobs"])
+            needed = [load_job(_JOBS, name).environment for name in args["jobs"]]
         except records.RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
         plan = solve(
             host,
-            list(frameworks),
+            list(dict.fromkeys([*needed, *args["frameworks"]])),
             gpus_required=args["gpus_required"],
             pins=args["pins"],
             system_site=args["system_site"],

@@ -1,4 +1,4 @@
-"""Lookup ``environment_specs``: from a plan.json to what rekindle.environments builds on the host."""
+"""Lookup ``environment_specs``: from a host's records to what rekindle.environments builds there."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from rekindle.environments.specs import environment_specs
-from rekindle.records import PlanRecord, read
+from rekindle.records import HostRecord, PlanRecord, read
 
 
 class LookupModule(LookupBase):
-    """``query('environment_specs', 'plan.json')``."""
+    """``query('environment_specs', folder, wheelhouse=…)``, the folder of a host's records."""
 
     def run(self, terms, variables=None, **kwargs):
         """Return one specification for each environment."""
         try:
-            return environment_specs(read(Path(terms[0]), PlanRecord))
+            folder = Path(terms[0])
+            plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
+            return environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]))
         except ValueError as error:
             raise AnsibleLookupError(str(error)) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle import records, report, solver
+from rekindle import bundle, diff, records, report, solver
 from rekindle.judge import judge
 
 
@@ -42,19 +42,40 @@ def main() -> int:
     judging.add_argument("run", type=Path, metavar="RUN_DIR")
     judging.add_argument("--json", action="store_true")
 
+    bundling = verbs.add_parser(
+        "bundle", help="collect the locked wheels of plans, for hosts without a network"
+    )
+    bundling.add_argument("plans", type=Path, nargs="+", metavar="PLAN.json", help="beside its host.json")
+    bundling.add_argument("-o", "--output", type=Path, required=True, metavar="WHEELHOUSE")
+
+    differing = verbs.add_parser("diff", help="say what differs between the environments of two env.json")
+    differing.add_argument("one", type=Path, metavar="ENV_A")
+    differing.add_argument("other", type=Path, metavar="ENV_B")
+
     reporting = verbs.add_parser("report", help="write the reports of a results folder again")
     reporting.add_argument("results", type=Path, metavar="RESULTS_DIR")
 
     args = parser.parse_args()
     try:
-        if args.verb == "plan":
-            return solver.run(args.host, args.framework, args.json)
-        if args.verb == "judge":
-            return _judge(args.run, args.json)
-        return report.run(args.results)
-    except records.RecordError as error:
+        return _run(args)
+    except (records.RecordError, bundle.BundleError) as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _run(args: argparse.Namespace) -> int:
+    match args.verb:
+        case "plan":
+            return solver.run(args.host, args.framework, args.json)
+        case "judge":
+            return _judge(args.run, args.json)
+        case "bundle":
+            bundle.bundle(args.plans, args.output)
+            return 0
+        case "diff":
+            return diff.run(args.one, args.other)
+        case _:
+            return report.run(args.results)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def test_every_record_is_home_and_fits_its_schema(site):
     torch = next(one for one in env.environments if one.framework == "torch")
     assert host.host == "local"
     assert torch.lock_sha256 == build.lock_sha256 == verdict.lock_sha256
-    assert torch.report["torch"] == torch.packages["torch"] == build.version + "+cpu"
+    assert torch.probe["build"]["torch"] == torch.packages["torch"] == build.version + "+cpu"
     assert torch.packages["nvflare"] == "2.7.3"
     assert verdict.final_metrics["accuracy"] >= 0.95
     assert {(one.site, one.rank) for one in verdict.devices} == {

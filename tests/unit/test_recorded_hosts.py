@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rekindle import solver
 from rekindle.judge import judge
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, read
 from rekindle.solver import solve
@@ -50,6 +51,18 @@ def test_the_h200_host_is_planned_as_it_was_there():
 def test_the_build_said_itself_what_the_plan_took_it_for():
     folder = RECORDINGS / "h200-x2"
     host, env = read(folder / "host.json", HostRecord), read(folder / "env.json", EnvRecord)
-    report = next(one for one in env.environments if one.framework == "torch").report
-    assert "sm_90" in report["arch_list"]
-    assert [gpu["uuid"] for gpu in report["gpus"]] == [gpu.uuid for gpu in host.gpus]
+    probe = next(one for one in env.environments if one.framework == "torch").probe
+    assert "sm_90" in probe["build"]["arch_list"]
+    assert [gpu["uuid"] for gpu in probe["gpus"]] == [gpu.uuid for gpu in host.gpus]
+    assert probe["collective"] == {"backend": "nccl", "ranks": 2}
+
+
+def test_tensorflow_was_proven_on_both_gpus_with_nccl():
+    probe = json.loads((RECORDINGS / "h200-x2" / "tensorflow-probe.json").read_text())
+    builds = json.loads((Path(solver.__file__).parent / "catalogue" / "tensorflow.json").read_text())[
+        "builds"
+    ]
+    known = next(one for one in builds if one["version"] == "2.21.0" and one["variant"] != "cpu")
+    assert probe["cross_device_ops"] == "NcclAllReduce"
+    assert len(probe["gpus"]) == probe["collective"]["ranks"] == 2
+    assert probe["build"]["arch_list"] == known["arch_list"]

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import shutil
 import subprocess
 import time
@@ -15,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from .indexes import uv_environment
+from .lockfile import lacking, pins
+from .probe import ProbeError, inventory, probe
 
 _MARKER = "rekindle-env.json"
-_REPORT_LIMIT_S = 300
-_INSTALL_LIMIT_S = 3600
+_IDENTITY = ("name", "python", "lock_sha256", "system_site", "gpus")
+_LIMIT_S = 3600
 
 
 class BuildError(RuntimeError):
@@ -31,13 +34,15 @@ def build(root: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     Args:
         root: Rekindle's folder on the host.
         spec: ``name``, ``python`` (interpreter), ``lock`` (file under rekindle/locks), ``lock_sha256``,
-            ``system_site`` (whether the interpreter lends the packages that the lock leaves out).
+            ``system_site`` (whether the interpreter lends the packages that the lock leaves out),
+            ``gpus`` (UUIDs that it has to see), ``offline`` (whether its wheels are in
+            cache/wheelhouse/ and come from nowhere else).
 
     Returns:
         The Environment record as builtins, and whether anything was done.
 
     Raises:
-        BuildError: the lock is not the planned one, or uv or the environment's own report failed.
+        BuildError: the lock is not the planned one, uv failed, or the environment does not work.
     """
     lock = files("rekindle.locks").joinpath(spec["lock"]).read_bytes()
     digest = hashlib.sha256(lock).hexdigest()
@@ -51,11 +56,14 @@ def build(root: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         known = _known(target, spec)
         if known is not None:
             return known, False
+        if target.exists():
+            _drop_cache(root)
         aside = envs / f".{target.name}.building"
         shutil.rmtree(aside, ignore_errors=True)
         began = time.monotonic()
         try:
             _install(root, aside, spec, lock)
+            python = aside / "bin" / "python"
             record = {
                 "framework": spec["name"],
                 "path": str(target),
@@ -63,13 +71,19 @@ def build(root: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], bool]:
                 "lock": spec["lock"],
                 "lock_sha256": digest,
                 "built": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                **_report(root, aside),
                 "build_s": round(time.monotonic() - began, 2),
+                **inventory(python, root / "tmp"),
+                "probe": probe(python, spec["name"], spec["gpus"], root / "tmp"),
             }
             marker = {"spec": spec, "environment": record, "files": _fingerprint(aside)}
             (aside / _MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
             aside.rename(target)
+        except ProbeError as error:
+            raise BuildError(
+                f"The {spec['name']} environment was built from {spec['lock']} and does not work: {error}. "
+                "Fix: pin another build with rekindle_pins, or mend the host."
+            ) from None
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     return record, True
@@ -79,7 +93,8 @@ def _known(target: Path, spec: dict[str, Any]) -> dict[str, Any] | None:
     """Return the record of a finished, undamaged environment that was made for ``spec``."""
     try:
         marker = json.loads((target / _MARKER).read_text(encoding="utf-8"))
-        whole = marker["spec"] == spec and marker["files"] == _fingerprint(target)
+        same = all(marker["spec"][name] == spec[name] for name in _IDENTITY)
+        whole = same and marker["files"] == _fingerprint(target)
         record: dict[str, Any] = marker["environment"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -99,61 +114,67 @@ def _fingerprint(folder: Path) -> str:
 
 
 def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes) -> None:
+    wheels = wheel_folder(root, spec["lock_sha256"]) if spec["offline"] else None
+    if wheels is not None:
+        missing = list(lacking(pins(lock.decode(), platform.machine()), wheels))
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise BuildError(
+                f"The wheelhouse is not whole for {spec['lock']}: {missing[0]}{more}. "
+                "Fix: run `rekindle bundle` for this host's plan.json again."
+            )
     lock_file = root / "tmp" / f"{spec['name']}-{os.getpid()}.txt"
     lock_file.parent.mkdir(parents=True, exist_ok=True)
     lock_file.write_bytes(lock)
+    environ = _uv_environment(root, wheels)
+    uv = str(root / "cache" / "bin" / "uv")
+    python = str(aside / "bin" / "python")
     try:
-        _uv(root, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside))
-        python = aside / "bin" / "python"
-        _uv(root, "pip", "sync", "--quiet", "--require-hashes", "--python", str(python), str(lock_file))
+        _run([uv, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside)], environ)
+        _run([uv, "pip", "sync", "--quiet", "--require-hashes", "--python", python, str(lock_file)], environ)
     finally:
         lock_file.unlink()
     if spec["system_site"]:
         paths = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('platlib'))"
-        lender = _run([spec["python"], "-I", "-c", paths], 60, os.environ.copy()).splitlines()
-        borrower = _run([str(python), "-I", "-c", paths], 60, os.environ.copy()).splitlines()[0]
+        lender = _run([spec["python"], "-I", "-c", paths], environ).splitlines()
+        borrower = _run([python, "-I", "-c", paths], environ).splitlines()[0]
         (Path(borrower) / "rekindle_system_site.pth").write_text("\n".join(dict.fromkeys(lender)) + "\n")
 
 
-def _report(root: Path, aside: Path) -> dict[str, Any]:
-    script = files("rekindle.environments").joinpath("report.py").read_text(encoding="utf-8")
-    environ = {**os.environ, "TMPDIR": str(root / "tmp")}
-    environ.pop("PYTHONPATH", None)
-    python = str(aside / "bin" / "python")
-    report: dict[str, Any] = json.loads(
-        _run([python, "-c", script], _REPORT_LIMIT_S, environ).splitlines()[-1]
-    )
-    version = _run([python, "-I", "-c", "import platform; print(platform.python_version())"], 60, environ)
-    return {**report, "python_version": version.strip()}
+def _drop_cache(root: Path) -> None:
+    """Empty uv's cache: a damaged environment's files are hard links to it."""
+    _run([str(root / "cache" / "bin" / "uv"), "cache", "clean", "--quiet"], _uv_environment(root, None))
 
 
-def _uv(root: Path, *arguments: str) -> None:
-    environ = uv_environment(os.environ)
-    environ.update(
-        TMPDIR=str(root / "tmp"),
-        UV_CACHE_DIR=str(root / "cache" / "uv"),
-        UV_PYTHON_DOWNLOADS="never",
-        UV_NO_CONFIG="1",
-    )
-    _run([str(root / "cache" / "bin" / "uv"), *arguments], _INSTALL_LIMIT_S, environ)
+def wheel_folder(root: Path, lock_sha256: str) -> Path:
+    """Return where the wheels of a lock lie on a host that installs without a network."""
+    return root / "cache" / "wheelhouse" / lock_sha256[:12]
 
 
-def _run(command: list[str], limit_s: int, environ: dict[str, str]) -> str:
+def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
+    own = {
+        "TMPDIR": str(root / "tmp"),
+        "UV_CACHE_DIR": str(root / "cache" / "uv"),
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_NO_CONFIG": "1",
+    }
+    if wheels is None:
+        return uv_environment(os.environ) | own
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_"))}
+    return environ | own | {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
+
+
+def _run(command: list[str], environ: dict[str, str]) -> str:
+    shown = f"`{' '.join(command[:3])} …`"
     try:
         done = subprocess.run(
-            command, env=environ, capture_output=True, text=True, timeout=limit_s, check=False
+            command, env=environ, capture_output=True, text=True, timeout=_LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise BuildError(
-            f"`{' '.join(command[:3])} …` took longer than {limit_s} s. Fix: look at its disk and network."
-        ) from None
+        raise BuildError(f"{shown} took longer than {_LIMIT_S} s. Fix: look at disk and network.") from None
     except OSError as error:
-        raise BuildError(
-            f"{command[0]} cannot be started: {error.strerror}. Fix: run the play again."
-        ) from None
+        raise BuildError(f"{shown} cannot be started: {error.strerror}. Fix: run the play again.") from None
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())[-1500:]
-        raise BuildError(
-            f"`{' '.join(command[:3])} …` failed: {said} Fix: mend what it names and run the play again."
-        )
+        raise BuildError(f"{shown} failed: {said} Fix: mend what it names and run the play again.")
     return done.stdout

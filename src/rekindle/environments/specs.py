@@ -6,12 +6,12 @@ import hashlib
 from importlib.resources import files
 from typing import Any
 
-from rekindle.records import PlanRecord
+from rekindle.records import HostRecord, PlanRecord
 
 _DRIVER_LOCK = "driver.txt"
 
 
-def environment_specs(plan: PlanRecord) -> list[dict[str, Any]]:
+def environment_specs(plan: PlanRecord, host: HostRecord, *, offline: bool = False) -> list[dict[str, Any]]:
     """Return the driver's environment and each planned one.
 
     Raises:
@@ -27,7 +27,10 @@ def environment_specs(plan: PlanRecord) -> list[dict[str, Any]]:
         "lock": _DRIVER_LOCK,
         "lock_sha256": hashlib.sha256(lock).hexdigest(),
         "system_site": False,
+        "gpus": [],
+        "offline": offline,
     }
+    gpus = [gpu.uuid for gpu in host.gpus if gpu.state == "ok"]
     return [
         driver,
         *(
@@ -37,6 +40,8 @@ def environment_specs(plan: PlanRecord) -> list[dict[str, Any]]:
                 "lock": build.lock,
                 "lock_sha256": build.lock_sha256,
                 "system_site": build.system_site,
+                "gpus": gpus if build.cuda else [],
+                "offline": offline,
             }
             for build in builds
         ),

@@ -21,8 +21,9 @@ class Environment(Record, kw_only=True, frozen=True):
     build_s: float
     packages: dict[str, str]
     """Every installed distribution and its version."""
-    report: dict[str, Any]
-    """What the build says of itself: torch.__version__, get_arch_list(), CUDA, NCCL, devices it sees."""
+    probe: dict[str, Any]
+    """``build`` (what it says of itself), ``gpus`` (with the error of a product on each), ``collective``;
+    for TensorFlow also ``cross_device_ops``, which its jobs have to use."""
     system_site: dict[str, str] = {}
     """Distributions that the host's own Python lends to it."""
 

@@ -1,0 +1,68 @@
+"""Action ``bring_wheels``: brings the locked wheels of each environment that a host has not built yet."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.resources import files
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from rekindle.environments.build import wheel_folder
+from rekindle.environments.lockfile import lacking, pins
+from rekindle.environments.specs import environment_specs
+from rekindle.records import HostRecord, PlanRecord, read
+
+
+class ActionModule(ActionBase):
+    """Arguments: ``wheelhouse`` on the controller, ``folder`` (the host's records)."""
+
+    def run(self, tmp=None, task_vars=None):
+        """Bring what the host lacks; fail if the wheelhouse itself is not whole."""
+        result = super().run(tmp, task_vars)
+        _, args = self.validate_argument_spec(
+            {"wheelhouse": {"type": "path", "required": True}, "folder": {"type": "path", "required": True}}
+        )
+        folder = Path(args["folder"])
+        plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
+        brought = 0
+        for spec in environment_specs(plan, host):
+            source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
+            target = wheel_folder(Path(host.root), spec["lock_sha256"])
+            built = Path(host.root, "envs", f"{spec['name']}-{spec['lock_sha256'][:12]}", "rekindle-env.json")
+            there = self._there(target, built)
+            if there is None:
+                continue
+            lock = files("rekindle.locks").joinpath(spec["lock"]).read_text(encoding="utf-8")
+            missing = list(lacking(pins(lock, host.os.architecture), source))
+            if missing:
+                fix = f"Fix: rekindle bundle {folder / 'plan.json'} -o {args['wheelhouse']}"
+                return {
+                    **result,
+                    "failed": True,
+                    "msg": f"The wheelhouse lacks {spec['lock']}: {missing[0]}. {fix}",
+                }
+            brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
+        return {**result, "changed": brought > 0}
+
+    def _there(self, target, built):
+        """Return the sizes of the files in ``target`` by name; None if the environment is built."""
+        quoted = shlex.quote(str(target))
+        sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
+        answer = self._low_level_execute_command(f"test -e {shlex.quote(str(built))} && echo built; {sizes}")
+        lines = answer["stdout"].splitlines()
+        if lines[:1] == ["built"]:
+            return None
+        pairs = (line.split(maxsplit=1) for line in lines)
+        return {pair[1]: int(pair[0]) for pair in pairs if len(pair) == 2}
+
+    def _bring(self, source, target, there, who):
+        """Send each file that is not there with its full size; shows bytes as they go."""
+        left = [path for path in sorted(source.iterdir()) if there.get(path.name) != path.stat().st_size]
+        total, sent = sum(path.stat().st_size for path in left), 0
+        for path in left:
+            self._connection.put_file(str(path), str(target / path.name))
+            sent += path.stat().st_size
+            Display().display(f"{who}: {sent / 1e6:.0f} of {total / 1e6:.0f} MB of wheels, {path.name}")
+        return len(left)

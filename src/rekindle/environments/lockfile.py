@@ -1,0 +1,69 @@
+"""Reads a lock: what it pins, and whether a folder of wheels has it all, whole."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_PIN = re.compile(
+    r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ; platform_machine == '(?P<machine>\w+)')?"
+    r"(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})+)",
+    re.MULTILINE,
+)
+
+
+class Pin(NamedTuple):
+    """One pinned distribution, and the SHA-256 of each file that may stand for it."""
+
+    name: str
+    version: str
+    digests: frozenset[str]
+
+    @property
+    def requirement(self) -> str:
+        """The pin as a requirements file has it."""
+        return " \\\n".join(
+            [f"{self.name}=={self.version}", *(f"    --hash=sha256:{one}" for one in sorted(self.digests))]
+        )
+
+
+def pins(lock: str, architecture: str) -> list[Pin]:
+    """Return what ``lock`` pins for ``architecture`` (``x86_64``)."""
+    return [
+        Pin(match["name"], match["version"], frozenset(re.findall(r"[0-9a-f]{64}", match["hashes"])))
+        for match in _PIN.finditer(lock)
+        if match["machine"] in {None, architecture}
+    ]
+
+
+def digests(folder: Path) -> dict[str, Path]:
+    """Return the files in ``folder`` by the SHA-256 of their content."""
+    return {sha256(path): path for path in sorted(folder.glob("*")) if path.is_file()}
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, read in parts as a wheel may have gigabytes."""
+    total = hashlib.sha256()
+    with path.open("rb") as stream:
+        while part := stream.read(1 << 20):
+            total.update(part)
+    return total.hexdigest()
+
+
+def lacking(wanted: list[Pin], folder: Path) -> Iterator[str]:
+    """Say what ``folder`` lacks of ``wanted``: each file that is missing, or is not the locked one."""
+    have = digests(folder)
+    names = {re.sub(r"[-_.]+", "-", path.name).lower(): path.name for path in have.values()}
+    for pin in wanted:
+        if pin.digests & have.keys():
+            continue
+        prefix = re.sub(r"[-_.]+", "-", f"{pin.name}-{pin.version}").lower()
+        altered = next((path for name, path in names.items() if name.startswith(prefix)), None)
+        yield (
+            f"{altered} is not the file that was locked: its digest differs"
+            if altered
+            else f"{pin.name} {pin.version} is missing"
+        )

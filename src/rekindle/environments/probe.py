@@ -1,0 +1,86 @@
+"""Asks a built environment what it is and whether it works, in processes of its own with a limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+_LIMIT_S = 300
+"""A first product may wait for kernels to be compiled from PTX."""
+_COLLECTIVES = ("NcclAllReduce", "HierarchicalCopyAllReduce")
+
+
+class ProbeError(RuntimeError):
+    """An environment does not work; the text is one sentence."""
+
+
+def inventory(python: Path, tmpdir: Path) -> dict[str, Any]:
+    """Return ``python_version``, ``packages`` and ``system_site`` of an environment."""
+    return _run(python, "inventory.py", [], tmpdir)
+
+
+def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[str, Any]:
+    """Probe an environment of ``framework``; ``gpus`` are the UUIDs that it has to see.
+
+    Returns:
+        ``build`` (what it says of itself), ``gpus``, ``collective``, and for TensorFlow the
+        ``cross_device_ops`` that its jobs have to use.
+
+    Raises:
+        ProbeError: it does not import, does not see its GPUs, or computes or communicates wrongly.
+    """
+    if framework == "tensorflow":
+        report = _tensorflow(python, tmpdir, on_gpus=bool(gpus))
+    elif framework in {"torch", "lightning"}:
+        report = _run(python, "torch_probe.py", [], tmpdir)
+    else:
+        return {}
+    if len(report["gpus"]) != len(gpus):
+        raise ProbeError(f"{framework} sees {len(report['gpus'])} GPUs and the host has {len(gpus)}")
+    return report
+
+
+def _tensorflow(python: Path, tmpdir: Path, *, on_gpus: bool) -> dict[str, Any]:
+    failures = []
+    for operations in _COLLECTIVES if on_gpus else ("ReductionToOneDevice",):
+        try:
+            report = _run(python, "tensorflow_probe.py", [operations], tmpdir)
+        except ProbeError as error:
+            failures.append(str(error))
+            continue
+        return {**report, "cross_device_ops": operations, "failed": failures}
+    raise ProbeError("; ".join(failures))
+
+
+def _run(python: Path, script: str, arguments: list[str], tmpdir: Path) -> dict[str, Any]:
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environ |= {"TMPDIR": str(tmpdir), "PYTHONUTF8": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
+    with tempfile.TemporaryDirectory(dir=tmpdir) as folder:
+        path = Path(folder, script)
+        path.write_bytes(files("rekindle.environments.probes").joinpath(script).read_bytes())
+        process = subprocess.Popen(
+            [python, str(path), *arguments],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            said, errors = process.communicate(timeout=_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise ProbeError(f"{script} {' '.join(arguments)} hung for {_LIMIT_S} s") from None
+    if process.returncode != 0:
+        last = next((line for line in reversed(errors.splitlines()) if line.strip()), "no word")
+        raise ProbeError(f"{script} {' '.join(arguments)} failed: {last.strip()}")
+    report: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return report

@@ -1,0 +1,87 @@
+"""torch: what the build says of itself, a product on each GPU against the CPU, and a collective over all.
+
+Without GPUs the same with two processes and gloo.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+TOLERANCE = 1e-3
+"""Relative error of a float32 product; TF32 stays below it."""
+
+
+def build() -> dict[str, Any]:
+    """Return what the build reports."""
+    report: dict[str, Any] = {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "arch_list": torch.cuda.get_arch_list(),
+    }
+    if torch.version.cuda and torch.cuda.is_available():
+        report["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    if importlib.util.find_spec("lightning"):
+        import lightning  # noqa: PLC0415 - proves that it imports beside this torch
+
+        report["lightning"] = lightning.__version__
+    return report
+
+
+def gpus() -> list[dict[str, Any]]:
+    """Return each GPU with the relative error of a product on it."""
+    found = []
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        found.append(
+            {
+                "uuid": f"GPU-{properties.uuid}",
+                "name": properties.name,
+                "compute_capability": f"{properties.major}.{properties.minor}",
+                "matmul_error": _matmul_error(torch.device("cuda", index)),
+            }
+        )
+    return found
+
+
+def _matmul_error(device: torch.device) -> float:
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randn(256, 256, generator=generator) for _ in range(2))
+    expected = a.double() @ b.double()
+    return float((a.to(device) @ b.to(device)).cpu().sub(expected).norm() / expected.norm())
+
+
+def _rank(rank: int, world: int, backend: str, store: str) -> None:
+    device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
+    if backend == "nccl":
+        torch.cuda.set_device(device)
+    dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=world)
+    total = torch.full((1 << 20,), float(rank + 1), device=device)
+    dist.all_reduce(total)
+    if not bool((total == world * (world + 1) / 2).all()):
+        raise RuntimeError(f"rank {rank} got a wrong sum over {world} ranks with {backend}")
+    dist.destroy_process_group()
+
+
+def main() -> None:
+    """Print the report; an exception is the probe's failure."""
+    seen = gpus()
+    wrong = [gpu for gpu in seen if not gpu["matmul_error"] < TOLERANCE]
+    if wrong:
+        sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
+    backend, world = ("nccl", len(seen)) if seen else ("gloo", 2)
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(_rank, (world, backend, str(Path(folder, "store"))), nprocs=world)
+    print(json.dumps({"build": build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}))
+
+
+if __name__ == "__main__":
+    main()
