@@ -25,7 +25,7 @@ lint: all
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/yamllint --strict .
-	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline --quiet
+	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q
 
 # Reads the package indexes; the other targets install only what the locks name.
 locks: all
