@@ -136,4 +136,5 @@ def test_it_says_how_far_the_run_is(tmp_path):
     start()
     _wait_for(run / "verdict.json")
     time.sleep(0.2)
-    assert read(run / "progress.json", Progress).state == "ended"
+    progress = read(run / "progress.json", Progress)
+    assert (progress.state, progress.says) == ("ended", "ended")

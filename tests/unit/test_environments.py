@@ -3,14 +3,17 @@
 Real ones, but of three small packages: the driver's own.
 """
 
+import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,7 +24,8 @@ from rekindle import diff
 from rekindle.environments import build as builder
 from rekindle.environments import probe as prober
 from rekindle.environments.lockfile import Pin, lacking, pins
-from rekindle.records import Environment, EnvRecord
+from rekindle.environments.progress import Teller
+from rekindle.records import Environment, EnvRecord, Progress, RecordError, read
 
 LOCK = files("rekindle.locks").joinpath("driver.txt").read_bytes()
 
@@ -93,18 +97,79 @@ def test_an_interrupted_build_leaves_nothing_that_counts(root, spec, monkeypatch
     assert [path.name for path in (root / "envs").iterdir()] == [".driver.lock"]
 
 
+def _answer(root):
+    """Wait for what a detached build ends with."""
+    path = root / "logs" / "environments" / "progress.json"
+    end = time.monotonic() + 60
+    while True:
+        with suppress(RecordError):
+            progress = read(path, Progress)
+            if progress.state != "running":
+                return progress
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _start(root, *specs):
+    command = [sys.executable, "-m", "rekindle.environments", "start", str(root)]
+    return subprocess.run(command, input=json.dumps(specs), capture_output=True, text=True, check=False)
+
+
 def test_two_at_the_same_time_build_one(root, spec):
-    command = [sys.executable, "-m", "rekindle.environments", str(root)]
+    code = (
+        "import json, sys; from pathlib import Path; from rekindle.environments.build import build; "
+        "print(json.dumps(build(Path(sys.argv[1]), json.loads(sys.argv[2]))))"
+    )
 
     def run(_):
-        return subprocess.run(
-            command, input=json.dumps([spec]), capture_output=True, text=True, check=True
-        ).stdout
+        command = [sys.executable, "-c", code, str(root), json.dumps(spec)]
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
     with ThreadPoolExecutor(2) as pool:
-        answers = [json.loads(answer) for answer in pool.map(run, range(2))]
-    assert sorted(answer["changed"] for answer in answers) == [False, True]
-    assert answers[0]["environments"] == answers[1]["environments"]
+        answers = list(pool.map(run, range(2)))
+    assert sorted(changed for _, changed in answers) == [False, True]
+    assert answers[0][0] == answers[1][0]
+
+
+def test_a_detached_build_tells_what_came_of_it_and_whether_it_changed_anything(root, spec):
+    for changed, says in ((True, "built"), (False, "nothing to do")):
+        assert _start(root, spec).returncode == 0
+        progress = _answer(root)
+        assert (progress.state, progress.changed, progress.says) == ("ended", changed, says)
+        assert progress.result["environments"][0]["framework"] == "driver"
+
+
+def test_a_detached_build_that_fails_tells_its_sentence(root, spec):
+    _start(root, {**spec, "lock_sha256": "0" * 64})
+    progress = _answer(root)
+    assert progress.state == "failed"
+    assert "Fix:" in progress.says
+
+
+def test_a_second_start_follows_the_same_build_and_refuses_another(root, spec):
+    logs = root / "logs" / "environments"
+    logs.mkdir(parents=True)
+    (logs / "specs.json").write_text(json.dumps([spec]))
+    with (logs / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert _start(root, spec).returncode == 0
+        other = _start(root, {**spec, "name": "other"})
+    assert other.returncode == 1
+    assert "Another run builds other environments" in other.stderr
+    assert not (logs / "progress.json").exists()
+
+
+def test_progress_says_what_came_how_fast_and_what_is_left(tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    teller = Teller(tmp_path / "progress.json", cache)
+    teller.begin("torch")
+    assert teller._says() == "torch"
+    teller.hear("Downloading torch (100.0MiB)\n")
+    teller.hear("Downloading numpy (512.0KiB)\n")
+    assert teller._says() == "torch: 0 of 105 MB at 0.0 MB/s, not begun"
+    (cache / "part").write_bytes(bytes(50 << 20))
+    assert re.fullmatch(r"torch: 52 of 105 MB at [\d.]+ MB/s, \d+ s left", teller._says())
 
 
 def test_another_lock_than_the_planned_one_is_refused(root, spec):

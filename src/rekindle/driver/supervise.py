@@ -71,7 +71,6 @@ def supervise(run_dir: Path) -> None:
         exit_status=status,
     )
     write(run_dir / "ended.json", ended)
-    _tell(run_dir, spec.job, "judging", duration)
     write(run_dir / "verdict.json", judge(run_dir))
     _tell(run_dir, spec.job, "ended", duration)
 
@@ -96,14 +95,12 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     }
 
 
-def _tell(run_dir: Path, job: Job, state: Literal["running", "judging", "ended"], elapsed: float) -> None:
+def _tell(run_dir: Path, job: Job, state: Literal["running", "ended"], elapsed: float) -> None:
     rounds = [one.event for one in read_lines(run_dir) if isinstance(one.event, RoundEvent)]
     last = max(rounds, key=lambda event: event.time, default=None)
-    progress = Progress(
-        state=state,
-        round=last.round if last else None,
-        rounds=job.rounds,
-        loss=last.losses[-1] if last and last.losses else None,
-        elapsed_s=round(elapsed, 1),
-    )
-    write(run_dir / "progress.json", progress)
+    says = "starting" if state == "running" else "ended"
+    if last:
+        loss = f", loss {last.losses[-1]:.4f}" if last.losses and last.losses[-1] is not None else ""
+        done = f"round {last.round + 1}/{job.rounds}{loss}"
+        says = done if state == "running" else f"ended after {done}"
+    write(run_dir / "progress.json", Progress(state=state, says=says, elapsed_s=round(elapsed, 1)))

@@ -1,31 +1,77 @@
-"""``python -m rekindle.environments ROOT``, on the host: builds what standard input asks for.
+"""``python -m rekindle.environments start|build ROOT``, on the host.
 
-Reads a JSON list of specifications (see ``build``), answers ``{"changed": bool, "environments": [...]}``.
+``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
+behind, detached from this session, that builds them and tells its progress in logs/environments/. Called
+while that one runs it starts none: who asks for the same follows the one that is there.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 from .build import BuildError, build
+from .progress import Teller
+
+_FOLDERS = ("envs", "jobs", "runs", "tmp", "cache", "logs/environments")
+
+
+def start(root: Path, specs: str) -> None:
+    """Leave a process behind that builds ``specs``, unless one is at it."""
+    for folder in _FOLDERS:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    logs = root / "logs" / "environments"
+    with (logs / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if (logs / "specs.json").read_text(encoding="utf-8") == specs:
+                return
+            raise BuildError(
+                f"Another run builds other environments under {root}. Fix: run again when it has ended."
+            ) from None
+        (logs / "specs.json").write_text(specs, encoding="utf-8")
+        (logs / "progress.json").unlink(missing_ok=True)
+        with (logs / "log.txt").open("wb") as log:
+            subprocess.Popen(
+                [sys.executable, "-m", "rekindle.environments", "build", str(root)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[lock.fileno()],  # the lock is held until the builder ends
+            )
+
+
+def build_all(root: Path) -> None:
+    """Build what ``start`` wrote down, one after the other."""
+    logs = root / "logs" / "environments"
+    specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
+    with Teller(logs / "progress.json", root / "cache" / "uv") as teller:
+        built = []
+        for spec in specs:
+            teller.begin(spec["name"])
+            built.append(build(root, spec, teller.hear))
+        environments = [environment for environment, _ in built]
+        teller.end(any(changed for _, changed in built), {"environments": environments})
 
 
 def main() -> int:
-    """Build every environment; 1 with one sentence on standard error if one cannot be built."""
+    """Run the verb that the command line names."""
     os.umask(0o077)
-    root = Path(sys.argv[1])
-    for folder in ("envs", "jobs", "runs", "tmp", "cache", "logs"):
-        (root / folder).mkdir(parents=True, exist_ok=True)
+    verb, root = sys.argv[1], Path(sys.argv[2])
     try:
-        built = [build(root, spec) for spec in json.load(sys.stdin)]
+        if verb == "start":
+            start(root, sys.stdin.read())
+        else:
+            build_all(root)
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
-    environments = [environment for environment, _ in built]
-    print(json.dumps({"changed": any(changed for _, changed in built), "environments": environments}))
     return 0
 
 

@@ -8,8 +8,11 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
+import threading
 import time
+from collections.abc import Callable
 from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
@@ -28,7 +31,13 @@ class BuildError(RuntimeError):
     """An environment could not be built; the text is one sentence with the fix."""
 
 
-def build(root: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _deaf(line: str) -> None:
+    """Hear nothing."""
+
+
+def build(
+    root: Path, spec: dict[str, Any], hear: Callable[[str], None] = _deaf
+) -> tuple[dict[str, Any], bool]:
     """Make the environment that ``spec`` asks for under ``root``.
 
     Args:
@@ -37,6 +46,7 @@ def build(root: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], bool]:
             ``system_site`` (whether the interpreter lends the packages that the lock leaves out),
             ``gpus`` (UUIDs that it has to see), ``offline`` (whether its wheels are in
             cache/wheelhouse/ and come from nowhere else).
+        hear: is called with each line that uv says while it installs.
 
     Returns:
         The Environment record as builtins, and whether anything was done.
@@ -62,7 +72,7 @@ def build(root: Path, spec: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         shutil.rmtree(aside, ignore_errors=True)
         began = time.monotonic()
         try:
-            _install(root, aside, spec, lock)
+            _install(root, aside, spec, lock, hear)
             python = aside / "bin" / "python"
             record = {
                 "framework": spec["name"],
@@ -113,7 +123,7 @@ def _fingerprint(folder: Path) -> str:
     return total.hexdigest()
 
 
-def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes) -> None:
+def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes, hear: Callable[[str], None]) -> None:
     wheels = wheel_folder(root, spec["lock_sha256"]) if spec["offline"] else None
     if wheels is not None:
         missing = list(lacking(pins(lock.decode(), platform.machine()), wheels))
@@ -131,7 +141,7 @@ def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes) -> None
     python = str(aside / "bin" / "python")
     try:
         _run([uv, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside)], environ)
-        _run([uv, "pip", "sync", "--quiet", "--require-hashes", "--python", python, str(lock_file)], environ)
+        _run([uv, "pip", "sync", "--require-hashes", "--python", python, str(lock_file)], environ, hear)
     finally:
         lock_file.unlink()
     if spec["system_site"]:
@@ -164,17 +174,28 @@ def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
     return environ | own | {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
 
 
-def _run(command: list[str], environ: dict[str, str]) -> str:
+def _run(command: list[str], environ: dict[str, str], hear: Callable[[str], None] = _deaf) -> str:
     shown = f"`{' '.join(command[:3])} …`"
     try:
-        done = subprocess.run(
-            command, env=environ, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+        process = subprocess.Popen(
+            command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
         )
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"{shown} took longer than {_LIMIT_S} s. Fix: look at disk and network.") from None
     except OSError as error:
         raise BuildError(f"{shown} cannot be started: {error.strerror}. Fix: run the play again.") from None
-    if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).split())[-1500:]
-        raise BuildError(f"{shown} failed: {said} Fix: mend what it names and run the play again.")
-    return done.stdout
+    watchdog = threading.Timer(_LIMIT_S, process.kill)
+    watchdog.start()
+    said = []
+    with process:
+        if process.stdout is None or process.stderr is None:
+            raise RuntimeError("pipes were asked for")
+        for line in process.stderr:
+            hear(line)
+            said.append(line)
+        answer = process.stdout.read()
+    watchdog.cancel()
+    if process.returncode == -signal.SIGKILL:
+        raise BuildError(f"{shown} took longer than {_LIMIT_S} s. Fix: look at disk and network.")
+    if process.returncode != 0:
+        text = " ".join(" ".join(said).split())[-1500:]
+        raise BuildError(f"{shown} failed: {text} Fix: mend what it names and run the play again.")
+    return answer

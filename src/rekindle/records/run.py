@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from .base import Record, Timestamp
 from .job import Job
@@ -33,15 +33,16 @@ class RunSpec(Record, kw_only=True, frozen=True):
 
 
 class Progress(Record, kw_only=True, frozen=True):
-    """How far a run is; written again every second."""
+    """How far something is that runs detached on a host; written again every second."""
 
     schema: Literal["rekindle/progress/1"] = "rekindle/progress/1"
-    state: Literal["running", "judging", "ended"]
-    round: int | None
-    """The last round that a site finished, from 0."""
-    rounds: int
-    loss: float | None
+    state: Literal["running", "ended", "failed"]
+    says: str
+    """``round 2/3, loss 0.0585``; a sentence with its fix where it failed."""
     elapsed_s: float
+    changed: bool = False
+    result: dict[str, Any] = {}
+    """What came of it, if its follower needs to know."""
 
 
 class Ended(Record, kw_only=True, frozen=True):

@@ -1,0 +1,92 @@
+"""Tells how far the builds are: bytes that came down, at which rate, and what is left.
+
+uv says the size of each large file as its download begins; what has come is the growth of its cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+_SIZE = re.compile(r"^Downloading (\S+) \(([\d.]+)([KMG])iB\)")
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_PERIOD_S = 1.0
+
+
+class Teller:
+    """Writes a Progress record once a second, from a thread; says why on an exception."""
+
+    def __init__(self, path: Path, cache: Path) -> None:
+        """Tell in ``path``; ``cache`` is where uv's downloads arrive."""
+        self._path, self._cache = path, cache
+        self._began = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._name, self._sizes, self._before, self._since = "", dict[str, int](), 0, self._began
+
+    def __enter__(self) -> Teller:
+        """Start telling."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop; an exception is told as the failure that it is."""
+        self._stop.set()
+        self._thread.join()
+        if error is not None:
+            self._write("failed", str(error) or type(error).__name__)
+
+    def begin(self, name: str) -> None:
+        """Say that the environment ``name`` is next."""
+        self._name, self._sizes = name, {}
+        self._before, self._since = _size(self._cache), time.monotonic()
+
+    def hear(self, line: str) -> None:
+        """Take in one line that uv said."""
+        if found := _SIZE.match(line):
+            self._sizes[found[1]] = int(float(found[2]) * _UNITS[found[3]])
+
+    def end(self, changed: bool, result: dict[str, Any]) -> None:
+        """Tell the end, with what came of it."""
+        self._stop.set()
+        self._thread.join()
+        self._write("ended", "built" if changed else "nothing to do", changed=changed, result=result)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_PERIOD_S):
+            self._write("running", self._says())
+
+    def _says(self) -> str:
+        total = sum(self._sizes.values())
+        if not total:
+            return self._name
+        came = min(_size(self._cache) - self._before, total)
+        rate = came / (time.monotonic() - self._since)
+        left = f"{(total - came) / rate:.0f} s left" if rate > 0 else "not begun"
+        return f"{self._name}: {came / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
+
+    def _write(self, state: str, says: str, **more: Any) -> None:
+        elapsed = round(time.monotonic() - self._began, 1)
+        record = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": elapsed, **more}
+        aside = self._path.with_suffix(".new")
+        aside.write_text(json.dumps(record), encoding="utf-8")
+        aside.replace(self._path)
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of all files below ``folder``; one that goes while we look does not count."""
+    total = 0
+    for base, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(base, name)).st_size  # noqa: PTH118 - many thousands
+    return total
