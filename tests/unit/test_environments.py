@@ -170,6 +170,8 @@ def test_progress_says_what_came_how_fast_and_what_is_left(tmp_path):
     assert teller._says() == "torch: 0 of 105 MB at 0.0 MB/s, not begun"
     (cache / "part").write_bytes(bytes(50 << 20))
     assert re.fullmatch(r"torch: 52 of 105 MB at [\d.]+ MB/s, \d+ s left", teller._says())
+    (cache / "rest").write_bytes(bytes(60 << 20))
+    assert teller._says() == "torch: 105 MB are here, installing and probing"
 
 
 def test_another_lock_than_the_planned_one_is_refused(root, spec):

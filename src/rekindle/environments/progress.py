@@ -70,6 +70,8 @@ class Teller:
         if not total:
             return self._name
         came = min(_size(self._cache) - self._before, total)
+        if came == total:
+            return f"{self._name}: {total / 1e6:.0f} MB are here, installing and probing"
         rate = came / (time.monotonic() - self._since)
         left = f"{(total - came) / rate:.0f} s left" if rate > 0 else "not begun"
         return f"{self._name}: {came / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
