@@ -40,8 +40,15 @@ def specs() -> list[dict[str, Any]]:
     """Return what ``build`` takes, for the Python that runs this."""
     found = []
     for name, lock in LOCKS.items():
-        digest = hashlib.sha256(files("rekindle.locks").joinpath(lock).read_bytes()).hexdigest()
-        spec = {"name": name, "python": sys.executable, "lock": lock, "lock_sha256": digest}
+        text = files("rekindle.locks").joinpath(lock).read_text(encoding="utf-8")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        spec = {
+            "name": name,
+            "python": sys.executable,
+            "lock": lock,
+            "lock_sha256": digest,
+            "lock_text": text,
+        }
         found.append({**spec, "system_site": False, "gpus": [], "offline": False})
     return found
 

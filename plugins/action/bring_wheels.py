@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from importlib.resources import files
 from pathlib import Path
 
 from ansible.plugins.action import ActionBase
@@ -16,26 +15,29 @@ from rekindle.records import HostRecord, PlanRecord, read
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``wheelhouse`` on the controller, ``folder`` (the host's records)."""
+    """Arguments: ``wheelhouse`` on the controller, ``folder`` (the host's records), ``capsule``."""
 
     def run(self, tmp=None, task_vars=None):
         """Bring what the host lacks; fail if the wheelhouse itself is not whole."""
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(
-            {"wheelhouse": {"type": "path", "required": True}, "folder": {"type": "path", "required": True}}
+            {
+                "wheelhouse": {"type": "path", "required": True},
+                "folder": {"type": "path", "required": True},
+                "capsule": {"required": True},
+            }
         )
         folder = Path(args["folder"])
         plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
         brought = 0
-        for spec in environment_specs(plan, host):
+        for spec in environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None):
             source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
             target = wheel_folder(Path(host.root), spec["lock_sha256"])
             built = Path(host.root, "envs", f"{spec['name']}-{spec['lock_sha256'][:12]}", "rekindle-env.json")
             there = self._there(target, built)
             if there is None:
                 continue
-            lock = files("rekindle.locks").joinpath(spec["lock"]).read_text(encoding="utf-8")
-            missing = list(lacking(pins(lock, host.os.architecture), source))
+            missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
             if missing:
                 fix = f"Fix: rekindle bundle {folder / 'plan.json'} -o {args['wheelhouse']}"
                 return {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ansible.plugins.action import ActionBase
 
-from rekindle import records
+from rekindle import capsule, records
 from rekindle.jobs import load_job
 from rekindle.solver import solve
 
@@ -29,24 +29,29 @@ class ActionModule(ActionBase):
                 "gpus_required": {"type": "bool", "required": True},
                 "pins": {"type": "dict", "required": True},
                 "system_site": {"type": "bool", "required": True},
+                "capsule": {"required": True},
             }
         )
         path = Path(args["folder"], "host.json")
         try:
             host = records.read(path, records.HostRecord)
             needed = [load_job(_JOBS, name).environment for name in args["jobs"]]
+            kept = Path(args["capsule"]) if args["capsule"] else None
+            pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
         except records.RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
         plan = solve(
             host,
             list(dict.fromkeys([*needed, *args["frameworks"]])),
             gpus_required=args["gpus_required"],
-            pins=args["pins"],
+            pins=pins,
             system_site=args["system_site"],
             jobs=args["jobs"],
             made=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )
+        if kept:
+            plan = capsule.hold(plan, host, kept)
         records.write(path.with_name("plan.json"), plan)
         refusals = [one.refusal for one in plan.environments if one.refusal]
         if not any(one.build for one in plan.environments):

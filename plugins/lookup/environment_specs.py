@@ -12,13 +12,14 @@ from rekindle.records import HostRecord, PlanRecord, read
 
 
 class LookupModule(LookupBase):
-    """``query('environment_specs', folder, wheelhouse=…)``, the folder of a host's records."""
+    """``query('environment_specs', folder, wheelhouse=…, capsule=…)``, the folder of a host's records."""
 
     def run(self, terms, variables=None, **kwargs):
         """Return one specification for each environment."""
         try:
             folder = Path(terms[0])
             plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
-            return environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]))
+            capsule = Path(kwargs["capsule"]) if kwargs["capsule"] else None
+            return environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]), capsule=capsule)
         except ValueError as error:
             raise AnsibleLookupError(str(error)) from None

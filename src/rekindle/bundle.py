@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ class _Target(NamedTuple):
     """A lock, and the platform that its wheels have to run on."""
 
     lock: str
+    text: str
     sha256: str
     python: str
     architecture: str
@@ -60,6 +60,7 @@ def _targets(path: Path) -> list[_Target]:
     return [
         _Target(
             spec["lock"],
+            spec["lock_text"],
             spec["lock_sha256"],
             versions[spec["python"]].rpartition(".")[0],
             host.os.architecture,
@@ -72,9 +73,7 @@ def _targets(path: Path) -> list[_Target]:
 def _fill(wheelhouse: Path, target: _Target) -> None:
     folder = wheelhouse / target.sha256[:12]
     folder.mkdir(exist_ok=True)
-    wanted = pins(
-        files("rekindle.locks").joinpath(target.lock).read_text(encoding="utf-8"), target.architecture
-    )
+    wanted = pins(target.text, target.architecture)
     have = digests(folder)
     locked = frozenset().union(*(pin.digests for pin in wanted))
     for digest, path in have.items():

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 
 from conftest import play
 
+from rekindle import diff
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read
 
 
@@ -87,3 +88,16 @@ def test_a_second_run_changes_no_environment(site, local, tmp_path):
         again = play(f"playbooks/{stage}.yml", local, results)
         assert again.status == 0, again.output
         assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output
+
+
+def test_the_capsule_rebuilds_the_same_environments_elsewhere(site, local, tmp_path, capsys):
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(
+        local.read_text().replace(str(local.parent / "rekindle"), str(tmp_path / "elsewhere"))
+    )
+    for stage in ("preflight", "plan", "environments"):
+        capsule = f"rekindle_capsule={site.results / 'local'}"
+        done = play(f"playbooks/{stage}.yml", inventory, tmp_path / "r", "-e", capsule)
+        assert done.status == 0, done.output
+    assert diff.run(site.results / "local" / "env.json", tmp_path / "r" / "local" / "env.json") == 0
+    assert "the same" in capsys.readouterr().out

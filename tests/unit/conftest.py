@@ -1,6 +1,9 @@
 """Recorded runs, and copies of them to break."""
 
+import hashlib
 import shutil
+import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -18,3 +21,35 @@ def clean_run(tmp_path):
 def recordings():
     """Return the folder of recordings of real hosts and runs."""
     return RECORDINGS
+
+
+@pytest.fixture(scope="session")
+def uv_cache(tmp_path_factory):
+    """Return uv's cache."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def root(tmp_path, uv_cache):
+    """Return Rekindle's folder on a host, with uv in it and a cache that all tests share."""
+    (tmp_path / "cache" / "bin").mkdir(parents=True)
+    shutil.copy(Path(sys.executable).with_name("uv"), tmp_path / "cache" / "bin" / "uv")
+    (tmp_path / "cache" / "uv").symlink_to(uv_cache)
+    (tmp_path / "tmp").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def spec():
+    """Return what the driver's own environment is built from: three small packages."""
+    lock = files("rekindle.locks").joinpath("driver.txt").read_bytes()
+    return {
+        "name": "driver",
+        "python": sys.executable,
+        "lock": "driver.txt",
+        "lock_sha256": hashlib.sha256(lock).hexdigest(),
+        "lock_text": lock.decode(),
+        "system_site": False,
+        "gpus": [],
+        "offline": False,
+    }

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def build(
 
     Args:
         root: Rekindle's folder on the host.
-        spec: ``name``, ``python`` (interpreter), ``lock`` (file under rekindle/locks), ``lock_sha256``,
+        spec: ``name``, ``python`` (interpreter), ``lock`` (its name), ``lock_text``, ``lock_sha256``,
             ``system_site`` (whether the interpreter lends the packages that the lock leaves out),
             ``gpus`` (UUIDs that it has to see), ``offline`` (whether its wheels are in
             cache/wheelhouse/ and come from nowhere else).
@@ -54,7 +53,7 @@ def build(
     Raises:
         BuildError: the lock is not the planned one, uv failed, or the environment does not work.
     """
-    lock = files("rekindle.locks").joinpath(spec["lock"]).read_bytes()
+    lock = spec["lock_text"].encode()
     digest = hashlib.sha256(lock).hexdigest()
     if digest != spec["lock_sha256"]:
         raise BuildError(f"{spec['lock']} is not the lock that was planned. Fix: run the plan stage again.")
@@ -85,7 +84,11 @@ def build(
                 **inventory(python, root / "tmp"),
                 "probe": probe(python, spec["name"], spec["gpus"], root / "tmp"),
             }
-            marker = {"spec": spec, "environment": record, "files": _fingerprint(aside)}
+            marker = {
+                "spec": {name: spec[name] for name in _IDENTITY},
+                "environment": record,
+                "files": _fingerprint(aside),
+            }
             (aside / _MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
             aside.rename(target)

@@ -1,0 +1,80 @@
+"""The capsule: what env.json and its locks say is what the next lease gets, or it is refused."""
+
+import hashlib
+import json
+
+import msgspec
+import pytest
+
+from rekindle import capsule
+from rekindle.environments.specs import environment_specs
+from rekindle.records import EnvRecord, HostRecord, RecordError, read
+from rekindle.solver import solve
+
+OLD_LOCK = "# a lock of another day\nnvflare==2.7.3 \\\n    --hash=sha256:" + "a" * 64 + "\n"
+
+
+@pytest.fixture
+def host(recordings):
+    return read(recordings / "h200-x2" / "host.json", HostRecord)
+
+
+@pytest.fixture
+def kept(tmp_path, recordings):
+    """Return a capsule whose torch lock is another than ours of that name."""
+    env = read(recordings / "h200-x2" / "env.json", EnvRecord)
+    digest = hashlib.sha256(OLD_LOCK.encode()).hexdigest()
+    torch = next(one for one in env.environments if one.framework == "torch")
+    env = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=digest),))
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks" / torch.lock).write_text(OLD_LOCK)
+    capsule.save(env, tmp_path, tmp_path)
+    return tmp_path
+
+
+def _plan(host, kept, **changes):
+    plan = solve(
+        msgspec.structs.replace(host, **changes),
+        ["torch"],
+        gpus_required=True,
+        system_site=True,
+        pins=capsule.pins(kept),
+        made="2026-11-21T02:00:00Z",
+        host_sha256="0" * 64,
+    )
+    return capsule.hold(plan, msgspec.structs.replace(host, **changes), kept)
+
+
+def test_the_capsule_s_own_lock_is_installed(host, kept):
+    plan = _plan(host, kept)
+    spec = environment_specs(plan, host, capsule=kept)[1]
+    assert spec["lock_text"] == OLD_LOCK
+    assert spec["lock_sha256"] == hashlib.sha256(OLD_LOCK.encode()).hexdigest()
+    assert plan.environments[0].build.python_version == "3.12.3"
+
+
+def test_a_host_without_that_python_is_refused(host, kept):
+    other = [msgspec.structs.replace(one, version="3.11.9") for one in host.pythons]
+    planned = _plan(host, kept, pythons=tuple(other)).environments[0]
+    assert planned.build is None
+    assert "this host has no Python 3.12" in planned.refusal
+    assert "Fix:" in planned.refusal
+
+
+def test_a_lock_that_is_gone_is_named(host, kept):
+    plan = _plan(host, kept)
+    next((kept / "locks").iterdir()).unlink()
+    with pytest.raises(RecordError, match=r"No lock torch-system-py312\.txt with digest \w{12} is in"):
+        environment_specs(plan, host, capsule=kept)
+
+
+def test_a_folder_that_is_no_capsule_is_refused(tmp_path):
+    with pytest.raises(RecordError, match=r"env\.json does not exist\. Fix:"):
+        capsule.pins(tmp_path)
+
+
+def test_an_altered_lock_is_not_taken_for_the_capsule_s(kept):
+    env = json.loads((kept / "env.json").read_text())
+    (kept / "locks" / env["environments"][0]["lock"]).write_text(OLD_LOCK + "#")
+    with pytest.raises(RecordError, match="Fix:"):
+        capsule.lock_text(env["environments"][0]["lock"], env["environments"][0]["lock_sha256"], kept)
