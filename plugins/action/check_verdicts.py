@@ -7,9 +7,6 @@ from pathlib import Path
 from ansible.plugins.action import ActionBase
 
 from rekindle import records
-from rekindle.jobs import load_job
-
-_JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
 class ActionModule(ActionBase):
@@ -27,11 +24,10 @@ class ActionModule(ActionBase):
         said = []
         for name in args["jobs"]:
             try:
-                required = load_job(_JOBS, name).required
                 verdict = records.read(Path(args["folder"], name, "verdict.json"), records.VerdictRecord)
             except records.RecordError as error:
                 said.append(str(error))
                 continue
-            if required and verdict.verdict != "PASS":
+            if verdict.required and verdict.verdict != "PASS":
                 said.append(f"{name} is {verdict.verdict}: {verdict.cause} Fix: {verdict.remedy}")
         return {**result, "failed": bool(said), "msg": "\n".join(said) or "Every required job passed."}

@@ -77,6 +77,7 @@ def _unsupported(job: Job, host: HostRecord, cause: str, remedy: str) -> Verdict
         job=job.name,
         host=host.host,
         verdict="UNSUPPORTED",
+        required=job.required,
         cause=cause,
         remedy=remedy,
         evidence=(),

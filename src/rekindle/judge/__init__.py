@@ -36,6 +36,7 @@ def judge(run_dir: Path) -> VerdictRecord:
         job=run.spec.job.name,
         host=run.spec.host,
         verdict=verdict,
+        required=run.spec.job.required,
         cause=cause,
         remedy=remedy,
         evidence=evidence,

@@ -58,6 +58,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     job: str
     host: str
     verdict: VerdictKind
+    required: bool = True
+    """Whether a run that lacks this PASS has not passed."""
     cause: str | None
     """One sentence; None for PASS."""
     remedy: str | None

@@ -37,6 +37,11 @@ class Row:
     verdict: VerdictRecord | None = None
 
     @property
+    def required(self) -> bool:
+        """Whether the run has not passed without this; false only where a verdict says so."""
+        return self.verdict is None or self.verdict.required
+
+    @property
     def duration_s(self) -> float | None:
         """How long the job ran."""
         return self.verdict.duration_s if self.verdict else None
@@ -81,8 +86,9 @@ class Results:
 
     @property
     def passed(self) -> bool:
-        """Whether there is a row and every row is PASS."""
-        return bool(self.rows) and all(row.kind == "PASS" for row in self.rows)
+        """Whether there is a required row and every such row is PASS."""
+        required = [row for row in self.rows if row.required]
+        return bool(required) and all(row.kind == "PASS" for row in required)
 
 
 def gather(folder: Path) -> Results:

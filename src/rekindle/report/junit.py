@@ -2,7 +2,8 @@
 
 Only PASS is green. FAIL, HUNG and UNPROVEN are failures, because the job ran and did not prove itself.
 SKIPPED, UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour green:
-a job that was asked for and not proven has to stop whoever reads this. A run without hosts is an error too,
+a job that was asked for and not proven has to stop whoever reads this. Only a job that is not required is
+``skipped`` when it is no PASS. A run without hosts is an error too,
 as no test at all would look green.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from .gather import Results, Row
 from .text import one_line
@@ -39,9 +40,14 @@ def junit(results: Results) -> bytes:
 def _case(row: Row) -> TestCase:
     case = TestCase(one_line(row.job or "host"), classname=one_line(row.host), time=row.duration_s)
     if row.kind != "PASS":
-        kind = Failure if row.kind in _FAILURES else Error
-        problem = kind(one_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
+        problem = _kind(row)(one_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
         if row.verdict and row.verdict.remedy:
             problem.text = one_line(row.verdict.remedy)
         case.result = [problem]
     return case
+
+
+def _kind(row: Row) -> type[Failure | Error | Skipped]:
+    if not row.required:
+        return Skipped
+    return Failure if row.kind in _FAILURES else Error

@@ -10,7 +10,8 @@ from rekindle.records import Outcome, RunRecord, Timestamp, read, write
 
 from .text import one_line
 
-_STAGES = ("preflight", "plan", "environments", "validate", "collect")
+_STAGES = ("Preflight", "Plan", "Environments", "Validate", "Collect")
+"""Names of the plays, in their order."""
 _LONGEST = 1200
 """Characters of a sentence; what is longer is a log and loses its middle."""
 

@@ -15,7 +15,7 @@ import pytest
 CALLBACK = Path(__file__).parents[3] / "plugins" / "callback" / "rekindle.py"
 
 PREFLIGHT = r"""
-- name: preflight
+- name: Preflight
   hosts: all
   tasks:
     - ansible.builtin.raw: "true"
@@ -35,7 +35,7 @@ PREFLIGHT = r"""
 """
 
 VALIDATE = """
-- name: validate
+- name: Validate
   hosts: all
   tasks:
     - ansible.builtin.debug: {msg: "folder={{ lookup('env', 'REKINDLE_RESULTS') }}"}
@@ -152,7 +152,7 @@ def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> Non
 )
 def test_a_host_that_left_has_an_outcome(site: tuple[str, Path], host: str, state: str, says: str) -> None:
     outcome = json.loads((site[1] / host / "outcome.json").read_text())
-    assert (outcome["stage"], outcome["state"]) == ("preflight", state)
+    assert (outcome["stage"], outcome["state"]) == ("Preflight", state)
     assert says in outcome["says"]
     assert rows(site[1])[host]["cause"] == outcome["says"]
 

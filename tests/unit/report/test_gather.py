@@ -38,6 +38,15 @@ def test_one_row_that_is_no_pass_is_not_passed(tmp_path: Path, kind: VerdictKind
     assert not gather(tmp_path).passed
 
 
+def test_a_job_that_is_not_required_may_fail_but_does_not_pass_a_run_alone(tmp_path: Path) -> None:
+    optional = msgspec.structs.replace(FAIL, required=False)
+    add_host(fill(tmp_path, "gpu-1", "gpu-2"), "gpu-1", verdict=optional)
+    add_host(tmp_path, "gpu-2", verdict=optional)
+    assert not gather(tmp_path).passed
+    add_host(tmp_path, "gpu-2", verdict=PASS)
+    assert gather(tmp_path).passed
+
+
 def test_a_run_without_hosts_is_not_passed(tmp_path: Path) -> None:
     results = gather(fill(tmp_path))
     assert results.rows == ()

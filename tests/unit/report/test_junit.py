@@ -45,6 +45,12 @@ def test_only_pass_is_green(tmp_path: Path, kind: VerdictKind, tag: str | None) 
         assert case[0].text == FAIL.remedy
 
 
+def test_a_job_that_is_not_required_is_skipped_when_it_is_no_pass(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=msgspec.structs.replace(FAIL, required=False))
+    (case,) = ET.fromstring(junit(gather(tmp_path))).iter("testcase")
+    assert [child.tag for child in case] == ["skipped"]
+
+
 def test_a_run_without_hosts_is_an_error(tmp_path: Path) -> None:
     report = JUnitXml.fromstring(junit(gather(fill(tmp_path))))
     assert (report.tests, report.errors) == (1, 1)
