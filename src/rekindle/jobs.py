@@ -69,6 +69,7 @@ def prepare(
             **{name: packages[name] for name in _NOTED if name in packages},
         },
         tmpdir=tmpdir,
+        cross_device_ops=environment.probe.get("cross_device_ops"),
     )
 
 

@@ -160,7 +160,19 @@ def _rounds_overlap(run):
     _edit(run / "evidence/site-1.rank-0.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
 
 
+def _log_does_not_show(run):
+    _claims(run, {"claim": "site_logs_show", "options": {"backend": "gloo", "text": "algorithm = nccl"}})
+
+
+def _claims(run, *claims):
+    path = run / "spec.json"
+    spec = json.loads(path.read_text())
+    spec["job"]["proof"] += claims
+    path.write_text(json.dumps(spec))
+
+
 BROKEN = [
+    ("site_logs_show", _log_does_not_show, False),
     ("rounds_aggregated", _aggregation_missing, False),
     ("rounds_aggregated", _one_site_missing, False),
     ("every_rank_on_its_device", _device_not_told, None),
@@ -207,6 +219,15 @@ def test_claims_about_gpus(clean_run, claim, gpus, holds):
     verdict = judge(clean_run)
     assert _claim(verdict, claim).holds is holds
     assert verdict.verdict == ("PASS" if holds else "FAIL")
+
+
+def test_a_log_line_is_asked_for_only_where_its_backend_was_used(clean_run):
+    shown = {"claim": "site_logs_show", "options": {"backend": "gloo", "text": "launching new subprocess"}}
+    other = {"claim": "site_logs_show", "options": {"backend": "NcclAllReduce", "text": "no such words"}}
+    _claims(clean_run, shown, other)
+    verdict = judge(clean_run)
+    assert verdict.verdict == "PASS"
+    assert [one.holds for one in verdict.evidence if one.claim == "site_logs_show"] == [True]
 
 
 def test_gpus_without_samples_are_not_proven_busy(clean_run):

@@ -45,26 +45,45 @@ def rounds_aggregated(run: Run, claim: str, options: dict[str, Any]) -> Evidence
 
 @_validator
 def every_rank_on_its_device(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
-    """Every rank of every site reported the device that it was given, and the backend that goes with it."""
+    """Every rank of every site reported the device that it was given, and a backend that goes with it.
+
+    Options ``on_gpu`` and ``on_cpu`` list the backends; torch's ``nccl`` and ``gloo`` if they are left out.
+    """
+    on_gpu, on_cpu = options.get("on_gpu", ["nccl"]), options.get("on_cpu", ["gloo"])
     told = {(one.event.site, one.event.rank): one for one in run.of(DeviceEvent)}
+    used = set()
     for site in run.spec.sites:
         for rank in range(site.ranks):
             line = told.get((site.name, rank))
             if line is None:
                 return run.evidence(claim, None, f"{site.name} rank {rank} reported no device.")
             given = site.gpus[rank] if site.gpus else None
-            backend = "nccl" if given else "gloo"
-            actual, used = line.event.uuid, line.event.backend
-            if (actual, used) != (given, backend):
+            backends = on_gpu if given else on_cpu
+            used.add(line.event.backend)
+            if line.event.uuid != given or line.event.backend not in backends:
                 says = (
-                    f"{site.name} rank {rank} ran on {actual or 'CPU'} with {used}; "
-                    f"it was given {given or 'CPU'} with {backend}."
+                    f"{site.name} rank {rank} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
+                    f"it was given {given or 'CPU'} with {' or '.join(backends)}."
                 )
                 return run.evidence(claim, False, says, line)
     devices = len({uuid for site in run.spec.sites for uuid in site.gpus})
-    where = f"{devices} GPUs, NCCL" if devices else "CPU, gloo"
+    where = f"{f'{devices} GPUs' if devices else 'CPU'}, {', '.join(sorted(used))}"
     ranks = sum(site.ranks for site in run.spec.sites)
     return run.evidence(claim, True, f"All {ranks} ranks ran on what they were given ({where}).", line)
+
+
+@_validator
+def site_logs_show(run: Run, claim: str, options: dict[str, Any]) -> Evidence | None:
+    """Option ``text`` stands in every site's log; applies where option ``backend`` is what ranks used."""
+    backends = {one.event.backend for one in run.of(DeviceEvent)}
+    if options["backend"] not in backends:
+        return None
+    text, line = str(options["text"]), None
+    for site in run.spec.sites:
+        line = run.find(site.name, text)
+        if line is None:
+            return run.evidence(claim, False, f"{site.name}'s log does not show {text!r}.")
+    return run.evidence(claim, True, f"Every site's log shows {text!r}.", line)
 
 
 @_validator

@@ -74,21 +74,25 @@ class Run:
     @cached_property
     def aggregations(self) -> list[LogLine]:
         """Server log lines ``Aggregated N/N results``: groups 1 and 2 are the counts."""
-        return self._server_lines(_AGGREGATED)
+        return self._log_lines("server", _AGGREGATED)
 
     @cached_property
     def aborts(self) -> list[LogLine]:
         """Server log lines in which NVFlare gives the run up."""
-        return self._server_lines(_ABORTED)
+        return self._log_lines("server", _ABORTED)
 
-    def _server_lines(self, pattern: re.Pattern[str]) -> list[LogLine]:
-        log = self.server / "log.txt" if self.server else None
+    def find(self, name: str, text: str) -> LogLine | None:
+        """Return the first line of ``name``'s log (``server``, ``site-1``) that holds ``text``."""
+        return next(iter(self._log_lines(name, re.compile(re.escape(text)))), None)
+
+    def _log_lines(self, name: str, pattern: re.Pattern[str]) -> list[LogLine]:
+        log = self.server.with_name(name) / "log.txt" if self.server else None
         if log is None or not log.exists():
             return []
-        name = log.relative_to(self.folder).as_posix()
+        file = log.relative_to(self.folder).as_posix()
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
         found = ((number, pattern.search(line)) for number, line in enumerate(lines, 1))
-        return [LogLine(match, name, number) for number, match in found if match]
+        return [LogLine(match, file, number) for number, match in found if match]
 
     def evidence(
         self, claim: str, holds: bool | None, says: str, at: Line[Any] | LogLine | str | None = None

@@ -17,11 +17,12 @@ from .sites import SITE
 
 
 class Evidence:
-    """The evidence file of this rank, or of job.py with ``name``."""
+    """The evidence file of a rank (a process, or a replica in one), or of job.py with ``name``."""
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", *, rank: int = GLOBAL_RANK) -> None:
         """Open the file in the folder that the driver named in REKINDLE_EVIDENCE."""
-        stem = name or f"{SITE}.rank-{GLOBAL_RANK}"
+        self._rank = rank
+        stem = name or f"{SITE}.rank-{rank}"
         self._path = Path(os.environ["REKINDLE_EVIDENCE"]) / f"{stem}.jsonl"
 
     def _write(self, event: str, **fields: Any) -> None:
@@ -34,7 +35,7 @@ class Evidence:
         self._write(
             "device",
             site=SITE,
-            rank=GLOBAL_RANK,
+            rank=self._rank,
             local_rank=LOCAL_RANK,
             pid=os.getpid(),
             device=device,
@@ -68,7 +69,7 @@ class Evidence:
         self._write(
             "round",
             site=SITE,
-            rank=GLOBAL_RANK,
+            rank=self._rank,
             round=number,
             samples=samples,
             seconds=round(seconds, 4),
@@ -80,7 +81,7 @@ class Evidence:
 
     def exception(self, kind: str, message: str, place: str) -> None:
         """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
-        self._write("exception", site=SITE, rank=GLOBAL_RANK, kind=kind, message=message, place=place)
+        self._write("exception", site=SITE, rank=self._rank, kind=kind, message=message, place=place)
 
     def final(self, *, initial: str, final: str, distance: float, metrics: dict[str, float]) -> None:
         """Say what came of the run: digests of the first and last global model, their L2 distance."""

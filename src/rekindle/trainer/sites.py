@@ -18,21 +18,32 @@ class Sites:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         """Take the run's specification, a RunSpec as builtins."""
-        self._ranks: int = spec["job"]["ranks_per_site"]
-        self._gpus: dict[str, list[str]] = {site["name"]: site["gpus"] for site in spec["sites"]}
-        self.names = list(self._gpus)
+        self._sites: dict[str, dict[str, Any]] = {site["name"]: site for site in spec["sites"]}
+        self._operations: str = spec["cross_device_ops"] or ""
+        self.names = list(self._sites)
 
     @classmethod
     def from_environment(cls) -> Sites:
         """Read the specification that the driver named in REKINDLE_SPEC."""
         return cls(json.loads(Path(os.environ["REKINDLE_SPEC"]).read_text(encoding="utf-8")))
 
-    def environment(self, site: str) -> dict[str, str]:
-        """Variables of a site's trainers: its name, and its own GPUs by UUID (none: CPU)."""
-        return {"REKINDLE_SITE": site, "CUDA_VISIBLE_DEVICES": ",".join(self._gpus[site])}
+    def ranks(self, site: str) -> int:
+        """How many ranks (processes under torchrun, replicas under MirroredStrategy) a site has."""
+        return int(self._sites[site]["ranks"])
 
     def torchrun(self, site: str) -> str:
-        """Command line that starts the site's ranks; its rendezvous port is one that is free."""
-        settings = [f"{name}={value}" for name, value in self.environment(site).items()]
-        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nnodes=1"]
-        return shlex.join(["env", *settings, *torchrun, f"--nproc-per-node={self._ranks}"])
+        """Command line that starts a site's ranks; its rendezvous port is one that is free."""
+        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nnodes=1"]
+        return self._command(site, {}, [*torchrun, f"--nproc-per-node={self.ranks(site)}"])
+
+    def python(self, site: str) -> str:
+        """Command line that starts a site's one process, which uses all of its GPUs."""
+        settings = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "REKINDLE_CROSS_DEVICE_OPS": self._operations}
+        return self._command(site, settings, ["-u"])
+
+    def _command(self, site: str, more: dict[str, str], arguments: list[str]) -> str:
+        """Start Python with the site's name and exactly its own GPUs, by UUID (none: CPU)."""
+        gpus = ",".join(self._sites[site]["gpus"])
+        settings = {"REKINDLE_SITE": site, "CUDA_VISIBLE_DEVICES": gpus, **more}
+        pairs = [f"{name}={value}" for name, value in settings.items()]
+        return shlex.join(["env", *pairs, sys.executable, *arguments])
