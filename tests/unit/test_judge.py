@@ -171,7 +171,19 @@ def _claims(run, *claims):
     path.write_text(json.dumps(spec))
 
 
+def _metric_missing_once(run):
+    _claims(run, {"claim": "best_model_selected"})
+    _edit(run / SERVER / "log.txt", r".* - validation metric \S+ from client site-2\n", "", count=1)
+
+
+def _no_best(run):
+    _claims(run, {"claim": "best_model_selected"})
+    _edit(run / SERVER / "log.txt", r".*new best validation metric.*\n", "")
+
+
 BROKEN = [
+    ("best_model_selected", _metric_missing_once, False),
+    ("best_model_selected", _no_best, False),
     ("site_logs_show", _log_does_not_show, False),
     ("rounds_aggregated", _aggregation_missing, False),
     ("rounds_aggregated", _one_site_missing, False),
@@ -228,6 +240,12 @@ def test_a_log_line_is_asked_for_only_where_its_backend_was_used(clean_run):
     verdict = judge(clean_run)
     assert verdict.verdict == "PASS"
     assert [one.holds for one in verdict.evidence if one.claim == "site_logs_show"] == [True]
+
+
+def test_the_best_model_is_selected_by_what_every_site_sent(clean_run):
+    _claims(clean_run, {"claim": "best_model_selected"})
+    assert judge(clean_run).verdict == "PASS"
+    assert _claim(judge(clean_run), "best_model_selected").holds
 
 
 def test_gpus_without_samples_are_not_proven_busy(clean_run):

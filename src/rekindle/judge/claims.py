@@ -6,6 +6,7 @@ returns nothing where the claim does not apply to the run, as GPU claims on a ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -78,12 +79,12 @@ def site_logs_show(run: Run, claim: str, options: dict[str, Any]) -> Evidence | 
     backends = {one.event.backend for one in run.of(DeviceEvent)}
     if options["backend"] not in backends:
         return None
-    text, line = str(options["text"]), None
+    text = str(options["text"])
     for site in run.spec.sites:
-        line = run.find(site.name, text)
-        if line is None:
+        lines = run.find(site.name, re.escape(text))
+        if not lines:
             return run.evidence(claim, False, f"{site.name}'s log does not show {text!r}.")
-    return run.evidence(claim, True, f"Every site's log shows {text!r}.", line)
+    return run.evidence(claim, True, f"Every site's log shows {text!r}.", lines[0])
 
 
 @_validator
@@ -169,6 +170,25 @@ def metric_reached(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
     if value is None:
         return run.evidence(claim, None, f"No final {name} was reported.", run.final)
     return run.evidence(claim, value >= bar, f"Final {name} {value:.4f}, at least {bar:g} asked.", run.final)
+
+
+@_validator
+def best_model_selected(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """Every site's metric reached the server in every round, and the server selected the best model by it.
+
+    NVFlare leaves out the first round, whose global model nobody has trained yet.
+    """
+    rounds = run.spec.job.rounds - 1
+    for site in run.spec.sites:
+        told = run.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")
+        if len(told) != rounds:
+            says = f"{site.name}'s metric reached the server in {len(told)} of {rounds} rounds."
+            return run.evidence(claim, False, says, told[-1] if told else None)
+    best = run.find("server", r"new best validation metric at round (\d+): (\S+)")
+    if not best:
+        return run.evidence(claim, False, "The server selected no best model.")
+    says = f"Best model: round {best[-1].match.group(1)}, validation metric {best[-1].match.group(2)}."
+    return run.evidence(claim, True, says, best[-1])
 
 
 @_validator

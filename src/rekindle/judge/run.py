@@ -12,9 +12,6 @@ from rekindle.evidence import Line, read_lines, sha256
 from rekindle.records import Ended, Evidence, RunSpec, read
 from rekindle.records.events import AnyEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
-_AGGREGATED = re.compile(r"Aggregated (\d+)/(\d+) results")
-_ABORTED = re.compile(r"Aborting current RUN due to (.*)")
-
 EventT = TypeVar("EventT", bound=Event)
 
 
@@ -74,24 +71,21 @@ class Run:
     @cached_property
     def aggregations(self) -> list[LogLine]:
         """Server log lines ``Aggregated N/N results``: groups 1 and 2 are the counts."""
-        return self._log_lines("server", _AGGREGATED)
+        return self.find("server", r"Aggregated (\d+)/(\d+) results")
 
     @cached_property
     def aborts(self) -> list[LogLine]:
         """Server log lines in which NVFlare gives the run up."""
-        return self._log_lines("server", _ABORTED)
+        return self.find("server", r"Aborting current RUN due to (.*)")
 
-    def find(self, name: str, text: str) -> LogLine | None:
-        """Return the first line of ``name``'s log (``server``, ``site-1``) that holds ``text``."""
-        return next(iter(self._log_lines(name, re.compile(re.escape(text)))), None)
-
-    def _log_lines(self, name: str, pattern: re.Pattern[str]) -> list[LogLine]:
+    def find(self, name: str, pattern: str) -> list[LogLine]:
+        """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         log = self.server.with_name(name) / "log.txt" if self.server else None
         if log is None or not log.exists():
             return []
         file = log.relative_to(self.folder).as_posix()
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        found = ((number, pattern.search(line)) for number, line in enumerate(lines, 1))
+        found = ((number, re.search(pattern, line)) for number, line in enumerate(lines, 1))
         return [LogLine(match, file, number) for number, match in found if match]
 
     def evidence(
