@@ -96,7 +96,7 @@ def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(
     fake("nvidia-smi", f"echo begun\nsleep {marker}\n: the shell stays as a parent")
     began = time.monotonic()
     frames = collect(limit=1)
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 10
     assert {frames[name] for name in GPU_PROBES} == {Frame("timeout", "begun\n")}
     assert frames["kernel"].answered
     time.sleep(0.2)
