@@ -8,7 +8,6 @@ temporary folder; cold once, then warm and bare in turn, three times; medians.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -16,6 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+
+from rekindle.driver.supervise import job_arguments
+from rekindle.records import RunSpec, read
 
 REPOSITORY = Path(__file__).parents[1]
 REPEATS = 3
@@ -36,16 +38,9 @@ def bare(clone: Path, home: Path, environ: dict[str, str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder, "job")
         shutil.copytree(clone / "flare_jobs" / "pt_ddp", work)
-        (work / "evidence").mkdir()
-        spec = json.loads((run / "spec.json").read_text())
-        arguments = [
-            word for name, value in spec["job"]["arguments"].items() for word in (f"--{name}", str(value))
-        ]
-        job = [spec["python"], "job.py", "--num_rounds", str(spec["job"]["rounds"]), *arguments]
-        variables = {"REKINDLE_SPEC": str(run / "spec.json"), "REKINDLE_EVIDENCE": str(work / "evidence")}
-        return timed(
-            job, work, {**environ, **variables, "PYTHONPATH": str(clone / "src"), "CUDA_VISIBLE_DEVICES": ""}
-        )
+        spec = read(run / "spec.json", RunSpec)
+        job = [spec.python, "job.py", *job_arguments(spec)]
+        return timed(job, work, {**environ, "PYTHONPATH": str(clone / "src"), "CUDA_VISIBLE_DEVICES": ""})
 
 
 def main() -> None:

@@ -20,11 +20,10 @@ from pathlib import Path
 
 from resolve import NoSolution, Package, resolve
 
-from rekindle.records.plan import Framework
+from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import builds, lock_name, rules
 
 LOCKS = Path(__file__).parents[1] / "src/rekindle/locks"
-FRAMEWORKS: Sequence[Framework] = ("torch", "lightning", "tensorflow")
 ARCHITECTURES = ("aarch64", "x86_64")
 # setuptools: pyhocon, which NVFlare needs, comes as source only, and an offline host has to build it.
 COMMON = (f"nvflare=={rules().nvflare.version}", "scikit-learn", "setuptools")

@@ -4,9 +4,9 @@
     read_builds.py [--check] [WHEEL…]
 
 From the package index, for each build: its Pythons, the glibc of its wheels, the CUDA runtime
-and NCCL that its metadata brings, and the newest Lightning for it. From each WHEEL on disk (they are large:
-nothing is downloaded): the CUDA that it was compiled with and its architectures. --check writes nothing and
-exits with 1 if the catalogue says otherwise.
+and NCCL that its metadata brings, and the newest Lightning and Transformers for it. From each WHEEL on disk
+(they are large: nothing is downloaded): the CUDA that it was compiled with and its architectures. --check
+writes nothing and exits with 1 if the catalogue says otherwise.
 """
 
 from __future__ import annotations
@@ -78,15 +78,17 @@ def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
     raise SystemExit(f"The catalogue has no build of {path.name}. Fix: add its version first.")
 
 
-def newest_lightning(pair: dict[str, Any], builds: list[dict[str, Any]]) -> str:
-    """Return the newest Lightning that every Python and architecture of a torch build resolves to."""
+def newest(data: dict[str, Any], pair: dict[str, Any], builds: list[dict[str, Any]]) -> str:
+    """Return the newest version, of what stands on torch, that a torch build resolves to everywhere."""
+    own = [text.partition("==")[0] for text in data["requirements"]]
     versions = {
         one.version
         for build in builds
         if (build["version"], build["variant"]) == (pair["torch"], pair["variant"])
         for python in build["pythons"]
-        for one in _resolve(["lightning", *build["requirements"]], python, build["architecture"])
-        if one.name == "lightning"
+        if python in data["pythons"]
+        for one in _resolve([*own, *build["requirements"]], python, build["architecture"])
+        if one.name == data["framework"]
     }
     return min(versions, key=_minor)
 
@@ -131,7 +133,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("wheels", nargs="*", type=Path, metavar="WHEEL")
     args = parser.parse_args()
-    names = ("torch", "tensorflow", "lightning")
+    names = ("torch", "tensorflow", "lightning", "transformers")
     before = {name: (CATALOGUE / f"{name}.json").read_text(encoding="utf-8") for name in names}
     data = {name: json.loads(text) for name, text in before.items()}
     builds = [*data["torch"]["builds"], *data["tensorflow"]["builds"]]
@@ -139,10 +141,10 @@ def main() -> int:
         for build, facts in zip(builds, pool.map(from_index, builds), strict=True):
             build.update(facts)
         torch = data["torch"]["builds"]
-        pairs = data["lightning"]["builds"]
-        newest = pool.map(lambda pair: newest_lightning(pair, torch), pairs)
-        for pair, version in zip(pairs, newest, strict=True):
-            pair["version"] = version
+        for one in (data["lightning"], data["transformers"]):
+            versions = pool.map(lambda pair, one=one: newest(one, pair, torch), one["builds"])
+            for pair, version in zip(one["builds"], versions, strict=True):
+                pair["version"] = version
     for path in args.wheels:
         from_wheel(path, builds)
     stale = [name for name in names if before[name] != _text(data[name])]

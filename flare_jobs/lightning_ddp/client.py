@@ -7,14 +7,15 @@ import time
 from typing import Any
 
 import nvflare.client.lightning as flare
-import torch
 import torch.distributed as dist
-from model import Digits, SmallCNN, digest
+from model import Digits, SmallCNN
 from nvflare.app_opt.lightning.api import FLCallback
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from rekindle.trainer import GLOBAL_RANK, LOCAL_RANK, SITE, WORLD_SIZE, Evidence, end_at_uncaught_exception
+from rekindle.trainer import GLOBAL_RANK, SITE, WORLD_SIZE, Evidence, end_at_uncaught_exception, turn
+from rekindle.trainer.ddp import broadcast, join
+from rekindle.trainer.weights import digest
 
 
 class FedCallback(FLCallback):
@@ -69,12 +70,6 @@ class Witness(Callback):
         self.number += 1
 
 
-def broadcast(value: Any) -> Any:
-    box = [value]
-    dist.broadcast_object_list(box, src=0)
-    return box[0]
-
-
 def main() -> None:
     evidence = Evidence()
     end_at_uncaught_exception(evidence)
@@ -83,23 +78,10 @@ def main() -> None:
     parser.add_argument("--local_epoch", type=int, default=2)
     args = parser.parse_args()
 
-    on_gpu = torch.cuda.is_available()
-    device = torch.device("cuda", LOCAL_RANK) if on_gpu else torch.device("cpu")
-    if on_gpu:
-        torch.cuda.set_device(device)
-    backend = "nccl" if on_gpu else "gloo"
-    dist.init_process_group(backend)
-    properties = torch.cuda.get_device_properties(device) if on_gpu else None
-    evidence.device(
-        str(device),
-        uuid=f"GPU-{properties.uuid}" if properties else None,
-        name=properties.name if properties else None,
-        backend=backend,
-    )
-
+    device = join(evidence)
     module, data = SmallCNN(), Digits(args.sites.index(SITE), len(args.sites))
     trainer = Trainer(
-        accelerator="gpu" if on_gpu else "cpu",
+        accelerator="gpu" if device.type == "cuda" else "cpu",
         devices=WORLD_SIZE,
         strategy="ddp",
         max_epochs=args.local_epoch,
@@ -115,16 +97,12 @@ def main() -> None:
         check_val_every_n_epoch=10**6,
     )
     flare.patch(trainer)
-    for callback in trainer.callbacks:
-        if isinstance(callback, FLCallback):
-            callback.train_with_evaluation = (
-                True  # NVFlare 2.7 leaves the metrics of validate() behind without
-            )
-
     while broadcast(flare.is_running() if GLOBAL_RANK == 0 else None):
-        trainer.validate(module, datamodule=data, verbose=False)
-        trainer.fit(module, datamodule=data)
-        trainer.test(module, datamodule=data, verbose=False)
+        with turn():
+            broadcast("go")
+            trainer.validate(module, datamodule=data, verbose=False)
+            trainer.fit(module, datamodule=data)
+            trainer.test(module, datamodule=data, verbose=False)
     dist.destroy_process_group()
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import torch
-from model import Digits, SmallCNN, digest
+from model import Digits, SmallCNN
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites
+from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer.weights import digest, distance, global_model
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--num_rounds", type=int, default=3)
-    parser.add_argument("--local_epoch", type=int, default=2)
-    args = parser.parse_args()
+    args = job_options(__doc__).parse_args()
 
     torch.manual_seed(0)
     model = SmallCNN()
@@ -25,7 +22,7 @@ def main() -> None:
     checkpoint = Path("initial.pt").absolute()
     torch.save(initial, checkpoint)
 
-    sites = Sites.from_environment()
+    sites = Sites(args.client_ids, args.gpu)
     recipe = FedAvgRecipe(
         name="lightning_ddp",
         model=model,
@@ -43,11 +40,7 @@ def main() -> None:
         target("model.py")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
-    result = Path("workspace/lightning_ddp/server/simulate_job/app_server/FL_global_model.pt")
-    if not result.exists():
-        raise SystemExit(f"NVFlare left no global model at {result}: the cause is in the sites' logs.")
-    saved = torch.load(result, map_location="cpu", weights_only=True)
-    final = {name: torch.as_tensor(value) for name, value in saved.get("model", saved).items()}
+    final = global_model("lightning_ddp")
     model.load_state_dict(final)
     model.eval()
     images, labels = Digits().held_out.tensors
@@ -56,7 +49,7 @@ def main() -> None:
     Evidence("job").final(
         initial=digest(initial),
         final=digest(final),
-        distance=float(sum((final[name] - initial[name]).float().square().sum() for name in final) ** 0.5),
+        distance=distance(initial, final),
         metrics={"accuracy": hits},
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import torch
@@ -76,12 +75,3 @@ class Digits(LightningDataModule):
 
     def test_dataloader(self) -> DataLoader[Any]:
         return self.val_dataloader()
-
-
-def digest(weights: dict[str, Tensor]) -> str:
-    """Return the SHA-256 of the weights' names and bytes, the same on CPU and GPU."""
-    total = hashlib.sha256()
-    for name in sorted(weights):
-        total.update(name.encode())
-        total.update(weights[name].detach().cpu().contiguous().numpy().tobytes())
-    return total.hexdigest()

@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
 
 import torch
 import torch.distributed as dist
-from model import CHANNELS, SmallCNN, accuracy, digest, load
-from torch import Tensor, nn
+from model import CHANNELS, SmallCNN, accuracy, load
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, Subset
 
-from rekindle.trainer import (
-    LOCAL_RANK,
-    SITE,
-    Evidence,
-    end_at_uncaught_exception,
-    follow_rank_zero,
-)
-
-
-def broadcast(value: Any) -> Any:
-    box = [value]
-    dist.broadcast_object_list(box, src=0)
-    return box[0]
-
-
-def mean(value: Tensor) -> float:
-    dist.all_reduce(value, op=dist.ReduceOp.SUM)
-    return float(value) / dist.get_world_size()
+from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
+from rekindle.trainer.ddp import broadcast, join, mean, take
+from rekindle.trainer.weights import digest
 
 
 def main() -> None:
@@ -44,33 +28,17 @@ def main() -> None:
     parser.add_argument("--data_path", default="")
     args = parser.parse_args()
 
-    on_gpu = torch.cuda.is_available()
-    device = torch.device("cuda", LOCAL_RANK) if on_gpu else torch.device("cpu")
-    if on_gpu:
-        torch.cuda.set_device(device)
-    backend = "nccl" if on_gpu else "gloo"
-    dist.init_process_group(backend)
-    properties = torch.cuda.get_device_properties(device) if on_gpu else None
-    evidence.device(
-        str(device),
-        uuid=f"GPU-{properties.uuid}" if properties else None,
-        name=properties.name if properties else None,
-        backend=backend,
-    )
-
+    device = join(evidence)
     data, held_out = load(args.dataset, args.data_path)
     mine = Subset(data, range(args.sites.index(SITE), len(data), len(args.sites)))
     sampler = DistributedSampler(mine)
     batches = DataLoader(mine, batch_size=args.batch_size, sampler=sampler)
     model = SmallCNN(CHANNELS[args.dataset]).to(device)
-    ddp = DistributedDataParallel(model, device_ids=[LOCAL_RANK] if on_gpu else None)
+    ddp = DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
     loss_of = nn.CrossEntropyLoss()
 
     for number, received in follow_rank_zero(broadcast):
-        if received is not None:
-            model.load_state_dict({name: torch.as_tensor(value) for name, value in received.params.items()})
-        for tensor in model.state_dict().values():
-            dist.broadcast(tensor, src=0)
+        take(model.state_dict(), received)
         model_in = digest(model.state_dict())
         metrics = {"accuracy": accuracy(model, held_out, device)}
 

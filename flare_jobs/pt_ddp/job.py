@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import torch
-from model import CHANNELS, SmallCNN, accuracy, digest, load
+from model import CHANNELS, SmallCNN, accuracy, load
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites
+from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer.weights import digest, distance, global_model
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--num_rounds", type=int, default=3)
-    parser.add_argument("--local_epoch", type=int, default=2)
+    parser = job_options(__doc__)
     parser.add_argument("--dataset", choices=CHANNELS, default="digits")
     parser.add_argument("--data_path", default="", help="folder for CIFAR-10")
     args = parser.parse_args()
@@ -27,7 +25,7 @@ def main() -> None:
     checkpoint = Path("initial.pt").absolute()
     torch.save(initial, checkpoint)
 
-    sites = Sites.from_environment()
+    sites = Sites(args.client_ids, args.gpu)
     options = f"--sites {' '.join(sites.names)} --local_epoch {args.local_epoch} --dataset {args.dataset}"
     if args.data_path:
         options += f" --data_path {args.data_path}"
@@ -47,17 +45,13 @@ def main() -> None:
         target("model.py")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
-    result = Path("workspace/pt_ddp/server/simulate_job/app_server/FL_global_model.pt")
-    if not result.exists():
-        raise SystemExit(f"NVFlare left no global model at {result}: the cause is in the sites' logs.")
-    saved = torch.load(result, map_location="cpu", weights_only=True)
-    final = {name: torch.as_tensor(value) for name, value in saved.get("model", saved).items()}
+    final = global_model("pt_ddp")
     model.load_state_dict(final)
     _, held_out = load(args.dataset, args.data_path)
     Evidence("job").final(
         initial=digest(initial),
         final=digest(final),
-        distance=float(sum((final[name] - initial[name]).float().square().sum() for name in final) ** 0.5),
+        distance=distance(initial, final),
         metrics={"accuracy": accuracy(model, held_out, torch.device("cpu"))},
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import torch
@@ -70,12 +69,3 @@ def accuracy(model: nn.Module, data: TensorDataset, device: torch.device) -> flo
         (model(x).argmax(1) == y).sum() for x, y in zip(images.split(1024), labels.split(1024), strict=True)
     )
     return float(hits) / len(labels)
-
-
-def digest(weights: dict[str, Tensor]) -> str:
-    """Return the SHA-256 of the weights' names and bytes, the same on CPU and GPU."""
-    total = hashlib.sha256()
-    for name in sorted(weights):
-        total.update(name.encode())
-        total.update(weights[name].detach().cpu().contiguous().numpy().tobytes())
-    return total.hexdigest()

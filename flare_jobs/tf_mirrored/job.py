@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +10,11 @@ from model import SmallCNN, accuracy, digest, load, weights_of
 from nvflare.app_opt.tf.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites
+from rekindle.trainer import Evidence, Sites, job_options
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--num_rounds", type=int, default=3)
-    parser.add_argument("--local_epoch", type=int, default=2)
-    args = parser.parse_args()
+    args = job_options(__doc__).parse_args()
 
     tf.keras.utils.set_random_seed(0)
     model = SmallCNN()
@@ -26,7 +22,7 @@ def main() -> None:
     checkpoint = Path("initial.weights.h5").absolute()
     model.save_weights(checkpoint)
 
-    sites = Sites.from_environment()
+    sites = Sites(args.client_ids, args.gpu)
     options = f"--sites {' '.join(sites.names)} --local_epoch {args.local_epoch}"
     recipe = FedAvgRecipe(
         name="tf_mirrored",

@@ -10,6 +10,7 @@ import msgspec
 
 from rekindle import bundle, diff, records, report, solver
 from rekindle.judge import judge
+from rekindle.records.plan import FRAMEWORKS
 
 
 def _judge(run_dir: Path, as_json: bool) -> int:
@@ -35,7 +36,7 @@ def main() -> int:
 
     plan = verbs.add_parser("plan", help="decide from a host.json which builds go on that host")
     plan.add_argument("host", type=Path, metavar="HOST.json")
-    plan.add_argument("--framework", choices=["torch", "lightning", "tensorflow"])
+    plan.add_argument("--framework", choices=FRAMEWORKS)
     plan.add_argument("--json", action="store_true")
 
     judging = verbs.add_parser("judge", help="judge a job's run again from its files")

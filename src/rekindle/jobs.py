@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from rekindle.judge.claims import VALIDATORS
+from rekindle.judge import VALIDATORS
 from rekindle.placement import Unplaceable, place
 from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RecordError, RunSpec, VerdictRecord
 
-_NOTED = ("torch", "lightning", "tensorflow", "nvflare", "numpy")
+_NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
 
 

@@ -19,11 +19,12 @@ def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
     Sites get disjoint sets, linked as closely as the host allows. On a host with too few GPUs for
-    that, sites of a job that allows it share GPUs and run with as many ranks as there are GPUs;
-    a host without GPUs runs the ranks as processes on CPU.
+    that, the job decides (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and
+    have as many ranks as there are GPUs at most, or each gets fewer of its own. A host without GPUs
+    runs the ranks as processes on CPU.
 
     Raises:
-        Unplaceable: too few GPUs, and the job does not allow sharing.
+        Unplaceable: too few GPUs for what the job allows; the text says how many are missing.
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
     gpus = [gpu for gpu in host.gpus if gpu.state == "ok" and gpu.uuid]
@@ -32,16 +33,19 @@ def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
     wanted = job.sites * job.ranks_per_site
     if len(gpus) >= wanted:
         sets = _nearest_sets(gpus, job.sites, job.ranks_per_site, host)
-    elif job.when_short_of_gpus == "share":
+    elif job.when_short_of_gpus == "fewer" and len(gpus) >= job.sites:
+        sets = _nearest_sets(gpus, job.sites, len(gpus) // job.sites, host)
+    elif job.when_short_of_gpus in {"share", "turns"}:
         size = min(job.ranks_per_site, len(gpus))
         sets = [
             [gpus[(number * size + rank) % len(gpus)] for rank in range(size)] for number in range(job.sites)
         ]
     else:
+        least = job.sites if job.when_short_of_gpus == "fewer" else wanted
         raise Unplaceable(
-            f"{job.name} needs {wanted} GPUs ({job.sites} sites × {job.ranks_per_site}) and {host.host} has "
-            f"{len(gpus)}: {wanted - len(gpus)} missing. Fix: run it on a host with {wanted} GPUs, or let "
-            "its sites share them with `when_short_of_gpus: share` in job.yml."
+            f"{job.name} needs {least} GPUs ({job.sites} sites × {least // job.sites}) and {host.host} has "
+            f"{len(gpus)}: {least - len(gpus)} missing. Fix: run it on a host with {least} GPUs, or let "
+            "its sites take turns with `when_short_of_gpus: turns` in job.yml."
         )
     return tuple(
         Site(name=name, ranks=len(chosen), gpus=tuple(gpu.uuid or "" for gpu in chosen))

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from rekindle.judge import judge
-from rekindle.judge.claims import VALIDATORS
+from rekindle.judge import VALIDATORS, judge
 from rekindle.records import RecordError
 
 SERVER = "job/workspace/pt_ddp/server"

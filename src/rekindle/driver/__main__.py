@@ -28,7 +28,7 @@ def start(run_dir: Path) -> dict[str, object]:
         if (run_dir / "spec.json").exists():
             return {"changed": False, "run": str(run_dir)}
         spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
-        extract_job(spec.job.name, run_dir / "job")
+        extract_job(spec.job.code or spec.job.name, run_dir / "job")
         (run_dir / "evidence").mkdir()
         write(run_dir / "spec.json", spec)
         with (run_dir / "driver.log").open("ab") as log:

@@ -1,4 +1,4 @@
-"""What the GPUs do while a job runs: utilisation, and memory by process, once a second."""
+"""What a job takes while it runs: GPUs' utilisation, their memory by process, and NVFlare's host memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import pynvml
 
 from rekindle.records.events import GpuSample, SampleEvent
 
+from .memory import peaks
 
-class GpuSampler:
-    """Appends one JSON line a call to ``samples.jsonl``; on a host without NVML it writes nothing."""
+
+class Sampler:
+    """Appends one JSON line a call to ``samples.jsonl``."""
 
     def __init__(self, path: Path, uuids: set[str]) -> None:
-        """Watch the GPUs with these UUIDs."""
+        """Watch the GPUs with these UUIDs; without any, NVML is not asked for."""
         self._path = path
         self._handles: dict[str, Any] = {}
         if uuids:
@@ -25,15 +27,14 @@ class GpuSampler:
             self._handles = {uuid: pynvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in sorted(uuids)}
 
     def sample(self) -> None:
-        """Take one sample: for each GPU its utilisation in percent and MiB held by each PID."""
-        if not self._handles:
-            return
+        """Take one sample: each GPU's utilisation in percent and MiB by PID, and NVFlare's own MiB."""
         gpus = {}
         for uuid, handle in self._handles.items():
             with suppress(pynvml.NVMLError):  # a GPU that does not answer is missing from the sample
                 gpus[uuid] = _sample(handle)
+        event = SampleEvent(time=round(time.time(), 3), gpus=gpus, memory_mib=peaks())
         with self._path.open("ab") as stream:
-            stream.write(msgspec.json.encode(SampleEvent(time=round(time.time(), 3), gpus=gpus)) + b"\n")
+            stream.write(msgspec.json.encode(event) + b"\n")
 
 
 def _sample(handle: Any) -> GpuSample:

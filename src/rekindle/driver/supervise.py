@@ -17,7 +17,7 @@ from rekindle.records import Ended, Job, Progress, RunSpec, read, write
 from rekindle.records.events import RoundEvent
 
 from .processes import adopt_orphans, end_descendants
-from .sampler import GpuSampler
+from .sampler import Sampler
 
 _PERIOD_S = 1.0
 
@@ -36,13 +36,13 @@ def supervise(run_dir: Path) -> None:
         signal.signal(number, _interrupt)
     adopt_orphans()
     spec = read(run_dir / "spec.json", RunSpec)
-    sampler = GpuSampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
+    sampler = Sampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
     started, clock = datetime.now(timezone.utc), time.monotonic()
     reason: Literal["finished", "limit", "interrupted"] = "finished"
     status: int | None = None
     with (run_dir / "job.log").open("wb") as log:
         process = subprocess.Popen(
-            [spec.python, "job.py", *_arguments(spec.job)],
+            [spec.python, "job.py", *job_arguments(spec)],
             cwd=run_dir / "job",
             env=_environment(run_dir, spec),
             stdin=subprocess.DEVNULL,
@@ -75,23 +75,32 @@ def supervise(run_dir: Path) -> None:
     _tell(run_dir, spec.job, "ended", duration)
 
 
-def _arguments(job: Job) -> list[str]:
-    arguments = ["--num_rounds", str(job.rounds)]
-    for name, value in job.arguments.items():
-        arguments += [f"--{name}", str(value)]
+def job_arguments(spec: RunSpec) -> list[str]:
+    """Return the options that job.py is called with."""
+    gpu = ",".join(f"[{','.join(site.gpus or ['cpu'] * site.ranks)}]" for site in spec.sites)
+    arguments = ["--client_ids", *(site.name for site in spec.sites), "--gpu", gpu]
+    arguments += ["--num_rounds", str(spec.job.rounds)]
+    for name, value in spec.job.arguments.items():
+        if value is False:
+            continue
+        values = value if isinstance(value, tuple) else () if value is True else (value,)
+        arguments += [f"--{name}", *map(str, values)]
     return arguments
 
 
 def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     """Server and clients see no GPU; a site's own command gives its trainers theirs."""
+    given = [uuid for site in spec.sites for uuid in site.gpus]
+    turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     return {
         **os.environ,
+        **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",
         "TMPDIR": spec.tmpdir,
         "PYTHONUNBUFFERED": "1",
         "PYTHONUTF8": "1",
-        "REKINDLE_SPEC": str(run_dir / "spec.json"),
         "REKINDLE_EVIDENCE": str(run_dir / "evidence"),
+        "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
     }
 
 

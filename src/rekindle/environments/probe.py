@@ -37,7 +37,7 @@ def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[s
     """
     if framework == "tensorflow":
         report = _tensorflow(python, tmpdir, on_gpus=bool(gpus))
-    elif framework in {"torch", "lightning"}:
+    elif framework in {"torch", "lightning", "transformers"}:
         report = _run(python, "torch_probe.py", [], tmpdir)
     else:
         return {}

@@ -9,10 +9,11 @@ from rekindle.doctor import diagnose
 from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent
 
-from .claims import check
+from . import claims, messages
 from .run import Run
+from .validators import VALIDATORS, check
 
-__all__ = ["judge"]
+__all__ = ["VALIDATORS", "claims", "judge", "messages"]
 
 
 def judge(run_dir: Path) -> VerdictRecord:
@@ -47,6 +48,7 @@ def judge(run_dir: Path) -> VerdictRecord:
         devices=_devices(run),
         rounds=_rounds(run),
         final_metrics=_finite(run.final.event.metrics) if run.final else {},
+        host_memory_mib=run.host_memory_mib,
     )
 
 
@@ -106,6 +108,8 @@ def _rounds(run: Run) -> tuple[JobRound, ...]:
                 if other.event.round == line.event.round
             ),
             seconds=line.event.seconds,
+            bytes_in=line.event.bytes_in,
+            bytes_out=line.event.bytes_out,
         )
         for site in run.spec.sites
         for line in run.rounds(site.name, 0)

@@ -59,6 +59,14 @@ class Run:
         return self.of(SampleEvent)
 
     @cached_property
+    def host_memory_mib(self) -> dict[str, int]:
+        """Peak of each of NVFlare's processes, by name."""
+        peaks: dict[str, int] = {}
+        for name, mib in (pair for one in self.samples for pair in one.event.memory_mib.items()):
+            peaks[name] = max(mib, peaks.get(name, 0))
+        return peaks
+
+    @cached_property
     def final(self) -> Line[FinalEvent] | None:
         """What job.py said of the final global model."""
         return next(iter(self.of(FinalEvent)), None)

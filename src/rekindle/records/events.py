@@ -38,6 +38,9 @@ class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
     """Of the model as received, on held-out data."""
     model_in: str
     model_out: str
+    bytes_in: int | None = None
+    bytes_out: int | None = None
+    """Size of the weights that rank 0 received from NVFlare, and of those that it sent."""
 
 
 class ExceptionEvent(Event, kw_only=True, frozen=True, tag="exception"):
@@ -58,6 +61,8 @@ class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
     distance: float | None
     """L2 between the first and the last global model; None if it is not finite."""
     metrics: dict[str, float | None]
+    model_bytes: int | None = None
+    """Of the whole model in the precision that is exchanged."""
 
 
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
@@ -71,9 +76,11 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
-    """All assigned GPUs at one moment, by UUID."""
+    """All assigned GPUs at one moment, by UUID, and NVFlare's processes."""
 
     gpus: dict[str, GpuSample]
+    memory_mib: dict[str, int] = {}
+    """Most host memory so far, of ``server`` and of each site's client."""
 
 
 AnyEvent = DeviceEvent | RoundEvent | ExceptionEvent | FinalEvent | SampleEvent

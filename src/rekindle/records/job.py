@@ -9,8 +9,9 @@ from msgspec import Meta
 from .base import Record
 from .plan import Framework
 
-GpuShortage = Literal["share", "unsupported"]
-"""With fewer GPUs than the sites ask for together: sites share them, or the job is UNSUPPORTED."""
+GpuShortage = Literal["share", "turns", "fewer", "unsupported"]
+"""With fewer GPUs than the sites ask for together: sites share them at one time, or take turns on them round
+by round, or each gets fewer of its own, or the job is UNSUPPORTED."""
 
 Positive = Annotated[int, Meta(ge=1)]
 
@@ -19,7 +20,7 @@ class Claim(Record, kw_only=True, frozen=True):
     """One thing that has to be shown, and the figures that it is held against."""
 
     claim: str
-    """Name of a validator in rekindle.judge.claims."""
+    """Name of a validator in rekindle.judge."""
     options: dict[str, Any] = {}
 
 
@@ -29,6 +30,8 @@ class Job(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/job/1"]
     name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$")]
     summary: str
+    code: str | None = None
+    """Job whose job.py, client.py and model.py this one runs, with its own arguments and proof."""
     environment: Framework
     sites: Positive
     ranks_per_site: Positive
@@ -38,6 +41,6 @@ class Job(Record, kw_only=True, frozen=True):
     limit_s: Positive
     """Hard limit on the whole run, seconds."""
     required: bool = True
-    arguments: dict[str, str | int | float | bool] = {}
-    """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``."""
+    arguments: dict[str, str | int | float | bool | tuple[str, ...]] = {}
+    """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``; true is a flag."""
     proof: Annotated[tuple[Claim, ...], Meta(min_length=1)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from .base import Record, Timestamp
 
-Framework = Literal["torch", "lightning", "tensorflow"]
+Framework = Literal["torch", "lightning", "transformers", "tensorflow"]
+FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 
 
 class Reason(Record, kw_only=True, frozen=True):

@@ -49,6 +49,9 @@ class JobRound(Record, kw_only=True, frozen=True):
     """Of the received global model, on held-out data."""
     samples: int
     seconds: float
+    bytes_in: int | None = None
+    bytes_out: int | None = None
+    """Size of the weights that the site received, and of those that it sent."""
 
 
 class VerdictRecord(Record, kw_only=True, frozen=True):
@@ -75,3 +78,5 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     rounds: tuple[JobRound, ...]
     final_metrics: dict[str, float] = {}
     """Of the final global model, on held-out data."""
+    host_memory_mib: dict[str, int] = {}
+    """Peak of NVFlare's own processes: ``server``, and each client by its site's name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from importlib.resources import files
 
 import msgspec
@@ -11,7 +12,12 @@ import msgspec
 from rekindle.records import Record
 from rekindle.records.plan import Framework
 
-_TITLES: dict[Framework, str] = {"torch": "torch", "lightning": "Lightning", "tensorflow": "TensorFlow"}
+_TITLES: dict[Framework, str] = {
+    "torch": "torch",
+    "lightning": "Lightning",
+    "transformers": "Transformers",
+    "tensorflow": "TensorFlow",
+}
 
 
 class CatalogueBuild(Record, kw_only=True, frozen=True):
@@ -39,7 +45,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     fails_on: dict[str, str] = {}
     """Major compute capability → why it fails there although its PTX should run."""
     torch: str | None = None
-    """Lightning only: the torch in its environment."""
+    """Of what stands on torch: the torch in its environment."""
 
     @property
     def title(self) -> str:
@@ -54,7 +60,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
         return lock_name(self.framework, self.version, self.variant, python)
 
 
-class _Lightning(Record, kw_only=True, frozen=True):
+class _OnTorch(Record, kw_only=True, frozen=True):
     version: str
     torch: str
     variant: str
@@ -66,10 +72,13 @@ class _Builds(Record, kw_only=True, frozen=True):
     builds: tuple[CatalogueBuild, ...]
 
 
-class _LightningBuilds(Record, kw_only=True, frozen=True):
+class _OnTorchBuilds(Record, kw_only=True, frozen=True):
     framework: Framework
     sources: dict[str, str]
-    builds: tuple[_Lightning, ...]
+    requirements: tuple[str, ...]
+    """Of every build, before its torch's; ``{version}`` stands for its own version."""
+    pythons: tuple[str, ...]
+    builds: tuple[_OnTorch, ...]
 
 
 class _NvflareRules(Record, kw_only=True, frozen=True):
@@ -136,10 +145,10 @@ def rules() -> Rules:
 @functools.cache
 def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     """Return the builds of ``framework``, newest first."""
-    if framework == "lightning":
-        torch_builds = builds("torch")
-        pairs = msgspec.json.decode(_data("lightning"), type=_LightningBuilds).builds
-        found = [_on_torch(pair, one) for pair in pairs for one in torch_builds if _belongs(pair, one)]
+    if framework in {"lightning", "transformers"}:
+        data = msgspec.json.decode(_data(framework), type=_OnTorchBuilds)
+        pairs = itertools.product(data.builds, builds("torch"))
+        found = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
     else:
         found = list(msgspec.json.decode(_data(framework), type=_Builds).builds)
     return tuple(
@@ -147,17 +156,19 @@ def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     )
 
 
-def _belongs(pair: _Lightning, build: CatalogueBuild) -> bool:
+def _belongs(pair: _OnTorch, build: CatalogueBuild) -> bool:
     return (pair.torch, pair.variant) == (build.version, build.variant)
 
 
-def _on_torch(pair: _Lightning, build: CatalogueBuild) -> CatalogueBuild:
+def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> CatalogueBuild:
+    own = (text.format(version=pair.version) for text in data.requirements)
     return msgspec.structs.replace(
         build,
-        framework="lightning",
+        framework=data.framework,
         version=pair.version,
         torch=build.version,
-        requirements=(f"lightning=={pair.version}", *build.requirements),
+        pythons=tuple(one for one in build.pythons if one in data.pythons),
+        requirements=(*own, *build.requirements),
     )
 
 

@@ -10,11 +10,9 @@ from pathlib import Path
 import msgspec
 
 from rekindle.records import HostRecord, PlannedEnvironment, RecordError, read
-from rekindle.records.plan import Framework
+from rekindle.records.plan import FRAMEWORKS
 
 from .plan import solve
-
-FRAMEWORKS: tuple[Framework, ...] = ("torch", "lightning", "tensorflow")
 
 
 def run(path: Path, framework: str | None, as_json: bool) -> int:

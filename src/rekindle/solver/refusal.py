@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from rekindle.records import Driver, Python
-from rekindle.records.plan import Framework
+from rekindle.records.plan import FRAMEWORKS, Framework
 
 from . import axes
 from .catalogue import builds, python_minor, rules, version_key
 from .choose import Decision, Request, choose
-
-_FRAMEWORKS: tuple[Framework, ...] = ("torch", "lightning", "tensorflow")
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def _without(request: Request, capability: str | None) -> Change:
 
 def _other_frameworks(request: Request) -> list[str]:
     ways = []
-    for framework in _FRAMEWORKS:
+    for framework in FRAMEWORKS:
         build = choose(dataclasses.replace(request, framework=framework, pin=None)).build
         if build and framework != request.framework:
             needs = next(one.says for one in axes.evaluate(build, request.host) if one.axis == "driver")

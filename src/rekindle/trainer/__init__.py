@@ -1,13 +1,13 @@
 """What a job's job.py and client.py import in the framework's own environment.
 
 Only the standard library is imported here, so that a trainer pays nothing for it and any
-framework version goes with it.
+framework version goes with it; ``ddp`` and ``weights`` are for those who have torch.
 """
 
 from .evidence import Evidence
 from .guard import end_at_uncaught_exception
-from .ranks import GLOBAL_RANK, LOCAL_RANK, WORLD_SIZE, follow_rank_zero
-from .sites import SITE, Sites
+from .ranks import GLOBAL_RANK, LOCAL_RANK, WORLD_SIZE, follow_rank_zero, turn
+from .sites import SITE, Sites, job_options
 
 __all__ = [
     "GLOBAL_RANK",
@@ -18,4 +18,6 @@ __all__ = [
     "Sites",
     "end_at_uncaught_exception",
     "follow_rank_zero",
+    "job_options",
+    "turn",
 ]

@@ -54,6 +54,8 @@ class Evidence:
         metrics: dict[str, float],
         model_in: str,
         model_out: str,
+        bytes_in: int | None = None,
+        bytes_out: int | None = None,
     ) -> None:
         """Say what this rank did in a round.
 
@@ -65,6 +67,8 @@ class Evidence:
             metrics: of the model as received, on held-out data.
             model_in: digest of the weights as received.
             model_out: digest of the weights as sent.
+            bytes_in: size of the weights that rank 0 received from NVFlare.
+            bytes_out: size of those that it sent.
         """
         self._write(
             "round",
@@ -77,15 +81,32 @@ class Evidence:
             metrics=metrics,
             model_in=model_in,
             model_out=model_out,
+            bytes_in=bytes_in,
+            bytes_out=bytes_out,
         )
 
     def exception(self, kind: str, message: str, place: str) -> None:
         """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
         self._write("exception", site=SITE, rank=self._rank, kind=kind, message=message, place=place)
 
-    def final(self, *, initial: str, final: str, distance: float, metrics: dict[str, float]) -> None:
-        """Say what came of the run: digests of the first and last global model, their L2 distance."""
-        self._write("final", initial=initial, final=final, distance=distance, metrics=metrics)
+    def final(
+        self,
+        *,
+        initial: str,
+        final: str,
+        distance: float,
+        metrics: dict[str, float],
+        model_bytes: int | None = None,
+    ) -> None:
+        """Say what came of the run: digests of the first and last global model, their distance, its size."""
+        self._write(
+            "final",
+            initial=initial,
+            final=final,
+            distance=distance,
+            metrics=metrics,
+            model_bytes=model_bytes,
+        )
 
 
 def _finite(value: Any) -> Any:

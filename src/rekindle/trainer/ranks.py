@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 GLOBAL_RANK = int(os.environ.get("RANK", "0"))
@@ -27,7 +30,23 @@ def follow_rank_zero(broadcast: Callable[[Any], Any]) -> Iterator[tuple[int, Any
         flare.init()
     while True:
         model = flare.receive() if GLOBAL_RANK == 0 and flare.is_running() else None
-        current = broadcast(None if model is None else model.current_round)
-        if current is None:
-            return
-        yield current, model
+        with turn():
+            current = broadcast(None if model is None else model.current_round)
+            if current is None:
+                return
+            yield current, model
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Hold the GPUs that this site shares with others, where the driver named a lock for it in REKINDLE_TURN.
+
+    Rank 0 holds it for its site: the others work only between its broadcasts.
+    """
+    path = os.environ.get("REKINDLE_TURN")
+    if not path or GLOBAL_RANK != 0:
+        yield
+        return
+    with Path(path).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,35 +1,60 @@
-"""The sites of this run, as the driver placed them, and the command that starts a site's trainers."""
+"""The sites of a run, what each was given, and the command that starts a site's trainers."""
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 SITE = os.environ.get("REKINDLE_SITE", "")
 """Name of the site that this trainer belongs to."""
 
 
+def job_options(description: str | None = None) -> argparse.ArgumentParser:
+    """Return a parser with the options that every job.py has, under the names of NVFlare's own examples."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--client_ids", nargs="+", default=["site-1", "site-2"], help="names of the sites")
+    parser.add_argument(
+        "--gpu",
+        default="[cpu,cpu],[cpu,cpu]",
+        help="the GPUs of each site, one a rank: [0,1],[2,3]; UUIDs do too, and cpu is a rank without one",
+    )
+    parser.add_argument("--num_rounds", type=int, default=3)
+    parser.add_argument("--local_epoch", type=int, default=2, help="epochs of each round")
+    return parser
+
+
 class Sites:
     """What job.py needs to know of the run: site names, and each site's trainer command."""
 
-    def __init__(self, spec: dict[str, Any]) -> None:
-        """Take the run's specification, a RunSpec as builtins."""
-        self._sites: dict[str, dict[str, Any]] = {site["name"]: site for site in spec["sites"]}
-        self._operations: str = spec["cross_device_ops"] or ""
-        self.names = list(self._sites)
+    def __init__(self, client_ids: list[str], gpu: str) -> None:
+        """Take ``--client_ids`` and ``--gpu``; evidence goes to the driver's folder, or to evidence/ here.
 
-    @classmethod
-    def from_environment(cls) -> Sites:
-        """Read the specification that the driver named in REKINDLE_SPEC."""
-        return cls(json.loads(Path(os.environ["REKINDLE_SPEC"]).read_text(encoding="utf-8")))
+        Raises:
+            SystemExit: the two do not go together.
+        """
+        sets = [text.split(",") for text in re.findall(r"\[([^\[\]]+)\]", gpu)]
+        if len(sets) != len(client_ids):
+            raise SystemExit(
+                f"--gpu {gpu} is for {len(sets)} sites and --client_ids names {len(client_ids)}. "
+                "Fix: one set in brackets a site, such as --gpu [0,1],[2,3]."
+            )
+        self._devices = dict(zip(client_ids, sets, strict=True))
+        self.names = list(self._devices)
+        evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", str(Path("evidence").absolute())))
+        evidence.mkdir(exist_ok=True)
 
     def ranks(self, site: str) -> int:
         """How many ranks (processes under torchrun, replicas under MirroredStrategy) a site has."""
-        return int(self._sites[site]["ranks"])
+        return len(self._devices[site])
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether any site has a GPU; job.py itself sees none."""
+        return any(name != "cpu" for names in self._devices.values() for name in names)
 
     def torchrun(self, site: str) -> str:
         """Command line that starts a site's ranks; its rendezvous port is one that is free."""
@@ -38,12 +63,11 @@ class Sites:
 
     def python(self, site: str) -> str:
         """Command line that starts a site's one process, which uses all of its GPUs."""
-        settings = {"TF_FORCE_GPU_ALLOW_GROWTH": "true", "REKINDLE_CROSS_DEVICE_OPS": self._operations}
-        return self._command(site, settings, ["-u"])
+        return self._command(site, {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}, ["-u"])
 
     def _command(self, site: str, more: dict[str, str], arguments: list[str]) -> str:
-        """Start Python with the site's name and exactly its own GPUs, by UUID (none: CPU)."""
-        gpus = ",".join(self._sites[site]["gpus"])
+        """Start Python with the site's name and exactly its own GPUs (none: CPU)."""
+        gpus = ",".join(name for name in self._devices[site] if name != "cpu")
         settings = {"REKINDLE_SITE": site, "CUDA_VISIBLE_DEVICES": gpus, **more}
         pairs = [f"{name}={value}" for name, value in settings.items()]
         return shlex.join(["env", *pairs, sys.executable, *arguments])

@@ -10,11 +10,10 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
 import rekindle.locks
-from rekindle.records.plan import Framework
+from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import CatalogueBuild, builds, lock_name, rules
 
 LOCKS = Path(str(rekindle.locks.__file__)).parent
-FRAMEWORKS: tuple[Framework, ...] = ("torch", "lightning", "tensorflow")
 BUILDS = [build for framework in FRAMEWORKS for build in builds(framework)]
 SYSTEM = [lock_name("torch", "", "system", python) for python in rules().locks.pythons]
 
@@ -69,7 +68,7 @@ def test_a_catalogue_that_drifted_is_noticed() -> None:
 def test_a_builds_facts_agree_with_each_other(build: CatalogueBuild) -> None:
     assert bool(build.cuda) == bool(build.arch_list) == bool(build.toolkit) == (build.variant != "cpu")
     assert build.toolkit is None or build.variant == "cu" + build.toolkit.replace(".", "")
-    if build.framework != "lightning":
+    if build.torch is None:
         assert build.wheel is not None
         _, version, _, tags = parse_wheel_filename(build.wheel)
         assert version.public == build.version

@@ -63,4 +63,4 @@ def test_bad_input_is_one_sentence_and_exits_2(
 
 def test_an_unknown_framework_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(_file(tmp_path, host(H100)), "jax", as_json=False) == 2
-    assert "Fix: torch, lightning, tensorflow." in capsys.readouterr().err
+    assert "Fix: torch, lightning, transformers, tensorflow." in capsys.readouterr().err

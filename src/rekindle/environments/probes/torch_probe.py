@@ -5,6 +5,7 @@ Without GPUs the same with two processes and gloo.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import sys
@@ -29,10 +30,9 @@ def build() -> dict[str, Any]:
     }
     if torch.version.cuda and torch.cuda.is_available():
         report["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
-    if importlib.util.find_spec("lightning"):
-        import lightning  # noqa: PLC0415 - proves that it imports beside this torch
-
-        report["lightning"] = lightning.__version__
+    for name in ("lightning", "transformers", "peft"):
+        if importlib.util.find_spec(name):  # what is there has to import beside this torch
+            report[name] = importlib.import_module(name).__version__
     return report
 
 

@@ -1,0 +1,70 @@
+"""FedAvg with the messages that the options ask for: their format, quantised, streamed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from exchange import WholeTensors
+from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
+from nvflare.app_opt.tensor_stream.client import TensorClientStreamer
+from nvflare.app_opt.tensor_stream.server import TensorServerStreamer
+from nvflare.client.config import ExchangeFormat
+
+from rekindle.trainer import Sites
+
+FORMATS = {"numpy": ExchangeFormat.NUMPY, "tensor": ExchangeFormat.PYTORCH}
+TRAIN = ["train"]
+
+
+def make_recipe(
+    args: argparse.Namespace, sites: Sites, base: str, data: Path, checkpoint: Path
+) -> FedAvgRecipe:
+    """Return the recipe; ``checkpoint`` holds the exchanged weights to start from."""
+    options = (
+        f"--model_name_or_path {base} --data_path {data} --train_mode {args.train_mode} "
+        f"--local_epoch {args.local_epoch} --lr_scheduler {args.lr_scheduler} "
+        f"--learning_rate {args.learning_rate} --batch_size {args.batch_size}"
+    )
+    recipe = FedAvgRecipe(
+        name="llm_sft",
+        model={"class_path": "exchange.ExchangedWeights", "args": {"path": str(checkpoint)}},
+        min_clients=len(sites.names),
+        num_rounds=args.num_rounds,
+        train_script="client.py",
+        train_args=options,
+        launch_external_process=True,
+        per_site_config={name: {"command": sites.torchrun(name)} for name in sites.names},
+        server_expected_format=FORMATS[args.message_mode],
+        key_metric="neg_eval_loss",
+        shutdown_timeout=10.0,
+    )
+    recipe.add_server_file("exchange.py")
+    for file in ("exchange.py", "model.py", "instructions.py"):
+        recipe.add_client_file(file)
+    if args.quantize_mode:
+        quantise(recipe, args.quantize_mode)
+    if args.tensor_stream:
+        stream(recipe, sites)
+    return recipe
+
+
+def quantise(recipe: FedAvgRecipe, mode: str) -> None:
+    """Send every message in fewer bits; training and aggregation keep full precision."""
+    from nvflare.app_opt.pt.quantization.dequantizer import ModelDequantizer  # these load bitsandbytes
+    from nvflare.app_opt.pt.quantization.quantizer import ModelQuantizer
+
+    recipe.add_server_output_filter(ModelQuantizer(mode), tasks=TRAIN)
+    recipe.add_server_input_filter(ModelDequantizer(), tasks=TRAIN)
+    for one in (WholeTensors(), ModelDequantizer()):
+        recipe.add_client_input_filter(one, tasks=TRAIN)
+    for one in (WholeTensors(), ModelQuantizer(mode)):
+        recipe.add_client_output_filter(one, tasks=TRAIN)
+
+
+def stream(recipe: FedAvgRecipe, sites: Sites) -> None:
+    """Send tensors one by one as safetensors, instead of a whole model as one message."""
+    recipe.add_client_output_filter(WholeTensors(), tasks=TRAIN)
+    recipe.job.to_server(TensorServerStreamer(), "tensor_server_streamer")
+    for name in sites.names:
+        recipe.job.to(TensorClientStreamer(), name, "tensor_client_streamer")
