@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test lint locks clean
+.PHONY: all site test lint locks clean reproduce-tf
 
 all: .venv/.done
 
@@ -37,3 +37,12 @@ locks: all
 
 clean:
 	rm -rf .venv results
+
+# Two GPUs: TensorFlow inside NVFlare as it seems to deadlock, and as it passes.
+reproduce-tf: all
+	for stage in preflight plan environments; do \
+		PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook playbooks/$$stage.yml -i inventories/local \
+			-e rekindle_gpus_required=true -e '{"rekindle_jobs": [tf_mirrored]}' \
+			-e rekindle_results=results/reproduce-tf || exit 1; \
+	done
+	$(BIN)/python scripts/reproduce_tf.py results/reproduce-tf/local

@@ -9,7 +9,7 @@ from model import Digits, SmallCNN
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
 from rekindle.trainer.weights import digest, distance, global_model
 
 
@@ -38,6 +38,7 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
+    shorten_waits(recipe, small_model=True)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     final = global_model("lightning_ddp")

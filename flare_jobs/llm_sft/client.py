@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--lr_scheduler", required=True)
     parser.add_argument("--learning_rate", type=float, required=True)
     parser.add_argument("--batch_size", type=int, required=True)
+    parser.add_argument("--use_tracking", nargs="*", required=True)
     args = parser.parse_args()
 
     device = join(evidence)
@@ -80,12 +81,13 @@ def main() -> None:
         seconds = time.perf_counter() - clock.began
         told = trainer.state.log_history
         loss = next(entry["eval_loss"] for entry in told if "eval_loss" in entry)
+        losses = [entry["loss"] for entry in told if "loss" in entry]
         metrics = {"eval_loss": loss, "neg_eval_loss": -loss}
         evidence.round(
             number,
             samples=trainer.state.global_step * args.batch_size,
             seconds=seconds,
-            losses=[entry["loss"] for entry in told if "loss" in entry],
+            losses=losses,
             metrics=metrics,
             model_in=model_in,
             model_out=digest(weights),
@@ -93,12 +95,23 @@ def main() -> None:
             bytes_out=size_of(weights) if received else None,
         )
         if received is not None:
+            if args.use_tracking:
+                track(number, {"loss": losses[-1], "eval_loss": loss})
             send(weights, metrics, steps=trainer.state.global_step * WORLD_SIZE)
     dist.destroy_process_group()
 
 
+def track(number: int, values: dict[str, float]) -> None:
+    """Log a round's values; what MLflow's writer sends, all trackers of a recipe take."""
+    from nvflare.client.tracking import MLflowWriter  # rank 0 alone loads NVFlare
+
+    writer = MLflowWriter()
+    for name, value in values.items():
+        writer.log_metric(name, value, step=number)
+
+
 def send(weights: dict[str, Tensor], metrics: dict[str, float], steps: int) -> None:
-    import nvflare.client as flare  # rank 0 alone loads NVFlare
+    import nvflare.client as flare
 
     params = {name: tensor.detach().to("cpu", torch.float32, copy=True) for name, tensor in weights.items()}
     flare.send(flare.FLModel(params=params, metrics=metrics, meta={"NUM_STEPS_CURRENT_ROUND": steps}))

@@ -41,5 +41,5 @@ class WholeTensors(DXOFilter):
         here = (
             fl_ctx.get_engine().get_cell().get_fobs_context(props={fobs.FOBSContextKey.PASS_THROUGH: False})
         )
-        dxo.data = fobs.loads(fobs.dumps(dxo.data), fobs_ctx=here)
+        dxo.data, dxo.meta = fobs.loads(fobs.dumps([dxo.data, dxo.meta]), fobs_ctx=here)
         return dxo

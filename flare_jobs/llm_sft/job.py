@@ -11,9 +11,10 @@ from instructions import files, generate, texts
 from model import exchanged, load_model, make_base, tokenized
 from nvflare.recipe import SimEnv
 from recipe import FORMATS, make_recipe
+from tracking import TRACKERS, read_back
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
-from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
 from rekindle.trainer.weights import digest, distance, global_model, size_of
 
 
@@ -23,11 +24,13 @@ def options() -> argparse.Namespace:
     parser.add_argument("--data_path", type=Path, help="folder with a folder a site; default: generated")
     parser.add_argument("--train_mode", choices=["SFT", "PEFT"], default="SFT")
     parser.add_argument("--message_mode", choices=FORMATS, default="numpy")
-    parser.add_argument("--quantize_mode", choices=["", "float16"], default="")
+    parser.add_argument("--quantize_mode", default="", help="float16 or adaquant; default: full precision")
     parser.add_argument("--tensor_stream", action="store_true", help="stream tensors one by one")
     parser.add_argument("--lr_scheduler", default="constant")
     parser.add_argument("--learning_rate", type=float, default=1e-3)
     parser.add_argument("--batch_size", type=int, default=32, help="of one rank")
+    parser.add_argument("--use_tracking", nargs="*", choices=TRACKERS, default=[])
+    parser.add_argument("--wandb_project", default="rekindle", help="name in W&B and of MLflow's experiment")
     return parser.parse_args()
 
 
@@ -51,12 +54,16 @@ def main() -> None:
     checkpoint = Path("initial.pt").absolute()
     torch.save(initial, checkpoint)
     recipe = make_recipe(args, sites, base, data, checkpoint)
+    shorten_waits(recipe, small_model=False)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
+    evidence = Evidence("job")
+    for tracker, scalars in read_back(sites, args.use_tracking):
+        evidence.tracking(tracker, scalars)
     final = global_model("llm_sft")
     for name, tensor in weights.items():
         tensor.data.copy_(final[name])
-    Evidence("job").final(
+    evidence.final(
         initial=digest(initial),
         final=digest(final),
         distance=distance(initial, final),

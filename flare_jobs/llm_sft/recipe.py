@@ -10,11 +10,13 @@ from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.app_opt.tensor_stream.client import TensorClientStreamer
 from nvflare.app_opt.tensor_stream.server import TensorServerStreamer
 from nvflare.client.config import ExchangeFormat
+from tracking import track
 
 from rekindle.trainer import Sites
 
 FORMATS = {"numpy": ExchangeFormat.NUMPY, "tensor": ExchangeFormat.PYTORCH}
 TRAIN = ["train"]
+WITHOUT_GPU = ("float16", "adaquant")
 
 
 def make_recipe(
@@ -24,7 +26,8 @@ def make_recipe(
     options = (
         f"--model_name_or_path {base} --data_path {data} --train_mode {args.train_mode} "
         f"--local_epoch {args.local_epoch} --lr_scheduler {args.lr_scheduler} "
-        f"--learning_rate {args.learning_rate} --batch_size {args.batch_size}"
+        f"--learning_rate {args.learning_rate} --batch_size {args.batch_size} "
+        f"--use_tracking {' '.join(args.use_tracking)}"
     )
     recipe = FedAvgRecipe(
         name="llm_sft",
@@ -46,11 +49,21 @@ def make_recipe(
         quantise(recipe, args.quantize_mode)
     if args.tensor_stream:
         stream(recipe, sites)
+    track(recipe, sites, args.use_tracking, args.wandb_project)
     return recipe
 
 
 def quantise(recipe: FedAvgRecipe, mode: str) -> None:
-    """Send every message in fewer bits; training and aggregation keep full precision."""
+    """Send every message in fewer bits; training and aggregation keep full precision.
+
+    Raises:
+        SystemExit: NVFlare 2.7.3 does it on a GPU only, which its server and clients must not see.
+    """
+    if mode not in WITHOUT_GPU:
+        raise SystemExit(
+            f"--quantize_mode {mode} needs CUDA in NVFlare's server and clients, which see no GPU: those are "
+            f"the trainers'. Fix: --quantize_mode {' or '.join(WITHOUT_GPU)}."
+        )
     from nvflare.app_opt.pt.quantization.dequantizer import ModelDequantizer  # these load bitsandbytes
     from nvflare.app_opt.pt.quantization.quantizer import ModelQuantizer
 

@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--dataset", choices=CHANNELS, default="digits")
     parser.add_argument("--data_path", default="")
+    parser.add_argument("--width", type=int, default=32)
     args = parser.parse_args()
 
     device = join(evidence)
@@ -33,7 +34,7 @@ def main() -> None:
     mine = Subset(data, range(args.sites.index(SITE), len(data), len(args.sites)))
     sampler = DistributedSampler(mine)
     batches = DataLoader(mine, batch_size=args.batch_size, sampler=sampler)
-    model = SmallCNN(CHANNELS[args.dataset]).to(device)
+    model = SmallCNN(CHANNELS[args.dataset], args.width).to(device)
     ddp = DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
     loss_of = nn.CrossEntropyLoss()
 

@@ -9,7 +9,7 @@ from model import CHANNELS, SmallCNN, accuracy, load
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
 from rekindle.trainer.weights import digest, distance, global_model
 
 
@@ -17,16 +17,21 @@ def main() -> None:
     parser = job_options(__doc__)
     parser.add_argument("--dataset", choices=CHANNELS, default="digits")
     parser.add_argument("--data_path", default="", help="folder for CIFAR-10")
+    parser.add_argument("--batch_size", type=int, default=32, help="of one rank")
+    parser.add_argument("--width", type=int, default=32, help="channels of the first convolution")
     args = parser.parse_args()
 
     torch.manual_seed(0)
-    model = SmallCNN(CHANNELS[args.dataset])
+    model = SmallCNN(CHANNELS[args.dataset], args.width)
     initial = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     checkpoint = Path("initial.pt").absolute()
     torch.save(initial, checkpoint)
 
     sites = Sites(args.client_ids, args.gpu)
-    options = f"--sites {' '.join(sites.names)} --local_epoch {args.local_epoch} --dataset {args.dataset}"
+    options = (
+        f"--sites {' '.join(sites.names)} --local_epoch {args.local_epoch} --dataset {args.dataset} "
+        f"--batch_size {args.batch_size} --width {args.width}"
+    )
     if args.data_path:
         options += f" --data_path {args.data_path}"
     recipe = FedAvgRecipe(
@@ -43,6 +48,7 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
+    shorten_waits(recipe, small_model=True)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     final = global_model("pt_ddp")

@@ -1,4 +1,4 @@
-"""The network and its data: scikit-learn's digits, or CIFAR-10 where torchvision can reach it."""
+"""The network and its data: scikit-learn's digits, generated images, or CIFAR-10 where it can be reached."""
 
 from __future__ import annotations
 
@@ -12,28 +12,39 @@ from torch.utils.data import TensorDataset
 class SmallCNN(nn.Module):
     """Two convolutions and a linear layer; images [N, channels, H, W] → logits [N, 10]."""
 
-    def __init__(self, channels: int = 1) -> None:
+    def __init__(self, channels: int = 1, width: int = 32) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(channels, 32, 3, padding=1),
+            nn.Conv2d(channels, width, 3, padding=1),
             nn.ReLU(),
-            nn.Conv2d(32, 64, 3, padding=1),
+            nn.Conv2d(width, 2 * width, 3, padding=1),
             nn.ReLU(),
             nn.AdaptiveAvgPool2d(4),
             nn.Flatten(),
-            nn.Linear(64 * 16, 10),
+            nn.Linear(2 * width * 16, 10),
         )
 
     def forward(self, images: Tensor) -> Tensor:
         return self.layers(images)
 
 
-CHANNELS = {"digits": 1, "cifar10": 3}
+CHANNELS = {"digits": 1, "cifar10": 3, "generated": 3}
 
 
 def load(dataset: str, data_path: str) -> tuple[TensorDataset, TensorDataset]:
     """Return (training, held-out) images [N, C, H, W] in 0…1 with labels [N]."""
+    if dataset == "generated":
+        return _generated(16384, seed=1), _generated(128, seed=2)
     return _cifar10(data_path) if dataset == "cifar10" else _digits()
+
+
+def _generated(count: int, seed: int) -> TensorDataset:
+    """Images [count, 3, 64, 64]: one of ten patterns each, in noise. They are enough to fill a GPU."""
+    patterns = torch.rand(10, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    chance = torch.Generator().manual_seed(seed)
+    labels = torch.randint(10, (count,), generator=chance)
+    noise = torch.rand(count, 3, 64, 64, generator=chance)
+    return TensorDataset(0.5 * (patterns[labels] + noise), labels)
 
 
 def _digits() -> tuple[TensorDataset, TensorDataset]:

@@ -13,6 +13,8 @@ from model import SmallCNN, accuracy, digest, load, weights_of
 
 from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
 
+DEFAULT_OPERATIONS = {True: "NcclAllReduce", False: "ReductionToOneDevice"}
+
 
 def devices(replicas: int) -> list[str]:
     """Return the GPUs, growing their memory, or ``replicas`` logical CPU devices; before their first use."""
@@ -35,8 +37,8 @@ def main() -> None:
     parser.add_argument("--batch_size", type=int, default=32, help="of one replica")
     args = parser.parse_args()
 
-    operations = os.environ["REKINDLE_CROSS_DEVICE_OPS"]
     names = devices(args.replicas)
+    operations = os.environ.get("REKINDLE_CROSS_DEVICE_OPS") or DEFAULT_OPERATIONS["GPU" in names[0]]
     strategy = tf.distribute.MirroredStrategy(names, getattr(tf.distribute, operations)())
     replicas = strategy.num_replicas_in_sync
     given = [uuid for uuid in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if uuid]
@@ -48,9 +50,8 @@ def main() -> None:
     (images, labels), held_out = load()
     mine = slice(args.sites.index(SITE), None, len(args.sites))
     batch = args.batch_size * replicas
-    data = tf.data.Dataset.from_tensor_slices((images[mine], labels[mine]))
-    data = data.shuffle(len(images)).batch(batch, drop_remainder=True)
-    batches = strategy.experimental_distribute_dataset(data)
+    data = tf.data.Dataset.from_tensor_slices((images[mine], labels[mine])).shuffle(len(images))
+    batches = strategy.experimental_distribute_dataset(data.batch(batch, drop_remainder=True))
     with strategy.scope():
         model = SmallCNN()
         optimizer = tf.keras.optimizers.Adam(2e-3)
@@ -71,7 +72,7 @@ def main() -> None:
 
     for number, received in follow_rank_zero(lambda value: value):
         with strategy.scope():
-            for layer, weights in received.params.items():
+            for layer, weights in (received.params if received else {}).items():
                 model.get_layer(layer).set_weights(weights)
         model_in = digest(weights_of(model))
         metrics = {"accuracy": accuracy(model, *held_out)}
@@ -97,7 +98,8 @@ def main() -> None:
                 model_in=model_in,
                 model_out=digest(trained),
             )
-        send(trained, metrics, steps)
+        if received is not None:
+            send(trained, metrics, steps)
 
 
 def send(weights: dict[str, list[np.ndarray]], metrics: dict[str, float], steps: int) -> None:

@@ -10,11 +10,13 @@ from model import SmallCNN, accuracy, digest, load, weights_of
 from nvflare.app_opt.tf.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options
+from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
 
 
 def main() -> None:
-    args = job_options(__doc__).parse_args()
+    parser = job_options(__doc__)
+    parser.add_argument("--batch_size", type=int, default=32, help="of one replica")
+    args = parser.parse_args()
 
     tf.keras.utils.set_random_seed(0)
     model = SmallCNN()
@@ -23,7 +25,9 @@ def main() -> None:
     model.save_weights(checkpoint)
 
     sites = Sites(args.client_ids, args.gpu)
-    options = f"--sites {' '.join(sites.names)} --local_epoch {args.local_epoch}"
+    options = (
+        f"--sites {' '.join(sites.names)} --local_epoch {args.local_epoch} --batch_size {args.batch_size}"
+    )
     recipe = FedAvgRecipe(
         name="tf_mirrored",
         model={"class_path": "model.SmallCNN", "args": {}},
@@ -40,6 +44,7 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
+    shorten_waits(recipe, small_model=True)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     result = Path("workspace/tf_mirrored/server/simulate_job/app_server/tf_model.weights.h5")

@@ -9,11 +9,11 @@ from rekindle.doctor import diagnose
 from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent
 
-from . import claims, messages
+from . import claims, messages, tracking
 from .run import Run
 from .validators import VALIDATORS, check
 
-__all__ = ["VALIDATORS", "claims", "judge", "messages"]
+__all__ = ["VALIDATORS", "claims", "judge", "messages", "tracking"]
 
 
 def judge(run_dir: Path) -> VerdictRecord:

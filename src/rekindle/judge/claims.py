@@ -151,15 +151,28 @@ def model_changed(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
 
 @validator
 def metric_reached(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
-    """Options ``metric``, ``at_least`` or ``at_most``: the final global model's metric on held-out data."""
-    name, side = str(options["metric"]), "at_most" if "at_most" in options else "at_least"
-    bar = float(options[side])
+    """Options ``metric`` and ``at_least``: the final global model's metric on held-out data."""
+    name, bar = str(options["metric"]), float(options["at_least"])
     value = run.final.event.metrics.get(name) if run.final else None
     if value is None:
         return run.evidence(claim, None, f"No final {name} was reported.", run.final)
-    reached = value <= bar if side == "at_most" else value >= bar
-    says = f"Final {name} {value:.4f}, {side.replace('_', ' ')} {bar:g} asked."
-    return run.evidence(claim, reached, says, run.final)
+    return run.evidence(claim, value >= bar, f"Final {name} {value:.4f}, at least {bar:g} asked.", run.final)
+
+
+@validator
+def metric_fell(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
+    """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
+    name, share = str(options["metric"]), float(options["to_share"])
+    value = run.final.event.metrics.get(name) if run.final else None
+    firsts = [
+        line.event.metrics.get(name) for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]
+    ]
+    told = [first for first in firsts if first is not None]
+    if value is None or len(told) != len(run.spec.sites):
+        return run.evidence(claim, None, f"Not every {name}, first and final, was reported.", run.final)
+    first = sum(told) / len(told)
+    says = f"{name} fell from {first:.4f} to {value:.4f}, {value / first:.2f} of it; {share:g} asked."
+    return run.evidence(claim, value <= share * first, says, run.final)
 
 
 @validator

@@ -53,6 +53,14 @@ class ExceptionEvent(Event, kw_only=True, frozen=True, tag="exception"):
     place: str
 
 
+class TrackingEvent(Event, kw_only=True, frozen=True, tag="tracking"):
+    """What was read back from a tracker."""
+
+    tracker: str
+    scalars: tuple[tuple[str, str, int, float], ...]
+    """Site, tag, step and value."""
+
+
 class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
     """What came of the run."""
 
@@ -83,4 +91,4 @@ class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
     """Most host memory so far, of ``server`` and of each site's client."""
 
 
-AnyEvent = DeviceEvent | RoundEvent | ExceptionEvent | FinalEvent | SampleEvent
+AnyEvent = DeviceEvent | RoundEvent | ExceptionEvent | FinalEvent | TrackingEvent | SampleEvent

@@ -8,6 +8,7 @@ from .evidence import Evidence
 from .guard import end_at_uncaught_exception
 from .ranks import GLOBAL_RANK, LOCAL_RANK, WORLD_SIZE, follow_rank_zero, turn
 from .sites import SITE, Sites, job_options
+from .waits import shorten_waits
 
 __all__ = [
     "GLOBAL_RANK",
@@ -19,5 +20,6 @@ __all__ = [
     "end_at_uncaught_exception",
     "follow_rank_zero",
     "job_options",
+    "shorten_waits",
     "turn",
 ]

@@ -89,6 +89,10 @@ class Evidence:
         """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
         self._write("exception", site=SITE, rank=self._rank, kind=kind, message=message, place=place)
 
+    def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
+        """Say what was read back from a tracker: site, tag, step and value of every scalar."""
+        self._write("tracking", tracker=tracker, scalars=scalars)
+
     def final(
         self,
         *,

@@ -17,6 +17,9 @@ WORLD_SIZE = int(os.environ.get("WORLD_SIZE", "1"))
 def follow_rank_zero(broadcast: Callable[[Any], Any]) -> Iterator[tuple[int, Any]]:
     """Yield ``(round, model)`` for each task that NVFlare sends, in step on every rank.
 
+    With REKINDLE_ROUNDS in the environment it yields that many rounds without NVFlare and without models: the
+    same training by itself, to compare with.
+
     Args:
         broadcast: returns rank 0's argument on every rank; the argument is small.
 
@@ -24,6 +27,9 @@ def follow_rank_zero(broadcast: Callable[[Any], Any]) -> Iterator[tuple[int, Any
         The round and, on rank 0, the received FLModel; on other ranks the model is None, as they
         have to take its weights from rank 0 through the framework's own collective.
     """
+    if "REKINDLE_ROUNDS" in os.environ:
+        yield from ((number, None) for number in range(int(os.environ["REKINDLE_ROUNDS"])))
+        return
     if GLOBAL_RANK == 0:
         import nvflare.client as flare  # noqa: PLC0415 - ranks above 0 must not load NVFlare at all
 

@@ -1,0 +1,83 @@
+"""Run tf_mirrored as it seems to deadlock, and as it passes; print what each came to and after how long.
+
+    .venv/bin/python scripts/reproduce_tf.py HOST_FOLDER
+
+HOST_FOLDER is results/<run>/<host> of this machine: host.json, plan.json and env.json with a TensorFlow
+environment. `make reproduce-tf` makes one first. It needs two GPUs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from rekindle.jobs import load_job, prepare
+from rekindle.payload import build_payload
+from rekindle.records import EnvRecord, HostRecord, PlanRecord, RunSpec, VerdictRecord, read
+
+JOBS = Path(__file__).parents[1] / "flare_jobs"
+STARVED = (
+    ("job.py", "import numpy", 'import os\n\nos.environ.pop("CUDA_VISIBLE_DEVICES")\n\nimport numpy'),
+    ("client.py", "import numpy", 'os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH")\n\nimport numpy'),
+    ("client.py", "tf.config.experimental.set_memory_growth(gpu, True)", "print(gpu)"),
+)
+"""The two mistakes: job.py, and so NVFlare's server and clients, see the GPUs; trainers take all memory."""
+
+
+def run(folder: Path, jobs: Path, work: Path) -> VerdictRecord:
+    """Run tf_mirrored of ``jobs`` by the driver and return its verdict."""
+    job = load_job(jobs, "tf_mirrored")
+    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    env = read(folder / "env.json", EnvRecord)
+    spec = prepare(job, host, plan, env, str(work))
+    if not isinstance(spec, RunSpec):
+        raise SystemExit(f"{spec.cause} Fix: {spec.remedy}")
+    driver = next(one.python for one in env.environments if one.framework == "driver")
+    subprocess.run(
+        [driver, "-m", "rekindle.driver", "start", str(work / "run")],
+        input=msgspec.json.encode(spec),
+        env={**os.environ, "PYTHONPATH": str(build_payload(jobs, work))},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    while not (work / "run" / "verdict.json").exists():
+        time.sleep(0.5)
+    return read(work / "run" / "verdict.json", VerdictRecord)
+
+
+def starve(jobs: Path) -> None:
+    """Put the two mistakes into the copy of tf_mirrored in ``jobs``."""
+    for name, old, new in STARVED:
+        path = jobs / "tf_mirrored" / name
+        text = path.read_text(encoding="utf-8")
+        if old not in text:
+            raise SystemExit(
+                f"{path} has no {old!r} any more. Fix: bring scripts/reproduce_tf.py up to date."
+            )
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def main() -> int:
+    """Run both; 0 if the starved run failed and the cured one passed."""
+    verdicts = {}
+    for name in ("starved", "cured"):
+        with tempfile.TemporaryDirectory() as folder:
+            jobs = Path(shutil.copytree(JOBS, Path(folder, "jobs")))
+            if name == "starved":
+                starve(jobs)
+            verdict = verdicts[name] = run(Path(sys.argv[1]), jobs, Path(folder))
+            print(
+                f"{name:8} {verdict.verdict:5} {verdict.duration_s:6.1f} s  {verdict.cause or ''}", flush=True
+            )
+    return 0 if (verdicts["starved"].verdict, verdicts["cured"].verdict) == ("FAIL", "PASS") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
