@@ -8,19 +8,13 @@ environment. `make reproduce-tf` makes one first. It needs two GPUs.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-import msgspec
-
-from rekindle.jobs import load_job, prepare
-from rekindle.payload import build_payload
-from rekindle.records import EnvRecord, HostRecord, PlanRecord, RunSpec, VerdictRecord, read
+from rekindle.driver.here import run_here
+from rekindle.jobs import load_job
 
 JOBS = Path(__file__).parents[1] / "flare_jobs"
 STARVED = (
@@ -29,27 +23,6 @@ STARVED = (
     ("client.py", "tf.config.experimental.set_memory_growth(gpu, True)", "print(gpu)"),
 )
 """The two mistakes: job.py, and so NVFlare's server and clients, see the GPUs; trainers take all memory."""
-
-
-def run(folder: Path, jobs: Path, work: Path) -> VerdictRecord:
-    """Run tf_mirrored of ``jobs`` by the driver and return its verdict."""
-    job = load_job(jobs, "tf_mirrored")
-    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
-    env = read(folder / "env.json", EnvRecord)
-    spec = prepare(job, host, plan, env, str(work))
-    if not isinstance(spec, RunSpec):
-        raise SystemExit(f"{spec.cause} Fix: {spec.remedy}")
-    driver = next(one.python for one in env.environments if one.framework == "driver")
-    subprocess.run(
-        [driver, "-m", "rekindle.driver", "start", str(work / "run")],
-        input=msgspec.json.encode(spec),
-        env={**os.environ, "PYTHONPATH": str(build_payload(jobs, work))},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-    while not (work / "run" / "verdict.json").exists():
-        time.sleep(0.5)
-    return read(work / "run" / "verdict.json", VerdictRecord)
 
 
 def starve(jobs: Path) -> None:
@@ -72,9 +45,11 @@ def main() -> int:
             jobs = Path(shutil.copytree(JOBS, Path(folder, "jobs")))
             if name == "starved":
                 starve(jobs)
-            verdict = verdicts[name] = run(Path(sys.argv[1]), jobs, Path(folder))
+            job = load_job(jobs, "tf_mirrored")
+            verdict = verdicts[name] = run_here(job, jobs, Path(sys.argv[1]), Path(folder))
             print(
-                f"{name:8} {verdict.verdict:5} {verdict.duration_s:6.1f} s  {verdict.cause or ''}", flush=True
+                f"{name:8} {verdict.verdict:5} {verdict.duration_s or 0:6.1f} s  {verdict.cause or ''}",
+                flush=True,
             )
     return 0 if (verdicts["starved"].verdict, verdicts["cured"].verdict) == ("FAIL", "PASS") else 1
 

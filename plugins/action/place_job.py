@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from ansible.plugins.action import ActionBase
@@ -12,7 +13,7 @@ _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``folder`` (the host's records), ``job``, ``tmpdir``; returns ``spec`` if it can run."""
+    """Arguments: ``folder`` (the host's records), ``job``, ``arguments``, ``tmpdir``; returns ``spec``."""
 
     def run(self, tmp=None, task_vars=None):
         """Place the job; an UNSUPPORTED one gets its verdict.json here."""
@@ -22,11 +23,14 @@ class ActionModule(ActionBase):
                 "folder": {"type": "path", "required": True},
                 "job": {"required": True},
                 "tmpdir": {"required": True},
+                "arguments": {"type": "dict", "required": True},
             }
         )
         folder = Path(args["folder"])
         try:
-            job = jobs.load_job(_JOBS, args["job"])
+            job = jobs.with_arguments(
+                jobs.load_job(_JOBS, args["job"]), json.loads(json.dumps(args["arguments"]))
+            )
             host = records.read(folder / "host.json", records.HostRecord)
             plan = records.read(folder / "plan.json", records.PlanRecord)
             env = records.read(folder / "env.json", records.EnvRecord)

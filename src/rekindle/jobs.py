@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
@@ -34,6 +35,10 @@ def load_job(jobs: Path, name: str) -> Job:
         raise RecordError(
             f"{path} is no job: {said}. Fix: correct that field (see CONTRIBUTING.md)."
         ) from None
+    if job.code and not (jobs / job.code / "job.py").is_file():
+        raise RecordError(
+            f"{path} runs the code of {job.code!r}, which has no job.py. Fix: name a job that has one."
+        )
     unknown = [claim.claim for claim in job.proof if claim.claim not in VALIDATORS]
     if unknown or job.name != name:
         what = (
@@ -41,6 +46,21 @@ def load_job(jobs: Path, name: str) -> Job:
         )
         raise RecordError(f"{path} {what}. Fix: correct that field (see CONTRIBUTING.md).")
     return job
+
+
+def with_arguments(job: Job, arguments: dict[str, Any]) -> Job:
+    """Return ``job`` with ``arguments`` over its own.
+
+    Raises:
+        RecordError: one has a value that no option can have.
+    """
+    try:
+        return msgspec.convert({**msgspec.to_builtins(job), "arguments": {**job.arguments, **arguments}}, Job)
+    except msgspec.ValidationError as error:
+        raise RecordError(
+            f"rekindle_job_arguments has a value for {job.name} that is no option's: {error}. "
+            "Fix: give texts, numbers, true, or lists of texts."
+        ) from None
 
 
 def prepare(

@@ -19,7 +19,7 @@ class Play:
     results: Path
 
 
-def play(playbook, inventory, results, *more, **environ):
+def play(playbook, inventory, results, *more, timeout=600, **environ):
     """Run a playbook of the repository; results go to ``results``."""
     done = subprocess.run(
         ["ansible-playbook", playbook, "-i", str(inventory), "-e", f"rekindle_results={results}", *more],
@@ -27,7 +27,7 @@ def play(playbook, inventory, results, *more, **environ):
         env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environ},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=timeout,
         check=False,
     )
     return Play(done.returncode, done.stdout + done.stderr, Path(results))

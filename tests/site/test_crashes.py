@@ -1,17 +1,13 @@
 """Trainers that crash, in the real environment: never PASS, the right cause, and soon."""
 
-import os
 import re
 import shutil
-import subprocess
-import time
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from rekindle.payload import build_payload
-from rekindle.records import EnvRecord, RunSpec, VerdictRecord, read
+from rekindle.driver.here import run_here
+from rekindle.jobs import load_job
 
 JOBS = Path(__file__).parents[2] / "flare_jobs"
 NVFLARE_SILENCE_S = 300
@@ -23,28 +19,13 @@ def _run(site, tmp_path, old, new):
     client = jobs / "pt_ddp" / "client.py"
     assert old in client.read_text()
     client.write_text(client.read_text().replace(old, new, 1))
-    spec = read(site.results / "local" / "pt_ddp" / "spec.json", RunSpec)
-    env = read(site.results / "local" / "env.json", EnvRecord)
-    driver = next(one.python for one in env.environments if one.framework == "driver")
-    run = tmp_path / "run"
-    subprocess.run(
-        [driver, "-m", "rekindle.driver", "start", str(run)],
-        input=msgspec.json.encode(spec),
-        env={**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))},
-        check=True,
-        timeout=60,
-    )
-    end = time.monotonic() + NVFLARE_SILENCE_S
-    while not (run / "verdict.json").exists():
-        assert time.monotonic() < end, "no verdict before NVFlare itself would have given up"
-        time.sleep(0.5)
-    return read(run / "verdict.json", VerdictRecord)
+    return run_here(load_job(jobs, "pt_ddp"), jobs, site.results / "local", tmp_path)
 
 
 CRASHES = {
     "before flare.init": (
-        '    backend = "nccl"',
-        '    raise FileNotFoundError("no data here")\n    backend = "nccl"',
+        "    device = join(evidence)\n",
+        '    device = join(evidence)\n    raise FileNotFoundError("no data here")\n',
         r"site-[12] rank [01] raised FileNotFoundError: no data here at .*client\.py:\d+\.",
     ),
     "after flare.init": (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rekindle.jobs import load_job
+from rekindle.jobs import load_job, with_arguments
 from rekindle.records import RecordError
 
 JOBS = Path(__file__).parents[2] / "flare_jobs"
@@ -26,6 +26,7 @@ def test_every_job_that_we_ship_reads(name):
         ({"proof": [{"claim": "moon_is_full"}]}, "claims 'moon_is_full', which no validator knows"),
         ({"name": "other"}, "is named 'other' inside"),
         ({"environment": "jax"}, "Invalid enum value 'jax' - at `$.environment`"),
+        ({"code": "pt_dpp"}, "runs the code of 'pt_dpp', which has no job.py"),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path, change, said):
@@ -49,3 +50,15 @@ def test_broken_yaml_is_one_sentence(tmp_path):
 def test_a_job_that_does_not_exist_names_those_that_do():
     with pytest.raises(RecordError, match=r"no job 'pt_dpp' in flare_jobs/\. Fix: name one of .*pt_ddp"):
         load_job(JOBS, "pt_dpp")
+
+
+def test_an_inventorys_arguments_go_over_the_jobs_own():
+    job = with_arguments(load_job(JOBS, "llm_sft"), {"local_epoch": 3, "use_tracking": ["wandb"]})
+    assert job.arguments["local_epoch"] == 3
+    assert job.arguments["use_tracking"] == ("wandb",)
+    assert job.arguments["train_mode"] == "SFT"
+
+
+def test_an_argument_that_no_option_can_have_is_refused():
+    with pytest.raises(RecordError, match=r"rekindle_job_arguments has a value for pt_ddp .* Fix:"):
+        with_arguments(load_job(JOBS, "pt_ddp"), {"local_epoch": {"a": 1}})

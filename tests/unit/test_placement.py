@@ -78,6 +78,27 @@ def test_a_job_that_allows_it_shares_gpus_and_never_puts_two_ranks_of_a_site_on_
     assert _gpus(place(_job(), _host(gpus))) == expected
 
 
+def test_sites_that_take_turns_have_the_gpus_of_the_others():
+    assert _gpus(place(_job(short="turns"), _host(2))) == [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [
+        (2, [("GPU-0",), ("GPU-1",)]),
+        (3, [("GPU-0",), ("GPU-1",)]),
+        (4, [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]),
+    ],
+)
+def test_sites_that_may_get_fewer_share_none(gpus, expected):
+    assert _gpus(place(_job(short="fewer"), _host(gpus))) == expected
+
+
+def test_fewer_than_one_gpu_a_site_is_too_few():
+    with pytest.raises(Unplaceable, match=r"needs 2 GPUs \(2 sites × 1\) and h has 1: 1 missing. Fix:"):
+        place(_job(short="fewer"), _host(1))
+
+
 def test_a_job_that_does_not_allow_it_says_how_many_are_missing():
     with pytest.raises(Unplaceable, match=r"needs 4 GPUs \(2 sites × 2\) and h has 3: 1 missing. Fix:"):
         place(_job(short="unsupported"), _host(3))

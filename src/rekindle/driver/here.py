@@ -1,0 +1,46 @@
+"""One job on this very machine by its driver, for scripts, benchmarks and tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import msgspec
+
+from rekindle.jobs import prepare
+from rekindle.payload import build_payload
+from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RunSpec, VerdictRecord, read
+
+
+def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
+    """Run ``job`` and wait for its verdict; the run is ``work/run``.
+
+    Args:
+        job: what to run.
+        jobs: folder of the jobs whose code it runs.
+        host_folder: host.json, plan.json and env.json of this machine.
+        work: folder for all that the run needs and leaves.
+
+    Raises:
+        RecordError: a record is missing or broken.
+    """
+    host, plan = read(host_folder / "host.json", HostRecord), read(host_folder / "plan.json", PlanRecord)
+    env = read(host_folder / "env.json", EnvRecord)
+    spec = prepare(job, host, plan, env, str(work))
+    if not isinstance(spec, RunSpec):
+        return spec
+    driver = next(one.python for one in env.environments if one.framework == "driver")
+    run = work / "run"
+    subprocess.run(
+        [driver, "-m", "rekindle.driver", "start", str(run)],
+        input=msgspec.json.encode(spec),
+        env={**os.environ, "PYTHONPATH": str(build_payload(jobs, work / "payload"))},
+        stdout=subprocess.DEVNULL,
+        check=True,
+        timeout=60,
+    )
+    while not (run / "verdict.json").exists():
+        time.sleep(0.5)
+    return read(run / "verdict.json", VerdictRecord)
