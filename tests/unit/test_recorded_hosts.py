@@ -10,7 +10,8 @@ from rekindle.judge import judge
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, read
 from rekindle.solver import solve
 
-RECORDINGS = Path(__file__).parents[1] / "recordings"
+REPOSITORY = Path(__file__).parents[2]
+RECORDINGS = REPOSITORY / "tests" / "recordings"
 
 
 @pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
@@ -66,3 +67,11 @@ def test_tensorflow_was_proven_on_both_gpus_with_nccl():
     assert probe["cross_device_ops"] == "NcclAllReduce"
     assert len(probe["gpus"]) == probe["collective"]["ranks"] == 2
     assert probe["build"]["arch_list"] == known["arch_list"]
+
+
+@pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
+def test_the_short_form_in_docs_is_what_the_files_say(run, monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
+    from write_evidence import short_form  # noqa: PLC0415 - scripts/ is no package
+
+    assert (REPOSITORY / "docs" / "evidence" / f"{run.name}.md").read_text() == short_form(run)

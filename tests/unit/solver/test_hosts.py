@@ -81,13 +81,23 @@ LIGHTNING: list[Case] = [
     ("on torch 2.7.1", host(P100), "2.6.6 12.6", "sm_60"),
     ("on aarch64", host(GB10, machine="aarch64"), "2.6.6 13.2", "sm_120"),
 ]
+TRANSFORMERS: list[Case] = [
+    ("on torch 2.15.0", host(H100), "5.23.0 13.2", "sm_90"),
+    ("on torch 2.7.1", host(P100), "5.23.0 12.6", "sm_60"),
+    ("on aarch64", host(GB10, machine="aarch64"), "5.23.0 13.2", "sm_120"),
+]
 
 
 @pytest.mark.parametrize(
     ("framework", "on", "build", "runs"),
     [
         pytest.param(framework, on, build, runs, id=f"{framework}: {fact}")
-        for framework, cases in (("torch", TORCH), ("tensorflow", TENSORFLOW), ("lightning", LIGHTNING))
+        for framework, cases in (
+            ("torch", TORCH),
+            ("tensorflow", TENSORFLOW),
+            ("lightning", LIGHTNING),
+            ("transformers", TRANSFORMERS),
+        )
         for fact, on, build, runs in cases
     ],
 )
@@ -159,6 +169,13 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
     ),
     ("tensorflow", "no kernels for Kepler", host(K80), ["gpu"], "another host"),
     ("lightning", "like its torch", host(T4, driver="515.105.01"), ["driver"], "driver ≥ 525.60.13"),
+    (
+        "transformers",
+        "not for Python 3.10",
+        host(H100, pythons=["3.10.12"]),
+        ["python"],
+        "Python 3.11 or 3.12",
+    ),
 ]
 
 
@@ -185,6 +202,7 @@ def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(
         ("torch", host(machine="aarch64"), "2.10.0"),
         ("torch", host(pythons=["3.11.7"], pci_gpus=2), "2.13.0"),
         ("lightning", host(pythons=["3.11.7"]), "2.6.6"),
+        ("transformers", host(pythons=["3.11.7"]), "5.23.0"),
         ("tensorflow", host(), "2.21.0"),
         ("tensorflow", host(machine="aarch64"), "2.21.0"),
     ],
