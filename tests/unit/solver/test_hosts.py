@@ -174,7 +174,7 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
         "not for Python 3.10",
         host(H100, pythons=["3.10.12"]),
         ["python"],
-        "Python 3.11 or 3.12",
+        "with Python 3.12 on the host",
     ),
 ]
 
