@@ -12,12 +12,19 @@ _SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_s
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``root`` and ``tmpdir`` on the host."""
+    """Arguments: ``root`` and ``tmpdir`` on the host, ``jobs``, and ``job_arguments`` by job."""
 
     def run(self, tmp=None, task_vars=None):
         """Check the host's variables; nothing is asked of the host."""
         result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec({"root": {"required": True}, "tmpdir": {"required": True}})
+        _, args = self.validate_argument_spec(
+            {
+                "root": {"required": True},
+                "tmpdir": {"required": True},
+                "jobs": {"type": "list", "elements": "str", "required": True},
+                "job_arguments": {"type": "dict", "required": True},
+            }
+        )
         known = yaml.safe_load(_SPECS.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
         said = []
         for name in sorted(task_vars):
@@ -27,7 +34,13 @@ class ActionModule(ActionBase):
                 said.append(
                     f"The inventory sets {name}, which is no setting. Fix: {fix} (see roles/settings)."
                 )
-        for name, value in args.items():
+        for name in sorted(set(args["job_arguments"]) - set(args["jobs"])):
+            said.append(
+                f"rekindle_job_arguments has options for {name}, which is not in rekindle_jobs. "
+                f"Fix: name one of {', '.join(args['jobs'])}."
+            )
+        for name in ("root", "tmpdir"):
+            value = args[name]
             if any(letter.isspace() for letter in value):
                 why = "has white space, at which NVFlare 2.7 splits paths. Fix: name another."
                 said.append(f"rekindle_{name} {value!r} {why}")

@@ -37,6 +37,7 @@ def _local(name, tmp_path, extra=""):
         ("  rekindle_gpus_required: true", r"(GPU|driver).*Fix:"),
         ("  rekindle_jobs: [pt_dpp]", r"no job 'pt_dpp'.*Fix:"),
         ("  rekindle_root: /data with space", r"white space.*Fix:"),
+        ("  rekindle_job_arguments: {llm_sfd: {local_epoch: 2}}", r"llm_sfd, which is not in .*Fix:"),
     ],
 )
 def test_a_bad_setting_is_one_sentence_and_the_other_host_goes_on(tmp_path, extra, said):

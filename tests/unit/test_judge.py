@@ -278,6 +278,14 @@ def test_a_run_that_did_not_end_well_is_no_pass_whatever_it_shows(clean_run, end
     assert judge(clean_run).verdict == verdict
 
 
+def test_what_job_py_said_as_it_gave_up_is_the_cause(clean_run):
+    path = clean_run / "ended.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "exit_status": 1}))
+    (clean_run / "job.log").write_text("working\n/data/site-1/training.jsonl is missing. Fix: give it.\n\n")
+    said = "job.py ended with status 1: /data/site-1/training.jsonl is missing. Fix: give it."
+    assert judge(clean_run).cause == said
+
+
 def test_a_run_without_an_end_is_unproven(clean_run):
     (clean_run / "ended.json").unlink()
     assert judge(clean_run).verdict == "UNPROVEN"

@@ -66,7 +66,7 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
         )
     broken = next((one.says for one in evidence if one.holds is False), None)
     if broken is None and run.ended.exit_status != 0:
-        broken = f"job.py ended with status {run.ended.exit_status}."
+        broken = f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
     if broken is not None:
         return "FAIL", broken
     untold = next(

@@ -72,6 +72,13 @@ class Run:
         return next(iter(self.of(FinalEvent)), None)
 
     @property
+    def last_words(self) -> str:
+        """The last line that job.py printed."""
+        log = self.folder / "job.log"
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing.")
+
+    @property
     def server(self) -> Path | None:
         """NVFlare's server folder in the run, if there is one."""
         return next(iter(sorted((self.folder / "job" / "workspace").glob("*/server"))), None)
