@@ -10,7 +10,7 @@ from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
 from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
-from rekindle.trainer.weights import digest, distance, global_model
+from rekindle.trainer.weights import change, global_model
 
 
 def main() -> None:
@@ -48,9 +48,7 @@ def main() -> None:
     with torch.no_grad():
         hits = float((model(images).argmax(1) == labels).float().mean())
     Evidence("job").final(
-        initial=digest(initial),
-        final=digest(final),
-        distance=distance(initial, final),
+        **change(initial, final),
         metrics={"accuracy": hits},
     )
 

@@ -15,7 +15,7 @@ from tracking import TRACKERS, read_back
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
 from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
-from rekindle.trainer.weights import digest, distance, global_model, size_of
+from rekindle.trainer.weights import change, global_model, size_of
 
 
 def options() -> argparse.Namespace:
@@ -64,9 +64,7 @@ def main() -> None:
     for name, tensor in weights.items():
         tensor.data.copy_(final[name])
     evidence.final(
-        initial=digest(initial),
-        final=digest(final),
-        distance=distance(initial, final),
+        **change(initial, final),
         metrics={"eval_loss": mean(loss(model, base, one) for one in data_files.values())},
         model_bytes=size_of(dict(model.named_parameters())),
     )

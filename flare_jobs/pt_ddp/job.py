@@ -10,7 +10,7 @@ from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
 from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
-from rekindle.trainer.weights import digest, distance, global_model
+from rekindle.trainer.weights import change, global_model
 
 
 def main() -> None:
@@ -55,9 +55,7 @@ def main() -> None:
     model.load_state_dict(final)
     _, held_out = load(args.dataset, args.data_path)
     Evidence("job").final(
-        initial=digest(initial),
-        final=digest(final),
-        distance=distance(initial, final),
+        **change(initial, final),
         metrics={"accuracy": accuracy(model, held_out, torch.device("cpu"))},
     )
 

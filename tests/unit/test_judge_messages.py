@@ -1,11 +1,11 @@
 """Claims on what sites and server exchange: each has a run in which it does not hold."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
+from recorded_edits import edit
 
 from rekindle.judge import VALIDATORS, claims, judge, messages, tracking
 
@@ -13,13 +13,6 @@ RUNS = Path(__file__).parents[1] / "recordings" / "runs"
 SERVER = "job/workspace/llm_sft/server/log.txt"
 SITE = "job/workspace/llm_sft/site-2/log.txt"
 ROUND = "evidence/site-2.rank-0.jsonl"
-
-
-def _edit(path, old, new, count=0):
-    text = path.read_text()
-    changed = re.sub(old, new, text, count=count)
-    assert changed != text, f"nothing in {path} matches {old}"
-    path.write_text(changed)
 
 
 BROKEN = [
@@ -86,11 +79,11 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("job", "claim", "holds", "edit"), BROKEN)
-def test_a_broken_run_is_no_pass(tmp_path, job, claim, holds, edit):
+@pytest.mark.parametrize(("job", "claim", "holds", "damage"), BROKEN)
+def test_a_broken_run_is_no_pass(tmp_path, job, claim, holds, damage):
     run = Path(shutil.copytree(RUNS / f"{job}-h200-x2", tmp_path / "run"))
-    file, old, new = edit
-    _edit(run / file, old, new)
+    file, old, new = damage
+    edit(run / file, old, new)
     verdict = judge(run)
     assert next(one for one in verdict.evidence if one.claim == claim).holds is holds
     assert verdict.verdict == ("FAIL" if holds is False else "UNPROVEN")
@@ -113,7 +106,7 @@ def test_trackers_that_nobody_asked_for_are_not_asked_about():
 
 def test_quantised_messages_start_every_site_from_one_model(tmp_path):
     run = Path(shutil.copytree(RUNS / "llm_peft-h200-x2", tmp_path / "run"))
-    _edit(run / ROUND, r'"model_in": "\w{4}', '"model_in": "0000', count=1)
+    edit(run / ROUND, r'"model_in": "\w{4}', '"model_in": "0000', count=1)
     assert not next(one for one in judge(run).evidence if one.claim == "model_changed").holds
 
 

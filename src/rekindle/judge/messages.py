@@ -21,17 +21,17 @@ def bytes_exchanged(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
     if not whole:
         return run.evidence(claim, None, "job.py did not tell the model's size.", run.final)
     bar = float(options.get("at_most_share", 1.0))
-    for site in run.spec.sites:
-        for one in run.rounds(site.name, 0):
-            size = max(one.event.bytes_in or 0, one.event.bytes_out or 0)
-            if not (one.event.bytes_in and one.event.bytes_out):
-                return run.evidence(claim, None, f"{site.name} told no size in round {one.event.round}.", one)
-            if size > bar * whole:
-                says = f"{site.name} exchanged {size} bytes in round {one.event.round} of a model of {whole}."
-                return run.evidence(claim, False, says, one)
     rounds = [one for site in run.spec.sites for one in run.rounds(site.name, 0)]
     if not rounds:
         return run.evidence(claim, None, "No site reported a round.")
+    for one in rounds:
+        where = f"in round {one.event.round}"
+        if not (one.event.bytes_in and one.event.bytes_out):
+            return run.evidence(claim, None, f"{one.event.site} told no size {where}.", one)
+        size = max(one.event.bytes_in, one.event.bytes_out)
+        if size > bar * whole:
+            says = f"{one.event.site} exchanged {size} bytes {where} of a model of {whole}."
+            return run.evidence(claim, False, says, one)
     says = f"{size / 1e6:.2f} MB each way, a site and round, of a model of {whole / 1e6:.2f} MB."
     return run.evidence(claim, True, says, rounds[-1])
 

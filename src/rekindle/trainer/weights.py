@@ -25,6 +25,11 @@ def distance(first: dict[str, Tensor], last: dict[str, Tensor]) -> float:
     return float(sum(squares) ** 0.5)
 
 
+def change(first: dict[str, Tensor], last: dict[str, Tensor]) -> dict[str, Any]:
+    """Return what ``Evidence.final`` says of two global models: their digests and their distance."""
+    return {"initial": digest(first), "final": digest(last), "distance": distance(first, last)}
+
+
 def size_of(weights: dict[str, Any]) -> int:
     """Return the bytes of weights, tensors or arrays."""
     return sum(int(value.nbytes) for value in weights.values())

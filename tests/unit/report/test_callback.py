@@ -23,7 +23,7 @@ PREFLIGHT = r"""
       when: inventory_hostname == 'bad' and mend is undefined
     - ansible.builtin.fail: {msg: Not this.}
       when: inventory_hostname == 'ignoring'
-      ignore_errors: true
+      ignore_errors: true # what Ansible passes over must not become the host's cause
     - block:
         - ansible.builtin.fail: {msg: Not this.}
           when: inventory_hostname == 'rescued'
