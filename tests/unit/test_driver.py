@@ -11,9 +11,12 @@ import msgspec
 import psutil
 import pytest
 
+from rekindle.driver import here
+from rekindle.jobs import load_job
 from rekindle.payload import build_payload
 from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read
 
+REPOSITORY = Path(__file__).parents[2]
 ESCAPE = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
@@ -138,3 +141,12 @@ def test_it_says_how_far_the_run_is(tmp_path):
     time.sleep(0.2)
     progress = read(run / "progress.json", Progress)
     assert (progress.state, progress.says) == ("ended", "ended")
+
+
+def test_a_driver_that_died_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(here, "_GRACE_S", -59)
+    monkeypatch.setattr(here.subprocess, "run", lambda *args, **kwargs: None)
+    recorded = Path(__file__).parents[1] / "recordings" / "h200-x2"
+    job = msgspec.structs.replace(load_job(REPOSITORY / "flare_jobs", "pt_ddp"), limit_s=60)
+    with pytest.raises(TimeoutError, match=r"pt_ddp has no verdict. Fix: see .*driver\.log"):
+        here.run_here(job, REPOSITORY / "flare_jobs", recorded, tmp_path)

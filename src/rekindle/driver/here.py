@@ -13,6 +13,9 @@ from rekindle.jobs import prepare
 from rekindle.payload import build_payload
 from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RunSpec, VerdictRecord, read
 
+_GRACE_S = 120
+"""The driver ends a job at its limit by itself, and judges it."""
+
 
 def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
     """Run ``job`` and wait for its verdict; the run is ``work/run``.
@@ -25,6 +28,7 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
 
     Raises:
         RecordError: a record is missing or broken.
+        TimeoutError: the driver gave no verdict long after the job's own limit.
     """
     host, plan = read(host_folder / "host.json", HostRecord), read(host_folder / "plan.json", PlanRecord)
     env = read(host_folder / "env.json", EnvRecord)
@@ -41,6 +45,9 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
         check=True,
         timeout=60,
     )
+    end = time.monotonic() + job.limit_s + _GRACE_S
     while not (run / "verdict.json").exists():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{job.name} has no verdict. Fix: see {run / 'driver.log'}.")
         time.sleep(0.5)
     return read(run / "verdict.json", VerdictRecord)
