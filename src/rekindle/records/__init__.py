@@ -6,6 +6,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 
 from .base import Record, RecordError, Timestamp, read, to_builtins, write
 from .env import Environment, EnvRecord
+from .finding import Confidence, Finding, Layer, Rung
 from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Probe, Python
 from .job import Claim, GpuShortage, Job
 from .outcome import Outcome, RunRecord
@@ -16,6 +17,7 @@ from .verdict import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 __all__ = [
     "Build",
     "Claim",
+    "Confidence",
     "Cpu",
     "Device",
     "Disk",
@@ -24,12 +26,14 @@ __all__ = [
     "EnvRecord",
     "Environment",
     "Evidence",
+    "Finding",
     "Gpu",
     "GpuProcess",
     "GpuShortage",
     "HostRecord",
     "Job",
     "JobRound",
+    "Layer",
     "Memory",
     "Os",
     "Outcome",
@@ -43,6 +47,7 @@ __all__ = [
     "RecordError",
     "RunRecord",
     "RunSpec",
+    "Rung",
     "Site",
     "Timestamp",
     "VerdictKind",

@@ -53,6 +53,8 @@ class Ended(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/ended/1"] = "rekindle/ended/1"
     started: Timestamp
     duration_s: float
-    reason: Literal["finished", "limit", "interrupted"]
+    reason: Literal["finished", "limit", "hung", "interrupted"]
+    says: str | None = None
+    """What the watchdog saw, one sentence, where the reason is hung."""
     exit_status: int | None
     """Of job.py; None if it was killed by the driver."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .base import Record, Timestamp
+from .finding import Finding, Layer, Rung
 
 VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"]
 
@@ -67,6 +68,14 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """One sentence; None for PASS."""
     remedy: str | None
     """One sentence; None for PASS."""
+    layer: Layer | None = None
+    """Where the cause lies, if the doctor knows it."""
+    findings: tuple[Finding, ...] = ()
+    """The root cause first, then its echoes."""
+    rungs: tuple[Rung, ...] = ()
+    """The blame ladder of a job that failed, from the bottom up."""
+    known_issue: str | None = None
+    """Name of the known issue that applies here, also when the job passed in spite of it."""
     evidence: tuple[Evidence, ...]
     started: Timestamp | None
     duration_s: float | None
