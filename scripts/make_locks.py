@@ -27,7 +27,7 @@ LOCKS = Path(__file__).parents[1] / "src/rekindle/locks"
 ARCHITECTURES = ("aarch64", "x86_64")
 # setuptools: pyhocon, which NVFlare needs, comes as source only, and an offline host has to build it.
 COMMON = (f"nvflare=={rules().nvflare.version}", "scikit-learn", "setuptools")
-DRIVER = ("msgspec", "psutil", "nvidia-ml-py")
+DRIVER = ("msgspec", "psutil", "nvidia-ml-py", "py-spy")
 
 
 @dataclass
