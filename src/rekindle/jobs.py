@@ -15,6 +15,9 @@ from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RecordError
 _NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
 
+_PATIENCE_S = 600
+"""Without a word, at most, while kernels are compiled from PTX or a model comes over the network."""
+
 
 def load_job(jobs: Path, name: str) -> Job:
     """Read ``jobs/<name>/job.yml``.
@@ -89,8 +92,16 @@ def prepare(
             **{name: packages[name] for name in _NOTED if name in packages},
         },
         tmpdir=tmpdir,
+        silence_s=_silence_s(job, plan),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )
+
+
+def _silence_s(job: Job, plan: PlanRecord) -> int:
+    compiles = any(one.first_compile for one in plan.environments if one.framework == job.environment)
+    model = str(job.arguments.get("model_name_or_path", "/"))
+    expected = compiles or not model.startswith("/")
+    return max(job.silence_s, _PATIENCE_S) if expected else job.silence_s
 
 
 def _unsupported(job: Job, host: HostRecord, cause: str, remedy: str) -> VerdictRecord:

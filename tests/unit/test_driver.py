@@ -33,7 +33,7 @@ time.sleep(600)
 """
 
 
-def _start(tmp_path, script, limit_s=60):
+def _start(tmp_path, script, limit_s=60, silence_s=60):
     jobs = tmp_path / "jobs"
     (jobs / "toy").mkdir(parents=True)
     (jobs / "toy" / "job.py").write_text(script)
@@ -57,6 +57,7 @@ def _start(tmp_path, script, limit_s=60):
         lock_sha256="0" * 64,
         versions={},
         tmpdir=str(tmp_path),
+        silence_s=silence_s,
     )
     run = tmp_path / "a run's folder"
     environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}

@@ -26,8 +26,12 @@ class Sampler:
             pynvml.nvmlInit()
             self._handles = {uuid: pynvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in sorted(uuids)}
 
-    def sample(self) -> None:
-        """Take one sample: each GPU's utilisation in percent and MiB by PID, and NVFlare's own MiB."""
+    def sample(self) -> dict[str, GpuSample]:
+        """Take one sample: each GPU's utilisation in percent and MiB by PID, and NVFlare's own MiB.
+
+        Returns:
+            The GPUs that answered, by UUID.
+        """
         gpus = {}
         for uuid, handle in self._handles.items():
             with suppress(pynvml.NVMLError):  # a GPU that does not answer is missing from the sample
@@ -35,11 +39,14 @@ class Sampler:
         event = SampleEvent(time=round(time.time(), 3), gpus=gpus, memory_mib=peaks())
         with self._path.open("ab") as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
+        return gpus
 
 
 def _sample(handle: Any) -> GpuSample:
+    rates = pynvml.nvmlDeviceGetUtilizationRates(handle)
     return GpuSample(
-        utilisation=pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
+        utilisation=rates.gpu,
+        memory_utilisation=rates.memory,
         used_mib=pynvml.nvmlDeviceGetMemoryInfo(handle).used >> 20,
         processes={
             str(process.pid): (process.usedGpuMemory or 0) >> 20

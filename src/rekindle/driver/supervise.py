@@ -16,8 +16,10 @@ from rekindle.judge import judge
 from rekindle.records import Ended, Job, Progress, RunSpec, read, write
 from rekindle.records.events import RoundEvent
 
+from .autopsy import autopsy
 from .processes import adopt_orphans, end_descendants
 from .sampler import Sampler
+from .watchdog import Watchdog
 
 _PERIOD_S = 1.0
 
@@ -38,8 +40,10 @@ def supervise(run_dir: Path) -> None:
     spec = read(run_dir / "spec.json", RunSpec)
     sampler = Sampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    reason: Literal["finished", "limit", "interrupted"] = "finished"
+    watchdog = Watchdog(run_dir, spec)
+    reason: Literal["finished", "limit", "hung", "interrupted"] = "finished"
     status: int | None = None
+    says: str | None = None
     with (run_dir / "job.log").open("wb") as log:
         process = subprocess.Popen(
             [spec.python, "job.py", *job_arguments(spec)],
@@ -55,20 +59,27 @@ def supervise(run_dir: Path) -> None:
                 elapsed = time.monotonic() - clock
                 if elapsed > spec.job.limit_s:
                     reason = "limit"
+                elif (says := watchdog.look(sampler.sample())) is not None:
+                    reason = "hung"
+                if reason != "finished":
+                    _tell(run_dir, spec.job, "running", elapsed)
+                    autopsy(run_dir, spec.tmpdir)
                     break
-                sampler.sample()
                 _tell(run_dir, spec.job, "running", elapsed)
                 time.sleep(_PERIOD_S)
         except _Interrupted:
             reason = "interrupted"
         finally:
             end_descendants()
+            for pipe in (run_dir / "evidence").glob("*.pipe"):
+                pipe.unlink()
     duration = time.monotonic() - clock
     ended = Ended(
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         duration_s=round(duration, 2),
         reason=reason,
         exit_status=status,
+        says=says,
     )
     write(run_dir / "ended.json", ended)
     write(run_dir / "verdict.json", judge(run_dir))

@@ -58,12 +58,12 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
     if run.ended is None:
         return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
     if run.ended.reason != "finished":
-        limit = run.ended.reason == "limit"
-        return (
-            ("HUNG", f"Ended at its limit of {job.limit_s} s.")
-            if limit
-            else ("FAIL", "Stopped from outside.")
-        )
+        ends: dict[str, tuple[VerdictKind, str | None]] = {
+            "limit": ("HUNG", f"Ended at its limit of {job.limit_s} s."),
+            "hung": ("HUNG", run.ended.says),
+            "interrupted": ("FAIL", "Stopped from outside."),
+        }
+        return ends[run.ended.reason]
     broken = next((one.says for one in evidence if one.holds is False), None)
     if broken is None and run.ended.exit_status != 0:
         broken = f"job.py ended with status {run.ended.exit_status}: {run.last_words}"

@@ -78,6 +78,8 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
 
     utilisation: int
     """Percent, as NVML gives it."""
+    memory_utilisation: int | None = None
+    """Percent of the time in which its memory was read or written; None in samples of old."""
     used_mib: int
     processes: dict[str, int]
     """MiB by PID."""

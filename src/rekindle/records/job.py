@@ -40,6 +40,8 @@ class Job(Record, kw_only=True, frozen=True):
     when_short_of_gpus: GpuShortage
     limit_s: Positive
     """Hard limit on the whole run, seconds."""
+    silence_s: Positive = 60
+    """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG."""
     required: bool = True
     arguments: dict[str, str | int | float | bool | tuple[str, ...]] = {}
     """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``; true is a flag."""

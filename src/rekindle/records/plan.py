@@ -47,6 +47,8 @@ class PlannedEnvironment(Record, kw_only=True, frozen=True):
     refusal: str | None = None
     """One sentence: the axis that failed and every way out; None where there is a build."""
     warnings: tuple[str, ...] = ()
+    first_compile: bool = False
+    """Whether the build has only PTX for a GPU, which its first run compiles for minutes."""
 
 
 class PlanRecord(Record, kw_only=True, frozen=True):

@@ -68,6 +68,7 @@ def _catalogued(request: Request) -> PlannedEnvironment:
         build=planned(decision.build, request.host),
         reasons=decision.reasons,
         warnings=warnings,
+        first_compile=bool(compiled),
     )
 
 

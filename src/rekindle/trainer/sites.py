@@ -44,8 +44,8 @@ class Sites:
             )
         self._devices = dict(zip(client_ids, sets, strict=True))
         self.names = list(self._devices)
-        evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", str(Path("evidence").absolute())))
-        evidence.mkdir(exist_ok=True)
+        self._evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", str(Path("evidence").absolute())))
+        self._evidence.mkdir(exist_ok=True)
 
     def ranks(self, site: str) -> int:
         """How many ranks (processes under torchrun, replicas under MirroredStrategy) a site has."""
@@ -68,6 +68,14 @@ class Sites:
     def _command(self, site: str, more: dict[str, str], arguments: list[str]) -> str:
         """Start Python with the site's name and exactly its own GPUs (none: CPU)."""
         gpus = ",".join(name for name in self._devices[site] if name != "cpu")
-        settings = {"REKINDLE_SITE": site, "CUDA_VISIBLE_DEVICES": gpus, **more}
+        record = str(self._evidence / f"{site}.nccl-rank-")
+        settings = {
+            "REKINDLE_SITE": site,
+            "CUDA_VISIBLE_DEVICES": gpus,
+            "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": record,
+            "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": record,
+            "TORCH_FR_BUFFER_SIZE": "2000",
+            **more,
+        }
         pairs = [f"{name}={value}" for name, value in settings.items()]
         return shlex.join(["env", *pairs, sys.executable, *arguments])
