@@ -11,10 +11,10 @@ import msgspec
 
 from rekindle.jobs import prepare
 from rekindle.payload import build_payload
-from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RunSpec, VerdictRecord, read
+from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, Progress, RunSpec, VerdictRecord, read
 
-_GRACE_S = 120
-"""The driver ends a job at its limit by itself, and judges it."""
+_GRACE_S = 900
+"""The driver ends a job at its limit by itself, judges it, and looks for the first step that fails."""
 
 
 def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
@@ -46,8 +46,13 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
         timeout=60,
     )
     end = time.monotonic() + job.limit_s + _GRACE_S
-    while not (run / "verdict.json").exists():
+    while not _ended(run):
         if time.monotonic() > end:
             raise TimeoutError(f"{job.name} has no verdict. Fix: see {run / 'driver.log'}.")
         time.sleep(0.5)
     return read(run / "verdict.json", VerdictRecord)
+
+
+def _ended(run: Path) -> bool:
+    progress = run / "progress.json"
+    return progress.exists() and read(progress, Progress).state == "ended"

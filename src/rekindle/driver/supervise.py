@@ -6,17 +6,19 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rekindle.evidence import read_lines
 from rekindle.judge import judge
-from rekindle.records import Ended, Job, Progress, RunSpec, read, write
+from rekindle.records import Ended, Job, Ladder, Progress, RunSpec, read, write
 from rekindle.records.events import RoundEvent
 
 from .autopsy import autopsy
+from .ladder import climb
 from .processes import adopt_orphans, end_descendants
 from .sampler import Sampler
 from .watchdog import Watchdog
@@ -32,18 +34,48 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise _Interrupted
 
 
+class _End(NamedTuple):
+    reason: Literal["finished", "limit", "hung", "interrupted"]
+    exit_status: int | None = None
+    says: str | None = None
+
+
 def supervise(run_dir: Path) -> None:
-    """Run the job in ``run_dir`` to its end, within its limit, and judge it; leaves no process behind."""
+    """Run the job in ``run_dir`` to its end, within its limit, and judge it; leaves no process behind.
+
+    A job that failed has its verdict at once, and then again with the blame ladder.
+    """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _interrupt)
     adopt_orphans()
     spec = read(run_dir / "spec.json", RunSpec)
-    sampler = Sampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
     started, clock = datetime.now(timezone.utc), time.monotonic()
+    end = _run(run_dir, spec, clock)
+    duration = time.monotonic() - clock
+    ended = Ended(
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        duration_s=round(duration, 2),
+        reason=end.reason,
+        exit_status=end.exit_status,
+        says=end.says,
+    )
+    write(run_dir / "ended.json", ended)
+    verdict = judge(run_dir)
+    write(run_dir / "verdict.json", verdict)
+    if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
+        _tell(run_dir, duration, f"{verdict.verdict}: looking for the first step that fails")
+        with suppress(_Interrupted):
+            write(run_dir / "ladder.json", Ladder(rungs=climb(run_dir, spec, _environment(run_dir, spec))))
+        end_descendants()
+        write(run_dir / "verdict.json", judge(run_dir))
+    done = _done(run_dir, spec.job)
+    _tell(run_dir, duration, f"ended after {done}" if done else "ended", "ended")
+
+
+def _run(run_dir: Path, spec: RunSpec, clock: float) -> _End:
+    """Run job.py and watch it; a run that is ended by us has had its autopsy."""
+    sampler = Sampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
     watchdog = Watchdog(run_dir, spec)
-    reason: Literal["finished", "limit", "hung", "interrupted"] = "finished"
-    status: int | None = None
-    says: str | None = None
     with (run_dir / "job.log").open("wb") as log:
         process = subprocess.Popen(
             [spec.python, "job.py", *job_arguments(spec)],
@@ -57,33 +89,22 @@ def supervise(run_dir: Path) -> None:
         try:
             while (status := process.poll()) is None:
                 elapsed = time.monotonic() - clock
-                if elapsed > spec.job.limit_s:
-                    reason = "limit"
-                elif (says := watchdog.look(sampler.sample())) is not None:
-                    reason = "hung"
-                if reason != "finished":
-                    _tell(run_dir, spec.job, "running", elapsed)
+                end = _End("limit") if elapsed > spec.job.limit_s else None
+                says = watchdog.look(sampler.sample())
+                if says is not None:
+                    end = _End("hung", says=says)
+                _tell(run_dir, elapsed, _done(run_dir, spec.job) or "starting")
+                if end is not None:
                     autopsy(run_dir, spec.tmpdir)
-                    break
-                _tell(run_dir, spec.job, "running", elapsed)
+                    return end
                 time.sleep(_PERIOD_S)
+            return _End("finished", status)
         except _Interrupted:
-            reason = "interrupted"
+            return _End("interrupted")
         finally:
             end_descendants()
             for pipe in (run_dir / "evidence").glob("*.pipe"):
                 pipe.unlink()
-    duration = time.monotonic() - clock
-    ended = Ended(
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        duration_s=round(duration, 2),
-        reason=reason,
-        exit_status=status,
-        says=says,
-    )
-    write(run_dir / "ended.json", ended)
-    write(run_dir / "verdict.json", judge(run_dir))
-    _tell(run_dir, spec.job, "ended", duration)
 
 
 def job_arguments(spec: RunSpec) -> list[str]:
@@ -115,12 +136,15 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     }
 
 
-def _tell(run_dir: Path, job: Job, state: Literal["running", "ended"], elapsed: float) -> None:
+def _done(run_dir: Path, job: Job) -> str:
+    """Return how far the trainers are: ``round 2/3, loss 0.0585``; nothing before the first round."""
     rounds = [one.event for one in read_lines(run_dir) if isinstance(one.event, RoundEvent)]
     last = max(rounds, key=lambda event: event.time, default=None)
-    says = "starting" if state == "running" else "ended"
-    if last:
-        loss = f", loss {last.losses[-1]:.4f}" if last.losses and last.losses[-1] is not None else ""
-        done = f"round {last.round + 1}/{job.rounds}{loss}"
-        says = done if state == "running" else f"ended after {done}"
+    if last is None:
+        return ""
+    loss = f", loss {last.losses[-1]:.4f}" if last.losses and last.losses[-1] is not None else ""
+    return f"round {last.round + 1}/{job.rounds}{loss}"
+
+
+def _tell(run_dir: Path, elapsed: float, says: str, state: Literal["running", "ended"] = "running") -> None:
     write(run_dir / "progress.json", Progress(state=state, says=says, elapsed_s=round(elapsed, 1)))

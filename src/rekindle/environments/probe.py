@@ -19,10 +19,15 @@ _COLLECTIVES = ("NcclAllReduce", "HierarchicalCopyAllReduce")
 class ProbeError(RuntimeError):
     """An environment does not work; the text is one sentence."""
 
+    def __init__(self, says: str, step: str = "product") -> None:
+        """Fail in ``step``: ``product`` (or before it) or ``collective``."""
+        super().__init__(says)
+        self.step = step
+
 
 def inventory(python: Path, tmpdir: Path) -> dict[str, Any]:
     """Return ``python_version``, ``packages`` and ``system_site`` of an environment."""
-    return _run(python, "inventory.py", [], tmpdir)
+    return _run(python, "inventory.py", [], tmpdir, [])
 
 
 def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[str, Any]:
@@ -36,9 +41,9 @@ def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[s
         ProbeError: it does not import, does not see its GPUs, or computes or communicates wrongly.
     """
     if framework == "tensorflow":
-        report = _tensorflow(python, tmpdir, on_gpus=bool(gpus))
+        report = _tensorflow(python, tmpdir, gpus)
     elif framework in {"torch", "lightning", "transformers"}:
-        report = _run(python, "torch_probe.py", [], tmpdir)
+        report = _run(python, "torch_probe.py", [], tmpdir, gpus)
     else:
         return {}
     if len(report["gpus"]) != len(gpus):
@@ -46,21 +51,23 @@ def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[s
     return report
 
 
-def _tensorflow(python: Path, tmpdir: Path, *, on_gpus: bool) -> dict[str, Any]:
-    failures = []
-    for operations in _COLLECTIVES if on_gpus else ("ReductionToOneDevice",):
+def _tensorflow(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
+    failures: list[ProbeError] = []
+    for operations in _COLLECTIVES if gpus else ("ReductionToOneDevice",):
         try:
-            report = _run(python, "tensorflow_probe.py", [operations], tmpdir)
+            report = _run(python, "tensorflow_probe.py", [operations], tmpdir, gpus)
         except ProbeError as error:
-            failures.append(str(error))
+            failures.append(error)
             continue
-        return {**report, "cross_device_ops": operations, "failed": failures}
-    raise ProbeError("; ".join(failures))
+        return {**report, "cross_device_ops": operations, "failed": [str(one) for one in failures]}
+    raise ProbeError("; ".join(map(str, failures)), failures[-1].step)
 
 
-def _run(python: Path, script: str, arguments: list[str], tmpdir: Path) -> dict[str, Any]:
+def _run(python: Path, script: str, arguments: list[str], tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environ |= {"TMPDIR": str(tmpdir), "PYTHONUTF8": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
+    environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
+    name = " ".join([script, *arguments])
     with tempfile.TemporaryDirectory(dir=tmpdir) as folder:
         path = Path(folder, script)
         path.write_bytes(files("rekindle.environments.probes").joinpath(script).read_bytes())
@@ -77,10 +84,15 @@ def _run(python: Path, script: str, arguments: list[str], tmpdir: Path) -> dict[
             said, errors = process.communicate(timeout=_LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            raise ProbeError(f"{script} {' '.join(arguments)} hung for {_LIMIT_S} s") from None
+            said, _ = process.communicate()
+            raise ProbeError(f"{name} hung for {_LIMIT_S} s", _step(said)) from None
     if process.returncode != 0:
         last = next((line for line in reversed(errors.splitlines()) if line.strip()), "no word")
-        raise ProbeError(f"{script} {' '.join(arguments)} failed: {last.strip()}")
+        raise ProbeError(f"{name} failed: {last.strip()}", _step(said))
     report: dict[str, Any] = json.loads(said.splitlines()[-1])
     return report
+
+
+def _step(said: str) -> str:
+    """Return where a probe failed: it prints its GPUs once they have computed, and its report at the end."""
+    return "collective" if said.strip() else "product"

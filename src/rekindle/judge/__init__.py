@@ -40,6 +40,7 @@ def judge(run_dir: Path) -> VerdictRecord:
         required=run.spec.job.required,
         cause=cause,
         remedy=remedy,
+        rungs=run.rungs,
         evidence=evidence,
         started=run.ended.started if run.ended else None,
         duration_s=run.ended.duration_s if run.ended else None,

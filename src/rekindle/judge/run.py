@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rekindle.evidence import Line, read_lines, sha256
-from rekindle.records import Ended, Evidence, RunSpec, read
+from rekindle.records import Ended, Evidence, Ladder, Rung, RunSpec, read
 from rekindle.records.events import AnyEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
 EventT = TypeVar("EventT", bound=Event)
@@ -65,6 +65,12 @@ class Run:
         for name, mib in (pair for one in self.samples for pair in one.event.memory_mib.items()):
             peaks[name] = max(mib, peaks.get(name, 0))
         return peaks
+
+    @cached_property
+    def rungs(self) -> tuple[Rung, ...]:
+        """The blame ladder, if the driver climbed it."""
+        path = self.folder / "ladder.json"
+        return read(path, Ladder).rungs if path.exists() else ()
 
     @cached_property
     def final(self) -> Line[FinalEvent] | None:

@@ -6,7 +6,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 
 from .base import Record, RecordError, Timestamp, read, to_builtins, write
 from .env import Environment, EnvRecord
-from .finding import Confidence, Finding, Layer, Rung
+from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Probe, Python
 from .job import Claim, GpuShortage, Job
 from .outcome import Outcome, RunRecord
@@ -33,6 +33,7 @@ __all__ = [
     "HostRecord",
     "Job",
     "JobRound",
+    "Ladder",
     "Layer",
     "Memory",
     "Os",

@@ -37,3 +37,10 @@ class Rung(Record, kw_only=True, frozen=True):
     says: str
     """One sentence."""
     seconds: float
+
+
+class Ladder(Record, kw_only=True, frozen=True):
+    """``ladder.json``: the steps below a run that failed."""
+
+    schema: Literal["rekindle/ladder/1"] = "rekindle/ladder/1"
+    rungs: tuple[Rung, ...]

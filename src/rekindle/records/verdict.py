@@ -89,3 +89,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """Of the final global model, on held-out data."""
     host_memory_mib: dict[str, int] = {}
     """Peak of NVFlare's own processes: ``server``, and each client by its site's name."""
+
+    @property
+    def blamed(self) -> Rung | None:
+        """The lowest rung of the blame ladder that fails."""
+        return next((rung for rung in self.rungs if rung.holds is False), None)

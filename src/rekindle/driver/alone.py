@@ -1,0 +1,31 @@
+"""The trainers of a job by themselves: NVFlare's own commands for them, run without NVFlare."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Trainers(NamedTuple):
+    """What starts a site's trainers."""
+
+    command: list[str]
+    folder: Path
+
+
+def trainers(job_folder: Path) -> dict[str, Trainers]:
+    """Return the trainers of each site, by name, from what NVFlare's simulator deployed for the job.
+
+    With REKINDLE_ROUNDS in the environment they train that many rounds alone. Nothing is returned for a
+    job that died before it was deployed, and for sites that train inside NVFlare's client.
+    """
+    found = {}
+    for config in sorted(job_folder.glob("workspace/*/*/simulate_job/app_*/config/config_fed_client.json")):
+        app = config.parents[1]
+        components = json.loads(config.read_text(encoding="utf-8"))["components"]
+        for one in components:
+            if one["id"] == "launcher":
+                found[app.parents[1].name] = Trainers(shlex.split(one["args"]["script"]), app)
+    return found

@@ -1,0 +1,135 @@
+"""The blame ladder: from the GPU up to the job under NVFlare, the first step that fails is to blame."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pynvml
+
+from rekindle.environments.probe import ProbeError, probe
+from rekindle.evidence import read_lines
+from rekindle.records import Rung, RunSpec
+from rekindle.records.events import RoundEvent
+
+from .alone import trainers
+from .processes import end_descendants
+
+_TRAINING_LIMIT_S = 120.0
+"""For one round of every site's trainers without NVFlare."""
+
+
+class _Result(NamedTuple):
+    holds: bool | None
+    says: str
+
+
+def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
+    """Try the steps below a job that failed, from the bottom up to the first that fails.
+
+    Args:
+        run_dir: the run that failed; the trainers' evidence goes to ``ladder/`` in it.
+        spec: what was run.
+        environ: what job.py was started with.
+    """
+    if _trained(run_dir, spec):
+        below = _Result(True, "Every rank trained a round in this very run.")
+        steps: dict[str, Callable[[], _Result]] = dict.fromkeys(
+            ("GPUs visible", "matrix product", "collective", "training alone"), lambda: below
+        )
+    else:
+        probed = _probed(spec)
+        steps = {
+            "GPUs visible": lambda: _visible(spec),
+            "matrix product": lambda: next(probed),
+            "collective": lambda: next(probed),
+            "training alone": lambda: _alone(run_dir, spec, environ),
+        }
+    steps["under NVFlare"] = lambda: _Result(False, "This run.")
+    rungs: list[Rung] = []
+    for name, step in steps.items():
+        began = time.monotonic()
+        stop = any(rung.holds is False for rung in rungs)
+        result = _Result(None, "Not tried.") if stop else step()
+        seconds = round(time.monotonic() - began, 2)
+        rungs.append(Rung(name=name, holds=result.holds, says=result.says, seconds=seconds))
+    return tuple(rungs)
+
+
+def _trained(run_dir: Path, spec: RunSpec) -> bool:
+    told = {
+        (one.event.site, one.event.rank) for one in read_lines(run_dir) if isinstance(one.event, RoundEvent)
+    }
+    return told >= {(site.name, rank) for site in spec.sites for rank in range(site.ranks)}
+
+
+def _gpus(spec: RunSpec) -> list[str]:
+    return sorted({uuid for site in spec.sites for uuid in site.gpus})
+
+
+def _visible(spec: RunSpec) -> _Result:
+    uuids = _gpus(spec)
+    if not uuids:
+        return _Result(None, "The job was given no GPU.")
+    for uuid in uuids:
+        try:
+            pynvml.nvmlInit()
+            pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByUUID(uuid))
+        except pynvml.NVMLError as error:
+            return _Result(False, f"The driver does not answer for {uuid}: {error}.")
+    return _Result(True, f"The driver answers for {len(uuids)} GPUs.")
+
+
+def _probed(spec: RunSpec) -> Iterator[_Result]:
+    """Yield what the environment's own probe says of a product, and then of a collective."""
+    gpus = _gpus(spec)
+    where = f"each of {len(gpus)} GPUs" if gpus else "CPU"
+    try:
+        report = probe(Path(spec.python), spec.job.environment, gpus, Path(spec.tmpdir))
+    except ProbeError as error:
+        if error.step == "collective":
+            yield _Result(True, f"A product on {where} is right.")
+        yield _Result(False, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return
+    yield _Result(True, f"A product on {where} is right.")
+    collective = report["collective"]
+    yield _Result(True, f"An all-reduce of {collective['ranks']} ranks by {collective['backend']} is right.")
+
+
+def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
+    """Train one round of every site at once, as in the job but without NVFlare."""
+    folder = run_dir / "ladder"
+    (folder / "evidence").mkdir(parents=True, exist_ok=True)
+    found = trainers(run_dir / "job")
+    if not found:
+        return _Result(None, "The job died before its trainers' commands were there.")
+    more = {"REKINDLE_ROUNDS": "1", "REKINDLE_EVIDENCE": str(folder / "evidence")}
+    with (folder / "training.log").open("wb") as log:
+        processes = [
+            subprocess.Popen(
+                one.command,
+                cwd=one.folder,
+                env={**environ, **more},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            for one in found.values()
+        ]
+        end = time.monotonic() + _TRAINING_LIMIT_S
+        try:
+            while any(process.poll() is None for process in processes) and time.monotonic() < end:
+                time.sleep(0.2)
+        finally:
+            end_descendants()
+    if _trained(folder, spec):
+        return _Result(True, "Every rank trained a round without NVFlare.")
+    if time.monotonic() >= end:
+        return _Result(False, f"No full round within {_TRAINING_LIMIT_S:.0f} s without NVFlare either.")
+    lines = (folder / "training.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    raised = next((line.strip() for line in reversed(lines) if "Error" in line), "see ladder/training.log")
+    return _Result(False, f"The trainers fail without NVFlare too: {raised[:200]}")

@@ -1,0 +1,123 @@
+"""The blame ladder: the lowest step that fails is the one that is named."""
+
+import json
+import sys
+
+import msgspec
+import pytest
+
+from rekindle.driver import alone, ladder
+from rekindle.judge import judge
+from rekindle.records import Ladder, RunSpec, Site, read, write
+
+REPORT = (
+    json.dumps({"gpus": []}) + "\n" + json.dumps({"gpus": [], "collective": {"backend": "gloo", "ranks": 2}})
+)
+ROUND = {"event": "round", "time": 0, "round": 0, "samples": 1, "seconds": 1, "losses": [], "metrics": {}}
+TRAINER = f"""
+import json, os
+site = os.environ["REKINDLE_SITE"]
+with open(f"{{os.environ['REKINDLE_EVIDENCE']}}/{{site}}.jsonl", "w") as stream:
+    for rank in (0, 1):
+        told = {{**{ROUND}, "site": site, "rank": rank, "model_in": "a", "model_out": "b"}}
+        stream.write(json.dumps(told) + "\\n")
+"""
+
+
+@pytest.fixture
+def spec(clean_run, tmp_path):
+    """Return the recorded run's spec, with trainers that never trained and an interpreter of the test's."""
+    for path in (clean_run / "evidence").glob("site-*"):
+        path.unlink()
+    return msgspec.structs.replace(
+        read(clean_run / "spec.json", RunSpec), python=str(tmp_path / "python"), tmpdir=str(tmp_path)
+    )
+
+
+def _probe(tmp_path, shell):
+    (tmp_path / "python").write_text(f"#!/bin/sh\n{shell}\n")
+    (tmp_path / "python").chmod(0o755)
+
+
+def _trainers(clean_run, code):
+    for site in ("site-1", "site-2"):
+        app = clean_run / "job/workspace/pt_ddp" / site / "simulate_job" / f"app_{site}"
+        (app / "config").mkdir(parents=True)
+        (app / "train.py").write_text(code)
+        script = f"env REKINDLE_SITE={site} {sys.executable} train.py"
+        components = [{"id": "launcher", "args": {"script": script}}]
+        (app / "config/config_fed_client.json").write_text(json.dumps({"components": components}))
+
+
+def _climb(clean_run, spec):
+    rungs = ladder.climb(clean_run, spec, {})
+    assert [rung.name for rung in rungs][-1] == "under NVFlare"
+    return {rung.name: rung for rung in rungs}
+
+
+def _blamed(rungs):
+    return next(name for name, rung in rungs.items() if rung.holds is False)
+
+
+def test_a_gpu_that_the_driver_does_not_know_is_the_first(clean_run, spec):
+    lost = msgspec.structs.replace(spec, sites=(Site(name="site-1", ranks=1, gpus=("GPU-lost",)),))
+    rungs = _climb(clean_run, lost)
+    assert _blamed(rungs) == "GPUs visible"
+    assert "GPU-lost" in rungs["GPUs visible"].says
+    assert rungs["collective"].holds is None
+
+
+def test_a_product_that_fails(clean_run, spec, tmp_path):
+    _probe(tmp_path, "echo 'RuntimeError: no kernel image is available' >&2; exit 1")
+    rungs = _climb(clean_run, spec)
+    assert _blamed(rungs) == "matrix product"
+    assert "no kernel image" in rungs["matrix product"].says
+
+
+def test_a_collective_that_fails(clean_run, spec, tmp_path):
+    _probe(tmp_path, "echo '{\"gpus\": []}'; echo 'NCCL Error: unhandled cuda error' >&2; exit 1")
+    rungs = _climb(clean_run, spec)
+    assert _blamed(rungs) == "collective"
+    assert "unhandled cuda error" in rungs["collective"].says
+
+
+def test_trainers_that_fail_without_nvflare_too(clean_run, spec, tmp_path):
+    _probe(tmp_path, f"cat <<'END'\n{REPORT}\nEND")
+    _trainers(clean_run, "raise FileNotFoundError('no data here')")
+    rungs = _climb(clean_run, spec)
+    assert _blamed(rungs) == "training alone"
+    assert "FileNotFoundError: no data here" in rungs["training alone"].says
+
+
+def test_trainers_that_never_end_are_ended(clean_run, spec, tmp_path, monkeypatch):
+    monkeypatch.setattr(ladder, "_TRAINING_LIMIT_S", 1.0)
+    _probe(tmp_path, f"cat <<'END'\n{REPORT}\nEND")
+    _trainers(clean_run, "import time; time.sleep(600)")
+    rungs = _climb(clean_run, spec)
+    assert _blamed(rungs) == "training alone"
+    assert "within 1 s" in rungs["training alone"].says
+
+
+def test_what_trains_alone_is_nvflares_to_answer_for(clean_run, spec, tmp_path):
+    _probe(tmp_path, f"cat <<'END'\n{REPORT}\nEND")
+    _trainers(clean_run, TRAINER)
+    rungs = _climb(clean_run, spec)
+    assert _blamed(rungs) == "under NVFlare"
+    assert rungs["training alone"].holds is True
+    assert rungs["GPUs visible"].holds is None
+
+
+def test_what_the_run_itself_shows_is_not_tried_again(clean_run):
+    rungs = _climb(clean_run, read(clean_run / "spec.json", RunSpec))
+    assert [rung.holds for rung in rungs.values()] == [True, True, True, True, False]
+    assert not (clean_run / "ladder").exists()
+
+
+def test_a_job_that_died_before_it_was_deployed_has_no_trainers(tmp_path):
+    assert alone.trainers(tmp_path) == {}
+
+
+def test_the_judge_repeats_the_ladder_from_its_file(clean_run):
+    rungs = ladder.climb(clean_run, read(clean_run / "spec.json", RunSpec), {})
+    write(clean_run / "ladder.json", Ladder(rungs=rungs))
+    assert judge(clean_run).blamed.name == "under NVFlare"
