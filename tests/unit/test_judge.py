@@ -2,12 +2,13 @@
 
 import json
 import re
+from datetime import datetime, timedelta
 
 import pytest
 from recorded_edits import edit
 from test_judge_gpus import ON_GPUS
 
-from rekindle.judge import VALIDATORS, claims, judge
+from rekindle.judge import VALIDATORS, claims, clock, gpus, judge
 from rekindle.records import RecordError
 
 SERVER = "job/workspace/pt_ddp/server"
@@ -124,6 +125,58 @@ def _rounds_overlap(run):
     edit(run / "evidence/site-1.rank-0.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
 
 
+def _one_rank_overlaps(run):
+    edit(run / "evidence/site-2.rank-1.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
+
+
+def _from_another_hour(run):
+    """Evidence of some other run: every time in it is an hour off."""
+    for path in (run / "evidence").glob("site-*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        moved = [{**line, "time": line["time"] + 3600} for line in lines]
+        path.write_text("".join(json.dumps(line) + "\n" for line in moved))
+
+
+def _told_after_the_result(run):
+    """Rounds that were written down one second after the server had their result."""
+    path = run / "evidence/site-2.rank-0.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**line, "time": line["time"] + 1}) + "\n" for line in lines))
+
+
+def _a_hundred_times_the_samples(run):
+    for path in (run / "evidence").glob("site-*.jsonl"):
+        edit(path, r'("round": 2, "samples": \d+)', r"\g<1>00")
+
+
+def _no_start_of_a_round(run):
+    edit(run / SERVER / "log.txt", r"Round 1 started\.", "")
+
+
+def _no_end_record(run):
+    (run / "ended.json").unlink()
+
+
+def _first_on_another_device(run):
+    """A rank that was started twice, at first on a GPU that was not its own."""
+    path = run / "evidence/site-1.rank-0.jsonl"
+    first = path.read_text().splitlines(keepends=True)[0]
+    path.write_text(first.replace('"uuid": null', '"uuid": "GPU-stolen"') + path.read_text())
+
+
+def _no_trace_of_a_rank(run):
+    (run / "evidence/site-1.rank-1.jsonl").unlink()
+
+
+def _device_but_no_round(run):
+    edit(run / "evidence/site-1.rank-1.jsonl", r'\{"event": "round".*\n', "")
+
+
+def _log_cut_before_its_end(run):
+    path = run / SERVER / "log.txt"
+    path.write_text(path.read_text().partition("Finished FedAvg.")[0])
+
+
 def _log_does_not_show(run):
     _claims(run, {"claim": "site_logs_show", "options": {"backend": "gloo", "text": "algorithm = nccl"}})
 
@@ -167,8 +220,18 @@ BROKEN = [
     ("server_log_clean", _error_logged, False),
     ("server_log_clean", _given_up, False),
     ("server_log_clean", _no_error_log, None),
-    ("duration_plausible", _too_short, False),
-    ("duration_plausible", _rounds_overlap, False),
+    ("duration_plausible", _too_short, None),
+    ("duration_plausible", _rounds_overlap, None),
+    ("duration_plausible", _one_rank_overlaps, None),
+    ("duration_plausible", _from_another_hour, None),
+    ("duration_plausible", _told_after_the_result, None),
+    ("duration_plausible", _a_hundred_times_the_samples, None),
+    ("duration_plausible", _no_start_of_a_round, None),
+    ("duration_plausible", _no_end_record, None),
+    ("every_rank_on_its_device", _first_on_another_device, False),
+    ("every_rank_trained", _no_trace_of_a_rank, None),
+    ("every_rank_trained", _device_but_no_round, False),
+    ("server_log_clean", _log_cut_before_its_end, None),
 ]
 
 
@@ -198,8 +261,40 @@ def test_the_best_model_is_selected_by_what_every_site_sent(clean_run):
 
 
 def test_every_validator_is_shown_to_fail():
-    here = {name for name, one in VALIDATORS.items() if one.__module__ == claims.__name__}
-    assert here - {"metric_fell"} == {claim for claim, _, holds in [*BROKEN, *ON_GPUS] if holds is False}
+    rooms = {claims.__name__, gpus.__name__, clock.__name__}
+    here = {name for name, one in VALIDATORS.items() if one.__module__ in rooms}
+    failing = {claim for claim, _, holds in [*BROKEN, *ON_GPUS] if holds is False}
+    assert here - {"metric_fell"} == failing | {"duration_plausible"}
+
+
+def test_a_claim_that_fails_outranks_one_that_cannot_be_told(clean_run):
+    _no_trace_of_a_rank(clean_run)
+    assert judge(clean_run).verdict == "UNPROVEN"
+    _low_accuracy(clean_run)
+    verdict = judge(clean_run)
+    assert {one.holds for one in verdict.evidence} == {True, False, None}
+    assert verdict.verdict == "FAIL"
+
+
+@pytest.mark.parametrize("hours", [-8, 5.75])
+def test_a_server_that_logs_in_local_time_is_understood(clean_run, hours):
+    path, form = clean_run / SERVER / "log.txt", "%Y-%m-%d %H:%M:%S"
+    there = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
+
+    def moved(match):
+        return (datetime.strptime(match.group(), form) + timedelta(hours=hours)).strftime(form)
+
+    path.write_text(there.sub(moved, path.read_text()))
+    assert judge(clean_run).verdict == "PASS"
+
+
+def test_a_run_without_any_evidence_is_unproven_however_well_its_server_did(clean_run):
+    """Thirty-one seconds, exit status 0, a clean log, and nobody who trained."""
+    for path in (clean_run / "evidence").iterdir():
+        path.unlink()
+    verdict = judge(clean_run)
+    assert verdict.verdict == "UNPROVEN"
+    assert all(one.holds is not False for one in verdict.evidence)
 
 
 @pytest.mark.parametrize(
@@ -234,6 +329,12 @@ def test_a_claim_that_nobody_knows_is_unproven(clean_run):
     assert judge(clean_run).verdict == "UNPROVEN"
 
 
+def test_a_claim_without_its_option_is_refused(clean_run):
+    edit(clean_run / "spec.json", r'"at_least":', '"at_most":')
+    with pytest.raises(RecordError, match=r"lacks its option 'at_least'\. Fix:"):
+        judge(clean_run)
+
+
 def test_an_empty_run_is_never_a_pass(clean_run):
     for path in [*(clean_run / "evidence").iterdir(), *(clean_run / SERVER).iterdir()]:
         path.unlink()
@@ -247,7 +348,7 @@ def test_broken_lines_prove_nothing_and_break_nothing(clean_run):
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RecordError, match=r"spec\.json does not exist\. Fix:"):
+    with pytest.raises(RecordError, match=r"is no run: .* Fix: "):
         judge(tmp_path)
 
 
