@@ -2,13 +2,12 @@
 
 import json
 import re
-from datetime import datetime, timedelta
 
 import pytest
 from recorded_edits import edit
 from test_judge_gpus import ON_GPUS
 
-from rekindle.judge import VALIDATORS, claims, clock, gpus, judge
+from rekindle.judge import VALIDATORS, claims, gpus, judge
 from rekindle.records import RecordError
 
 SERVER = "job/workspace/pt_ddp/server"
@@ -117,46 +116,6 @@ def _no_error_log(run):
     (run / SERVER / "log_error.txt").unlink()
 
 
-def _too_short(run):
-    edit(run / "ended.json", r'"duration_s": [\d.]+', '"duration_s": 3.0')
-
-
-def _rounds_overlap(run):
-    edit(run / "evidence/site-1.rank-0.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
-
-
-def _one_rank_overlaps(run):
-    edit(run / "evidence/site-2.rank-1.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
-
-
-def _from_another_hour(run):
-    """Evidence of some other run: every time in it is an hour off."""
-    for path in (run / "evidence").glob("site-*.jsonl"):
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        moved = [{**line, "time": line["time"] + 3600} for line in lines]
-        path.write_text("".join(json.dumps(line) + "\n" for line in moved))
-
-
-def _told_after_the_result(run):
-    """Rounds that were written down one second after the server had their result."""
-    path = run / "evidence/site-2.rank-0.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps({**line, "time": line["time"] + 1}) + "\n" for line in lines))
-
-
-def _a_hundred_times_the_samples(run):
-    for path in (run / "evidence").glob("site-*.jsonl"):
-        edit(path, r'("round": 2, "samples": \d+)', r"\g<1>00")
-
-
-def _no_start_of_a_round(run):
-    edit(run / SERVER / "log.txt", r"Round 1 started\.", "")
-
-
-def _no_end_record(run):
-    (run / "ended.json").unlink()
-
-
 def _first_on_another_device(run):
     """A rank that was started twice, at first on a GPU that was not its own."""
     path = run / "evidence/site-1.rank-0.jsonl"
@@ -220,14 +179,6 @@ BROKEN = [
     ("server_log_clean", _error_logged, False),
     ("server_log_clean", _given_up, False),
     ("server_log_clean", _no_error_log, None),
-    ("duration_plausible", _too_short, None),
-    ("duration_plausible", _rounds_overlap, None),
-    ("duration_plausible", _one_rank_overlaps, None),
-    ("duration_plausible", _from_another_hour, None),
-    ("duration_plausible", _told_after_the_result, None),
-    ("duration_plausible", _a_hundred_times_the_samples, None),
-    ("duration_plausible", _no_start_of_a_round, None),
-    ("duration_plausible", _no_end_record, None),
     ("every_rank_on_its_device", _first_on_another_device, False),
     ("every_rank_trained", _no_trace_of_a_rank, None),
     ("every_rank_trained", _device_but_no_round, False),
@@ -261,10 +212,10 @@ def test_the_best_model_is_selected_by_what_every_site_sent(clean_run):
 
 
 def test_every_validator_is_shown_to_fail():
-    rooms = {claims.__name__, gpus.__name__, clock.__name__}
+    rooms = {claims.__name__, gpus.__name__}
     here = {name for name, one in VALIDATORS.items() if one.__module__ in rooms}
     failing = {claim for claim, _, holds in [*BROKEN, *ON_GPUS] if holds is False}
-    assert here - {"metric_fell"} == failing | {"duration_plausible"}
+    assert here - {"metric_fell"} == failing
 
 
 def test_a_claim_that_fails_outranks_one_that_cannot_be_told(clean_run):
@@ -274,18 +225,6 @@ def test_a_claim_that_fails_outranks_one_that_cannot_be_told(clean_run):
     verdict = judge(clean_run)
     assert {one.holds for one in verdict.evidence} == {True, False, None}
     assert verdict.verdict == "FAIL"
-
-
-@pytest.mark.parametrize("hours", [-8, 5.75])
-def test_a_server_that_logs_in_local_time_is_understood(clean_run, hours):
-    path, form = clean_run / SERVER / "log.txt", "%Y-%m-%d %H:%M:%S"
-    there = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
-
-    def moved(match):
-        return (datetime.strptime(match.group(), form) + timedelta(hours=hours)).strftime(form)
-
-    path.write_text(there.sub(moved, path.read_text()))
-    assert judge(clean_run).verdict == "PASS"
 
 
 def test_a_run_without_any_evidence_is_unproven_however_well_its_server_did(clean_run):
@@ -335,12 +274,6 @@ def test_a_claim_without_its_option_is_refused(clean_run):
         judge(clean_run)
 
 
-def test_an_empty_run_is_never_a_pass(clean_run):
-    for path in [*(clean_run / "evidence").iterdir(), *(clean_run / SERVER).iterdir()]:
-        path.unlink()
-    assert judge(clean_run).verdict in {"FAIL", "UNPROVEN"}
-
-
 def test_broken_lines_prove_nothing_and_break_nothing(clean_run):
     for path in (clean_run / "evidence").iterdir():
         path.write_bytes(b'{"event": "round", "time"\n\xff\xfe\n[1]\n{"event": "moon", "time": 1}\n')
@@ -355,23 +288,11 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path):
 def test_the_first_exception_is_the_cause(clean_run):
     with (clean_run / "evidence/site-2.rank-0.jsonl").open("a") as stream:
         event = {"event": "exception", "time": 5.0, "site": "site-2", "rank": 0}
-        stream.write(
-            json.dumps(
-                {
-                    **event,
-                    "kind": "ModuleNotFoundError",
-                    "message": "No module named 'x'",
-                    "place": "client.py:9",
-                }
-            )
-            + "\n"
-        )
-        stream.write(
-            json.dumps({**event, "time": 9.0, "kind": "Echo", "message": "", "place": "a.py:1"}) + "\n"
-        )
-    (clean_run / "ended.json").write_text(
-        (clean_run / "ended.json").read_text().replace('"exit_status": 0', '"exit_status": 1')
-    )
+        first = {"kind": "ModuleNotFoundError", "message": "No module named 'x'", "place": "client.py:9"}
+        stream.write(json.dumps({**event, **first}) + "\n")
+        echo = {"time": 9.0, "kind": "Echo", "message": "", "place": "a.py:1"}
+        stream.write(json.dumps({**event, **echo}) + "\n")
+    edit(clean_run / "ended.json", '"exit_status": 0', '"exit_status": 1')
     verdict = judge(clean_run)
     assert verdict.cause == "site-2 rank 0 raised ModuleNotFoundError: No module named 'x' at client.py:9."
     assert "lock" in verdict.remedy

@@ -43,6 +43,7 @@ def _archive(poc, change):
         "simulator",
         "simulator/hello_numpy",
         "poc",
+        "poc/example_project",
         f"poc/{PROVISION}",
         f"poc/{PROVISION}/site-1/{JOB}",
         f"poc/jobs-storage/{JOB}",
@@ -125,6 +126,11 @@ def _site_gone(run):
     shutil.rmtree(run / "site-2")
 
 
+def _no_site_left(run):
+    shutil.rmtree(run / "site-1")
+    shutil.rmtree(run / "site-2")
+
+
 @pytest.mark.parametrize(
     ("damage", "claim", "holds"),
     [
@@ -139,6 +145,7 @@ def _site_gone(run):
         (_launcher_failed, "trainers_ended_well", False),
         (_site_error, "trainers_ended_well", None),
         (_site_gone, "trainers_ended_well", None),
+        (_no_site_left, "trainers_ended_well", None),
         (_no_model, "global_model_saved", None),
     ],
 )
@@ -198,6 +205,12 @@ def test_a_configuration_of_another_shape_tells_no_rounds(foreign, content):
     for path in (foreign / "simulator").rglob("config_fed_server.json"):
         path.write_text(content)
     assert _holds(judge(foreign / "simulator"))["rounds_aggregated"] is None
+
+
+def test_a_folder_beside_a_poc_is_no_run(foreign):
+    (foreign / "poc/other").mkdir()
+    with pytest.raises(RecordError, match=r"is no run"):
+        judge(foreign / "poc/other")
 
 
 def test_the_command_says_fix_and_ends_with_2_where_there_is_no_run(tmp_path, monkeypatch, capsys):

@@ -77,11 +77,12 @@ def _rushed(run: Run) -> _Doubt | None:
     for one in lines:
         others = [other.event for other in lines if other.event.round not in {0, one.event.round}]
         pace = _FASTER * max((other.samples / other.seconds for other in others), default=0.0)
-        if pace and one.event.seconds < one.event.samples / pace:
+        least = one.event.samples / pace if pace else 0.0
+        if least > max(one.event.seconds, _SLACK_S):
             says = (
                 f"{one.event.site} rank {one.event.rank} claims {one.event.samples} samples in "
                 f"{one.event.seconds} s of round {one.event.round}; at {_FASTER} times the pace of other "
-                f"rounds they take {one.event.samples / pace:.3g} s."
+                f"rounds they take {least:.3g} s."
             )
             return says, one
     return None

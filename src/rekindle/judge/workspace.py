@@ -15,8 +15,6 @@ from rekindle.evidence import Line, sha256
 from rekindle.records import Evidence, RecordError
 
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
-_LEVELS_UP = 5
-"""From jobs/<id> or site-1/<id> of a POC up to its folder, at most."""
 
 
 @dataclass(frozen=True)
@@ -140,13 +138,13 @@ def locate(path: Path) -> Workspace:
     if not path.is_dir():
         raise RecordError(f"{path} is no folder. Fix: name the folder of a run.")
     inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
-    runs = [one for one in (simulated(folder, folder) for folder in inside) if one and one.sites]
+    found = [one for one in (simulated(folder, folder) for folder in inside) if one]
+    runs = [one for one in found if one.sites or one.find("server", " - SimulatorRunner - ")]
     here = path.resolve()
-    for poc in [here, *here.parents[:_LEVELS_UP]]:
-        if not runs and any(poc.glob("*/prod_*/server")):
-            jobs = _jobs(poc)
-            named = [job for job in jobs if job in here.parts] or jobs
-            runs = [_of_poc(poc, job) for job in named]
+    if not runs:
+        poc = _poc_around(here)
+        jobs = _jobs(poc)
+        runs = [_of_poc(poc, job) for job in jobs if job in here.parts] or [_of_poc(poc, job) for job in jobs]
     if not runs:
         raise RecordError(
             f"{path} is no run: it has no spec.json, and holds no run of NVFlare's simulator or POC. "
@@ -156,6 +154,16 @@ def locate(path: Path) -> Workspace:
         names = ", ".join(run.job for run in runs)
         raise RecordError(f"{path} holds {len(runs)} runs: {names}. Fix: name the folder of one of them.")
     return runs[0]
+
+
+def _poc_around(here: Path) -> Path:
+    """Return the folder of the POC that ``here`` lies in, or would be."""
+    for one in (here, *here.parents):
+        if one.name == "jobs-storage":
+            return one.parent
+        if one.name.startswith("prod_"):
+            return one.parent.parent
+    return here.parent if any(here.glob("prod_*/server")) else here
 
 
 def _jobs(poc: Path) -> list[str]:
