@@ -61,6 +61,7 @@ def _tensorflow(python: Path, tmpdir: Path, *, on_gpus: bool) -> dict[str, Any]:
 def _run(python: Path, script: str, arguments: list[str], tmpdir: Path) -> dict[str, Any]:
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environ |= {"TMPDIR": str(tmpdir), "PYTHONUTF8": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
+    environ["PYTHONDONTWRITEBYTECODE"] = ""  # the first run finds what was compiled here
     with tempfile.TemporaryDirectory(dir=tmpdir) as folder:
         path = Path(folder, script)
         path.write_bytes(files("rekindle.environments.probes").joinpath(script).read_bytes())
