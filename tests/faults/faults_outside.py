@@ -1,0 +1,46 @@
+"""Faults from outside: a process of a run is killed, stopped or told to end while a trainer works."""
+
+import signal
+
+from fault_runs import TRAINING, Edit, Fault, Live
+
+SLOW = Edit(
+    "client.py", "losses, began =", f'if SITE == "site-2" and number == 1:\n    {TRAINING}\n    time.sleep(20)'
+)
+"""A round that takes long enough to be hit."""
+
+
+def _trainer(live: Live):
+    return live.process("custom/client.py", REKINDLE_SITE="site-2")
+
+
+def _client(live: Live):
+    return live.process("nvflare.private.fed.app.simulator.simulator_worker", "site-2")
+
+
+def _server(live: Live):
+    return live.process("nvflare.private.fed.app.simulator.simulator")
+
+
+def _supervisor(live: Live):
+    return live.supervisor
+
+
+def _fault(name, verdict, cause, victim, number) -> Fault:
+    def act(live: Live) -> None:
+        live.training()
+        live.kill(victim(live), number)
+
+    return Fault(name, verdict, cause, edits=(SLOW,), act=act)
+
+
+FAULTS = [
+    _fault("kill -9 of a trainer", "FAIL", r"site-2.*(killed|SIGKILL|signal 9)", _trainer, signal.SIGKILL),
+    _fault("kill -9 of a client", "FAIL", r"site-2.*(killed|SIGKILL|signal 9|client)", _client, signal.SIGKILL),
+    _fault("kill -9 of the server", "FAIL", r"server.*(killed|SIGKILL|signal 9)", _server, signal.SIGKILL),
+    _fault("SIGSTOP of a trainer", "HUNG", r"site-2 client\.py\) is stopped", _trainer, signal.SIGSTOP),
+    _fault("SIGSTOP of a client", "HUNG", r"is stopped", _client, signal.SIGSTOP),
+    _fault("kill -9 of the driver", "UNPROVEN", r"driver was killed", _supervisor, signal.SIGKILL),
+    _fault("SIGTERM to the driver", "FAIL", r"Stopped from outside", _supervisor, signal.SIGTERM),
+    _fault("SIGINT to the driver", "FAIL", r"Stopped from outside", _supervisor, signal.SIGINT),
+]
