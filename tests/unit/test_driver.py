@@ -89,6 +89,11 @@ def _assert_gone(pid):
     assert not psutil.pid_exists(pid)
 
 
+def _supervisor(run):
+    (found,) = [p for p in psutil.process_iter(["cmdline"]) if str(run) in (p.info["cmdline"] or [])]
+    return found
+
+
 def test_a_job_that_exits_0_and_proves_nothing_is_no_pass(tmp_path):
     run, start = _start(tmp_path, "print('done')")
     assert start() is True
@@ -103,6 +108,21 @@ def test_starting_twice_starts_once(tmp_path):
     _wait_for(run / "verdict.json")
     assert start() is False
     assert (run / "job" / "count").read_text() == "x"
+
+
+def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp_path):
+    run, start = _start(tmp_path, "open('count', 'a').write('x')\n" + STUBBORN)
+    start()
+    left = _pid(run)
+    _supervisor(run).kill()
+    (run / "job" / "child.pid").unlink()
+    assert start() is True
+    _assert_gone(left)
+    assert _pid(run) != left
+    assert (run / "job" / "count").read_text() == "x"
+    assert start() is False
+    _supervisor(run).terminate()
+    _wait_for(run / "verdict.json")
 
 
 def test_what_left_the_session_is_ended_with_the_run(tmp_path):
@@ -128,9 +148,7 @@ def test_a_driver_that_is_told_to_stop_takes_everything_with_it(tmp_path, number
     run, start = _start(tmp_path, STUBBORN)
     start()
     pid = _pid(run)
-    drivers = [p for p in psutil.process_iter(["cmdline"]) if str(run) in (p.info["cmdline"] or [])]
-    assert len(drivers) == 1
-    drivers[0].send_signal(number)
+    _supervisor(run).send_signal(number)
     assert read(_wait_for(run / "verdict.json"), VerdictRecord).verdict == "FAIL"
     _assert_gone(pid)
 

@@ -100,7 +100,7 @@ def test_evidence_is_progress(dog, clean_run):
 def test_one_process_in_d_state_is_named(dog, monkeypatch):
     process = psutil.Process()
     monkeypatch.setattr(watchdog, "descendants", lambda: [process])
-    monkeypatch.setattr(watchdog, "_status", lambda one: psutil.STATUS_DISK_SLEEP)
+    monkeypatch.setattr(watchdog, "status", lambda one: psutil.STATUS_DISK_SLEEP)
     assert dog(1) is None
     assert dog(20) is None
     assert f"Process {process.pid}" in dog(11)

@@ -8,25 +8,37 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from rekindle.payload import extract_job
 from rekindle.records import RunSpec, write
 
+from .processes import end_all
 from .supervise import supervise
 
 
 def start(run_dir: Path) -> dict[str, object]:
-    """Start the run unless it was started before; returns ``{"changed": bool, "run": path}``."""
+    """Start the run unless it runs or has ended; one whose supervisor was killed is cleared away first.
+
+    Returns:
+        ``{"changed": bool, "run": path}``.
+    """
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (run_dir / "driver.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (run_dir / "spec.json").exists():
+    with (run_dir / "driver.lock").open("a") as lock:  # the supervisor holds it for as long as it lives
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             return {"changed": False, "run": str(run_dir)}
+        if (run_dir / "ended.json").exists():
+            return {"changed": False, "run": str(run_dir)}
+        _clear(run_dir)
         spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
         extract_job(spec.job.code or spec.job.name, run_dir / "job")
         (run_dir / "evidence").mkdir()
@@ -38,8 +50,25 @@ def start(run_dir: Path) -> dict[str, object]:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                pass_fds=[lock.fileno()],
             )
     return {"changed": True, "run": str(run_dir)}
+
+
+def _clear(run_dir: Path) -> None:
+    """End what a killed supervisor left running, and remove what that run had written."""
+    end_all([process for process in psutil.process_iter() if _belongs(process, run_dir)])
+    for path in run_dir.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "driver.lock":
+            path.unlink()
+
+
+def _belongs(process: psutil.Process, run_dir: Path) -> bool:
+    with suppress(psutil.Error):
+        return process.environ().get("REKINDLE_EVIDENCE") == str(run_dir / "evidence")
+    return False
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ import pynvml
 from rekindle.environments.probe import ProbeError, probe
 from rekindle.evidence import read_lines
 from rekindle.records import Rung, RunSpec
-from rekindle.records.events import RoundEvent
+from rekindle.records.events import ExceptionEvent, RoundEvent
 
 from .alone import trainers
 from .processes import end_descendants
@@ -130,6 +130,10 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
         return _Result(True, "Every rank trained a round without NVFlare.")
     if time.monotonic() >= end:
         return _Result(False, f"No full round within {_TRAINING_LIMIT_S:.0f} s without NVFlare either.")
+    raised = next((one.event for one in read_lines(folder) if isinstance(one.event, ExceptionEvent)), None)
+    if raised is not None:
+        says = f"{raised.site} rank {raised.rank} raised {raised.kind}: {raised.message}"
+        return _Result(False, f"Without NVFlare too, {says}.")
     lines = (folder / "training.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    raised = next((line.strip() for line in reversed(lines) if "Error" in line), "see ladder/training.log")
-    return _Result(False, f"The trainers fail without NVFlare too: {raised[:200]}")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
+    return _Result(False, f"The trainers fail without NVFlare too: {last[:200]}.")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 
 import psutil
 
 _PR_SET_CHILD_SUBREAPER = 36
 """prctl(2): orphaned descendants become our children, so that none gets away."""
+_GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 def adopt_orphans() -> None:
@@ -21,22 +23,26 @@ def descendants() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
 
 
-def end_descendants(grace_s: float = 3.0) -> int:
-    """End all processes below this one, politely and then with SIGKILL; returns how many there were.
+def status(process: psutil.Process) -> str:
+    """Return a process's state by psutil's names; dead for one that is gone."""
+    with suppress(psutil.NoSuchProcess):
+        return str(process.status())
+    return str(psutil.STATUS_DEAD)
 
-    A stopped process takes no SIGTERM, and a dying one may leave children, so it is repeated until
-    none is left or a process cannot be killed (D state) within ten tries.
-    """
-    total = 0
-    for attempt in range(10):
-        alive = [process for process in descendants() if process.status() != psutil.STATUS_ZOMBIE]
+
+def end_descendants() -> None:
+    """End all processes below this one, and those that they leave as they die."""
+    for _ in range(10):
+        alive = [process for process in descendants() if status(process) not in _GONE]
         if not alive:
             break
-        total = max(total, len(alive))
-        for process in alive:
-            try:
-                process.terminate() if attempt == 0 else process.kill()
-            except psutil.NoSuchProcess:
-                continue
-        psutil.wait_procs(alive, timeout=grace_s)
-    return total
+        end_all(alive)
+
+
+def end_all(processes: list[psutil.Process], grace_s: float = 3.0) -> None:
+    """End processes, politely and then with SIGKILL, which alone reaches a stopped one."""
+    for signal in (psutil.Process.terminate, psutil.Process.kill):
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                signal(process)
+        _, processes = psutil.wait_procs(processes, timeout=grace_s)

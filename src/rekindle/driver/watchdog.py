@@ -14,7 +14,7 @@ import psutil
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
-from .processes import descendants
+from .processes import descendants, status
 from .stacks import main_thread_has_ended
 
 STOPPED_S = 5.0
@@ -69,9 +69,9 @@ class Watchdog:
             psutil.STATUS_DISK_SLEEP: (DISK_SLEEP_S, "waits for the kernel (D state)"),
         }
         for process in processes:
-            status = _status(process)
+            state = status(process)
             for name, (limit_s, words) in limits.items():
-                lasting = self._lasts((process.pid, name), status == name, now)
+                lasting = self._lasts((process.pid, name), state == name, now)
                 if lasting > limit_s:
                     return f"Process {process.pid} ({_title(process)}) {words} for {lasting:.0f} s."
         return None
@@ -124,12 +124,6 @@ class Watchdog:
     def _files(self) -> list[Path]:
         patterns = ("job.log", "evidence/*.jsonl", "job/workspace/*/*/log.txt")
         return [path for pattern in patterns for path in self._run_dir.glob(pattern)]
-
-
-def _status(process: psutil.Process) -> str:
-    with suppress(psutil.Error):
-        return str(process.status())
-    return str(psutil.STATUS_DEAD)
 
 
 def _title(process: psutil.Process) -> str:
