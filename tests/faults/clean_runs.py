@@ -24,7 +24,7 @@ REAL = [
         _in_round(
             "import logging, sys\n"
             "for count in range(2000):\n"
-            "    print(f'ERROR {count}: nothing is wrong, Traceback (most recent call last): ✓', file=sys.stderr)\n"
+            "    print(f'ERROR {count}: Traceback (most recent call last): ✓', file=sys.stderr)\n"
             "    logging.error('CUDA out of memory was last week')"
         ),
     ),

@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -62,7 +63,7 @@ class Live:
 
     def training(self) -> None:
         """Wait until a trainer says that it is in the middle of a round (see ``SLOW``)."""
-        self.wait_for(lambda: (self.work / "training").exists())
+        self.wait_for((self.work / "training").exists)
 
     def wait_for(self, holds: Callable[[], object], limit_s: float = 120.0) -> None:
         end = time.monotonic() + limit_s
@@ -75,7 +76,11 @@ class Live:
         for one in self.supervisor.children(recursive=True):
             with suppress(psutil.Error):
                 command, env = one.cmdline(), one.environ()
-                if set(words) <= set(command) and environ.items() <= env.items() and Path(command[0]).name != "env":
+                if (
+                    set(words) <= set(command)
+                    and environ.items() <= env.items()
+                    and Path(command[0]).name != "env"
+                ):
                     return one
         raise LookupError(f"{self.work.name}: no process runs {words} {environ}")
 
@@ -103,6 +108,8 @@ class Fault:
     job: str = "fault_job"
     changes: dict[str, object] = field(default_factory=dict)
     """Fields of job.yml."""
+    leaves: bool = False
+    """Whether processes are left: a driver that was killed has its run cleared away at the next start."""
 
     @property
     def clean(self) -> bool:
@@ -194,9 +201,5 @@ def _status(process: psutil.Process) -> str:
 
 
 def _unmount(folder: Path) -> None:
-    import subprocess  # noqa: PLC0415 - only where a fault has mounted something
-
     if folder.is_mount():
-        keep = shutil.copytree(folder, folder.with_name(f"{folder.name}-kept"), dirs_exist_ok=True)
         subprocess.run(["umount", "-l", str(folder)], check=True)
-        assert keep

@@ -26,7 +26,7 @@ def _job(at: str, lines: str, *, instead: bool = False) -> tuple[Edit, ...]:
 
 def _small_disk(folder: Path) -> None:
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=True)
 
 
 def _tmpdir_on_a_small_disk(work: Path) -> None:
@@ -146,10 +146,10 @@ FAULTS = [
         r"[Tt]wo runs|same name|another run",
         _job(
             "recipe.execute(",
-            "import os, subprocess, sys, time\n"
+            "import os, subprocess, sys\n"
             'if "SECOND" not in os.environ:\n'
-            '    code = "import time; time.sleep(12); import runpy; runpy.run_path(\'job.py\', run_name=\'__main__\')"\n'
-            '    subprocess.Popen([sys.executable, "-c", code, *sys.argv[1:]], env={**os.environ, "SECOND": "1"})\n'
+            "    later = ['sh', '-c', 'sleep 12; exec \"$0\" \"$@\"', sys.executable, *sys.argv]\n"
+            "    subprocess.Popen(later, env={**os.environ, 'SECOND': '1'})\n"
             f"else:\n    {MARK}",
         ),
     ),
@@ -159,9 +159,9 @@ FAULTS = [
         r"disk .*full",
         _job(
             "args = job_options(",
-            "import os\n"
-            "os.environ['TMPDIR'] = os.environ['REKINDLE_EVIDENCE'] + '/../../full'\n"
-            + FILL.format(where="os.environ['TMPDIR'] + '/filler'")
+            "import os, tempfile\n"
+            "tempfile.tempdir = os.environ['REKINDLE_EVIDENCE'] + '/../../full'  # nor is there another one\n"
+            + FILL.format(where="tempfile.tempdir + '/filler'")
             + MARK,
         ),
         before=_tmpdir_on_a_small_disk,
@@ -181,7 +181,8 @@ FAULTS = [
         "HUNG",
         r"UTF-8",
         _client(
-            IN_ROUND, f"{MARK}\nimport os\nfor _ in range(4096):\n    os.write(1, b'\\xff\\xfe' * 128 + b'\\n')"
+            IN_ROUND,
+            f"{MARK}\nimport os\nfor _ in range(4096):\n    os.write(1, b'\\xff\\xfe' * 128 + b'\\n')",
         ),
     ),
     Fault(
@@ -232,24 +233,24 @@ FAULTS = [
     ),
     *(
         Fault(
-            f"rank {rank} alone crashes",
+            f"rank {rank} of two crashes",
             "FAIL",
-            rf"site-2 rank {rank} raised ValueError: shapes differ at .*client\.py:\d+",
+            rf"site-1 rank {rank} raised ValueError: shapes differ at .*client\.py:\d+",
             _client(
                 "take(model.state_dict()",
-                f'if SITE == "site-2" and dist.get_rank() == {rank}:\n'
-                f'    {MARK}\n    raise ValueError("shapes differ")',
+                f'if dist.get_rank() == {rank}:\n    {MARK}\n    raise ValueError("shapes differ")',
             ),
             job="pt_ddp",
+            changes={"sites": 1},
         )
         for rank in (0, 1)
     ),
     Fault(
         "only one of two ranks trained",
         "FAIL",
-        r"site-\d rank 1 trained rounds \[\]",
+        r"site-1 rank 1 trained rounds \[\], not",
         _client("evidence.round(", f"if dist.get_rank() == 1:\n    {MARK}\n    continue"),
         job="pt_ddp",
-        changes={"rounds": 1},
+        changes={"sites": 1, "rounds": 1},
     ),
 ]

@@ -1,11 +1,14 @@
 """Faults from outside: a process of a run is killed, stopped or told to end while a trainer works."""
 
-import signal
+from signal import SIGINT, SIGSTOP, SIGTERM
+from signal import SIGKILL as KILL
 
 from fault_runs import TRAINING, Edit, Fault, Live
 
 SLOW = Edit(
-    "client.py", "losses, began =", f'if SITE == "site-2" and number == 1:\n    {TRAINING}\n    time.sleep(20)'
+    "client.py",
+    "losses, began =",
+    f'if SITE == "site-2" and number == 1:\n    {TRAINING}\n    time.sleep(20)',
 )
 """A round that takes long enough to be hit."""
 
@@ -31,16 +34,18 @@ def _fault(name, verdict, cause, victim, number) -> Fault:
         live.training()
         live.kill(victim(live), number)
 
-    return Fault(name, verdict, cause, edits=(SLOW,), act=act)
+    return Fault(
+        name, verdict, cause, edits=(SLOW,), act=act, leaves=number == KILL and victim is _supervisor
+    )
 
 
 FAULTS = [
-    _fault("kill -9 of a trainer", "FAIL", r"site-2.*(killed|SIGKILL|signal 9)", _trainer, signal.SIGKILL),
-    _fault("kill -9 of a client", "FAIL", r"site-2.*(killed|SIGKILL|signal 9|client)", _client, signal.SIGKILL),
-    _fault("kill -9 of the server", "FAIL", r"server.*(killed|SIGKILL|signal 9)", _server, signal.SIGKILL),
-    _fault("SIGSTOP of a trainer", "HUNG", r"site-2 client\.py\) is stopped", _trainer, signal.SIGSTOP),
-    _fault("SIGSTOP of a client", "HUNG", r"is stopped", _client, signal.SIGSTOP),
-    _fault("kill -9 of the driver", "UNPROVEN", r"driver was killed", _supervisor, signal.SIGKILL),
-    _fault("SIGTERM to the driver", "FAIL", r"Stopped from outside", _supervisor, signal.SIGTERM),
-    _fault("SIGINT to the driver", "FAIL", r"Stopped from outside", _supervisor, signal.SIGINT),
+    _fault("kill -9 of a trainer", "FAIL", r"site-2.*(killed|SIGKILL|signal 9)", _trainer, KILL),
+    _fault("kill -9 of a client", "HUNG", r"client of site-2 ended", _client, KILL),
+    _fault("kill -9 of the server", "FAIL", r"server.*(killed|SIGKILL|signal 9)", _server, KILL),
+    _fault("SIGSTOP of a trainer", "HUNG", r"site-2 custom/client\.py\) is stopped", _trainer, SIGSTOP),
+    _fault("SIGSTOP of a client", "HUNG", r"is stopped", _client, SIGSTOP),
+    _fault("kill -9 of the driver", "UNPROVEN", r"driver was killed", _supervisor, KILL),
+    _fault("SIGTERM to the driver", "FAIL", r"Stopped from outside", _supervisor, SIGTERM),
+    _fault("SIGINT to the driver", "FAIL", r"Stopped from outside", _supervisor, SIGINT),
 ]

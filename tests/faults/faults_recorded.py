@@ -127,7 +127,9 @@ FAULTS = [
     RecordedFault("evidence of a rank cut off", "FAIL", r"site-2 rank 1 trained rounds", _evidence_cut),
     RecordedFault("server logs deleted", "UNPROVEN|FAIL", r"aggregated|left no log", _logs_gone),
     RecordedFault("wrong device", "FAIL", r"site-1 rank 1 ran on GPU-of-somebody-else", _wrong_device, GPUS),
-    RecordedFault("trained on CPU instead of GPUs", "FAIL", r"ran on CPU with gloo; it was given GPU-", _on_cpu, GPUS),
+    RecordedFault(
+        "trained on CPU instead of GPUs", "FAIL", r"ran on CPU with gloo; it was given GPU-", _on_cpu, GPUS
+    ),
     RecordedFault(
         "one of two GPUs idle all the time",
         "FAIL",
@@ -142,12 +144,18 @@ FAULTS = [
         _sampled(lambda _, gpu: {**gpu, "processes": {"1": 9000}}),
         GPUS,
     ),
-    RecordedFault("rank 1 of two went through no sample", "FAIL", r"site-1 rank 1 .*after 0 samples", _only_rank_0),
+    RecordedFault(
+        "rank 1 of two went through no sample", "FAIL", r"site-1 rank 1 .*after 0 samples", _only_rank_0
+    ),
     RecordedFault("clock an hour back after round 1", "UNPROVEN", r"clock", _clock(-3600)),
     RecordedFault("clock an hour on after round 1", "UNPROVEN", r"clock", _clock(3600)),
     RecordedFault("rounds that overlap", "FAIL|UNPROVEN", r"had no time for", _times_copied),
-    RecordedFault("run shorter than its training", "FAIL|UNPROVEN", r"in a run of 3.0 s", _shorter_than_its_training),
-    RecordedFault("only one site aggregated", "FAIL", r"0 of 3 rounds aggregated from 2 of 2", _one_site_aggregated),
+    RecordedFault(
+        "run shorter than its training", "FAIL|UNPROVEN", r"in a run of 3.0 s", _shorter_than_its_training
+    ),
+    RecordedFault(
+        "only one site aggregated", "FAIL", r"0 of 3 rounds aggregated from 2 of 2", _one_site_aggregated
+    ),
     RecordedFault("final model never looked at", "UNPROVEN", r"no final model", _final_model_gone),
     RecordedFault("end not recorded", "UNPROVEN", r"no record of its end", _end_gone),
 ]

@@ -8,7 +8,7 @@ from model import accuracy, digest, load, step
 
 from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
 
-EPOCHS = 20
+EPOCHS = 100
 
 
 def main() -> None:

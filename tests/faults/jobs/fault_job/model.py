@@ -10,7 +10,7 @@ FEATURES = 8
 INITIAL = np.zeros(FEATURES, dtype=np.float32)
 
 
-def load(seed: int, count: int = 512) -> tuple[np.ndarray, np.ndarray]:
+def load(seed: int, count: int = 2048) -> tuple[np.ndarray, np.ndarray]:
     """Return points [count, FEATURES] and their labels [count], 0 or 1, by which their cloud lies."""
     chance = np.random.default_rng(seed)
     labels = chance.integers(2, size=count)
