@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import nvflare.client as flare
 from model import accuracy, digest, load, step
 
 from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
@@ -39,8 +40,6 @@ def main() -> None:
 
 
 def send(weights, metrics):
-    import nvflare.client as flare
-
     flare.send(flare.FLModel(params={"numpy_key": weights}, metrics=metrics))
 
 

@@ -1,4 +1,4 @@
-"""The job that faults are injected into: NVFlare's numpy FedAvg, external trainers, and a look at the result."""
+"""The job that faults are injected into: NVFlare's numpy FedAvg, external trainers, a look at the result."""
 
 from __future__ import annotations
 
