@@ -19,11 +19,12 @@ def table(record: dict[str, Any]) -> str:
     lines = [
         "# The fault suite",
         "",
-        "`make faults` makes this table: each fault is put into a real run on CPU or into a recorded one, and has",
-        "the verdict and the cause that it must have (a regular expression) in `tests/faults/`.",
+        "`make faults` makes this table: each fault is put into a real run on CPU or into a recorded one,",
+        "and has the verdict and the cause (a regular expression) that it must have in `tests/faults/`.",
         "",
-        f"{of['injected']} of {of['faults']} faults injected, {of['detected']} detected, {of['cause_right']} causes",
-        f"named right, {of['false_pass']} false PASS; {of['false_fail']} false FAIL over {of['clean']} clean runs.",
+        f"Faults: {of['faults']}. Injected: {of['injected']}. Detected: {of['detected']}. Cause named right: "
+        f"{of['cause_right']}. False PASS: {of['false_pass']}.",
+        f"Clean runs: {of['clean']}. False FAIL: {of['false_fail']}.",
         "",
         "| seconds from fault to verdict | |",
         "|---|---|",
