@@ -124,7 +124,7 @@ class Outcome:
     verdict: str
     cause: str
     seconds: float | None
-    """From the fault to the first verdict."""
+    """From the fault to the first verdict; None if the driver did not live to give one."""
     left: tuple[str, ...]
     """Processes of the run that are there when its driver has gone."""
 
@@ -151,11 +151,12 @@ def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
             live.supervisor.wait(60)
         left = _left(live.run)
         record = live.run / "verdict.json"
-        verdict = read(record, VerdictRecord) if record.exists() else judge(live.run)
+        told = record.exists()
+        verdict = read(record, VerdictRecord) if told else judge(live.run)
     finally:
         for mount in (work / "full", work / "run"):
             _unmount(mount)
-    return _outcome(work, verdict, seen, left)
+    return _outcome(work, verdict, seen if told else None, left)
 
 
 def _first_verdict(live: Live) -> float:
@@ -170,14 +171,14 @@ def _first_verdict(live: Live) -> float:
     return time.time()
 
 
-def _outcome(work: Path, verdict: VerdictRecord, seen: float, left: tuple[str, ...]) -> Outcome:
+def _outcome(work: Path, verdict: VerdictRecord, seen: float | None, left: tuple[str, ...]) -> Outcome:
     mark = work / "injected"
     at = float(mark.read_text().split()[0]) if mark.exists() else None
     return Outcome(
         injected=at is not None,
         verdict=verdict.verdict,
         cause=verdict.cause or "",
-        seconds=None if at is None else round(seen - at, 1),
+        seconds=None if at is None or seen is None else round(seen - at, 1),
         left=left,
     )
 

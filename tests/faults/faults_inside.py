@@ -123,6 +123,16 @@ FAULTS = [
         ),
     ),
     Fault(
+        "metrics invented at one site",
+        "UNPROVEN|FAIL",
+        r"site-2.*(no time for|not within)",
+        _client(
+            "evidence.round(",
+            f'if SITE == "site-2":\n    {MARK}\n'
+            "    losses, weights, seconds = [0.7, 0.1], received.params['numpy_key'] + 1e-3, 30.0",
+        ),
+    ),
+    Fault(
         "global model deleted",
         "FAIL",
         r"no global model at",

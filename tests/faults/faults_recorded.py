@@ -140,7 +140,7 @@ FAULTS = [
     RecordedFault(
         "one of two GPUs worked for another process",
         "FAIL",
-        r"with 0 MiB held by its trainers",
+        r"with 0 MiB held by its trainers|rank 1 held no memory on GPU-",
         _sampled(lambda _, gpu: {**gpu, "processes": {"1": 9000}}),
         GPUS,
     ),
@@ -149,7 +149,7 @@ FAULTS = [
     ),
     RecordedFault("clock an hour back after round 1", "UNPROVEN", r"clock", _clock(-3600)),
     RecordedFault("clock an hour on after round 1", "UNPROVEN", r"clock", _clock(3600)),
-    RecordedFault("rounds that overlap", "FAIL|UNPROVEN", r"had no time for", _times_copied),
+    RecordedFault("rounds that overlap", "FAIL|UNPROVEN", r"had no time for|not within the server's", _times_copied),
     RecordedFault(
         "run shorter than its training", "FAIL|UNPROVEN", r"in a run of 3.0 s", _shorter_than_its_training
     ),

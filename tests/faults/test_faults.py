@@ -38,7 +38,7 @@ def test_a_fault_is_detected_and_its_cause_named(run, outcomes, report):
     assert row.injected
     assert row.detected, (outcome.verdict, outcome.cause)
     assert row.cause_right, outcome.cause
-    assert outcome.seconds < NVFLARE_S
+    assert outcome.seconds is None or outcome.seconds < NVFLARE_S
     assert bool(outcome.left) is run.leaves, outcome.left
 
 
