@@ -26,6 +26,9 @@ def _judge(run_dir: Path, as_json: bool) -> int:
             mark = {True: "holds", False: "FAILS", None: "cannot be told"}[one.holds]
             place = f" ({one.file}{f':{one.line}' if one.line else ''})" if one.file else ""
             print(f"  {one.claim}: {mark}. {one.says}{place}")
+        for rung in verdict.rungs:
+            word = {True: "holds", False: "FAILS", None: "not tried"}[rung.holds]
+            print(f"  step {rung.name}: {word}. {rung.says}")
     return 0 if verdict.verdict == "PASS" else 1
 
 

@@ -41,7 +41,7 @@ def root(tmp_path, uv_cache):
 
 @pytest.fixture
 def spec():
-    """Return what the driver's own environment is built from: three small packages."""
+    """Return what the driver's own environment is built from: four small packages."""
     lock = files("rekindle.locks").joinpath("driver.txt").read_bytes()
     return {
         "name": "driver",

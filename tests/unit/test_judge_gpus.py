@@ -1,18 +1,36 @@
 """Claims on GPUs: a run that had them passes, and each claim has one in which it fails."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from rekindle.judge import judge
+
+RUNS = Path(__file__).parents[1] / "recordings" / "runs"
 
 
 def _claim(verdict, name):
     return next(one for one in verdict.evidence if one.claim == name)
 
 
-def _add_gpus(run, *, backend="nccl", utilisation=97, owner=None):
-    """Turn the recorded run into one on two GPUs that both sites share."""
+def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
+    run, *, backend="nccl", utilisation=97, owner=None, also=None, mib=450, time=None, idle=None
+):
+    """Turn the recorded run into one on two GPUs that both sites share.
+
+    Args:
+        run: its folder.
+        backend: what the ranks say that they used.
+        utilisation: percent, of both GPUs.
+        owner: the process that holds their memory in place of the trainers.
+        also: a process that holds memory beside the trainers.
+        mib: what each process holds.
+        time: of the one sample; None: as the last round ended.
+        idle: the site whose trainers hold nothing.
+    """
+    trained = 0.0
     uuids = ["GPU-a", "GPU-b"]
     spec = json.loads((run / "spec.json").read_text())
     for site in spec["sites"]:
@@ -28,23 +46,31 @@ def _add_gpus(run, *, backend="nccl", utilisation=97, owner=None):
             "backend": backend,
             "name": "NVIDIA H200",
         }
-        pids[uuid].append(lines[0]["pid"])
+        trained = max(trained, lines[-1]["time"])
+        if lines[0]["site"] != idle:
+            pids[uuid].append(owner or lines[0]["pid"])
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     gpus = {
         uuid: {
             "utilisation": utilisation,
             "used_mib": 900,
-            "processes": {str(owner or pid): 450 for pid in pids[uuid]},
+            "processes": {str(pid): mib for pid in [*pids[uuid], *([also] if also else [])]},
         }
         for uuid in uuids
     }
-    (run / "samples.jsonl").write_text(json.dumps({"event": "sample", "time": 1.0, "gpus": gpus}) + "\n")
+    sample = {"event": "sample", "time": time or trained, "gpus": gpus}
+    (run / "samples.jsonl").write_text(json.dumps(sample) + "\n")
 
 
 ON_GPUS = [
     ("gpus_busy", {}, True),
     ("gpus_busy", {"utilisation": 0}, False),
     ("gpus_busy", {"owner": 1}, False),
+    ("gpus_busy", {"idle": "site-2"}, False),
+    ("gpus_busy", {"also": 1}, None),
+    ("gpus_busy", {"also": 1, "utilisation": 0}, False),
+    ("gpus_busy", {"mib": 0}, None),
+    ("gpus_busy", {"time": 1.0}, None),
     ("every_rank_on_its_device", {}, True),
     ("every_rank_on_its_device", {"backend": "gloo"}, False),
 ]
@@ -55,13 +81,44 @@ def test_claims_about_gpus(clean_run, claim, gpus, holds):
     _add_gpus(clean_run, **gpus)
     verdict = judge(clean_run)
     assert _claim(verdict, claim).holds is holds
-    assert verdict.verdict == ("PASS" if holds else "FAIL")
+    assert verdict.verdict == {True: "PASS", False: "FAIL", None: "UNPROVEN"}[holds]
 
 
 def test_gpus_without_samples_are_not_proven_busy(clean_run):
     _add_gpus(clean_run)
     (clean_run / "samples.jsonl").unlink()
     assert judge(clean_run).verdict == "UNPROVEN"
+
+
+def test_one_gpu_that_no_trainer_reported_did_not_work(clean_run):
+    _add_gpus(clean_run)
+    path = clean_run / "spec.json"
+    path.write_text(path.read_text().replace("GPU-b", "GPU-c"))
+    busy = _claim(judge(clean_run), "gpus_busy")
+    assert (busy.holds, busy.says) == (False, "GPU-c was reported by no trainer.")
+
+
+def test_gpus_of_a_run_whose_trainers_said_nothing_cannot_be_told(clean_run):
+    _add_gpus(clean_run)
+    for path in (clean_run / "evidence").glob("site-*.jsonl"):
+        path.unlink()
+    assert _claim(judge(clean_run), "gpus_busy").holds is None
+
+
+@pytest.mark.parametrize("run", sorted(RUNS.glob("*-h200-*")), ids=lambda run: run.name)
+def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
+    """Of a real run, one GPU after the other is made to do nothing while its trainers hold their memory."""
+    copy = Path(shutil.copytree(run, tmp_path / "run"))
+    lines = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+    for uuid in {uuid for line in lines for uuid in line["gpus"]}:
+        idle = [
+            {**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], "utilisation": 0}}}
+            for line in lines
+        ]
+        (copy / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in idle))
+        busy = _claim(judge(copy), "gpus_busy")
+        assert busy.holds is False
+        assert uuid in busy.says
 
 
 def test_devices_carry_what_was_sampled(clean_run):

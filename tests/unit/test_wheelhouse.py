@@ -46,7 +46,7 @@ def test_a_wheelhouse_alone_is_enough(root, spec, wheels, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:1/simple")
     record, _ = builder.build(root, offline)
-    assert set(record["packages"]) == {"msgspec", "psutil", "nvidia-ml-py"}
+    assert set(record["packages"]) == {"msgspec", "psutil", "nvidia-ml-py", "py-spy"}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
     bundle._fill(
         wheels.parent, bundle._Target("driver.txt", LOCK.decode(), digest, "3.11", os.uname().machine, "2.36")
     )
-    assert "3 of 3 files are there" in capsys.readouterr().out
+    assert "4 of 4 files are there" in capsys.readouterr().out
     assert not list(wheels.glob("stray*"))
 
 

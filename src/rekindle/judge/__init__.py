@@ -9,19 +9,25 @@ from rekindle.doctor import diagnose
 from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent
 
-from . import claims, messages, tracking
+from . import claims, clock, gpus, messages, tracking
+from .foreign import judge_foreign
 from .run import Run
 from .validators import VALIDATORS, check
+from .workspace import locate
 
-__all__ = ["VALIDATORS", "claims", "judge", "messages", "tracking"]
+__all__ = ["VALIDATORS", "claims", "clock", "gpus", "judge", "messages", "tracking"]
 
 
 def judge(run_dir: Path) -> VerdictRecord:
     """Judge the run in ``run_dir`` by the claims that its job makes.
 
+    A run that Rekindle did not start is judged by NVFlare's own files, and is never a PASS.
+
     Raises:
         RecordError: ``run_dir`` is no run's folder.
     """
+    if not (run_dir / "spec.json").exists():
+        return judge_foreign(locate(run_dir))
     run = Run.open(run_dir)
     checked = [check(run, claim) for claim in run.spec.job.proof]
     evidence = tuple(one for one in checked if one is not None)

@@ -8,6 +8,7 @@ from typing import Any
 from rekindle.records import Evidence
 from rekindle.records.events import DeviceEvent, RoundEvent
 
+from . import server
 from .run import Run
 from .validators import validator
 
@@ -31,26 +32,28 @@ def every_rank_on_its_device(run: Run, claim: str, options: dict[str, Any]) -> E
     Options ``on_gpu`` and ``on_cpu`` list the backends; torch's ``nccl`` and ``gloo`` if they are left out.
     """
     on_gpu, on_cpu = options.get("on_gpu", ["nccl"]), options.get("on_cpu", ["gloo"])
-    told = {(one.event.site, one.event.rank): one for one in run.of(DeviceEvent)}
-    used = set()
-    for site in run.spec.sites:
-        for rank in range(site.ranks):
-            line = told.get((site.name, rank))
-            if line is None:
-                return run.evidence(claim, None, f"{site.name} rank {rank} reported no device.")
-            given = site.gpus[rank] if site.gpus else None
-            backends = on_gpu if given else on_cpu
-            used.add(line.event.backend)
-            if line.event.uuid != given or line.event.backend not in backends:
-                says = (
-                    f"{site.name} rank {rank} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
-                    f"it was given {given or 'CPU'} with {' or '.join(backends)}."
-                )
-                return run.evidence(claim, False, says, line)
-    devices = len({uuid for site in run.spec.sites for uuid in site.gpus})
-    where = f"{f'{devices} GPUs' if devices else 'CPU'}, {', '.join(sorted(used))}"
-    ranks = sum(site.ranks for site in run.spec.sites)
-    return run.evidence(claim, True, f"All {ranks} ranks ran on what they were given ({where}).", line)
+    given = {
+        (site.name, rank): site.gpus[rank] if site.gpus else None
+        for site in run.spec.sites
+        for rank in range(site.ranks)
+    }
+    lines = [one for one in run.of(DeviceEvent) if (one.event.site, one.event.rank) in given]
+    for line in lines:
+        who, device = f"{line.event.site} rank {line.event.rank}", given[line.event.site, line.event.rank]
+        backends = on_gpu if device else on_cpu
+        if line.event.uuid != device or line.event.backend not in backends:
+            says = (
+                f"{who} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
+                f"it was given {device or 'CPU'} with {' or '.join(backends)}."
+            )
+            return run.evidence(claim, False, says, line)
+    for site, rank in sorted(given.keys() - {(one.event.site, one.event.rank) for one in lines}):
+        return run.evidence(claim, None, f"{site} rank {rank} reported no device.")
+    devices = len(set(given.values()) - {None})
+    used = ", ".join(sorted({one.event.backend for one in lines}))
+    where = f"{f'{devices} GPUs' if devices else 'CPU'}, {used}"
+    says = f"All {len(given)} ranks ran on what they were given ({where})."
+    return run.evidence(claim, True, says, lines[-1])
 
 
 @validator
@@ -68,47 +71,36 @@ def site_logs_show(run: Run, claim: str, options: dict[str, Any]) -> Evidence | 
 
 
 @validator
-def gpus_busy(run: Run, claim: str, options: dict[str, Any]) -> Evidence | None:
-    """Samples show every assigned GPU at work, with memory held by the processes that trained."""
-    assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
-    if not assigned:
-        return None
-    if not any(one.event.gpus for one in run.samples):
-        return run.evidence(claim, None, "The driver took no GPU samples.")
-    said = []
-    for uuid in assigned:
-        trainers = {str(one.event.pid) for one in run.of(DeviceEvent) if one.event.uuid == uuid}
-        seen = [one.event.gpus[uuid] for one in run.samples if uuid in one.event.gpus]
-        peak = max((one.utilisation for one in seen), default=0)
-        held = max((sum(one.processes.get(pid, 0) for pid in trainers) for one in seen), default=0)
-        said.append(f"{uuid} peaked at {peak} % with {held} MiB held by its trainers")
-        if not peak or not held:
-            return run.evidence(claim, False, f"{said[-1]}: it did not work for this run.", run.samples[-1])
-    return run.evidence(claim, True, "; ".join(said) + ".", run.samples[-1])
-
-
-@validator
 def every_rank_trained(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
     """Every rank trained and changed the weights in every round, and a site's ranks agree on them."""
     wanted = list(range(run.spec.job.rounds))
+    told = {(one.event.site, one.event.rank) for one in run.of(DeviceEvent)}
+    told |= {(one.event.site, one.event.rank) for one in run.of(RoundEvent)}
+    silent = None
+    sent: dict[tuple[str, int], str] = {}
     for site in run.spec.sites:
         for rank in range(site.ranks):
-            lines = run.rounds(site.name, rank)
+            lines, who = run.rounds(site.name, rank), f"{site.name} rank {rank}"
+            if (site.name, rank) not in told:
+                silent = silent or who
+                continue
             done = [one.event.round for one in lines]
             if done != wanted:
-                says = f"{site.name} rank {rank} trained rounds {done}, not {wanted}."
+                says = f"{who} trained rounds {done}, not {wanted}."
                 return run.evidence(claim, False, says, lines[-1] if lines else None)
             for one in lines:
                 if one.event.samples < 1 or one.event.model_in == one.event.model_out:
                     same = "unchanged" if one.event.model_in == one.event.model_out else "changed"
                     says = (
-                        f"{site.name} rank {rank} ended round {one.event.round} after "
+                        f"{who} ended round {one.event.round} after "
                         f"{one.event.samples} samples with its weights {same}."
                     )
                     return run.evidence(claim, False, says, one)
-                if one.event.model_out != run.rounds(site.name, 0)[one.event.round].event.model_out:
-                    says = f"{site.name} ranks 0 and {rank} ended round {one.event.round} with other weights."
+                if one.event.model_out != sent.setdefault((site.name, one.event.round), one.event.model_out):
+                    says = f"{who} ended round {one.event.round} with other weights than the ranks before it."
                     return run.evidence(claim, False, says, one)
+    if silent:
+        return run.evidence(claim, None, f"{silent} left no evidence.")
     samples = sum(one.event.samples for one in run.of(RoundEvent))
     says = f"Every rank trained in {len(wanted)} rounds, on {samples} samples in all."
     return run.evidence(claim, True, says, lines[-1])
@@ -168,7 +160,7 @@ def metric_fell(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
         line.event.metrics.get(name) for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]
     ]
     told = [first for first in firsts if first is not None]
-    if value is None or len(told) != len(run.spec.sites):
+    if value is None or len(told) != len(run.spec.sites) or not sum(told):
         return run.evidence(claim, None, f"Not every {name}, first and final, was reported.", run.final)
     first = sum(told) / len(told)
     says = f"{name} fell from {first:.4f} to {value:.4f}, {value / first:.2f} of it; {share:g} asked."
@@ -196,36 +188,5 @@ def best_model_selected(run: Run, claim: str, options: dict[str, Any]) -> Eviden
 
 @validator
 def server_log_clean(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
-    """The server's error log is there and empty, and the server did not give the run up."""
-    errors = run.server / "log_error.txt" if run.server else None
-    if errors is None or not errors.exists():
-        return run.evidence(claim, None, "NVFlare's server left no error log.")
-    if run.aborts:
-        says = f"NVFlare gave the run up: {run.aborts[0].match.group(1)}"
-        return run.evidence(claim, False, says, run.aborts[0])
-    size = errors.stat().st_size
-    says = f"The server's error log has {size} bytes."
-    return run.evidence(claim, size == 0, says, errors.relative_to(run.folder).as_posix())
-
-
-@validator
-def duration_plausible(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
-    """The run had the time for the work that it claims: one round after the other, all within the run."""
-    if run.ended is None:
-        return run.evidence(claim, None, "The run has no record of its end.")
-    for site in run.spec.sites:
-        lines = run.rounds(site.name, 0)
-        if not lines:
-            return run.evidence(claim, None, f"{site.name} reported no round.")
-        free = first = lines[0].event.time - lines[0].event.seconds
-        for one in lines:
-            if one.event.seconds <= 0 or one.event.time - one.event.seconds < free - 0.01:
-                says = f"{site.name} had no time for the {one.event.seconds} s of round {one.event.round}."
-                return run.evidence(claim, False, says, one)
-            free = one.event.time
-        if free - first > run.ended.duration_s:
-            says = f"{site.name} claims {free - first:.1f} s in a run of {run.ended.duration_s:.1f} s."
-            return run.evidence(claim, False, says, lines[-1])
-    trained = sum(one.event.seconds for one in lines)
-    says = f"{trained:.1f} s of training at {site.name} in a run of {run.ended.duration_s:.1f} s."
-    return run.evidence(claim, True, says, "ended.json")
+    """The server did not give the run up, its error log is empty, and its log goes on to its end."""
+    return server.server_log_clean(run.workspace, claim)

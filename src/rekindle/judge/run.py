@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rekindle.evidence import Line, read_lines, sha256
-from rekindle.records import Ended, Evidence, Ladder, Rung, RunSpec, read
+from rekindle.evidence import Line, read_lines
+from rekindle.records import Ended, Evidence, Ladder, RecordError, Rung, RunSpec, read
 from rekindle.records.events import AnyEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
+from .workspace import LogLine, Member, Workspace, simulated
+
 EventT = TypeVar("EventT", bound=Event)
-
-
-@dataclass(frozen=True)
-class LogLine:
-    """A line of a log that matters, and the match in it."""
-
-    match: re.Match[str]
-    file: str
-    line: int
 
 
 @dataclass(frozen=True)
@@ -32,6 +24,7 @@ class Run:
     spec: RunSpec
     ended: Ended | None
     lines: list[Line[AnyEvent]]
+    workspace: Workspace
 
     @classmethod
     def open(cls, folder: Path) -> Run:
@@ -42,7 +35,11 @@ class Run:
         """
         spec = read(folder / "spec.json", RunSpec)
         ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None
-        return cls(folder, spec, ended, read_lines(folder))
+        if not spec.sites:
+            raise RecordError(f"{folder / 'spec.json'} names no site. Fix: have its stage write it again.")
+        folders = sorted((folder / "job" / "workspace").glob("*/server"))
+        workspace = simulated(folders[0].parent, folder) if folders else None
+        return cls(folder, spec, ended, read_lines(folder), workspace or Workspace(folder, {}))
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
@@ -85,9 +82,9 @@ class Run:
         return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing.")
 
     @property
-    def server(self) -> Path | None:
-        """NVFlare's server folder in the run, if there is one."""
-        return next(iter(sorted((self.folder / "job" / "workspace").glob("*/server"))), None)
+    def server(self) -> Member | None:
+        """NVFlare's server, if it left files."""
+        return self.workspace.members.get("server")
 
     @cached_property
     def aggregations(self) -> list[LogLine]:
@@ -101,24 +98,10 @@ class Run:
 
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
-        log = self.server.with_name(name) / "log.txt" if self.server else None
-        if log is None or not log.exists():
-            return []
-        file = log.relative_to(self.folder).as_posix()
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        found = ((number, re.search(pattern, line)) for number, line in enumerate(lines, 1))
-        return [LogLine(match, file, number) for number, match in found if match]
+        return self.workspace.find(name, pattern)
 
     def evidence(
-        self, claim: str, holds: bool | None, says: str, at: Line[Any] | LogLine | str | None = None
+        self, claim: str, holds: bool | None, says: str, at: Line[Any] | LogLine | Path | str | None = None
     ) -> Evidence:
-        """Make the evidence for ``claim``; ``at`` is where it stands (a string: a file of the run)."""
-        file = at if at is None or isinstance(at, str) else at.file
-        return Evidence(
-            claim=claim,
-            holds=holds,
-            says=says,
-            file=file,
-            line=None if at is None or isinstance(at, str) else at.line,
-            sha256=sha256(self.folder / file) if file else None,
-        )
+        """Make the evidence for ``claim``; ``at`` is where it stands (a path or text: a whole file)."""
+        return self.workspace.evidence(claim, holds, says, at)

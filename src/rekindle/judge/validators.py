@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rekindle.records import Claim, Evidence
+from rekindle.records import Claim, Evidence, RecordError
 
 from .run import Run
 
@@ -21,9 +21,20 @@ def validator(function: Validator) -> Validator:
     return function
 
 
+class _Options(dict[str, Any]):
+    """What a claim is held against; asking for one that is not there is told as the job's fault."""
+
+    def __missing__(self, name: str) -> None:
+        raise RecordError(f"A claim of this job lacks its option {name!r}. Fix: give it in job.yml's proof.")
+
+
 def check(run: Run, claim: Claim) -> Evidence | None:
-    """Hold ``claim`` against ``run``; a claim that we do not know cannot be told."""
+    """Hold ``claim`` against ``run``; a claim that we do not know cannot be told.
+
+    Raises:
+        RecordError: the claim lacks an option.
+    """
     known = VALIDATORS.get(claim.claim)
     if known is None:
         return run.evidence(claim.claim, None, f"No validator is named {claim.claim}.")
-    return known(run, claim.claim, claim.options)
+    return known(run, claim.claim, _Options(claim.options))

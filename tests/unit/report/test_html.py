@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
-from rekindle.records import Device, Evidence, Gpu, JobRound, PlannedEnvironment, Probe, Reason
+from rekindle.records import Device, Evidence, Gpu, JobRound, PlannedEnvironment, Probe, Reason, Rung
 from rekindle.report import gather
 from rekindle.report.html import html, plots
 
@@ -53,6 +53,21 @@ class Page(HTMLParser):
 
 def page(folder: Path) -> Page:
     return Page(html(gather(folder)))
+
+
+def test_the_first_step_that_fails_is_named(tmp_path: Path) -> None:
+    rungs = (
+        Rung(name="matrix product", holds=True, says="It is right.", seconds=1.0),
+        Rung(name="collective", holds=False, says=f"NCCL error {HOSTILE}.", seconds=1.0),
+        Rung(name="training alone", holds=None, says="Not tried.", seconds=0.0),
+    )
+    fill(tmp_path, "gpu-1")
+    add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(FAIL, rungs=rungs))
+    shown = page(tmp_path)
+    text = " ".join(shown.text.split())
+    assert "First step that fails: collective" in text
+    assert f"collective: fails. NCCL error {HARMLESS}" in text
+    assert "script" not in shown.tags
 
 
 def test_it_shows_all_that_the_records_say(tmp_path: Path) -> None:

@@ -104,4 +104,4 @@ def test_every_lock_is_asked_for_and_pins_by_digest_alone() -> None:
 
 def test_the_drivers_own_environment_is_small() -> None:
     for architecture in ("x86_64", "aarch64"):
-        assert set(pins("driver.txt", architecture)) == {"msgspec", "psutil", "nvidia-ml-py"}
+        assert set(pins("driver.txt", architecture)) == {"msgspec", "psutil", "nvidia-ml-py", "py-spy"}

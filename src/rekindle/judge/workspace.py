@@ -1,0 +1,183 @@
+"""Where NVFlare 2.7 leaves its files: the simulator's workspace, and one job of a POC."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rekindle.evidence import Line, sha256
+from rekindle.records import Evidence, RecordError
+
+_MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of a log that matters, and the match in it."""
+
+    match: re.Match[str]
+    file: str
+    line: int
+
+
+class Member:
+    """The files of the server or of one site: a folder, or the archive that a POC's job store keeps."""
+
+    def __init__(self, place: Path) -> None:
+        """Take the folder or the archive."""
+        self._place = place
+        self._archived = place.is_file()
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every file by its name in there; nothing in an archive that is damaged."""
+        if not self._archived:
+            files = sorted(one for one in self._place.rglob("*") if one.is_file())
+            return {one.relative_to(self._place).as_posix(): one.stat().st_size for one in files}
+        try:
+            with zipfile.ZipFile(self._place) as archive:
+                return {one.filename: one.file_size for one in archive.infolist() if not one.is_dir()}
+        except (OSError, zipfile.BadZipFile):
+            return {}
+
+    def path(self, name: str) -> Path:
+        """Return the file that holds ``name``: itself, or the archive."""
+        return self._place if self._archived else self._place / name
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of ``name``; None if it is not there or damaged."""
+        try:
+            if not self._archived:
+                return (self._place / name).read_bytes()
+            with zipfile.ZipFile(self._place) as archive:
+                return archive.read(name)
+        except (OSError, KeyError, zipfile.BadZipFile, zlib.error, EOFError):
+            return None
+
+    @cached_property
+    def log(self) -> list[str] | None:
+        """Lines of NVFlare's log, numbered from 1 as editors do; None if there is none."""
+        text = self.read("log.txt")
+        return None if text is None else text.decode("utf-8", errors="replace").split("\n")
+
+    def json(self, ending: str) -> dict[str, Any]:
+        """Return the object in the first file whose name ends so; an empty one if there is none."""
+        for name in self.sizes:
+            if f"/{name}".endswith(f"/{ending}"):
+                try:
+                    content = json.loads(self.read(name) or b"")
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(content, dict):
+                    return content
+        return {}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """NVFlare's files of one run."""
+
+    folder: Path
+    """What evidence names its files in."""
+    members: dict[str, Member]
+    """``server`` and the sites, by name."""
+    job: str = ""
+
+    @property
+    def sites(self) -> list[str]:
+        """Names of the sites that left files."""
+        return [name for name in self.members if name != "server"]
+
+    def find(self, name: str, pattern: str) -> list[LogLine]:
+        """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
+        member = self.members.get(name)
+        if member is None or member.log is None:
+            return []
+        file = member.path("log.txt").relative_to(self.folder).as_posix()
+        found = ((number, re.search(pattern, line)) for number, line in enumerate(member.log, 1))
+        return [LogLine(match, file, number) for number, match in found if match]
+
+    def models(self) -> dict[str, int]:
+        """Bytes of each model file that the server saved, by its name."""
+        sizes = self.members["server"].sizes if "server" in self.members else {}
+        return {name: size for name, size in sizes.items() if name.endswith(_MODELS)}
+
+    def evidence(
+        self, claim: str, holds: bool | None, says: str, at: Line[Any] | LogLine | Path | str | None = None
+    ) -> Evidence:
+        """Make the evidence for ``claim``; ``at`` is where it stands (a path or text: a whole file)."""
+        line = at.line if isinstance(at, (Line, LogLine)) else None
+        file = at.file if isinstance(at, (Line, LogLine)) else at
+        if isinstance(file, Path):
+            file = file.relative_to(self.folder).as_posix()
+        digest = sha256(self.folder / file) if file else None
+        return Evidence(claim=claim, holds=holds, says=says, file=file, line=line, sha256=digest)
+
+
+def simulated(folder: Path, root: Path) -> Workspace | None:
+    """Return the simulator's workspace ``folder``, if it is one; evidence names files in ``root``."""
+    if not (folder / "server").is_dir() or folder.name.startswith("prod_"):
+        return None
+    members = {one.name: Member(one) for one in sorted(folder.iterdir()) if (one / "log.txt").is_file()}
+    members["server"] = Member(folder / "server")
+    return Workspace(root, members, folder.name)
+
+
+def locate(path: Path) -> Workspace:
+    """Return the one run of NVFlare's simulator or of a POC that ``path`` names or holds.
+
+    Raises:
+        RecordError: it holds none, or several.
+    """
+    if not path.is_dir():
+        raise RecordError(f"{path} is no folder. Fix: name the folder of a run.")
+    inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
+    found = [one for one in (simulated(folder, folder) for folder in inside) if one]
+    runs = [one for one in found if one.sites or one.find("server", " - SimulatorRunner - ")]
+    here = path.resolve()
+    if not runs:
+        poc = _poc_around(here)
+        jobs = _jobs(poc)
+        runs = [_of_poc(poc, job) for job in jobs if job in here.parts] or [_of_poc(poc, job) for job in jobs]
+    if not runs:
+        raise RecordError(
+            f"{path} is no run: it has no spec.json, and holds no run of NVFlare's simulator or POC. "
+            "Fix: name a run's folder, the simulator's <root>/<job>, or a POC's folder after a job ran there."
+        )
+    if len(runs) > 1:
+        names = ", ".join(run.job for run in runs)
+        raise RecordError(f"{path} holds {len(runs)} runs: {names}. Fix: name the folder of one of them.")
+    return runs[0]
+
+
+def _poc_around(here: Path) -> Path:
+    """Return the folder of the POC that ``here`` lies in, or would be."""
+    for one in (here, *here.parents):
+        if one.name == "jobs-storage":
+            return one.parent
+        if one.name.startswith("prod_"):
+            return one.parent.parent
+    return here.parent if any(here.glob("prod_*/server")) else here
+
+
+def _jobs(poc: Path) -> list[str]:
+    """Return the ids of a POC's jobs: those in its store, and those whose folders server and sites keep."""
+    stored = (one.parent.name for one in poc.glob("jobs-storage/*/meta"))
+    kept = (one.parent.name for one in poc.glob("*/prod_*/*/*/fl_app.txt"))
+    return sorted({*stored, *kept})
+
+
+def _of_poc(poc: Path, job: str) -> Workspace:
+    """Return one job of a POC; its server moves the job's folder into the job store as the job ends."""
+    logs = sorted(poc.glob(f"*/prod_*/*/{job}/log.txt"))
+    members = {one.parent.parent.name: Member(one.parent) for one in logs}
+    archive = poc / "jobs-storage" / job / "workspace"
+    if archive.is_file():
+        members["server"] = Member(archive)
+    return Workspace(poc, members, job)

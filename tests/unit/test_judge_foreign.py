@@ -1,0 +1,228 @@
+"""The judge on runs that Rekindle did not start: workspaces as NVFlare 2.7.3 left them."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from recorded_edits import edit
+
+from rekindle import cli
+from rekindle.judge import judge
+from rekindle.judge.foreign import UNTOLD
+from rekindle.records import RecordError
+
+JOB = "02fdf2a9-62c2-4939-8f3f-e75bd8c20bc8"
+PROVISION = "example_project/prod_00"
+
+
+@pytest.fixture
+def foreign(tmp_path, recordings):
+    """Return a copy of the recorded workspaces."""
+    return Path(shutil.copytree(recordings / "foreign", tmp_path / "foreign"))
+
+
+def _holds(verdict):
+    return {one.claim: one.holds for one in verdict.evidence}
+
+
+def _archive(poc, change):
+    """Rewrite the archive of the POC's job store, each text through ``change(name, text)``."""
+    path = poc / "jobs-storage" / JOB / "workspace"
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, change(name, content.decode("latin-1")).encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "simulator",
+        "simulator/hello_numpy",
+        "poc",
+        "poc/example_project",
+        f"poc/{PROVISION}",
+        f"poc/{PROVISION}/site-1/{JOB}",
+        f"poc/jobs-storage/{JOB}",
+    ],
+)
+def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named):
+    verdict = judge(foreign / named)
+    assert (verdict.verdict, verdict.job) == ("UNPROVEN", "hello_numpy")
+    assert verdict.host in {"simulator_server", "example_project"}
+    shown = {"trainers_ended_well", "rounds_aggregated", "server_log_clean", "global_model_saved"}
+    assert _holds(verdict) == {**dict.fromkeys(shown, True), **dict.fromkeys(UNTOLD)}
+    assert verdict.cause == f"NVFlare's files do not show: {', '.join(UNTOLD)}."
+    assert 10 < verdict.duration_s < 60
+
+
+def test_what_the_sites_and_the_rounds_were_is_told(foreign):
+    said = {one.claim: one.says for one in judge(foreign / "simulator").evidence}
+    assert said["trainers_ended_well"] == "No trainer failed at site-1, site-2."
+    assert said["rounds_aggregated"] == "2 of 2 rounds aggregated from every site that was asked."
+
+
+def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
+    verdict = judge(foreign / "simulator-crash")
+    assert verdict.verdict == "FAIL"
+    assert verdict.cause == "site-1's trainer failed: ModuleNotFoundError: No module named 'no_such_module'"
+    failed = verdict.evidence[0]
+    line = (foreign / "simulator-crash/hello_numpy" / failed.file).read_text().splitlines()[failed.line - 1]
+    assert line.endswith("ModuleNotFoundError: No module named 'no_such_module'")
+    broken = {"trainers_ended_well", "rounds_aggregated", "server_log_clean"}
+    assert {claim for claim, holds in _holds(verdict).items() if holds is False} == broken
+
+
+def _abort(run):
+    with (run / "server/log.txt").open("a") as log:
+        log.write("2026-11-21 08:48:20,000 - ServerRunner - ERROR - Aborting current RUN due to no reason\n")
+
+
+def _round_missing(run):
+    edit(run / "server/log.txt", r".*Aggregated 2/2 results\n", "", count=1)
+
+
+def _still_runs(run):
+    text = (run / "server/log.txt").read_text()
+    (run / "server/log.txt").write_text(text[: text.index("Round 1 started")])
+
+
+def _launcher_failed(run):
+    with (run / "site-2/log.txt").open("a") as log:
+        log.write("ClientAPILauncherExecutor - INFO - launcher completed with status failed at time 1.0\n")
+
+
+def _no_model(run):
+    (run / "server/simulate_job/models/server.npy").unlink()
+
+
+def _no_server(run):
+    for name in ("log.txt", "log_error.txt"):
+        (run / "server" / name).unlink()
+
+
+def _early_stop(run):
+    config = run / "server/simulate_job/app_server/config/config_fed_server.json"
+    edit(config, '"num_rounds"', '"stop_cond": "accuracy >= 80", "num_rounds"')
+
+
+def _other_workflow(run):
+    config = run / "server/simulate_job/app_server/config/config_fed_server.json"
+    edit(config, r"workflows\.fedavg\.FedAvg", "workflows.cyclic.Cyclic")
+
+
+def _server_error(run):
+    (run / "server/log_error.txt").write_text("2026-11-21 08:48:20,000 - ServerRunner - ERROR - no\n")
+
+
+def _site_error(run):
+    (run / "site-1/log_error.txt").write_text("2026-11-21 08:48:20,000 - ClientRunner - ERROR - no\n")
+
+
+def _site_gone(run):
+    shutil.rmtree(run / "site-2")
+
+
+def _no_site_left(run):
+    shutil.rmtree(run / "site-1")
+    shutil.rmtree(run / "site-2")
+
+
+@pytest.mark.parametrize(
+    ("damage", "claim", "holds"),
+    [
+        (_abort, "server_log_clean", False),
+        (_server_error, "server_log_clean", False),
+        (_no_server, "server_log_clean", None),
+        (_still_runs, "server_log_clean", None),
+        (_round_missing, "rounds_aggregated", False),
+        (_still_runs, "rounds_aggregated", None),
+        (_early_stop, "rounds_aggregated", None),
+        (_other_workflow, "rounds_aggregated", None),
+        (_launcher_failed, "trainers_ended_well", False),
+        (_site_error, "trainers_ended_well", None),
+        (_site_gone, "trainers_ended_well", None),
+        (_no_site_left, "trainers_ended_well", None),
+        (_no_model, "global_model_saved", None),
+    ],
+)
+def test_each_claim_fails_where_it_should(foreign, damage, claim, holds):
+    run = foreign / "simulator/hello_numpy"
+    damage(run)
+    verdict = judge(run)
+    assert _holds(verdict)[claim] is holds
+    assert verdict.verdict == ("FAIL" if holds is False else "UNPROVEN")
+    assert holds is False or claim in verdict.cause
+
+
+def test_an_abort_in_the_job_store_of_a_poc_is_found(foreign):
+    end = "ServerRunner - ERROR - Aborting current RUN due to no reason\n"
+    _archive(foreign / "poc", lambda name, text: text + end if name == "log.txt" else text)
+    verdict = judge(foreign / "poc")
+    assert (verdict.verdict, verdict.cause) == ("FAIL", "NVFlare gave the run up: no reason")
+
+
+def test_a_poc_whose_job_still_runs_has_its_server_log_in_place(foreign):
+    store = foreign / "poc/jobs-storage" / JOB
+    with zipfile.ZipFile(store / "workspace") as archive:
+        archive.extractall(foreign / "poc" / PROVISION / "server" / JOB)
+    (store / "workspace").unlink()
+    verdict = judge(foreign / "poc")
+    assert _holds(verdict)["rounds_aggregated"]
+    assert verdict.evidence[1].file == f"{PROVISION}/server/{JOB}/log.txt"
+
+
+@pytest.mark.parametrize("size", [0, 100, 1500, 2900])
+def test_a_damaged_job_store_proves_nothing(foreign, size):
+    path = foreign / "poc/jobs-storage" / JOB / "workspace"
+    path.write_bytes(path.read_bytes()[:size])
+    verdict = judge(foreign / "poc")
+    assert verdict.verdict == "UNPROVEN"
+    assert "server_log_clean" in verdict.cause
+
+
+def test_of_several_runs_one_has_to_be_named(foreign):
+    shutil.copytree(foreign / "simulator-crash/hello_numpy", foreign / "simulator/crashed")
+    with pytest.raises(
+        RecordError, match=r"holds 2 runs: crashed, hello_numpy\. Fix: name the folder of one"
+    ):
+        judge(foreign / "simulator")
+    assert judge(foreign / "simulator/crashed").verdict == "FAIL"
+    other = "11111111-1111-4111-8111-111111111111"
+    shutil.copytree(foreign / "poc/jobs-storage" / JOB, foreign / "poc/jobs-storage" / other)
+    with pytest.raises(RecordError, match=f"holds 2 runs: {JOB}, {other}"):
+        judge(foreign / "poc")
+    assert judge(foreign / "poc/jobs-storage" / JOB).job == "hello_numpy"
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", '{"workflows": [1, {"path": 3}, {"path": "FedAvg", "args": []}]}', "{"]
+)
+def test_a_configuration_of_another_shape_tells_no_rounds(foreign, content):
+    for path in (foreign / "simulator").rglob("config_fed_server.json"):
+        path.write_text(content)
+    assert _holds(judge(foreign / "simulator"))["rounds_aggregated"] is None
+
+
+def test_a_folder_beside_a_poc_is_no_run(foreign):
+    (foreign / "poc/other").mkdir()
+    with pytest.raises(RecordError, match=r"is no run"):
+        judge(foreign / "poc/other")
+
+
+def test_the_command_says_fix_and_ends_with_2_where_there_is_no_run(tmp_path, monkeypatch, capsys):
+    for path in (tmp_path, tmp_path / "none"):
+        monkeypatch.setattr("sys.argv", ["rekindle", "judge", str(path)])
+        assert cli.main() == 2
+        said = capsys.readouterr().err
+        assert "Fix: " in said
+        assert said.count("\n") == 1
+
+
+def test_the_command_gives_the_whole_verdict_in_json(foreign, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["rekindle", "judge", str(foreign / "poc"), "--json"])
+    assert cli.main() == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "UNPROVEN"
