@@ -109,7 +109,7 @@ FAULTS = [
     Fault(
         "NaN weights",
         "FAIL",
-        r"not finite|accuracy",
+        r"loss not finite",
         _client("evidence.round(", f'{MARK}\nweights = weights * float("nan")'),
     ),
     Fault(
@@ -175,6 +175,17 @@ FAULTS = [
             + MARK,
         ),
         before=_tmpdir_on_a_small_disk,
+    ),
+    Fault(
+        "TMPDIR too long for a socket's path",
+        "FAIL",
+        r"path of TMPDIR .*too long|TMPDIR.* shorter|AF_UNIX path too long",
+        _job(
+            "args = job_options(",
+            "import os, tempfile\n"
+            "tempfile.tempdir = os.environ['TMPDIR'] = os.path.abspath('d' * 100)\n"
+            f"os.mkdir(tempfile.tempdir)\n{MARK}",
+        ),
     ),
     Fault(
         "results disk full",

@@ -149,7 +149,9 @@ FAULTS = [
     ),
     RecordedFault("clock an hour back after round 1", "UNPROVEN", r"clock", _clock(-3600)),
     RecordedFault("clock an hour on after round 1", "UNPROVEN", r"clock", _clock(3600)),
-    RecordedFault("rounds that overlap", "FAIL|UNPROVEN", r"had no time for|not within the server's", _times_copied),
+    RecordedFault(
+        "rounds that overlap", "FAIL|UNPROVEN", r"had no time for|not within the server's", _times_copied
+    ),
     RecordedFault(
         "run shorter than its training", "FAIL|UNPROVEN", r"in a run of 3.0 s", _shorter_than_its_training
     ),
