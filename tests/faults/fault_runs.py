@@ -111,10 +111,6 @@ class Fault:
     leaves: bool = False
     """Whether processes are left: a driver that was killed has its run cleared away at the next start."""
 
-    @property
-    def clean(self) -> bool:
-        return self.verdict == "PASS"
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -146,10 +142,10 @@ def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
                 fault.act(live)
             seen = _first_verdict(live)
         finally:
-            with suppress(psutil.NoSuchProcess):
+            with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
                 live.supervisor.terminate()  # what is left to it is the blame ladder
-            live.supervisor.wait(60)
-        left = _left(live.run)
+                live.supervisor.wait(60)
+            left = _end_what_is_left(live)
         record = live.run / "verdict.json"
         told = record.exists()
         verdict = read(record, VerdictRecord) if told else judge(live.run)
@@ -183,13 +179,13 @@ def _outcome(work: Path, verdict: VerdictRecord, seen: float | None, left: tuple
     )
 
 
-def _left(run: Path) -> tuple[str, ...]:
-    """Return the command lines of processes that still belong to the run, and end them."""
+def _end_what_is_left(live: Live) -> tuple[str, ...]:
+    """Kill processes that still belong to the run, and return their command lines."""
     found = []
     for one in psutil.process_iter():
         with suppress(psutil.Error):
-            mine = one.environ().get("REKINDLE_EVIDENCE") == str(run / "evidence")
-            if mine and one.status() != psutil.STATUS_ZOMBIE:
+            mine = one.environ().get("REKINDLE_EVIDENCE") == str(live.run / "evidence")
+            if (mine or one == live.supervisor) and one.status() != psutil.STATUS_ZOMBIE:
                 found.append(" ".join(one.cmdline())[:120])
                 one.kill()
     return tuple(found)

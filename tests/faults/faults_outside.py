@@ -40,9 +40,9 @@ def _fault(name, verdict, cause, victim, number) -> Fault:
 
 
 FAULTS = [
-    _fault("kill -9 of a trainer", "FAIL", r"site-2.*(killed|SIGKILL|signal 9)", _trainer, KILL),
+    _fault("kill -9 of a trainer", "FAIL", r"killed|trainer's process failed", _trainer, KILL),
     _fault("kill -9 of a client", "HUNG", r"client of site-2 ended", _client, KILL),
-    _fault("kill -9 of the server", "FAIL", r"server.*(killed|SIGKILL|signal 9)", _server, KILL),
+    _fault("kill -9 of the server", "FAIL", r"server.*(killed|died|ended)", _server, KILL),
     _fault("SIGSTOP of a trainer", "HUNG", r"site-2 custom/client\.py\) is stopped", _trainer, SIGSTOP),
     _fault("SIGSTOP of a client", "HUNG", r"is stopped", _client, SIGSTOP),
     _fault("kill -9 of the driver", "UNPROVEN", r"driver was killed", _supervisor, KILL),
