@@ -13,7 +13,10 @@ _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``folder`` (the host's records), ``job``, ``arguments``, ``tmpdir``; returns ``spec``."""
+    """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there.
+
+    Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
+    """
 
     def run(self, tmp=None, task_vars=None):
         """Place the job; an UNSUPPORTED one gets its verdict.json here."""
@@ -24,6 +27,7 @@ class ActionModule(ActionBase):
                 "job": {"required": True},
                 "tmpdir": {"required": True},
                 "arguments": {"type": "dict", "required": True},
+                "payload": {"required": True},
             }
         )
         folder = Path(args["folder"])
@@ -41,6 +45,7 @@ class ActionModule(ActionBase):
         )
         prepared = jobs.prepare(job, host, plan, env, tmpdir)
         if isinstance(prepared, records.RunSpec):
-            return {**result, "spec": records.to_builtins(prepared)}
+            run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, Path(args['payload']).name)}"
+            return {**result, "spec": records.to_builtins(prepared), "run": run}
         records.write(folder / job.name / "verdict.json", prepared)
         return result

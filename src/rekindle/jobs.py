@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,11 @@ def prepare(
         silence_s=_silence_s(job, plan),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )
+
+
+def digest(spec: RunSpec, payload: str) -> str:
+    """Return what tells this run from one of other inputs: of what is run, and of the code that runs it."""
+    return hashlib.sha256(msgspec.json.encode(spec) + payload.encode()).hexdigest()[:12]
 
 
 def _silence_s(job: Job, plan: PlanRecord) -> int:

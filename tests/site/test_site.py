@@ -90,6 +90,14 @@ def test_a_second_run_changes_no_environment(site, local, tmp_path):
         assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output
 
 
+def test_a_job_that_has_passed_is_brought_home_and_not_run_again(site, local, tmp_path):
+    again = play("site.yml", local, tmp_path / "again")
+    assert again.status == 0, again.output
+    assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output
+    first, second = (one / "local/pt_ddp/verdict.json" for one in (site.results, again.results))
+    assert second.read_bytes() == first.read_bytes()
+
+
 def test_the_capsule_rebuilds_the_same_environments_elsewhere(site, local, tmp_path, capsys):
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(

@@ -1,10 +1,13 @@
 """The driver on a job that is a few lines of Python: it starts, follows, ends and leaves nothing behind."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,7 +17,7 @@ import pytest
 from rekindle.driver import here
 from rekindle.jobs import load_job
 from rekindle.payload import build_payload
-from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read
+from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read, write
 
 REPOSITORY = Path(__file__).parents[2]
 ESCAPE = """
@@ -62,8 +65,8 @@ def _start(tmp_path, script, limit_s=60, silence_s=60):
     run = tmp_path / "a run's folder"
     environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
 
-    def start():
-        command = [sys.executable, "-m", "rekindle.driver", "start", str(run)]
+    def start(verb="start"):
+        command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
         done = subprocess.run(
             command, input=msgspec.json.encode(spec), env=environ, capture_output=True, check=True, timeout=30
         )
@@ -78,6 +81,17 @@ def _wait_for(path: Path, limit_s=30):
         assert time.monotonic() < end, f"{path} did not come"
         time.sleep(0.05)
     return path
+
+
+def _wait_for_end(run, limit_s=30):
+    """Return the run's folder once its supervisor has let go of it."""
+    end = time.monotonic() + limit_s
+    while True:
+        with suppress(OSError), (run / "driver.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return run
+        assert time.monotonic() < end, "the supervisor goes on"
+        time.sleep(0.05)
 
 
 def _pid(run):
@@ -102,12 +116,34 @@ def test_a_job_that_exits_0_and_proves_nothing_is_no_pass(tmp_path):
     assert read(run / "ended.json", Ended).exit_status == 0
 
 
-def test_starting_twice_starts_once(tmp_path):
+def _start_again(run, start, verdict):
+    """Call start on an ended run that has ``verdict``; returns whether it started."""
+    record = read(_wait_for_end(run) / "verdict.json", VerdictRecord)
+    write(run / "verdict.json", msgspec.structs.replace(record, verdict=verdict))
+    return start()
+
+
+def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
     run, start = _start(tmp_path, "import time; open('count', 'a').write('x'); time.sleep(1)")
     assert [start(), start()] == [True, False]
-    _wait_for(run / "verdict.json")
-    assert start() is False
+    assert _start_again(run, start, "PASS") is False
     assert (run / "job" / "count").read_text() == "x"
+    assert (run / "driver.lock").exists()
+
+
+def test_what_did_not_pass_starts_from_nothing(tmp_path):
+    run, start = _start(tmp_path, "open('count', 'a').write('x')")
+    start()
+    assert _start_again(run, start, "HUNG") is True
+    _wait_for_end(run)
+    assert (run / "job" / "count").read_text() == "x"
+
+
+def test_what_has_passed_starts_again_if_asked(tmp_path):
+    run, start = _start(tmp_path, "pass")
+    start()
+    assert _start_again(run, partial(start, "restart"), "PASS") is True
+    assert read(_wait_for_end(run) / "verdict.json", VerdictRecord).verdict == "UNPROVEN"
 
 
 def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp_path):

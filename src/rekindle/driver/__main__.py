@@ -1,4 +1,4 @@
-"""``python -m rekindle.driver start|supervise RUN_DIR``, on the host.
+"""``python -m rekindle.driver start|restart|supervise RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
 is detached from this session, and answers in JSON. Called again for the same run it starts nothing.
@@ -18,14 +18,16 @@ import msgspec
 import psutil
 
 from rekindle.payload import extract_job
-from rekindle.records import RunSpec, write
+from rekindle.records import RecordError, RunSpec, VerdictRecord, read, write
 
 from .processes import end_all
 from .supervise import supervise
 
 
-def start(run_dir: Path) -> dict[str, object]:
-    """Start the run unless it runs or has ended; one whose supervisor was killed is cleared away first.
+def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
+    """Start the run unless it runs, or has passed and is not asked for ``again``.
+
+    What a run before it left is cleared away first, also the processes of one whose supervisor was killed.
 
     Returns:
         ``{"changed": bool, "run": path}``.
@@ -36,7 +38,7 @@ def start(run_dir: Path) -> dict[str, object]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return {"changed": False, "run": str(run_dir)}
-        if (run_dir / "ended.json").exists():
+        if not again and _passed(run_dir):
             return {"changed": False, "run": str(run_dir)}
         _clear(run_dir)
         spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
@@ -53,6 +55,12 @@ def start(run_dir: Path) -> dict[str, object]:
                 pass_fds=[lock.fileno()],
             )
     return {"changed": True, "run": str(run_dir)}
+
+
+def _passed(run_dir: Path) -> bool:
+    with suppress(RecordError):
+        return read(run_dir / "verdict.json", VerdictRecord).verdict == "PASS"
+    return False
 
 
 def _clear(run_dir: Path) -> None:
@@ -74,12 +82,12 @@ def _belongs(process: psutil.Process, run_dir: Path) -> bool:
 def main() -> int:
     """Run the verb that the command line names."""
     verb, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
-    if verb == "start":
-        print(json.dumps(start(run_dir)))
+    if verb in {"start", "restart"}:
+        print(json.dumps(start(run_dir, again=verb == "restart")))
     elif verb == "supervise":
         supervise(run_dir)
     else:
-        sys.exit(f"{verb!r} is no verb of the driver. Fix: use start or supervise.")
+        sys.exit(f"{verb!r} is no verb of the driver. Fix: use start, restart or supervise.")
     return 0
 
 
