@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test lint locks clean reproduce-tf
+.PHONY: all site test faults lint locks clean reproduce-tf
 
 all: .venv/.done
 
@@ -19,6 +19,10 @@ site: all
 
 test: all lint
 	PATH="$(CURDIR)/$(BIN):$$PATH" pytest
+
+# Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
+faults: all
+	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -q --tb=line tests/faults
 
 lint: all
 	$(BIN)/ruff format --check --quiet .

@@ -17,8 +17,8 @@ _GRACE_S = 900
 """The driver ends a job at its limit by itself, judges it, and looks for the first step that fails."""
 
 
-def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
-    """Run ``job`` and wait for its verdict; the run is ``work/run``.
+def start_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord | None:
+    """Start ``job`` as the run ``work/run``; returns the verdict of one that cannot run here.
 
     Args:
         job: what to run.
@@ -28,7 +28,6 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
 
     Raises:
         RecordError: a record is missing or broken.
-        TimeoutError: the driver gave no verdict long after the job's own limit.
     """
     host, plan = read(host_folder / "host.json", HostRecord), read(host_folder / "plan.json", PlanRecord)
     env = read(host_folder / "env.json", EnvRecord)
@@ -36,15 +35,28 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
     if not isinstance(spec, RunSpec):
         return spec
     driver = next(one.python for one in env.environments if one.framework == "driver")
-    run = work / "run"
     subprocess.run(
-        [driver, "-m", "rekindle.driver", "start", str(run)],
+        [driver, "-m", "rekindle.driver", "start", str(work / "run")],
         input=msgspec.json.encode(spec),
         env={**os.environ, "PYTHONPATH": str(build_payload(jobs, work / "payload"))},
         stdout=subprocess.DEVNULL,
         check=True,
         timeout=60,
     )
+    return None
+
+
+def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
+    """Start ``job`` as ``start_here`` does, and wait for its verdict.
+
+    Raises:
+        RecordError: a record is missing or broken.
+        TimeoutError: the driver gave no verdict long after the job's own limit.
+    """
+    refused = start_here(job, jobs, host_folder, work)
+    if refused is not None:
+        return refused
+    run = work / "run"
     end = time.monotonic() + job.limit_s + _GRACE_S
     while not _ended(run):
         if time.monotonic() > end:

@@ -18,13 +18,14 @@ def peaks() -> dict[str, int]:
     found: dict[str, int] = {}
     for process in descendants():
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError, ProcessLookupError):
-            name = _name(process.cmdline())
+            name = nvflare_name(process.cmdline())
             if name:
                 found[name] = max(found.get(name, 0), _peak_mib(process.pid))
     return found
 
 
-def _name(command: list[str]) -> str | None:
+def nvflare_name(command: list[str]) -> str | None:
+    """Return who a process of NVFlare's is: ``server``, or the client's site; None for any other."""
     if _CLIENT in command:
         return command[command.index("--client") + 1]
     return "server" if _SIMULATOR in command else None

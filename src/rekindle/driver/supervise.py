@@ -24,6 +24,8 @@ from .sampler import Sampler
 from .watchdog import Watchdog
 
 _PERIOD_S = 1.0
+_RESERVE_BYTES = 1 << 20
+"""Held while the job runs, so that its end and verdict can be written on a disk that the job has filled."""
 
 
 class _Interrupted(Exception):
@@ -49,8 +51,11 @@ def supervise(run_dir: Path) -> None:
         signal.signal(number, _interrupt)
     adopt_orphans()
     spec = read(run_dir / "spec.json", RunSpec)
+    reserve = run_dir / "reserve"
+    reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
     end = _run(run_dir, spec, clock)
+    reserve.unlink()
     duration = time.monotonic() - clock
     ended = Ended(
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -101,6 +106,8 @@ def _run(run_dir: Path, spec: RunSpec, clock: float) -> _End:
             return _End("finished", status)
         except _Interrupted:
             return _End("interrupted")
+        except OSError as error:
+            return _End("interrupted", says=f"The driver cannot write down what it sees: {error.strerror}.")
         finally:
             end_descendants()
             for pipe in (run_dir / "evidence").glob("*.pipe"):

@@ -14,6 +14,7 @@ import psutil
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
+from .memory import nvflare_name
 from .processes import descendants, status
 from .stacks import main_thread_has_ended
 
@@ -22,7 +23,7 @@ STOPPED_S = 5.0
 DISK_SLEEP_S = 30.0
 """D state: the kernel waits for a device or a file system, which a sound one answers long before."""
 ENDED_S = 15.0
-"""NVFlare gives trainers 10 s to end after the job; one that ends well is gone by then."""
+"""NVFlare gives trainers 10 s to end after the job; one that ends well is gone by then, as is the server."""
 _LOOK_S = 5.0
 """Between two looks at idle trainers' main threads, each of which stops a trainer for some milliseconds."""
 _IDLE_SHARE = 0.02
@@ -38,8 +39,9 @@ class Watchdog:
         self._run_dir, self._silence_s, self._sites = run_dir, spec.silence_s, spec.sites
         self._moved = self._looked = time.monotonic()
         self._sizes: dict[Path, int] = {}
-        self._since: dict[tuple[int, str], float] = {}
+        self._since: dict[tuple[int | str, str], float] = {}
         self._cpu: dict[int, float] = {}
+        self._clients: set[str] = set()
 
     def look(self, gpus: dict[str, GpuSample]) -> str | None:
         """Return what is wrong with the run, one sentence; None as long as it may go on.
@@ -55,7 +57,7 @@ class Watchdog:
             self._looked = now
             if self._moves(gpus, share):
                 self._moved = now
-            said = self._ended(idle, now)
+            said = self._ended(idle, now) or self._lost(processes, now)
             if said is None and now - self._moved > self._silence_s:
                 said = (
                     f"Nothing has moved for {self._silence_s} s: no log line, no evidence, no activity "
@@ -88,7 +90,20 @@ class Watchdog:
                 )
         return None
 
-    def _lasts(self, key: tuple[int, str], holds: bool, now: float) -> float:
+    def _lost(self, processes: list[psutil.Process], now: float) -> str | None:
+        """Look for NVFlare's clients that were there, for which its server goes on waiting."""
+        names = set()
+        for process in processes:
+            with suppress(psutil.Error):
+                names.add(nvflare_name(process.cmdline()))
+        self._clients |= {site.name for site in self._sites if site.name in names}
+        for site in sorted(self._clients):
+            lasting = self._lasts((site, "lost"), site not in names, now)
+            if lasting > ENDED_S:
+                return f"NVFlare's client of {site} ended {lasting:.0f} s ago and the job goes on without it."
+        return None
+
+    def _lasts(self, key: tuple[int | str, str], holds: bool, now: float) -> float:
         """Return for how many seconds ``key`` has held without a break, as far as we saw."""
         if not holds:
             self._since.pop(key, None)

@@ -79,7 +79,7 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
         ends: dict[str, tuple[VerdictKind, str | None]] = {
             "limit": ("HUNG", f"Ended at its limit of {job.limit_s} s."),
             "hung": ("HUNG", run.ended.says),
-            "interrupted": ("FAIL", "Stopped from outside."),
+            "interrupted": ("FAIL", run.ended.says or "Stopped from outside."),
         }
         return ends[run.ended.reason]
     broken = next((one.says for one in evidence if one.holds is False), None)

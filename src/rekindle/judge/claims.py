@@ -91,9 +91,10 @@ def every_rank_trained(run: Run, claim: str, options: dict[str, Any]) -> Evidenc
             for one in lines:
                 if one.event.samples < 1 or one.event.model_in == one.event.model_out:
                     same = "unchanged" if one.event.model_in == one.event.model_out else "changed"
+                    lost = ", its loss not finite" if None in one.event.losses else ""
                     says = (
                         f"{who} ended round {one.event.round} after "
-                        f"{one.event.samples} samples with its weights {same}."
+                        f"{one.event.samples} samples with its weights {same}{lost}."
                     )
                     return run.evidence(claim, False, says, one)
                 if one.event.model_out != sent.setdefault((site.name, one.event.round), one.event.model_out):

@@ -21,6 +21,8 @@ _ZONE_S = 900
 _SLACK_S = 0.01
 """Logs and evidence give milliseconds."""
 _Doubt = tuple[str, "Line[RoundEvent] | None"]
+_Times = dict[tuple[int, str], float]
+"""When the server had a site's result of a round."""
 _FASTER = 10
 """How many times as fast as all others a round may be; in a recorded run warm ones differ by 1.14 at most."""
 
@@ -34,7 +36,8 @@ def duration_plausible(run: Run, claim: str, options: dict[str, Any]) -> Evidenc
     """
     if run.ended is None:
         return run.evidence(claim, None, "The run has no record of its end.")
-    doubt = _misfit(run) or _rushed(run)
+    begun, came = _server_clock(run)
+    doubt = _set(run, came) or _misfit(run, begun, came) or _rushed(run)
     if doubt:
         return run.evidence(claim, None, *doubt)
     site = run.spec.sites[-1].name
@@ -43,9 +46,18 @@ def duration_plausible(run: Run, claim: str, options: dict[str, Any]) -> Evidenc
     return run.evidence(claim, True, says, "ended.json")
 
 
-def _misfit(run: Run) -> _Doubt | None:
+def _set(run: Run, came: _Times) -> _Doubt | None:
+    """Return a round whose end is further from the server's than the run was long, as no delay is."""
+    for one in run.of(RoundEvent):
+        off = one.event.time - came.get((one.event.round, one.event.site), one.event.time)
+        if run.ended and abs(off) > run.ended.duration_s:
+            who = f"{one.event.site} rank {one.event.rank}"
+            return f"The clock of {who} is {off:+.0f} s off the server's in round {one.event.round}.", one
+    return None
+
+
+def _misfit(run: Run, begun: dict[int, float], came: _Times) -> _Doubt | None:
     """Return what of a rank's rounds does not fit into the run or into the server's rounds."""
-    begun, came = _server_clock(run)
     for site, rank in ((one.name, rank) for one in run.spec.sites for rank in range(one.ranks)):
         lines, who = run.rounds(site, rank), f"{site} rank {rank}"
         if not lines:
@@ -88,13 +100,13 @@ def _rushed(run: Run) -> _Doubt | None:
     return None
 
 
-def _server_clock(run: Run) -> tuple[dict[int, float], dict[tuple[int, str], float]]:
+def _server_clock(run: Run) -> tuple[dict[int, float], _Times]:
     """Return when the server started each round and when it had each site's result, seconds since the epoch.
 
     Its log is in local time. The run's own start tells the zone: the log begins within minutes of it.
     """
     begun: dict[int, float] = {}
-    came: dict[tuple[int, str], float] = {}
+    came: _Times = {}
     stamp, number, zone = "", None, None
     start = _seconds(run.ended.started) if run.ended else None
     for line in (run.server.log if run.server else None) or ():

@@ -57,6 +57,6 @@ class Ended(Record, kw_only=True, frozen=True):
     duration_s: float
     reason: Literal["finished", "limit", "hung", "interrupted"]
     says: str | None = None
-    """What the watchdog saw, one sentence, where the reason is hung."""
+    """One sentence: what the watchdog saw of a run that hung, or what kept the driver from going on."""
     exit_status: int | None
     """Of job.py; None if it was killed by the driver."""

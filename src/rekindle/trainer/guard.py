@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
 
@@ -26,10 +27,11 @@ def end_at_uncaught_exception(evidence: Evidence) -> None:
 
     def end(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> NoReturn:
         try:
-            traceback.print_exception(kind, error, trace, file=sys.__stderr__)
             frames = traceback.extract_tb(trace)
             place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "unknown place"
-            evidence.exception(kind.__name__, str(error), place)
+            with suppress(OSError):  # a full disk keeps only the traceback, a closed output only the evidence
+                evidence.exception(kind.__name__, str(error), place)
+            traceback.print_exception(kind, error, trace, file=sys.__stderr__)
             sys.stdout.flush()
         finally:
             os._exit(1)

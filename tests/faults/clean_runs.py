@@ -1,0 +1,89 @@
+"""Runs with nothing wrong in them, some of which look as if there were: none may be anything but a PASS."""
+
+import shutil
+from pathlib import Path
+
+from fault_runs import MARK, Edit, Fault
+
+RECORDINGS = Path(__file__).parents[1] / "recordings" / "runs"
+
+
+def _run(name: str, *edits: Edit) -> Fault:
+    return Fault(name, "PASS", "", edits)
+
+
+def _in_round(lines: str) -> Edit:
+    return Edit("client.py", "losses, began =", f"{MARK}\n{lines}")
+
+
+REAL = [
+    Fault("clean", "PASS", "", (Edit("client.py", "losses, began =", MARK),)),
+    _run("silent for 40 s", _in_round('if SITE == "site-2" and number == 1:\n    time.sleep(40)')),
+    _run(
+        "much noise in the log",
+        _in_round(
+            "import logging, sys\n"
+            "for count in range(2000):\n"
+            "    print(f'ERROR {count}: Traceback (most recent call last): ✓', file=sys.stderr)\n"
+            "    logging.error('CUDA out of memory was last week')"
+        ),
+    ),
+    _run(
+        "a traceback of an exception that was handled",
+        _in_round(
+            "import traceback\n"
+            "try:\n    raise ConnectionRefusedError('no tracker here')\n"
+            "except OSError:\n    traceback.print_exc()"
+        ),
+    ),
+    _run("a log line of 10 MB", _in_round("print('x' * 10_000_000, flush=True)")),
+    _run("output that UTF-8 has no code for", _in_round("print('\\udcff\\udcfe' * 1000)")),
+    _run(
+        "a child process of a trainer that is killed",
+        _in_round(
+            "import subprocess\n"
+            "child = subprocess.Popen(['sleep', '60'])\n"
+            "child.kill()\n"
+            "assert child.wait() == -9"
+        ),
+    ),
+]
+
+
+def _traceback_in_a_log(run: Path) -> None:
+    log = next((run / "job" / "workspace").glob("*/site-1/log.txt"))
+    with log.open("a") as stream:
+        stream.write(
+            "Traceback (most recent call last):\n"
+            "torch.distributed.elastic.multiprocessing.api.SignalException: Process 12 got signal: 15\n"
+        )
+
+
+def _cut_sample(run: Path) -> None:
+    """The driver's last line is cut off, as the disk was copied while it wrote."""
+    with (run / "samples.jsonl").open("a") as stream:
+        stream.write('{"event":"sample","time":17')
+
+
+def _bytes_in_a_log(run: Path) -> None:
+    with (run / "job.log").open("ab") as stream:
+        stream.write(b"\xff\xfe\x00 not UTF-8 \x80\n" * 1000)
+
+
+def _as_recorded(run: Path) -> None:
+    pass
+
+
+LOOKS = {
+    "as recorded": _as_recorded,
+    "a torchrun traceback at the end": _traceback_in_a_log,
+    "a cut sample": _cut_sample,
+    "bytes in a log": _bytes_in_a_log,
+}
+
+
+def recorded(name: str, looks: str, folder: Path) -> Path:
+    """Return a copy of a recorded run that looks worse than it is."""
+    run = Path(shutil.copytree(RECORDINGS / name, folder / "run"))
+    LOOKS[looks](run)
+    return run

@@ -1,0 +1,44 @@
+"""Runs the chosen faults, several at a time, and prints the table of what came of each."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fault_runs import inject
+from fault_table import Row, show, write
+
+AT_ONCE = 4
+"""A run waits for NVFlare's polls more than it works: on 2 cores four take less time at once than in turn."""
+REPORT = Path(__file__).parents[2] / "results" / "faults.json"
+ROWS = pytest.StashKey[list[Row]]()
+
+
+@pytest.fixture(scope="session")
+def outcomes(request, host_records, tmp_path_factory):
+    """Return a future for the outcome of each fault and clean run that was chosen, by its name."""
+    chosen = {
+        item.callspec.params["run"].name: item.callspec.params["run"]
+        for item in request.session.items
+        if "outcomes" in item.fixturenames
+    }
+    pool = ThreadPoolExecutor(AT_ONCE)
+    yield {
+        name: pool.submit(inject, one, host_records, tmp_path_factory.mktemp(re.sub(r"\W+", "-", name)[:16]))
+        for name, one in chosen.items()
+    }
+    pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def report(request):
+    """Return what adds a row to the table at the end."""
+    return request.config.stash.setdefault(ROWS, []).append
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    rows = config.stash.get(ROWS, [])
+    if rows:
+        terminalreporter.section("faults")
+        terminalreporter.write(show(rows))
+        write(rows, REPORT)

@@ -1,0 +1,202 @@
+"""One fault: injected into a run of its own through the driver, and what came of it."""
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from rekindle.driver.here import start_here
+from rekindle.jobs import load_job
+from rekindle.judge import judge
+from rekindle.records import VerdictRecord, read
+
+JOBS = Path(__file__).parent / "jobs"
+REPOSITORY = Path(__file__).parents[2]
+LIMIT_S = 420
+"""For one fault from its start to its verdict; longer than NVFlare's own 300 s of silence."""
+_HERE = "__import__('os').environ['REKINDLE_EVIDENCE'] + '/../../"
+MARK = f"open({_HERE}injected', 'a').write(f'{{__import__(\"time\").time()}}\\n')"
+"""Python by which injected code says that it is now about to do harm; outside the run's folder."""
+TRAINING = f"open({_HERE}training', 'a').close()"
+"""Python by which a trainer says that it is in the middle of a round."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Lines that stand before the line with ``at`` in a file of the job, or in its place."""
+
+    file: str
+    at: str
+    lines: str
+    instead: bool = False
+
+    def apply(self, folder: Path) -> None:
+        path = folder / self.file
+        lines = path.read_text().splitlines(keepends=True)
+        (number,) = [number for number, line in enumerate(lines) if self.at in line][:1]
+        indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
+        new = [f"{indent}{line}\n" for line in self.lines.splitlines()]
+        lines[number : number + self.instead] = new
+        path.write_text("".join(lines))
+
+
+class Live:
+    """A run that is under way, seen from outside."""
+
+    def __init__(self, work: Path) -> None:
+        self.work, self.run = work, work / "run"
+        self.supervisor = next(
+            one for one in psutil.process_iter(["cmdline"]) if str(self.run) in (one.info["cmdline"] or [])
+        )
+
+    def mark(self) -> None:
+        """Say that the fault takes place now."""
+        with (self.work / "injected").open("a") as stream:
+            stream.write(f"{time.time()}\n")
+
+    def training(self) -> None:
+        """Wait until a trainer says that it is in the middle of a round (see ``SLOW``)."""
+        self.wait_for((self.work / "training").exists)
+
+    def wait_for(self, holds: Callable[[], object], limit_s: float = 120.0) -> None:
+        end = time.monotonic() + limit_s
+        while not holds():
+            assert time.monotonic() < end, f"{self.work.name}: the moment for the fault did not come"
+            time.sleep(0.1)
+
+    def process(self, *words: str, **environ: str) -> psutil.Process:
+        """Return the first process of the run with these words in its command line."""
+        for one in self.supervisor.children(recursive=True):
+            with suppress(psutil.Error):
+                command, env = one.cmdline(), one.environ()
+                if (
+                    set(words) <= set(command)
+                    and environ.items() <= env.items()
+                    and Path(command[0]).name != "env"
+                ):
+                    return one
+        raise LookupError(f"{self.work.name}: no process runs {words} {environ}")
+
+    def kill(self, victim: psutil.Process, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal, and see that it was taken."""
+        self.mark()
+        victim.send_signal(number)
+        taken = {psutil.STATUS_STOPPED} if number == signal.SIGSTOP else {psutil.STATUS_ZOMBIE, "gone"}
+        self.wait_for(lambda: _status(victim) in taken, 30)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to a run, and what has to come of it."""
+
+    name: str
+    verdict: str
+    cause: str
+    """Regular expression that finds the cause."""
+    edits: tuple[Edit, ...] = ()
+    act: Callable[[Live], None] | None = None
+    """What is done from outside while it runs."""
+    before: Callable[[Path], None] | None = None
+    """What is done to its folder before it starts."""
+    job: str = "fault_job"
+    changes: dict[str, object] = field(default_factory=dict)
+    """Fields of job.yml."""
+    leaves: bool = False
+    """Whether processes are left: a driver that was killed has its run cleared away at the next start."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a fault."""
+
+    injected: bool
+    verdict: str
+    cause: str
+    seconds: float | None
+    """From the fault to the first verdict; None if the driver did not live to give one."""
+    left: tuple[str, ...]
+    """Processes of the run that are there when its driver has gone."""
+
+
+def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
+    """Run the fault's job with the fault in it."""
+    jobs = JOBS if fault.job == "fault_job" else REPOSITORY / "flare_jobs"
+    copy = shutil.copytree(jobs, work / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    for edit in fault.edits:
+        edit.apply(copy / fault.job)
+    job = msgspec.structs.replace(load_job(copy, fault.job), **fault.changes)
+    if fault.before:
+        fault.before(work)
+    try:
+        assert start_here(job, copy, host_folder, work) is None
+        live = Live(work)
+        try:
+            if fault.act:
+                fault.act(live)
+            seen = _first_verdict(live)
+        finally:
+            with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
+                live.supervisor.terminate()  # what is left to it is the blame ladder
+                live.supervisor.wait(60)
+            left = _end_what_is_left(live)
+        record = live.run / "verdict.json"
+        told = record.exists()
+        verdict = read(record, VerdictRecord) if told else judge(live.run)
+    finally:
+        for mount in (work / "full", work / "run"):
+            _unmount(mount)
+    return _outcome(work, verdict, seen if told else None, left)
+
+
+def _first_verdict(live: Live) -> float:
+    """Wait for the verdict or for the driver's end, and return the time."""
+    end = time.monotonic() + LIMIT_S
+    while not (live.run / "verdict.json").exists() and _status(live.supervisor) not in {
+        psutil.STATUS_ZOMBIE,
+        "gone",
+    }:
+        assert time.monotonic() < end, f"{live.work.name}: no verdict within {LIMIT_S} s"
+        time.sleep(0.05)
+    return time.time()
+
+
+def _outcome(work: Path, verdict: VerdictRecord, seen: float | None, left: tuple[str, ...]) -> Outcome:
+    mark = work / "injected"
+    at = float(mark.read_text().split()[0]) if mark.exists() else None
+    return Outcome(
+        injected=at is not None,
+        verdict=verdict.verdict,
+        cause=verdict.cause or "",
+        seconds=None if at is None or seen is None else round(seen - at, 1),
+        left=left,
+    )
+
+
+def _end_what_is_left(live: Live) -> tuple[str, ...]:
+    """Kill processes that still belong to the run, and return their command lines."""
+    found = []
+    for one in psutil.process_iter():
+        with suppress(psutil.Error):
+            mine = one.environ().get("REKINDLE_EVIDENCE") == str(live.run / "evidence")
+            if (mine or one == live.supervisor) and one.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(one.cmdline())[:120])
+                one.kill()
+    return tuple(found)
+
+
+def _status(process: psutil.Process) -> str:
+    with suppress(psutil.NoSuchProcess):
+        return str(process.status())
+    return "gone"
+
+
+def _unmount(folder: Path) -> None:
+    if folder.is_mount():
+        subprocess.run(["umount", "-l", str(folder)], check=True)

@@ -1,0 +1,277 @@
+"""Faults in the job's own code: each is an edit of a copy of the job."""
+
+import socket
+import subprocess
+from pathlib import Path
+
+from fault_runs import MARK, Edit, Fault
+
+IN_LOOP = "weights = received.params"
+IN_ROUND = "losses, began ="
+AT_SITE_2 = 'if SITE == "site-2" and number == 1:\n'
+HELD = socket.socket()
+"""A port that somebody else holds for as long as the tests run."""
+HELD.bind(("", 0))
+HELD.listen()
+PORT = HELD.getsockname()[1]
+
+
+def _client(at: str, lines: str, *, instead: bool = False) -> tuple[Edit, ...]:
+    return (Edit("client.py", at, lines, instead),)
+
+
+def _job(at: str, lines: str, *, instead: bool = False) -> tuple[Edit, ...]:
+    return (Edit("job.py", at, lines, instead),)
+
+
+def _small_disk(folder: Path) -> None:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=True)
+
+
+def _tmpdir_on_a_small_disk(work: Path) -> None:
+    _small_disk(work / "full")
+
+
+def _run_on_a_small_disk(work: Path) -> None:
+    _small_disk(work / "run")
+
+
+FILL = """\
+with open({where}, "wb", buffering=0) as filler:
+    try:
+        while True:
+            filler.write(bytes(4096))
+    except OSError as error:
+        assert error.errno == 28
+"""
+SHAPES = f'{AT_SITE_2}    {MARK}\n    raise ValueError("shapes differ")'
+UNCHANGED = f"{MARK}\nweights = received.params['numpy_key']"
+
+FAULTS = [
+    Fault(
+        "crash on import",
+        "FAIL",
+        r"could not import .*no_such_module",
+        _client("from model import", f"{MARK}\nimport no_such_module"),
+    ),
+    Fault(
+        "crash before flare.init",
+        "FAIL",
+        r"site-[12] rank 0 raised FileNotFoundError: no data here at .*client\.py:\d+",
+        _client("evidence.device(", f'{MARK}\nraise FileNotFoundError("no data here")'),
+    ),
+    Fault(
+        "crash after flare.init",
+        "FAIL",
+        r"site-2 rank 0 raised ValueError: shapes differ at .*client\.py:\d+",
+        _client(IN_LOOP, SHAPES),
+    ),
+    Fault(
+        "crash after flare.init without our guard",
+        "HUNG",
+        r"ValueError: shapes differ|raised after flare\.init",
+        (
+            *_client("end_at_uncaught_exception(evidence)", "", instead=True),
+            *_client(IN_LOOP, SHAPES),
+        ),
+    ),
+    Fault(
+        "exit 0 before flare.init",
+        "FAIL",
+        r"without ever calling flare\.init",
+        _client("evidence.device(", f"{MARK}\nraise SystemExit(0)"),
+    ),
+    Fault(
+        "exit 0 without training",
+        "HUNG",
+        r"never sent its result",
+        _client(IN_LOOP, f"{AT_SITE_2}    {MARK}\n    import os\n    os._exit(0)"),
+    ),
+    Fault(
+        "model returned unchanged",
+        "FAIL",
+        r"site-\d rank 0 ended round 0 after \d+ samples with its weights unchanged",
+        _client("evidence.round(", UNCHANGED),
+    ),
+    Fault(
+        "model returned unchanged, evidence says otherwise",
+        "FAIL",
+        r"final global model .* 0 \(L2\) from the initial|final accuracy",
+        _client("send(weights, metrics)", UNCHANGED),
+    ),
+    Fault(
+        "NaN loss",
+        "FAIL",
+        r"reported a loss that is not finite",
+        _client("losses.append(loss)", f'{MARK}\nlosses.append(float("nan"))', instead=True),
+    ),
+    Fault(
+        "NaN weights",
+        "FAIL",
+        r"loss not finite",
+        _client("evidence.round(", f'{MARK}\nweights = weights * float("nan")'),
+    ),
+    Fault(
+        "metrics invented without training",
+        "FAIL",
+        r"no time for|Final accuracy",
+        _client(
+            "seconds = time.perf_counter()",
+            f"{MARK}\nlosses, weights, seconds = [0.7, 0.1], -weights - 1, 0.5",
+            instead=True,
+        ),
+    ),
+    Fault(
+        "metrics invented at one site",
+        "UNPROVEN|FAIL",
+        r"site-2.*(no time for|not within)",
+        _client(
+            "evidence.round(",
+            f'if SITE == "site-2":\n    {MARK}\n'
+            "    losses, weights, seconds = [0.7, 0.1], received.params['numpy_key'] + 1e-3, 30.0",
+        ),
+    ),
+    Fault(
+        "global model deleted",
+        "FAIL",
+        r"no global model at",
+        _job("if not GLOBAL_MODEL.exists()", f"{MARK}\nGLOBAL_MODEL.unlink()"),
+    ),
+    Fault(
+        "port held by someone else",
+        "FAIL",
+        rf"Port {PORT} is held by another process",
+        _job(
+            "per_site_config=",
+            f'per_site_config={{name: {{"command": sites.torchrun(name).replace("--standalone", '
+            f'"--master-port={PORT}")}} for name in sites.names}},',
+            instead=True,
+        )
+        + _job("recipe.execute(", MARK),
+    ),
+    Fault(
+        "two runs in one folder",
+        "FAIL",
+        r"[Tt]wo runs|same name|another run",
+        _job(
+            "recipe.execute(",
+            "import os, subprocess, sys\n"
+            'if "SECOND" not in os.environ:\n'
+            "    later = ['sh', '-c', 'sleep 12; exec \"$0\" \"$@\"', sys.executable, *sys.argv]\n"
+            "    subprocess.Popen(later, env={**os.environ, 'SECOND': '1'})\n"
+            f"else:\n    {MARK}",
+        ),
+    ),
+    Fault(
+        "TMPDIR full",
+        "FAIL",
+        r"disk .*full",
+        _job(
+            "args = job_options(",
+            "import os, tempfile\n"
+            "tempfile.tempdir = os.environ['REKINDLE_EVIDENCE'] + '/../../full'  # nor is there another one\n"
+            + FILL.format(where="tempfile.tempdir + '/filler'")
+            + MARK,
+        ),
+        before=_tmpdir_on_a_small_disk,
+    ),
+    Fault(
+        "TMPDIR too long for a socket's path",
+        "FAIL",
+        r"TMPDIR|AF_UNIX path too long",
+        _job(
+            "args = job_options(",
+            "import os, tempfile\n"
+            "tempfile.tempdir = os.environ['TMPDIR'] = os.path.abspath('d' * 100)\n"
+            f"os.mkdir(tempfile.tempdir)\n{MARK}",
+        ),
+    ),
+    Fault(
+        "results disk full",
+        "FAIL",
+        r"disk .*full",
+        _client(
+            IN_ROUND,
+            "import os\n" + FILL.format(where="os.environ['REKINDLE_EVIDENCE'] + '/../filler'") + MARK,
+        ),
+        before=_run_on_a_small_disk,
+    ),
+    Fault(
+        "non-UTF-8 flood on stdout",
+        "HUNG",
+        r"UTF-8",
+        _client(
+            IN_ROUND,
+            f"{MARK}\nimport os\nfor _ in range(4096):\n    os.write(1, b'\\xff\\xfe' * 128 + b'\\n')",
+        ),
+    ),
+    Fault(
+        "10 MB log line, then a crash",
+        "FAIL",
+        r"site-2 rank 0 raised ValueError: shapes differ at",
+        _client(IN_LOOP, SHAPES.replace("    raise", "    print('x' * 10_000_000, flush=True)\n    raise")),
+    ),
+    Fault(
+        "the clock goes back an hour",
+        "UNPROVEN",
+        r"clock",
+        _client(
+            IN_ROUND,
+            f"{AT_SITE_2}    {MARK}\n    now = time.time\n    time.time = lambda: now() - 3600",
+        ),
+    ),
+    Fault(
+        "endless sleep in a trainer",
+        "HUNG",
+        r"Nothing has moved for 60 s|site-2.*client\.py",
+        _client(IN_ROUND, f"{AT_SITE_2}    {MARK}\n    time.sleep(10_000)"),
+    ),
+    Fault(
+        "endless loop in a trainer",
+        "HUNG",
+        r"limit of 60 s",
+        _client(IN_ROUND, f"{AT_SITE_2}    {MARK}\n    while True:\n        pass"),
+        changes={"limit_s": 60},
+    ),
+    Fault(
+        "output closed, then a crash",
+        "FAIL",
+        r"site-2 rank 0 raised ValueError: shapes differ at",
+        _client(
+            IN_LOOP,
+            SHAPES.replace("    raise", "    import os\n    os.close(1)\n    os.close(2)\n    raise"),
+        ),
+    ),
+    Fault(
+        "out of memory in a trainer",
+        "FAIL",
+        r"site-2 rank 0 raised (\w+\.)*_?\w*MemoryError",
+        _client(
+            IN_LOOP,
+            f"{AT_SITE_2}    {MARK}\n    import numpy\n    numpy.ones(1 << 50)",
+        ),
+    ),
+    *(
+        Fault(
+            f"rank {rank} of two crashes",
+            "FAIL",
+            rf"site-1 rank {rank} raised ValueError: shapes differ at .*client\.py:\d+",
+            _client(
+                "take(model.state_dict()",
+                f'if dist.get_rank() == {rank}:\n    {MARK}\n    raise ValueError("shapes differ")',
+            ),
+            job="pt_ddp",
+            changes={"sites": 1},
+        )
+        for rank in (0, 1)
+    ),
+    Fault(
+        "only one of two ranks trained",
+        "FAIL",
+        r"site-1 rank 1 trained rounds \[\], not",
+        _client("evidence.round(", f"if dist.get_rank() == 1:\n    {MARK}\n    continue"),
+        job="pt_ddp",
+        changes={"sites": 1, "rounds": 1},
+    ),
+]

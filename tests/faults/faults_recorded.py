@@ -1,0 +1,163 @@
+"""Faults in what a run left behind: each damages a copy of a recorded run that passed."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+GPUS = "pt_ddp-h200-x2"
+SERVER = "job/workspace/pt_ddp/server"
+
+
+@dataclass(frozen=True)
+class RecordedFault:
+    """What is done to a recorded run, and what has to come of it."""
+
+    name: str
+    verdict: str
+    cause: str
+    """Regular expression that finds the cause."""
+    damage: Callable[[Path], None]
+    recording: str = "pt_ddp-cpu"
+
+
+def _edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    changed = re.sub(old, new, text, flags=re.M)
+    assert changed != text, f"nothing in {path} matches {old}"
+    path.write_text(changed)
+
+
+def _events(run: Path, name: str, change: Callable[[dict], dict | None]) -> None:
+    """Put every event of a file through ``change``; None drops it."""
+    path = run / name
+    changed = [change(json.loads(line)) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(one) + "\n" for one in changed if one is not None))
+
+
+def _server_log_cut(run: Path) -> None:
+    path = run / SERVER / "log.txt"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _evidence_cut(run: Path) -> None:
+    path = run / "evidence" / "site-2.rank-1.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def _logs_gone(run: Path) -> None:
+    for path in (run / SERVER).iterdir():
+        path.unlink()
+
+
+def _wrong_device(run: Path) -> None:
+    _edit(run / "evidence/site-1.rank-1.jsonl", r'"uuid": "GPU-[^"]*"', '"uuid": "GPU-of-somebody-else"')
+
+
+def _on_cpu(run: Path) -> None:
+    on_cpu = {"uuid": None, "name": None, "device": "cpu", "backend": "gloo"}
+    for path in (run / "evidence").glob("site-*.jsonl"):
+        _events(
+            run,
+            f"evidence/{path.name}",
+            lambda one: {**one, **on_cpu} if one["event"] == "device" else one,
+        )
+
+
+def _sampled(change: Callable[[str, dict], dict]) -> Callable[[Path], None]:
+    """Return what puts every sample of the last of the GPUs through ``change``."""
+
+    def damage(run: Path) -> None:
+        def one_less(event: dict) -> dict:
+            last = max(event["gpus"])
+            return {**event, "gpus": {**event["gpus"], last: change(last, event["gpus"][last])}}
+
+        _events(run, "samples.jsonl", one_less)
+
+    return damage
+
+
+def _only_rank_0(run: Path) -> None:
+    for site in ("site-1", "site-2"):
+        _events(
+            run,
+            f"evidence/{site}.rank-1.jsonl",
+            lambda one: {**one, "samples": 0} if one["event"] == "round" else one,
+        )
+
+
+def _clock(step_s: float) -> Callable[[Path], None]:
+    """Return what moves all times after the first round."""
+
+    def damage(run: Path) -> None:
+        for path in (run / "evidence").glob("*.jsonl"):
+            _events(
+                run,
+                f"evidence/{path.name}",
+                lambda one: {**one, "time": one["time"] + step_s} if one.get("round", 1) else one,
+            )
+
+    return damage
+
+
+def _times_copied(run: Path) -> None:
+    """Every round took as long as the others and began before the one before it had ended."""
+    _edit(run / "evidence/site-1.rank-0.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
+
+
+def _shorter_than_its_training(run: Path) -> None:
+    _edit(run / "ended.json", r'"duration_s": ?[\d.]+', '"duration_s":3.0')
+
+
+def _one_site_aggregated(run: Path) -> None:
+    _edit(run / SERVER / "log.txt", r"Aggregated 2/2 results", "Aggregated 1/1 results")
+
+
+def _final_model_gone(run: Path) -> None:
+    (run / "evidence" / "job.jsonl").unlink()
+
+
+def _end_gone(run: Path) -> None:
+    (run / "ended.json").unlink()
+
+
+FAULTS = [
+    RecordedFault("server log cut in half", "FAIL", r"\d of 3 rounds aggregated", _server_log_cut),
+    RecordedFault("evidence of a rank cut off", "FAIL", r"site-2 rank 1 trained rounds", _evidence_cut),
+    RecordedFault("server logs deleted", "UNPROVEN|FAIL", r"aggregated|left no log", _logs_gone),
+    RecordedFault("wrong device", "FAIL", r"site-1 rank 1 ran on GPU-of-somebody-else", _wrong_device, GPUS),
+    RecordedFault(
+        "trained on CPU instead of GPUs", "FAIL", r"ran on CPU with gloo; it was given GPU-", _on_cpu, GPUS
+    ),
+    RecordedFault(
+        "one of two GPUs idle all the time",
+        "FAIL",
+        r"peaked at 0 % .*did not work for this run",
+        _sampled(lambda _, gpu: {**gpu, "utilisation": 0}),
+        GPUS,
+    ),
+    RecordedFault(
+        "one of two GPUs worked for another process",
+        "FAIL",
+        r"with 0 MiB held by its trainers|rank 1 held no memory on GPU-",
+        _sampled(lambda _, gpu: {**gpu, "processes": {"1": 9000}}),
+        GPUS,
+    ),
+    RecordedFault(
+        "rank 1 of two went through no sample", "FAIL", r"site-1 rank 1 .*after 0 samples", _only_rank_0
+    ),
+    RecordedFault("clock an hour back after round 1", "UNPROVEN", r"clock", _clock(-3600)),
+    RecordedFault("clock an hour on after round 1", "UNPROVEN", r"clock", _clock(3600)),
+    RecordedFault(
+        "rounds that overlap", "FAIL|UNPROVEN", r"had no time for|not within the server's", _times_copied
+    ),
+    RecordedFault(
+        "run shorter than its training", "FAIL|UNPROVEN", r"in a run of 3.0 s", _shorter_than_its_training
+    ),
+    RecordedFault(
+        "only one site aggregated", "FAIL", r"0 of 3 rounds aggregated from 2 of 2", _one_site_aggregated
+    ),
+    RecordedFault("final model never looked at", "UNPROVEN", r"no final model", _final_model_gone),
+    RecordedFault("end not recorded", "UNPROVEN", r"no record of its end", _end_gone),
+]

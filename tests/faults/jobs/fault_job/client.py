@@ -1,0 +1,47 @@
+"""The one rank of a site: gradient descent on points of its own."""
+
+from __future__ import annotations
+
+import time
+
+import nvflare.client as flare
+from model import accuracy, digest, load, step
+
+from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
+
+EPOCHS = 100
+
+
+def main() -> None:
+    evidence = Evidence()
+    end_at_uncaught_exception(evidence)
+    points, labels = load(seed=int(SITE.rpartition("-")[2]))
+    held_out = load(seed=0)
+    evidence.device("cpu", uuid=None, name=None, backend="numpy")
+
+    for number, received in follow_rank_zero(lambda current: current):
+        weights = received.params["numpy_key"]
+        model_in, metrics = digest(weights), {"accuracy": accuracy(weights, *held_out)}
+        losses, began = [], time.perf_counter()
+        for _ in range(EPOCHS):
+            weights, loss = step(weights, points, labels)
+            losses.append(loss)
+        seconds = time.perf_counter() - began
+        evidence.round(
+            number,
+            samples=EPOCHS * len(points),
+            seconds=seconds,
+            losses=losses,
+            metrics=metrics,
+            model_in=model_in,
+            model_out=digest(weights),
+        )
+        send(weights, metrics)
+
+
+def send(weights, metrics):
+    flare.send(flare.FLModel(params={"numpy_key": weights}, metrics=metrics))
+
+
+if __name__ == "__main__":
+    main()

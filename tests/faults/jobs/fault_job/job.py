@@ -1,0 +1,46 @@
+"""The job that faults are injected into: NVFlare's numpy FedAvg, external trainers, a look at the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from model import INITIAL, accuracy, digest, load
+from nvflare.app_common.np.recipes.fedavg import NumpyFedAvgRecipe
+from nvflare.recipe import SimEnv
+
+from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+
+GLOBAL_MODEL = Path("workspace/fault_job/server/simulate_job/models/server.npy")
+
+
+def main() -> None:
+    args = job_options(__doc__).parse_args()
+    sites = Sites(args.client_ids, args.gpu)
+    recipe = NumpyFedAvgRecipe(
+        name="fault_job",
+        model=INITIAL,
+        min_clients=len(sites.names),
+        num_rounds=args.num_rounds,
+        train_script="client.py",
+        launch_external_process=True,
+        per_site_config={name: {"command": sites.python(name)} for name in sites.names},
+        shutdown_timeout=10.0,
+    )
+    recipe.add_client_file("model.py")
+    shorten_waits(recipe, small_model=True)
+    recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
+
+    if not GLOBAL_MODEL.exists():
+        raise SystemExit(f"NVFlare left no global model at {GLOBAL_MODEL}: the cause is in the sites' logs.")
+    final = np.load(GLOBAL_MODEL)
+    Evidence("job").final(
+        initial=digest(INITIAL),
+        final=digest(final),
+        distance=float(np.linalg.norm(final - INITIAL)),
+        metrics={"accuracy": accuracy(final, *load(seed=0))},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Every fault has its verdict, never PASS, and its cause is named; no clean run is anything but a PASS."""
+
+import re
+import shutil
+
+import faults_inside
+import faults_outside
+import pytest
+from clean_runs import LOOKS, REAL, RECORDINGS, recorded
+from fault_table import NVFLARE_S, Row
+from faults_recorded import FAULTS as DAMAGES
+
+from rekindle.judge import judge
+
+
+def _by_name(run):
+    return run.name.replace(" ", "_")
+
+
+def _row(run, outcome, kind):
+    return Row(
+        name=run.name,
+        kind=kind,
+        injected=outcome.injected,
+        expected=run.verdict,
+        verdict=outcome.verdict,
+        cause_right=bool(re.search(run.cause, outcome.cause)),
+        cause=outcome.cause,
+        seconds=outcome.seconds if kind == "run" else None,
+    )
+
+
+@pytest.mark.parametrize("run", [*faults_outside.FAULTS, *faults_inside.FAULTS], ids=_by_name)
+def test_a_fault_is_detected_and_its_cause_named(run, outcomes, report):
+    outcome = outcomes[run.name].result()
+    row = _row(run, outcome, "run")
+    report(row)
+    assert row.injected
+    assert row.detected, (outcome.verdict, outcome.cause)
+    assert row.cause_right, outcome.cause
+    assert outcome.seconds is None or outcome.seconds < NVFLARE_S
+    assert bool(outcome.left) is run.leaves, outcome.left
+
+
+@pytest.mark.parametrize("run", REAL, ids=_by_name)
+def test_a_clean_run_passes(run, outcomes, report):
+    outcome = outcomes[run.name].result()
+    report(_row(run, outcome, "clean"))
+    assert outcome.injected
+    assert (outcome.verdict, outcome.cause) == ("PASS", "")
+    assert outcome.left == ()
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=_by_name)
+def test_a_fault_in_a_recorded_run_is_detected(damage, tmp_path, report):
+    run = shutil.copytree(RECORDINGS / damage.recording, tmp_path / "run")
+    assert judge(run).verdict == "PASS"
+    damage.damage(run)
+    verdict = judge(run)
+    row = Row(
+        name=damage.name,
+        kind="recorded",
+        injected=True,
+        expected=damage.verdict,
+        verdict=verdict.verdict,
+        cause_right=bool(re.search(damage.cause, verdict.cause or "")),
+        cause=verdict.cause or "",
+    )
+    report(row)
+    assert row.detected, (verdict.verdict, verdict.cause)
+    assert row.cause_right, verdict.cause
+
+
+@pytest.mark.parametrize("looks", LOOKS)
+@pytest.mark.parametrize("name", sorted(path.name for path in RECORDINGS.iterdir()))
+def test_a_recorded_clean_run_passes(name, looks, tmp_path, report):
+    verdict = judge(recorded(name, looks, tmp_path))
+    report(Row(f"{name}, {looks}", "clean", True, "PASS", verdict.verdict, True, verdict.cause or ""))
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
