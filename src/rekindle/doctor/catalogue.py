@@ -12,8 +12,8 @@ import msgspec
 from rekindle.records import Confidence, Layer
 
 Rank = Literal["cause", "symptom", "guess", "echo"]
-"""A symptom is an echo wherever a cause is found, and the best answer where none is; a guess is made only where
-neither is found; an echo never answers."""
+"""A symptom is an echo wherever a cause is found, and the best answer where none is; a guess is made
+only where neither is found; an echo never answers."""
 _NOT_SAID = "no detail"
 
 

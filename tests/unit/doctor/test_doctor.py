@@ -143,6 +143,21 @@ def test_what_ends_a_good_run_of_torchrun_is_no_cause(clean_run):
     assert diagnose_run(clean_run) == ()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>",
+        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='127.0.0.1', port=9): Max retries",
+        "ConnectionError: Couldn't reach 'nosuch/zz' on the Hub (LocalEntryNotFoundError)",
+    ],
+)
+def test_what_cannot_be_fetched_is_known_when_it_is_raised_and_not_when_it_is_retried(clean_run, line):
+    _log(clean_run, f"WARNING: Retrying after {line}")
+    assert diagnose_run(clean_run) == ()
+    _log(clean_run, line)
+    assert _names(diagnose_run(clean_run)) == ["hub_unreachable"]
+
+
 def test_an_exception_that_was_handled_is_no_cause(clean_run):
     _log(clean_run, f"{TRACEBACK}\ntraining goes on")
     assert diagnose_run(clean_run) == ()

@@ -35,6 +35,13 @@ def test_echoes_alone_leave_the_judge_its_own_sentence(clean_run):
     assert "evidence" in verdict.remedy
 
 
+def test_what_is_merely_possible_leaves_it_too(clean_run):
+    _fail(clean_run, "ConnectionRefusedError: [Errno 111] Connection refused")
+    verdict = judge(clean_run)
+    assert [(one.name, one.echo) for one in verdict.findings] == [("connection_refused", False)]
+    assert verdict.cause.startswith("job.py ended with status 1")
+
+
 def test_a_run_that_passed_is_not_diagnosed(clean_run):
     with (clean_run / SITE_LOG).open("a") as stream:
         stream.write("2026-11-21 03:01:00,000 - SubprocessLauncher - INFO - we survived CUDA out of memory\n")
