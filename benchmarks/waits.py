@@ -1,9 +1,10 @@
-"""What `shorten_waits` takes off a short run: pt_ddp as it is, beside itself with NVFlare's own waits.
+"""Where a short run's time outside training can be saved: pt_ddp as it is, beside itself without what we cut.
 
     .venv/bin/python benchmarks/waits.py PYTHON
 
 PYTHON is the torch environment's, as env.json has it. On CPU, three rounds, in turn, three times; medians.
-Outside is what a run took beside its rounds.
+Outside is what a run took beside its rounds. Bytecode is kept in a folder of the benchmark's own, or nowhere,
+as where PYTHONDONTWRITEBYTECODE is set; the environment's own is not read.
 """
 
 from __future__ import annotations
@@ -17,32 +18,59 @@ from statistics import median
 from jobs import REPOSITORY, ROUNDS, timed
 
 REPEATS = 3
-LINE = "    shorten_waits(recipe, small_model=True)\n"
+CUTS = (
+    ("job.py", '    shorten_waits(recipe, exchange_format="pytorch")\n', ""),
+    (
+        "client.py",
+        "load(args.dataset, args.data_path)",
+        'load(args.dataset, __import__("tempfile").mkdtemp())',
+    ),
+)
+"""File, what it says, and what it says without the cut: NVFlare's own waits; scikit-learn in every rank."""
+CASES = {
+    "no bytecode, NVFlare's own": (False, False),
+    "bytecode, NVFlare's own": (True, False),
+    "as it is": (True, True),
+}
+"""Whether bytecode is kept, and whether the job is as it is."""
 
 
-def outside(python: str, *, shortened: bool) -> float:
+def outside(python: str, bytecode: Path, *, kept: bool, cut: bool) -> float:
     """Run pt_ddp once; returns the seconds beside its rounds."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(shutil.copytree(REPOSITORY / "flare_jobs" / "pt_ddp", Path(folder, "job")))
-        job = work / "job.py"
-        text = job.read_text(encoding="utf-8")
-        if LINE not in text:
-            raise SystemExit(
-                f"{job} has no {LINE.strip()!r} any more. Fix: bring benchmarks/waits.py up to date."
-            )
-        job.write_text(text if shortened else text.replace(LINE, ""), encoding="utf-8")
+        for name, ours, without in CUTS:
+            text = (work / name).read_text(encoding="utf-8")
+            if ours not in text:
+                raise SystemExit(
+                    f"{name} has no {ours.strip()!r}. Fix: bring benchmarks/waits.py up to date."
+                )
+            (work / name).write_text(text if cut else text.replace(ours, without), encoding="utf-8")
         command = [python, "job.py", "--num_rounds", str(ROUNDS), "--local_epoch", "1"]
-        return timed(command, work, work / "evidence", {"CUDA_VISIBLE_DEVICES": ""}).outside_s
+        variables = {
+            "CUDA_VISIBLE_DEVICES": "",
+            "TMPDIR": folder,
+            "PYTHONPYCACHEPREFIX": str(bytecode if kept else Path(folder, "empty")),
+            "PYTHONDONTWRITEBYTECODE": "" if kept else "1",
+        }
+        return timed(command, work, work / "evidence", variables).outside_s
 
 
 def main() -> None:
     """Print one table."""
-    before, after = [], []
-    for _ in range(REPEATS):
-        before.append(outside(sys.argv[1], shortened=False))
-        after.append(outside(sys.argv[1], shortened=True))
-    print(f"NVFlare's own waits {median(before):6.1f} s\nshortened           {median(after):6.1f} s")
-    print(f"ratio               {median(after) / median(before):6.2f}")
+    python = sys.argv[1]
+    seconds: dict[str, list[float]] = {name: [] for name in CASES}
+    with tempfile.TemporaryDirectory() as bytecode:
+        first = outside(python, Path(bytecode), kept=True, cut=True)
+        for _ in range(REPEATS):
+            for name, (kept, cut) in CASES.items():
+                seconds[name].append(outside(python, Path(bytecode), kept=kept, cut=cut))
+    before = median(next(iter(seconds.values())))
+    print(f"{'outside training':28}{'s':>6}{'range':>14}{'ratio':>7}")
+    for name, every in seconds.items():
+        spread = f"{min(every):.1f}–{max(every):.1f}"
+        print(f"{name:28}{median(every):6.1f}{spread:>14}{median(every) / before:7.2f}")
+    print(f"{'as it is, the first run':28}{first:6.1f}{'':14}{first / before:7.2f}")
 
 
 if __name__ == "__main__":

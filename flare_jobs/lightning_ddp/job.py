@@ -38,7 +38,7 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
-    shorten_waits(recipe, small_model=True)
+    shorten_waits(recipe, exchange_format="pytorch")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     final = global_model("lightning_ddp")

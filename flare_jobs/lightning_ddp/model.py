@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 from pytorch_lightning import LightningDataModule, LightningModule
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
@@ -56,6 +54,9 @@ class Digits(LightningDataModule):
     """A site's share of the training digits, and all of the held-out ones."""
 
     def __init__(self, site: int = 0, sites: int = 1, batch_size: int = 32) -> None:
+        from sklearn.datasets import load_digits  # NVFlare's server imports this file for the network alone
+        from sklearn.model_selection import train_test_split
+
         super().__init__()
         digits = load_digits()
         images = torch.tensor(digits.images / 16.0, dtype=torch.float32).unsqueeze(1)

@@ -54,7 +54,7 @@ def main() -> None:
     checkpoint = Path("initial.pt").absolute()
     torch.save(initial, checkpoint)
     recipe = make_recipe(args, sites, base, data, checkpoint)
-    shorten_waits(recipe, small_model=False)
+    shorten_waits(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     evidence = Evidence("job")

@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--local_epoch", type=int, default=2)
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--dataset", choices=CHANNELS, default="digits")
-    parser.add_argument("--data_path", default="")
+    parser.add_argument("--data_path", required=True)
     parser.add_argument("--width", type=int, default=32)
     args = parser.parse_args()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import torch
@@ -16,7 +17,7 @@ from rekindle.trainer.weights import change, global_model
 def main() -> None:
     parser = job_options(__doc__)
     parser.add_argument("--dataset", choices=CHANNELS, default="digits")
-    parser.add_argument("--data_path", default="", help="folder for CIFAR-10")
+    parser.add_argument("--data_path", type=Path, default=".", help="folder for the data")
     parser.add_argument("--batch_size", type=int, default=32, help="of one rank")
     parser.add_argument("--width", type=int, default=32, help="channels of the first convolution")
     args = parser.parse_args()
@@ -27,13 +28,13 @@ def main() -> None:
     checkpoint = Path("initial.pt").absolute()
     torch.save(initial, checkpoint)
 
+    data_path = args.data_path.absolute()
+    held_out = load(args.dataset, data_path)[1]
     sites = Sites(args.client_ids, args.gpu)
     options = (
         f"--sites {' '.join(sites.names)} --local_epoch {args.local_epoch} --dataset {args.dataset} "
-        f"--batch_size {args.batch_size} --width {args.width}"
+        f"--batch_size {args.batch_size} --width {args.width} --data_path {shlex.quote(str(data_path))}"
     )
-    if args.data_path:
-        options += f" --data_path {args.data_path}"
     recipe = FedAvgRecipe(
         name="pt_ddp",
         model=model,
@@ -48,12 +49,11 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
-    shorten_waits(recipe, small_model=True)
+    shorten_waits(recipe, exchange_format="pytorch")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     final = global_model("pt_ddp")
     model.load_state_dict(final)
-    _, held_out = load(args.dataset, args.data_path)
     Evidence("job").final(
         **change(initial, final),
         metrics={"accuracy": accuracy(model, held_out, torch.device("cpu"))},

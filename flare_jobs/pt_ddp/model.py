@@ -32,10 +32,10 @@ CHANNELS = {"digits": 1, "cifar10": 3, "generated": 3}
 
 
 def load(dataset: str, data_path: str) -> tuple[TensorDataset, TensorDataset]:
-    """Return (training, held-out) images [N, C, H, W] in 0…1 with labels [N]."""
+    """Return (training, held-out) images [N, C, H, W] in 0…1 with labels [N]; ``data_path`` is a folder."""
     if dataset == "generated":
         return _generated(16384, seed=1), _generated(128, seed=2)
-    return _cifar10(data_path) if dataset == "cifar10" else _digits()
+    return _cifar10(data_path) if dataset == "cifar10" else _digits(Path(data_path, "digits.pt"))
 
 
 def _generated(count: int, seed: int) -> TensorDataset:
@@ -47,17 +47,18 @@ def _generated(count: int, seed: int) -> TensorDataset:
     return TensorDataset(0.5 * (patterns[labels] + noise), labels)
 
 
-def _digits() -> tuple[TensorDataset, TensorDataset]:
-    from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
+def _digits(kept: Path) -> tuple[TensorDataset, TensorDataset]:
+    """Split scikit-learn's digits and keep them in a file: the ranks that follow need not import it."""
+    if not kept.exists():
+        from sklearn.datasets import load_digits
+        from sklearn.model_selection import train_test_split
 
-    digits = load_digits()
-    images = torch.tensor(digits.images / 16.0, dtype=torch.float32).unsqueeze(1)
-    labels = torch.tensor(digits.target)
-    train, held_out = train_test_split(
-        torch.arange(len(labels)), test_size=0.2, random_state=0, stratify=digits.target
-    )
-    return TensorDataset(images[train], labels[train]), TensorDataset(images[held_out], labels[held_out])
+        digits = load_digits()
+        images, labels = digits.images[:, None].astype("float32") / 16, digits.target
+        parts = train_test_split(images, labels, test_size=0.2, random_state=0, stratify=labels)
+        torch.save([torch.as_tensor(part) for part in parts], kept)
+    train_x, held_x, train_y, held_y = torch.load(kept)
+    return TensorDataset(train_x, train_y), TensorDataset(held_x, held_y)
 
 
 def _cifar10(data_path: str) -> tuple[TensorDataset, TensorDataset]:

@@ -44,7 +44,7 @@ def main() -> None:
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
-    shorten_waits(recipe, small_model=True)
+    shorten_waits(recipe, exchange_format="keras_layer_weights")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     result = Path("workspace/tf_mirrored/server/simulate_job/app_server/tf_model.weights.h5")

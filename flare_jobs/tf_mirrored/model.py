@@ -6,8 +6,6 @@ import hashlib
 
 import numpy as np
 import tensorflow as tf
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 
 class SmallCNN(tf.keras.Sequential):
@@ -33,6 +31,9 @@ class SmallCNN(tf.keras.Sequential):
 
 def load() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Return (training, held-out) images [N, 8, 8, 1] in 0…1 with labels [N]."""
+    from sklearn.datasets import load_digits  # NVFlare's server imports this file for the network alone
+    from sklearn.model_selection import train_test_split
+
     digits = load_digits()
     images = (digits.images / 16.0).astype("float32")[..., None]
     train_x, held_x, train_y, held_y = train_test_split(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle import bundle, diff, records, report, solver
+from rekindle import bundle, diff, doctor, records, report, solver
 from rekindle.judge import judge
 from rekindle.records.plan import FRAMEWORKS
 
@@ -32,6 +32,20 @@ def _judge(run_dir: Path, as_json: bool) -> int:
     return 0 if verdict.verdict == "PASS" else 1
 
 
+def _diagnose(paths: list[str], as_json: bool) -> int:
+    named = [Path(path) for path in paths if path != "-"]
+    findings = doctor.diagnose_paths(named)
+    if "-" in paths or not paths:
+        text = doctor.texts.text("standard input", sys.stdin.buffer.read(doctor.texts.LIMIT))
+        findings += doctor.diagnose_texts([text])
+    findings = tuple(sorted(findings, key=lambda one: one.echo))
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode())
+    else:
+        print(report.findings(findings))
+    return 1 if findings else 0
+
+
 def main() -> int:
     """Run the verb that the command line names; 2 and one sentence if what it is given is no good."""
     parser = argparse.ArgumentParser(prog="rekindle", description=__doc__)
@@ -45,6 +59,15 @@ def main() -> int:
     judging = verbs.add_parser("judge", help="judge a job's run again from its files")
     judging.add_argument("run", type=Path, metavar="RUN_DIR")
     judging.add_argument("--json", action="store_true")
+
+    diagnosing = verbs.add_parser("diagnose", help="name what made a run fail, from its files or any log")
+    diagnosing.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="log file, run's folder, workspace of NVFlare; - or nothing: standard input",
+    )
+    diagnosing.add_argument("--json", action="store_true")
 
     bundling = verbs.add_parser(
         "bundle", help="collect the locked wheels of plans, for hosts without a network"
@@ -73,6 +96,8 @@ def _run(args: argparse.Namespace) -> int:
             return solver.run(args.host, args.framework, args.json)
         case "judge":
             return _judge(args.run, args.json)
+        case "diagnose":
+            return _diagnose(args.paths, args.json)
         case "bundle":
             bundle.bundle(args.plans, args.output)
             return 0

@@ -116,6 +116,14 @@ def test_a_job_that_exits_0_and_proves_nothing_is_no_pass(tmp_path):
     assert read(run / "ended.json", Ended).exit_status == 0
 
 
+def test_a_run_keeps_its_bytecode_on_a_host_that_does_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    run, start = _start(tmp_path, "import sys; open('kept', 'w').write(str(not sys.dont_write_bytecode))")
+    start()
+    _wait_for(run / "verdict.json")
+    assert (run / "job" / "kept").read_text() == "True"
+
+
 def _start_again(run, start, verdict):
     """Call start on an ended run that has ``verdict``; returns whether it started."""
     record = read(_wait_for_end(run) / "verdict.json", VerdictRecord)

@@ -16,7 +16,17 @@ def _claim(verdict, name):
 
 
 def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
-    run, *, backend="nccl", utilisation=97, owner=None, also=None, mib=450, time=None, idle=None
+    run,
+    *,
+    backend="nccl",
+    utilisation=97,
+    owner=None,
+    also=None,
+    mib=450,
+    time=None,
+    idle=None,
+    shares=None,
+    on_cpu=None,
 ):
     """Turn the recorded run into one on two GPUs that both sites share.
 
@@ -29,6 +39,8 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
         mib: what each process holds.
         time: of the one sample; None: as the last round ended.
         idle: the site whose trainers hold nothing.
+        shares: percent that each process used of its GPU; None: the driver did not tell.
+        on_cpu: the site whose trainers hold memory and do not use it.
     """
     trained = 0.0
     uuids = ["GPU-a", "GPU-b"]
@@ -37,6 +49,7 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
         site["gpus"] = uuids
     (run / "spec.json").write_text(json.dumps(spec))
     pids = {uuid: [] for uuid in uuids}
+    idling = set()
     for path in (run / "evidence").glob("site-*.jsonl"):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         uuid = uuids[lines[0]["rank"]]
@@ -49,12 +62,17 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
         trained = max(trained, lines[-1]["time"])
         if lines[0]["site"] != idle:
             pids[uuid].append(owner or lines[0]["pid"])
+        if lines[0]["site"] == on_cpu:
+            idling.add(lines[0]["pid"])
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     gpus = {
         uuid: {
             "utilisation": utilisation,
             "used_mib": 900,
             "processes": {str(pid): mib for pid in [*pids[uuid], *([also] if also else [])]},
+            "process_utilisation": None
+            if shares is None
+            else {str(pid): 0 if pid in idling else shares for pid in pids[uuid]},
         }
         for uuid in uuids
     }
@@ -71,6 +89,10 @@ ON_GPUS = [
     ("gpus_busy", {"also": 1, "utilisation": 0}, False),
     ("gpus_busy", {"mib": 0}, None),
     ("gpus_busy", {"time": 1.0}, None),
+    ("gpus_busy", {"shares": 9}, True),
+    ("gpus_busy", {"shares": 9, "utilisation": 0, "also": 1}, True),
+    ("gpus_busy", {"shares": 0}, False),
+    ("gpus_busy", {"shares": 9, "on_cpu": "site-2"}, None),
     ("every_rank_on_its_device", {}, True),
     ("every_rank_on_its_device", {"backend": "gloo"}, False),
 ]

@@ -85,6 +85,7 @@ def dog(clean_run, monkeypatch):
 
 def test_gpus_that_work_are_progress_and_gpus_that_wait_for_a_collective_are_not(dog):
     assert [dog(20, memory_utilisation=9) for _ in range(9)] == [None] * 9
+    assert [dog(20, memory_utilisation=0, utilisation=4) for _ in range(9)] == [None] * 9
     assert [dog(20, memory_utilisation=0) for _ in range(3)] == [None] * 3
     assert "no activity of the GPUs" in dog(20, memory_utilisation=0)
 

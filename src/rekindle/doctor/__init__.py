@@ -1,65 +1,122 @@
-"""From the text of a run to the cause of its failure.
-
-The catalogue is data: ``catalogue.json`` has one entry a known failure, with the pattern that shows it.
-"""
+"""From the texts of a run to the cause of its failure: a pure function of files."""
 
 from __future__ import annotations
 
-import json
-import re
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeVar
 
-from rekindle.evidence import read_lines
+import msgspec
+
+from rekindle.evidence import Line, read_lines
+from rekindle.records import Ended, Finding, Record, RecordError, RunSpec, read
 from rekindle.records.events import ExceptionEvent
 
-_LOGS = ("job/workspace/*/site-*/log.txt", "job.log", "driver.log")
+from . import texts
+from .gpu_memory import name_holder
+from .scan import Found, known, one_line, raised, search
+from .texts import Text
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+__all__ = ["Text", "diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]
 
 
-class Finding(NamedTuple):
-    """What went wrong and what to do about it, a sentence each."""
+def diagnose_run(run_dir: Path) -> tuple[Finding, ...]:
+    """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
 
-    cause: str
-    remedy: str
-
-
-class _Entry(NamedTuple):
-    pattern: re.Pattern[str]
-    cause: str
-    remedy: str
-
-
-@cache
-def _catalogue() -> tuple[_Entry, ...]:
-    entries = json.loads(files(__package__).joinpath("catalogue.json").read_text(encoding="utf-8"))
-    return tuple(_Entry(re.compile(one["pattern"]), one["cause"], one["remedy"]) for one in entries)
-
-
-def diagnose(run_dir: Path) -> Finding | None:
-    """Return the first cause that the run's evidence or logs show, if any does.
-
-    A trainer's own exception comes first: everything that follows it is an echo.
+    A trainer's own exception comes first: everything that follows it is an echo. Files are relative to
+    ``run_dir``; versions are those of ``spec.json``, if there is one.
     """
-    raised = [one.event for one in read_lines(run_dir) if isinstance(one.event, ExceptionEvent)]
-    if raised:
-        first = min(raised, key=lambda event: event.time)
-        text = f"{first.kind}: {first.message}".rstrip(": ")
-        known = _match(text)
-        cause = f"{first.site} rank {first.rank} raised {text} at {first.place}."
-        return Finding(cause, known.remedy if known else f"Mend what raises at {first.place}.")
-    for pattern in _LOGS:
-        for path in sorted(run_dir.glob(pattern)):
-            known = _match(path.read_text(encoding="utf-8", errors="replace"))
-            if known:
-                return Finding(f"{known.cause} ({path.relative_to(run_dir)})", known.remedy)
-    return None
+    spec, ended = _record(run_dir / "spec.json", RunSpec), _record(run_dir / "ended.json", Ended)
+    installed = spec.versions if spec else {}
+    said = [
+        texts.read(path, path.relative_to(run_dir).as_posix())
+        for path in texts.logs(run_dir)
+        if path.is_file()
+    ]
+    if ended:
+        said = [texts.since(one, ended.started) if one.file == "autopsy/kernel.txt" else one for one in said]
+    events = [
+        Line(one.event, one.file, one.line)
+        for one in read_lines(run_dir)
+        if isinstance(one.event, ExceptionEvent)
+    ]
+    found = _in_order(_exceptions(events, installed), said, installed)
+    return tuple(name_holder(one, run_dir, said) for one in found)
 
 
-def _match(text: str) -> Finding | None:
-    for entry in _catalogue():
-        match = entry.pattern.search(text)
-        if match:
-            return Finding(entry.cause.format(**match.groupdict()), entry.remedy)
-    return None
+def diagnose_texts(said: Iterable[Text]) -> tuple[Finding, ...]:
+    """Return what texts of any origin show together, as `diagnose_run` does."""
+    said = list(said)
+    return tuple(name_holder(one, None, said) for one in _in_order([], said, {}))
+
+
+def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
+    """Return what log files and the folders of runs show; files are named as they were given.
+
+    Raises:
+        RecordError: a path is not there, cannot be read, or is a folder without any log.
+    """
+    files: list[Text] = []
+    runs: list[Finding] = []
+    for path in paths:
+        try:
+            if not path.is_dir():
+                files.append(texts.read(path, str(path)))
+                continue
+            if not any(texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
+                raise RecordError(
+                    f"{path} holds no log. Fix: name a run's folder, a workspace, or a log file."
+                )
+            for one in diagnose_run(path):
+                runs.append(msgspec.structs.replace(one, file=str(path / one.file) if one.file else None))
+        except OSError as error:
+            raise RecordError(
+                f"{path} cannot be read: {error.strerror}. Fix: name a log file, or the folder of a run."
+            ) from None
+    found = [*runs, *diagnose_texts(files)]
+    return tuple(sorted(found, key=lambda one: one.echo))
+
+
+def _exceptions(events: list[Line[ExceptionEvent]], installed: Mapping[str, str]) -> list[Found]:
+    found = []
+    for line in sorted(events, key=lambda one: one.event.time):
+        event = line.event
+        entry = known(f"{event.kind}: {event.message}", installed)
+        said = one_line(f"{event.kind}: {event.message}")
+        finding = Finding(
+            name=entry.finding.name if entry else "exception",
+            cause=f"{event.site} rank {event.rank} raised {said} at {event.place}.",
+            layer=entry.finding.layer if entry else "job",
+            remedy=entry.finding.remedy if entry else f"Mend what raises at {event.place}.",
+            confidence=entry.finding.confidence if entry else "certain",
+            file=line.file,
+            line=line.line,
+        )
+        found.append(Found(finding, entry.rank if entry else "cause", "", 0))
+    return sorted(found, key=lambda one: one.order[0])
+
+
+def _in_order(exceptions: list[Found], said: list[Text], installed: Mapping[str, str]) -> list[Finding]:
+    """The root first, then what else was found, each name once; exceptions of trainers before logs."""
+    found = sorted((one for text in said for one in search(text, installed)), key=lambda one: one.order)
+    if not exceptions and not any(one.rank == "cause" for one in found):
+        dug = [one for one in map(raised, said) if one]
+        found = [*sorted(dug, key=lambda one: one.order)[:1], *found]
+    names: set[str] = set()
+    kept = []
+    for one in [*exceptions, *found]:
+        if one.finding.name not in names:
+            kept.append(one)
+        names.add(one.finding.name)
+    kept.sort(key=lambda one: one.order[0])
+    root = kept[0].rank if kept else "cause"
+    return [msgspec.structs.replace(one.finding, echo=one.rank == "echo" or one.rank != root) for one in kept]
+
+
+def _record(path: Path, kind: type[RecordT]) -> RecordT | None:
+    try:
+        return read(path, kind) if path.exists() else None
+    except RecordError:
+        return None

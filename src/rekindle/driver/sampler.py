@@ -22,6 +22,7 @@ class Sampler:
         """Watch the GPUs with these UUIDs; without any, NVML is not asked for."""
         self._path = path
         self._handles: dict[str, Any] = {}
+        self._seen = time.time_ns() // 1000
         if uuids:
             pynvml.nvmlInit()
             self._handles = {uuid: pynvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in sorted(uuids)}
@@ -35,14 +36,15 @@ class Sampler:
         gpus = {}
         for uuid, handle in self._handles.items():
             with suppress(pynvml.NVMLError):  # a GPU that does not answer is missing from the sample
-                gpus[uuid] = _sample(handle)
+                gpus[uuid] = _sample(handle, self._seen)
+        self._seen = time.time_ns() // 1000
         event = SampleEvent(time=round(time.time(), 3), gpus=gpus, memory_mib=peaks())
         with self._path.open("ab") as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
         return gpus
 
 
-def _sample(handle: Any) -> GpuSample:
+def _sample(handle: Any, since_us: int) -> GpuSample:
     rates = pynvml.nvmlDeviceGetUtilizationRates(handle)
     return GpuSample(
         utilisation=rates.gpu,
@@ -52,4 +54,18 @@ def _sample(handle: Any) -> GpuSample:
             str(process.pid): (process.usedGpuMemory or 0) >> 20
             for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
         },
+        process_utilisation=_by_process(handle, since_us),
     )
+
+
+def _by_process(handle: Any, since_us: int) -> dict[str, int] | None:
+    """Return each process's share of the GPU's multiprocessors, percent; none worked if none is listed."""
+    most: dict[str, int] = {}
+    try:
+        for one in pynvml.nvmlDeviceGetProcessUtilization(handle, since_us):
+            most[str(one.pid)] = max(one.smUtil, most.get(str(one.pid), 0))
+    except pynvml.NVMLError_NotFound:
+        return most
+    except pynvml.NVMLError:
+        return None
+    return most

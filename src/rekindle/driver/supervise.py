@@ -128,7 +128,10 @@ def job_arguments(spec: RunSpec) -> list[str]:
 
 
 def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
-    """Server and clients see no GPU; a site's own command gives its trainers theirs."""
+    """Server and clients see no GPU; a site's own command gives its trainers theirs.
+
+    Each keeps the bytecode that it compiles, as a run's many processes import the same libraries.
+    """
     given = [uuid for site in spec.sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     return {
@@ -136,6 +139,7 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
         **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",
         "TMPDIR": spec.tmpdir,
+        "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONUNBUFFERED": "1",
         "PYTHONUTF8": "1",
         "REKINDLE_EVIDENCE": str(run_dir / "evidence"),

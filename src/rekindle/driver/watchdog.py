@@ -125,16 +125,16 @@ class Watchdog:
         return idle, used / seconds
 
     def _moves(self, gpus: dict[str, GpuSample], share: float) -> bool:
-        """Whether any file grew, any GPU's memory was in use, or (where no GPU is there yet) the CPU worked.
+        """Whether any file grew, a GPU computed, or (as long as no rank is on a GPU) the CPU worked.
 
-        A collective that waits for a rank that never comes keeps a GPU at 100 % and a core busy: neither
-        counts once the ranks are on their GPUs.
+        A rank that waits in a collective keeps its GPU at 100 % and its memory idle, and a core busy: neither
+        counts. (H200, NCCL 2.28: utilisation 100 and 0, where training has either memory in use or pauses.)
         """
         sizes = {path: path.stat().st_size for path in self._files()}
         grew, self._sizes = sizes != self._sizes, sizes
-        on_gpus = bool(gpus) and all(gpu.processes for gpu in gpus.values())
-        working = any(gpu.memory_utilisation for gpu in gpus.values()) if on_gpus else share > _WORKING_SHARE
-        return grew or working
+        if any(gpu.processes for gpu in gpus.values()):
+            return grew or any(gpu.memory_utilisation or 0 < gpu.utilisation < 100 for gpu in gpus.values())
+        return grew or share > _WORKING_SHARE
 
     def _files(self) -> list[Path]:
         patterns = ("job.log", "evidence/*.jsonl", "job/workspace/*/*/log.txt")

@@ -68,6 +68,7 @@ def _run(python: Path, script: str, arguments: list[str], tmpdir: Path, gpus: li
     environ |= {"TMPDIR": str(tmpdir), "PYTHONUTF8": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     name = " ".join([script, *arguments])
+    environ["PYTHONDONTWRITEBYTECODE"] = ""  # the first run finds what was compiled here
     with tempfile.TemporaryDirectory(dir=tmpdir) as folder:
         path = Path(folder, script)
         path.write_bytes(files("rekindle.environments.probes").joinpath(script).read_bytes())

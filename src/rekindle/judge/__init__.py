@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import mean
 
-from rekindle.doctor import diagnose
+from rekindle.doctor import diagnose_run
+from rekindle.doctor.known_issues import known_issue
 from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent
 
@@ -32,13 +33,20 @@ def judge(run_dir: Path) -> VerdictRecord:
     checked = [check(run, claim) for claim in run.spec.job.proof]
     evidence = tuple(one for one in checked if one is not None)
     verdict, cause = _verdict(run, evidence)
+    findings = diagnose_run(run_dir) if verdict != "PASS" else ()
+    root = next((one for one in findings if not one.echo), None)
     remedy = None
-    if verdict != "PASS":
-        finding = diagnose(run_dir)
-        if finding is not None:
-            cause, remedy = finding.cause, finding.remedy
+    if root is not None:
+        cause, remedy = root.cause, root.remedy
+    elif verdict != "PASS":
+        remedy = "Read the evidence of the claims that do not hold, and the sites' logs beside it."
+    known = known_issue(run.spec)
+    if known and run.ended and known.explains(findings):
+        if known.expired(run.ended.started):
+            cause = f"{cause} The known issue {known.name} expired on {known.expires} and excuses nothing."
         else:
-            remedy = "Read the evidence of the claims that do not hold, and the sites' logs beside it."
+            verdict = "KNOWN_ISSUE"
+            cause = f"{cause} Known until {known.expires}: {known.says}"
     return VerdictRecord(
         job=run.spec.job.name,
         host=run.spec.host,
@@ -47,6 +55,9 @@ def judge(run_dir: Path) -> VerdictRecord:
         cause=cause,
         remedy=remedy,
         rungs=run.rungs,
+        layer=root.layer if root else None,
+        findings=findings,
+        known_issue=known.name if known else None,
         evidence=evidence,
         started=run.ended.started if run.ended else None,
         duration_s=run.ended.duration_s if run.ended else None,

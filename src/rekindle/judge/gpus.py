@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.records import Evidence
-from rekindle.records.events import DeviceEvent, RoundEvent
+from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent
 
 from .run import Run
 from .validators import validator
@@ -15,7 +15,7 @@ from .validators import validator
 def gpus_busy(run: Run, claim: str, options: dict[str, Any]) -> Evidence | None:
     """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
 
-    It counts what was sampled after a trainer reported the GPU, and work only while no other process held it.
+    It counts what was sampled after a trainer reported the GPU.
     """
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     if not assigned:
@@ -42,23 +42,52 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
         return None, f"{uuid} was not sampled until its trainers were done"
     gpus = [one.gpus[uuid] for one in seen]
     held = {pid: max((one.processes.get(pid, -1) for one in gpus), default=-1) for pid in trainers}
-    for pid, mib in held.items():
-        who = f"{trainers[pid].site} rank {trainers[pid].rank}"
-        if mib <= 0:
-            return (
-                (None, f"{uuid} does not tell the memory of {who}")
-                if mib == 0
-                else (
-                    False,
-                    f"{who} held no memory on {uuid}: it did not work there",
-                )
-            )
+    least = min(held, key=lambda pid: held[pid])
+    who = f"{trainers[least].site} rank {trainers[least].rank}"
+    if held[least] < 0:
+        return False, f"{who} held no memory on {uuid}: it did not work there"
+    if held[least] == 0:
+        return None, f"{uuid} does not tell the memory of {who}"
+    said = f"with {sum(held.values())} MiB held by its trainers"
+    shares = {pid: _share(run, uuid, device) for pid, device in trainers.items()}
+    told = {pid: share for pid, share in shares.items() if share is not None}
+    return _by_process(uuid, said, trainers, told) if told else _by_gpu(uuid, said, trainers, gpus)
+
+
+def _share(run: Run, uuid: str, device: DeviceEvent) -> int | None:
+    """Return the most of a GPU that a trainer was seen to use as it trained, percent; None if nothing tells.
+
+    A sample reaches back to the one before it, so the first second is left out: making a context is work too.
+    """
+    rounds = [line.event for line in run.rounds(device.site, device.rank)]
+    first = rounds[0].time - rounds[0].seconds if rounds else device.time
+    gpus = [
+        one.event.gpus[uuid] for one in run.samples if uuid in one.event.gpus and one.event.time > first + 1
+    ]
+    shares = [one.process_utilisation for one in gpus if one.process_utilisation is not None]
+    return max((one.get(str(device.pid), 0) for one in shares), default=None)
+
+
+def _by_process(
+    uuid: str, said: str, trainers: dict[str, DeviceEvent], shares: dict[str, int]
+) -> tuple[bool | None, str]:
+    idle = next((trainers[pid] for pid, share in shares.items() if not share), None)
+    if not any(shares.values()):
+        return False, f"{uuid} peaked at 0 % {said}: it did not work for this run"
+    if idle:
+        return None, f"{idle.site} rank {idle.rank} was never seen at work on {uuid}, where others were"
+    return True, f"{uuid} peaked at {max(shares.values())} % for one of them {said}"
+
+
+def _by_gpu(
+    uuid: str, said: str, trainers: dict[str, DeviceEvent], gpus: list[GpuSample]
+) -> tuple[bool | None, str]:
+    """Count work only while no other process held the GPU, as what a process did is not told."""
     own = [one.utilisation for one in gpus if one.processes and one.processes.keys() <= trainers.keys()]
     shared = [one.utilisation for one in gpus if one.processes.keys() - trainers.keys()]
     peak = max(own, default=0)
-    said = f"{uuid} peaked at {peak} % with {sum(held.values())} MiB held by its trainers"
     if peak:
-        return True, said
+        return True, f"{uuid} peaked at {peak} % {said}"
     if any(shared):
         return None, f"{uuid} worked only while processes of others held it too"
-    return False, f"{said}: it did not work for this run"
+    return False, f"{uuid} peaked at 0 % {said}: it did not work for this run"

@@ -83,6 +83,8 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     used_mib: int
     processes: dict[str, int]
     """MiB by PID."""
+    process_utilisation: dict[str, int] | None = None
+    """Percent by PID, the most since the sample before; None where NVML does not tell."""
 
 
 class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from rekindle.records import RecordError
 
 from .data import data
+from .findings import findings
 from .gather import HostResults, Results, Row, gather
 from .html import html
 from .junit import junit
@@ -22,6 +23,7 @@ __all__ = [
     "Results",
     "Row",
     "begin_stage",
+    "findings",
     "forget_left",
     "gather",
     "note_left",

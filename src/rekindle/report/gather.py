@@ -42,6 +42,14 @@ class Row:
         return self.verdict is None or self.verdict.required
 
     @property
+    def notice(self) -> str | None:
+        """What has to be done about a job that passed in spite of a known issue."""
+        if self.kind != "PASS" or self.verdict is None or self.verdict.known_issue is None:
+            return None
+        name = self.verdict.known_issue
+        return f"KNOWN ISSUE GONE: {name} no longer shows. Fix: remove it from doctor/known_issues.json."
+
+    @property
     def duration_s(self) -> float | None:
         """How long the job ran."""
         return self.verdict.duration_s if self.verdict else None

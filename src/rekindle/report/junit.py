@@ -44,6 +44,8 @@ def _case(row: Row) -> TestCase:
         if row.verdict and row.verdict.remedy:
             problem.text = one_line(row.verdict.remedy)
         case.result = [problem]
+    if row.notice:
+        case.system_err = one_line(row.notice)
     return case
 
 

@@ -1,7 +1,8 @@
 """What a job's job.py and client.py import in the framework's own environment.
 
 Only the standard library is imported here, so that a trainer pays nothing for it and any
-framework version goes with it; ``ddp`` and ``weights`` are for those who have torch.
+framework version goes with it; ``ddp`` and ``weights`` are for those who have torch, ``executor`` is for
+NVFlare's clients.
 """
 
 from .evidence import Evidence

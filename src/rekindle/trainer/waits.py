@@ -12,14 +12,21 @@ _TASK_REQUEST_INTERVAL_S = 0.2
 """How long a client waits before it asks the server for the next task; NVFlare's own is 2 s."""
 
 
-def shorten_waits(recipe: Any, *, small_model: bool) -> None:
+def shorten_waits(recipe: Any, *, exchange_format: str = "") -> None:
     """Set what a job's recipe needs; call it before ``recipe.execute``.
 
     Args:
         recipe: of NVFlare's Recipe API.
-        small_model: weights go inside the message. As objects to download (the default, for large models) a
-            trainer waits up to 5 s each round until its process looks whether the server has them.
+        exchange_format: for a small model, NVFlare's name for what its trainers receive and send
+            (``pytorch``, ``keras_layer_weights``). Its weights go as NumPy inside the message, clients load
+            no framework, and ``PromptExecutor`` hands tasks over. Without (large models), weights are
+            downloaded, and a trainer waits up to 5 s each round until its process looks whether they were.
     """
     recipe.add_server_config({"server": {"task_request_interval": _TASK_REQUEST_INTERVAL_S}})
-    if small_model:
+    if exchange_format:
         os.environ.update(NVFLARE_NP_DOWNLOAD_CHUNK_SIZE="0", NVFLARE_TENSOR_DOWNLOAD_CHUNK_SIZE="0")
+        executor = {
+            "path": "rekindle.trainer.executor.PromptExecutor",
+            "args": {"pipe_id": "pipe", "launcher_id": "launcher", "params_exchange_format": exchange_format},
+        }
+        recipe.add_client_config({"executors": [{"tasks": ["*"], "executor": executor}]})

@@ -1,0 +1,119 @@
+"""Reading logs: any bytes of any size become a text in which the catalogue's patterns can be searched."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+LIMIT = 64 << 20
+"""Bytes of one file that are searched; of a larger one its first and last halves of it."""
+_NAMES = re.compile(r"log(?:_error)?\.txt|.+\.(?:log|out|err)")
+_COPIES = {"logs.txt", "ports.txt", "nccl.txt"}
+"""Of an autopsy: the logs are read themselves, the others are for people."""
+_PREFIX = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - (?:[\w.]{1,80} - )?"
+    r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - )?"
+    r"(?:\[rank\d{1,5}\]: ?)?",
+    re.MULTILINE,
+)
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
+_TIME = re.compile(
+    r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """What one file says."""
+
+    file: str
+    raw: str
+    """As it stands there, without colours."""
+
+    @cached_property
+    def body(self) -> str:
+        """``raw`` without what loggers put before each line; its lines have the same numbers."""
+        return _PREFIX.sub("", self.raw)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.body))]
+
+    @cached_property
+    def _times(self) -> tuple[list[int], list[str]]:
+        ends, times, line, position = [], [], 1, 0
+        for match in _TIME.finditer(self.raw):
+            line += self.raw.count("\n", position, match.start())
+            position = match.start()
+            ends.append(line)
+            times.append(f"{match[1]} {match[2]}.{match[3]}")
+        return ends, times
+
+    def line(self, position: int) -> int:
+        """Return the number of the line at ``position`` of the body."""
+        return bisect_right(self._line_starts, position)
+
+    def time(self, line: int) -> str:
+        """Return the host's local time of a line, or of the last one before it that has one; else nothing."""
+        lines, times = self._times
+        at = bisect_right(lines, line)
+        return times[at - 1] if at else ""
+
+    @property
+    def nearness(self) -> int:
+        """How close the file is to what failed: a site's log, then the server's, then what repeats them."""
+        parts = Path(self.file).parts
+        return 0 if any(part.startswith("site") for part in parts) else 1 if "server" in parts else 2
+
+
+def text(file: str, content: bytes) -> Text:
+    """Return the text of any bytes."""
+    decoded = content.decode("utf-8", "replace").replace("\r\n", "\n")
+    return Text(file, _COLOUR.sub("", decoded))
+
+
+def read(path: Path, file: str) -> Text:
+    """Read the file at ``path``; of one beyond `LIMIT` the middle is left out, but its lines count.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        if size <= LIMIT:
+            return text(file, stream.read())
+        head, left_out, left = stream.read(LIMIT // 2), 0, size - LIMIT
+        while left > 0 and (block := stream.read(min(left, 1 << 20))):
+            left_out += block.count(b"\n")
+            left -= len(block)
+        return text(file, head + b"\n" * left_out + stream.read(LIMIT // 2))
+
+
+def logs(folder: Path) -> Iterator[Path]:
+    """Find the logs and the autopsy below a run's folder or any workspace of NVFlare, in order."""
+    for where, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if Path(where).name == "autopsy":
+                wanted = name.endswith(".txt") and name not in _COPIES
+            else:
+                wanted = bool(_NAMES.fullmatch(name)) and not (name == "log_error.txt" and "log.txt" in names)
+            if wanted:
+                yield Path(where, name)
+
+
+def since(kernel: Text, started: str) -> Text:
+    """Return a kernel log without the lines from before the run: they blame what is long over."""
+    beginning = datetime.fromisoformat(started.replace("Z", "+00:00"))
+    kept = []
+    for line in kernel.raw.split("\n"):
+        match = _TIME.match(line)
+        told = match and match[4] and datetime.fromisoformat(f"{match[1]}T{match[2]}{match[4]}")
+        kept.append("" if told and told < beginning else line)
+    return Text(kernel.file, "\n".join(kept))

@@ -1,0 +1,83 @@
+"""``rekindle diagnose``, as a person or a script calls it."""
+
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from rekindle import cli
+
+
+@pytest.fixture
+def diagnose(monkeypatch, capsys):
+    def call(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["rekindle", "diagnose", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
+        status = cli.main()
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+def test_a_person_reads_the_root_cause_its_remedy_and_the_echoes(diagnose, recordings):
+    log = recordings / "nvflare-tf-mirrored-starved.log"
+    status, out, _ = diagnose(log)
+    assert status == 1
+    first, *rest = out.splitlines()
+    assert first.startswith("Root cause: A GPU has no memory left")
+    assert "  layer: framework" in rest
+    assert any(line.startswith("  remedy: End the processes") for line in rest)
+    assert f"  seen: {log}:67" in rest
+    assert "  confidence: certain (gpu_memory_taken)" in rest
+    assert out.index("Root cause") < out.index("Echoes:") < out.index("empty result")
+
+
+def test_a_program_reads_json(diagnose, recordings):
+    status, out, _ = diagnose(recordings / "nvflare-tf-mirrored-starved.log", "--json")
+    findings = json.loads(out)
+    assert status == 1
+    assert (findings[0]["name"], findings[0]["line"], findings[0]["echo"]) == ("gpu_memory_taken", 67, False)
+    assert all(one["echo"] for one in findings[1:])
+
+
+@pytest.mark.parametrize("arguments", [(), ("-",)])
+def test_standard_input_is_a_log(diagnose, arguments):
+    status, out, _ = diagnose(*arguments, stdin=b"x\nModuleNotFoundError: No module named 'tenseal'\n")
+    assert status == 1
+    assert "seen: standard input:2" in out
+
+
+def test_a_clean_run_ends_with_status_0(diagnose, recordings):
+    status, out, _ = diagnose(recordings / "runs/pt_ddp-cpu")
+    assert (status, out[:13]) == (0, "Nothing found")
+    assert diagnose("--json", stdin=b"\x00\xff")[:2] == (0, "[]\n")
+
+
+def test_echoes_alone_are_said_to_be_no_cause(diagnose):
+    status, out, _ = diagnose(stdin=b"shareable data is not a valid DXO.")
+    assert status == 1
+    assert out.startswith("No root cause is in these files")
+
+
+def test_several_files_are_read_together(diagnose, tmp_path):
+    (tmp_path / "server.log").write_text("shareable data is not a valid DXO.")
+    (tmp_path / "site.log").write_text("CUDA error: invalid device ordinal")
+    _, out, _ = diagnose(tmp_path / "server.log", tmp_path / "site.log")
+    assert out.startswith("Root cause: A rank asks for a GPU number")
+    assert "Echoes:" in out
+
+
+def test_bad_input_is_one_sentence_and_status_2(diagnose, tmp_path):
+    for path in (tmp_path, tmp_path / "nothing"):
+        status, out, err = diagnose(path)
+        assert (status, out) == (2, "")
+        assert len(err.splitlines()) == 1
+        assert "Fix: " in err
+
+
+def test_control_characters_of_a_log_do_not_reach_the_terminal(diagnose):
+    _, out, _ = diagnose(stdin=b"ImportError: \x1b]0;title\x07\x1b[2J bad\n")
+    assert "\x1b" not in out

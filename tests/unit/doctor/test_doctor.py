@@ -1,0 +1,189 @@
+"""The doctor on real logs, on runs that went well, and on what no log should contain."""
+
+import json
+import shutil
+
+import pytest
+from recorded_edits import edit
+
+from rekindle.doctor import diagnose_paths, diagnose_run
+from rekindle.records import RecordError
+
+ECHOES = ["trainer_failed", "external_setup_failed", "not_a_dxo", "run_aborted"]
+STACKS = "nvflare-tf-mirrored-silent-300s.stacks.txt"
+SITE_LOG = "job/workspace/pt_ddp/site-2/log.txt"
+
+
+def _names(findings):
+    return [one.name for one in findings]
+
+
+def _log(run, text, name=SITE_LOG):
+    with (run / name).open("a", encoding="utf-8") as stream:
+        stream.writelines(
+            f"2026-11-21 03:01:00,{number:03} - SubprocessLauncher - INFO - {line}\n"
+            for number, line in enumerate(text.splitlines())
+        )
+
+
+def _exception(run, **fields):
+    event = {"event": "exception", "time": 1.0, "site": "site-1", "rank": 0, "kind": "ValueError"}
+    line = json.dumps({**event, "message": "bad", "place": "client.py:9", **fields})
+    with (run / "evidence/site-1.rank-0.jsonl").open("a") as stream:
+        stream.write(line + "\n")
+
+
+def _nvflare(run, version):
+    edit(run / "spec.json", r'"torch": "[^"]+"', f'"nvflare": "{version}"')
+
+
+def test_the_starved_trainer_stands_before_nvflares_own_errors(recordings):
+    log = recordings / "nvflare-tf-mirrored-starved.log"
+    root, *echoes = diagnose_paths([log])
+    assert (root.name, root.layer, root.line, root.echo) == ("gpu_memory_taken", "framework", 67, False)
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in log.read_text().splitlines()[root.line - 1]
+    assert root.cause.endswith("held by process 16166 (NVFlare's own, no trainer): 140829 MB.")
+    assert _names(echoes) == ECHOES
+    assert all(one.echo for one in echoes)
+
+
+def test_the_silence_of_300_seconds_is_an_echo_of_the_memory(recordings):
+    root, *echoes = diagnose_paths([recordings / "nvflare-tf-mirrored-silent-300s.log"])
+    assert root.name == "gpu_memory_taken"
+    assert root.cause.endswith("cannot be told from these files.")
+    assert {"exit_waits_for_nvflare", "peer_gone", "not_a_dxo"} <= set(_names(echoes))
+    assert all(one.echo for one in echoes)
+
+
+def test_the_stacks_alone_say_that_the_exit_waits(recordings):
+    (root,) = diagnose_paths([recordings / STACKS])
+    assert (root.name, root.layer, root.echo) == ("exit_waits_for_nvflare", "NVFlare", False)
+
+
+def test_an_autopsy_is_read_with_its_run(clean_run, recordings):
+    (clean_run / "autopsy").mkdir()
+    shutil.copy(recordings / STACKS, clean_run / "autopsy/stacks.txt")
+    (clean_run / "autopsy/disk.txt").write_text("/tmp/t: 0 MiB free of 64, 12 inodes free\n")
+    assert _names(diagnose_run(clean_run)) == ["disk_full", "exit_waits_for_nvflare"]
+
+
+def test_the_kernel_log_of_before_the_run_blames_nobody(clean_run):
+    (clean_run / "autopsy").mkdir()
+    kernel = clean_run / "autopsy/kernel.txt"
+    kernel.write_text("2026-11-21T01:00:00,000001+00:00 NVRM: Xid (PCI:0000:44:00): 79, GPU has fallen off\n")
+    edit(clean_run / "ended.json", r'("started": )"[^"]+"', r'\1"2026-11-21T02:00:00Z"')
+    assert diagnose_run(clean_run) == ()
+    edit(kernel, "T01", "T03")
+    assert _names(diagnose_run(clean_run)) == ["gpu_off_the_bus"]
+
+
+def test_a_clean_run_gives_nothing(recordings):
+    runs = sorted((recordings / "runs").iterdir())
+    passed = sorted(recordings.glob("nvflare-*-pass.log"))
+    assert len(runs) >= 11
+    assert len(passed) == 2
+    assert {path.name: _names(diagnose_paths([path])) for path in [*runs, *passed]} == {
+        path.name: [] for path in [*runs, *passed]
+    }
+
+
+def test_a_trainers_own_exception_comes_first_with_what_the_catalogue_knows(clean_run):
+    _exception(clean_run, kind="ModuleNotFoundError", message="No module named 'x'", time=2.0)
+    _log(clean_run, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ")
+    root, echo = diagnose_run(clean_run)
+    assert root.cause == "site-1 rank 0 raised ModuleNotFoundError: No module named 'x' at client.py:9."
+    assert (root.name, root.layer, root.echo) == ("import_error", "environment", False)
+    assert "lock" in root.remedy
+    assert root.file == "evidence/site-1.rank-0.jsonl"
+    assert "No module named 'x'" in (clean_run / root.file).read_text().splitlines()[root.line - 1]
+    assert (echo.name, echo.echo) == ("child_failed", True)
+
+
+def test_of_two_exceptions_the_first_in_time_is_the_root(clean_run):
+    _exception(clean_run, message="later", time=5.0, rank=1)
+    _exception(clean_run, message="first", time=2.0)
+    assert diagnose_run(clean_run)[0].cause == "site-1 rank 0 raised ValueError: first at client.py:9."
+
+
+def test_an_exception_that_only_follows_gives_way_to_a_cause(clean_run):
+    _exception(clean_run, kind="RuntimeError", message="Connection closed by peer [127.0.0.1]:8617")
+    _log(clean_run, "OSError: [Errno 28] No space left on device")
+    assert [(one.name, one.echo) for one in diagnose_run(clean_run)] == [
+        ("no_space", False),
+        ("another_rank_left", True),
+    ]
+
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/w/custom/client.py", line 41, in <module>
+    main()
+  File "/w/site-packages/numpy/core.py", line 7, in check
+    raise ValueError("shapes differ")
+ValueError: shapes differ"""
+
+
+def test_an_exception_that_no_entry_knows_is_dug_out_of_the_sites_log(clean_run):
+    _log(clean_run, f"{TRACEBACK}\nlauncher completed with status failed at time 1.0")
+    root, echo = diagnose_run(clean_run)
+    assert (root.name, root.layer, root.file) == ("exception", "job", SITE_LOG)
+    assert root.cause == "A process raised ValueError: shapes differ at client.py:41."
+    assert "ValueError: shapes differ" in (clean_run / SITE_LOG).read_text().splitlines()[root.line - 1]
+    assert (echo.name, echo.echo) == ("trainer_failed", True)
+
+
+def test_what_ends_a_good_run_of_torchrun_is_no_cause(clean_run):
+    _log(
+        clean_run,
+        TRACEBACK.replace(
+            "ValueError: shapes",
+            "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15",
+        ),
+    )
+    assert diagnose_run(clean_run) == ()
+
+
+def test_of_equal_causes_the_earliest_is_the_root(tmp_path):
+    for site, second, line in (
+        (1, 9, "CUDA error: invalid device ordinal"),
+        (2, 3, "No module named 'tenseal'"),
+    ):
+        (tmp_path / f"site-{site}").mkdir()
+        text = f"2026-11-21 03:00:0{second},000 - SubprocessLauncher - INFO - {line}\n"
+        (tmp_path / f"site-{site}/log.txt").write_text(text)
+    assert _names(diagnose_run(tmp_path)) == ["tenseal_missing", "wrong_device"]
+
+
+def test_an_error_log_is_not_read_twice(clean_run):
+    (clean_run / "job/workspace/pt_ddp/site-2/log_error.txt").write_text("No module named 'tenseal'\n")
+    assert diagnose_run(clean_run) == ()
+
+
+@pytest.mark.parametrize(
+    ("nvflare", "names"), [("2.7.3", ["quantiser_meets_reference"]), ("2.8.0", ["exception"])]
+)
+def test_an_entry_is_for_its_versions_alone(clean_run, nvflare, names):
+    _nvflare(clean_run, nvflare)
+    _exception(clean_run, kind="AttributeError", message="'LazyDownloadRef' object has no attribute 'nbytes'")
+    assert _names(diagnose_run(clean_run)) == names
+
+
+def test_without_the_versions_it_is_less_sure(clean_run):
+    _nvflare(clean_run, "2.7.3")
+    _log(clean_run, "AttributeError: 'LazyDownloadRef' object has no attribute 'nbytes'")
+    assert diagnose_run(clean_run)[0].confidence == "certain"
+    (clean_run / "spec.json").unlink()
+    assert diagnose_run(clean_run)[0].confidence == "likely"
+
+
+def test_a_broken_record_stops_nobody(clean_run):
+    (clean_run / "spec.json").write_text("{")
+    _log(clean_run, "No module named 'tenseal'")
+    assert _names(diagnose_run(clean_run)) == ["tenseal_missing"]
+
+
+def test_what_is_no_log_is_one_sentence_with_a_fix(tmp_path):
+    for path in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(RecordError, match=r"^\S+ (cannot be read|holds no log)[^\n]* Fix: ") as raised:
+            diagnose_paths([path])
+        assert "\n" not in str(raised.value)

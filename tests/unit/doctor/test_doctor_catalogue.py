@@ -1,0 +1,88 @@
+"""Every entry on what it really looked like, on all recorded runs that went well, and on hostile input."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from rekindle.doctor import diagnose_texts, texts
+from rekindle.doctor.catalogue import catalogue
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+ENTRIES = {entry.name: entry for entry in catalogue()}
+AROUND = "2026-11-21 02:00:00,000 - INFO - before\n{}\n2026-11-21 02:00:01,000 - INFO - after\n"
+
+
+@pytest.fixture(scope="module")
+def clean_texts():
+    """Return all logs of the recorded runs that went well."""
+    found = [texts.read(path, path.name) for path in texts.logs(RECORDINGS / "runs")]
+    return [*found, *(texts.read(path, path.name) for path in RECORDINGS.glob("nvflare-*-pass.log"))]
+
+
+def test_names_are_used_once():
+    assert len(ENTRIES) == len(catalogue())
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_is_the_first_to_know_its_excerpt_and_fills_its_sentences(name):
+    entry = ENTRIES[name]
+    found = diagnose_texts([texts.text("log.txt", AROUND.format(entry.excerpt).encode())])
+    assert found[0].name == name
+    assert (found[0].layer, found[0].remedy) == (entry.layer, entry.remedy)
+    assert found[0].echo == (entry.rank == "echo")
+    assert 2 <= found[0].line <= 1 + len(entry.excerpt.splitlines())
+    assert re.fullmatch(r"[^{}\n]+", found[0].cause)
+    assert entry.remedy.endswith(".")
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_knows_its_excerpt_behind_a_loggers_prefix_too(name):
+    prefix = "2026-11-20 20:45:34,220 - SubprocessLauncher - INFO - "
+    excerpt = "\n".join(prefix + line for line in ENTRIES[name].excerpt.splitlines())
+    assert diagnose_texts([texts.text("log.txt", f"{prefix}before\n{excerpt}\n".encode())])[0].name == name
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_is_silent_on_every_clean_run(name, clean_texts):
+    assert len(clean_texts) > 30
+    assert not [one.file for one in clean_texts if ENTRIES[name].expression.search(one.body)]
+
+
+def _seconds(content):
+    text = texts.text("log.txt", content)
+    start = time.perf_counter()
+    diagnose_texts([text])
+    return time.perf_counter() - start
+
+
+SIZE = 10 << 20
+
+
+@pytest.mark.parametrize("unit", [b"a", b" ", b"(", b"Traceback (most recent call last):", b"/x"])
+def test_ten_megabytes_in_one_line_take_less_than_five_seconds(unit):
+    assert _seconds(unit * (SIZE // len(unit))) < 5
+
+
+def test_the_beginnings_of_all_excerpts_over_and_over_take_less_than_ten_seconds():
+    halves = "".join(entry.excerpt[: len(entry.excerpt) // 2] for entry in catalogue())
+    assert _seconds((halves * (SIZE // len(halves))).encode()) < 10
+
+
+def test_random_bytes_are_no_failure():
+    noise = bytes((number * number * 31 + 7 * number) % 256 for number in range(1 << 16)) * 8
+    assert diagnose_texts([texts.text("core", noise)]) == ()
+
+
+def test_a_file_cut_off_in_a_character_is_read():
+    content = "é No module named 'tenseal'\né".encode()[:-1]
+    assert [one.line for one in diagnose_texts([texts.text("log.txt", content)])] == [1]
+
+
+def test_the_middle_of_a_huge_file_is_left_out_and_its_lines_still_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "LIMIT", 4096)
+    path = tmp_path / "log.txt"
+    path.write_text("first\n" * 10_000 + "No module named 'tenseal'\n" + "last\n" * 100)
+    (found,) = diagnose_texts([texts.read(path, "log.txt")])
+    assert found.line == 10_001

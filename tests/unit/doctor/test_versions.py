@@ -1,0 +1,38 @@
+"""Versions against specifiers."""
+
+import pytest
+
+from rekindle.doctor import versions
+from rekindle.doctor.catalogue import catalogue
+from rekindle.doctor.known_issues import known_issues
+
+
+@pytest.mark.parametrize(
+    ("version", "specifier", "fits"),
+    [
+        ("2.7.3", ">=2.7,<2.8", True),
+        ("2.8.0", ">=2.7,<2.8", False),
+        ("2.7", "==2.7.0", True),
+        ("2.11.0+cu130", ">2.9", True),
+        ("2.10.0", "!=2.10", False),
+        ("2.7.0rc1", "<=2.7", True),
+    ],
+)
+def test_a_release_fits_or_not(version, specifier, fits):
+    assert versions.fits(version, specifier) is fits
+
+
+def test_a_specifier_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="no operator and release"):
+        versions.fits("1.0", "~=1")
+
+
+def test_a_package_that_is_not_there_leaves_it_open():
+    assert versions.apply({"nvflare": ">=2.7"}, {}) is None
+    assert versions.apply({}, {}) is True
+    assert versions.apply({"nvflare": ">=2.8", "torch": ">1"}, {"nvflare": "2.7.3"}) is False
+
+
+def test_all_specifiers_in_the_data_can_be_read():
+    for one in [*catalogue(), *known_issues()]:
+        assert all(versions.fits("1.0", specifier) in (True, False) for specifier in one.versions.values())

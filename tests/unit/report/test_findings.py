@@ -1,0 +1,73 @@
+"""Findings on every report, and a known issue that is gone."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import msgspec
+from report_folders import FAIL, PASS, add_host, fill
+
+from rekindle.records import Finding, VerdictRecord
+from rekindle.report import gather
+from rekindle.report.data import data
+from rekindle.report.findings import findings
+from rekindle.report.html import html
+from rekindle.report.junit import junit
+from rekindle.report.table import table
+
+GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
+LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from doctor/known_issues.json."
+ROOT = Finding(
+    name="no_space",
+    cause="A disk <full>.",
+    layer="host",
+    remedy="Free it.",
+    confidence="certain",
+    file="job.log",
+    line=3,
+)
+ECHO = msgspec.structs.replace(ROOT, name="not_a_dxo", cause="An empty result.", echo=True, line=None)
+
+
+def _reports(folder: Path, verdict: VerdictRecord) -> dict[str, str]:
+    add_host(fill(folder, "gpu-1"), "gpu-1", verdict=verdict)
+    results = gather(folder)
+    return {
+        "table": " ".join(table(results, 300, colour=False).split()),
+        "html": html(results),
+        "junit": junit(results).decode(),
+        "data": str(data(results)["rows"][0]["notice"]),
+    }
+
+
+def test_every_report_says_that_a_known_issue_is_gone(tmp_path: Path) -> None:
+    reports = _reports(tmp_path, GONE)
+    assert {name: LOUD in text for name, text in reports.items()} == dict.fromkeys(reports, True)
+    (case,) = ET.fromstring(reports["junit"]).iter("testcase")
+    assert [child.tag for child in case] == ["system-err"]
+
+
+def test_no_report_says_so_of_a_job_that_failed_or_has_none(tmp_path: Path) -> None:
+    for number, verdict in enumerate((PASS, msgspec.structs.replace(FAIL, known_issue="slow_quantiser"))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert not any("KNOWN ISSUE GONE" in text for text in _reports(folder, verdict).values())
+
+
+def test_the_page_lists_layer_root_cause_and_echoes(tmp_path: Path) -> None:
+    page = _reports(tmp_path, msgspec.structs.replace(FAIL, layer="host", findings=(ROOT, ECHO)))["html"]
+    assert "<b>Layer:</b> host" in page
+    assert "A disk &lt;full&gt;." in page
+    assert "<code>job.log:3</code>" in page
+    assert "echo: An empty result." in page
+
+
+def test_a_terminal_shows_the_root_first_and_the_echoes_last() -> None:
+    other = msgspec.structs.replace(ROOT, name="wrong_device", cause="A wrong device.")
+    text = findings((ROOT, other, ECHO))
+    assert text.startswith(
+        "Root cause: A disk <full>.\n  layer: host\n  remedy: Free it.\n  seen: job.log:3\n"
+    )
+    assert text.index("Root cause") < text.index("Also: A wrong device.") < text.index("Echoes:")
+    assert text.endswith("  An empty result. (job.log)")
