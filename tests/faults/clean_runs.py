@@ -17,7 +17,10 @@ def _in_round(lines: str) -> Edit:
 
 
 REAL = [
-    Fault("clean", "PASS", "", (Edit("client.py", "losses, began =", MARK),)),
+    Fault("clean", "PASS", "", (_in_round(""),)),
+    Fault("clean, one site", "PASS", "", (_in_round(""),), changes={"sites": 1}),
+    Fault("clean, three sites", "PASS", "", (_in_round(""),), changes={"sites": 3}),
+    Fault("clean, four rounds", "PASS", "", (_in_round(""),), changes={"rounds": 4}),
     _run("silent for 40 s", _in_round('if SITE == "site-2" and number == 1:\n    time.sleep(40)')),
     _run(
         "much noise in the log",

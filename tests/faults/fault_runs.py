@@ -62,8 +62,9 @@ class Live:
             stream.write(f"{time.time()}\n")
 
     def training(self) -> None:
-        """Wait until a trainer says that it is in the middle of a round (see ``SLOW``)."""
-        self.wait_for((self.work / "training").exists)
+        """Wait until a trainer says that it is in the middle of a round (see ``SLOW``), or the run has ended."""
+        moments = (self.work / "training", self.run / "verdict.json")
+        self.wait_for(lambda: any(path.exists() for path in moments))
 
     def wait_for(self, holds: Callable[[], object], limit_s: float = 120.0) -> None:
         end = time.monotonic() + limit_s

@@ -28,7 +28,7 @@ def main() -> None:
         shutdown_timeout=10.0,
     )
     recipe.add_client_file("model.py")
-    shorten_waits(recipe, small_model=True)
+    shorten_waits(recipe, exchange_format="numpy")
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     if not GLOBAL_MODEL.exists():
