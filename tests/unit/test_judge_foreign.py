@@ -68,7 +68,8 @@ def test_what_the_sites_and_the_rounds_were_is_told(foreign):
 def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
     verdict = judge(foreign / "simulator-crash")
     assert verdict.verdict == "FAIL"
-    assert verdict.cause == "site-1's trainer failed: ModuleNotFoundError: No module named 'no_such_module'"
+    assert verdict.cause == "A process could not import what it needs: No module named 'no_such_module'."
+    assert (verdict.layer, verdict.findings[0].file) == ("environment", "site-1/log.txt")
     failed = verdict.evidence[0]
     line = (foreign / "simulator-crash/hello_numpy" / failed.file).read_text().splitlines()[failed.line - 1]
     assert line.endswith("ModuleNotFoundError: No module named 'no_such_module'")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import mean
 
+from msgspec.structs import replace
+
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
 from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
@@ -28,7 +30,7 @@ def judge(run_dir: Path) -> VerdictRecord:
         RecordError: ``run_dir`` is no run's folder.
     """
     if not (run_dir / "spec.json").exists():
-        return judge_foreign(locate(run_dir))
+        return _diagnosed(judge_foreign(locate(run_dir)), run_dir)
     run = Run.open(run_dir)
     checked = [check(run, claim) for claim in run.spec.job.proof]
     evidence = tuple(one for one in checked if one is not None)
@@ -68,6 +70,15 @@ def judge(run_dir: Path) -> VerdictRecord:
         final_metrics=_finite(run.final.event.metrics) if run.final else {},
         host_memory_mib=run.host_memory_mib,
     )
+
+
+def _diagnosed(verdict: VerdictRecord, run_dir: Path) -> VerdictRecord:
+    """Return a foreign run's verdict with the root cause of its failure, if the logs show one."""
+    findings = diagnose_run(run_dir) if verdict.verdict == "FAIL" else ()
+    root = next((one for one in findings if not one.echo), None)
+    if root is None:
+        return replace(verdict, findings=findings)
+    return replace(verdict, findings=findings, cause=root.cause, remedy=root.remedy, layer=root.layer)
 
 
 def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str | None]:
