@@ -69,7 +69,7 @@ def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
     verdict = judge(foreign / "simulator-crash")
     assert verdict.verdict == "FAIL"
     assert verdict.cause == "A process could not import what it needs: No module named 'no_such_module'."
-    assert (verdict.layer, verdict.findings[0].file) == ("environment", "site-1/log.txt")
+    assert (verdict.layer, verdict.findings[0].name) == ("environment", "import_error")
     failed = verdict.evidence[0]
     line = (foreign / "simulator-crash/hello_numpy" / failed.file).read_text().splitlines()[failed.line - 1]
     assert line.endswith("ModuleNotFoundError: No module named 'no_such_module'")
