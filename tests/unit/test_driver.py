@@ -183,7 +183,8 @@ def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_p
     pid = _pid(run)
     verdict = read(_wait_for(run / "verdict.json"), VerdictRecord)
     assert verdict.verdict == "HUNG"
-    assert "2 s" in verdict.cause
+    assert "stopped" in verdict.cause
+    assert read(run / "ended.json", Ended).reason == "limit"
     _assert_gone(pid)
 
 

@@ -132,11 +132,10 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
     """Of a real run, one GPU after the other is made to do nothing while its trainers hold their memory."""
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     lines = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+    told = any(gpu.get("process_utilisation") for line in lines for gpu in line["gpus"].values())
+    still = {"utilisation": 0, "process_utilisation": {} if told else None}
     for uuid in {uuid for line in lines for uuid in line["gpus"]}:
-        idle = [
-            {**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], "utilisation": 0}}}
-            for line in lines
-        ]
+        idle = [{**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], **still}}} for line in lines]
         (copy / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in idle))
         busy = _claim(judge(copy), "gpus_busy")
         assert busy.holds is False
@@ -147,3 +146,10 @@ def test_devices_carry_what_was_sampled(clean_run):
     _add_gpus(clean_run)
     device = judge(clean_run).devices[0]
     assert (device.uuid, device.mean_utilisation, device.peak_memory_mib) == ("GPU-a", 97.0, 450)
+
+
+def test_a_recorded_run_whose_second_site_quietly_trained_on_cpu_is_caught():
+    busy = _claim(judge(RUNS.parent / "caught" / "pt_ddp-on-cpu-h200-x2"), "gpus_busy")
+    assert busy.holds is None
+    assert "site-2 rank 0 was never seen at work" in busy.says
+    assert "site-1" not in busy.says

@@ -107,12 +107,16 @@ def test_one_process_in_d_state_is_named(dog, monkeypatch):
     assert f"Process {process.pid}" in dog(11)
 
 
-def test_a_client_of_nvflare_that_is_lost_is_named(dog, monkeypatch):
-    client = psutil.Process()
-    worker = "nvflare.private.fed.app.simulator.simulator_worker"
-    monkeypatch.setattr(client, "cmdline", lambda: ["python", "-m", worker, "--client", "site-2"])
-    monkeypatch.setattr(watchdog, "descendants", lambda: [client])
+def test_a_client_that_nvflares_server_goes_on_without_is_named(dog, monkeypatch):
+    simulator = "nvflare.private.fed.app.simulator.simulator"
+    client, server = psutil.Process(), psutil.Process()
+    monkeypatch.setattr(client, "cmdline", lambda: ["python", f"{simulator}_worker", "--client", "site-2"])
+    monkeypatch.setattr(server, "cmdline", lambda: ["python", simulator])
+    alive = [client, server]
+    monkeypatch.setattr(watchdog, "descendants", lambda: alive)
     assert [dog(6) for _ in range(3)] == [None] * 3
-    monkeypatch.setattr(watchdog, "descendants", lambda: [])
+    alive.remove(client)
     assert [dog(6) for _ in range(3)] == [None] * 3
     assert dog(6) == "NVFlare's client of site-2 ended 18 s ago and the job goes on without it."
+    alive.remove(server)
+    assert dog(6) is None

@@ -14,6 +14,7 @@ from rekindle.records.events import ExceptionEvent
 
 from . import texts
 from .gpu_memory import name_holder
+from .overwritten import overwritten
 from .scan import Found, known, one_line, raised, search
 from .texts import Text
 
@@ -42,14 +43,15 @@ def diagnose_run(run_dir: Path) -> tuple[Finding, ...]:
         for one in read_lines(run_dir)
         if isinstance(one.event, ExceptionEvent)
     ]
-    found = _in_order(_exceptions(events, installed), said, installed)
+    failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
+    found = _in_order(_exceptions(events, installed), said, installed, failed)
     return tuple(name_holder(one, run_dir, said) for one in found)
 
 
 def diagnose_texts(said: Iterable[Text]) -> tuple[Finding, ...]:
     """Return what texts of any origin show together, as `diagnose_run` does."""
     said = list(said)
-    return tuple(name_holder(one, None, said) for one in _in_order([], said, {}))
+    return tuple(name_holder(one, None, said) for one in _in_order([], said, {}, False))
 
 
 def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
@@ -98,11 +100,16 @@ def _exceptions(events: list[Line[ExceptionEvent]], installed: Mapping[str, str]
     return sorted(found, key=lambda one: one.order[0])
 
 
-def _in_order(exceptions: list[Found], said: list[Text], installed: Mapping[str, str]) -> list[Finding]:
+def _in_order(
+    exceptions: list[Found], said: list[Text], installed: Mapping[str, str], failed: bool
+) -> list[Finding]:
     """The root first, then what else was found, each name once; exceptions of trainers before logs."""
     found = sorted((one for text in said for one in search(text, installed)), key=lambda one: one.order)
+    emptied = overwritten(said)
+    if emptied:
+        found.insert(0, emptied)
     if not exceptions and not any(one.rank == "cause" for one in found):
-        dug = [one for one in map(raised, said) if one]
+        dug = [one for one in (raised(text, failed or bool(found)) for text in said) if one]
         found = [*sorted(dug, key=lambda one: one.order)[:1], *found]
     names: set[str] = set()
     kept = []
@@ -111,6 +118,8 @@ def _in_order(exceptions: list[Found], said: list[Text], installed: Mapping[str,
             kept.append(one)
         names.add(one.finding.name)
     kept.sort(key=lambda one: one.order[0])
+    if kept and kept[0].rank in ("cause", "symptom"):
+        kept = [one for one in kept if one.rank != "guess"]
     root = kept[0].rank if kept else "cause"
     return [msgspec.structs.replace(one.finding, echo=one.rank == "echo" or one.rank != root) for one in kept]
 

@@ -11,8 +11,9 @@ import msgspec
 
 from rekindle.records import Confidence, Layer
 
-Rank = Literal["cause", "symptom", "echo"]
-"""A symptom is an echo wherever a cause is found, and the best answer where none is; an echo never is one."""
+Rank = Literal["cause", "symptom", "guess", "echo"]
+"""A symptom is an echo wherever a cause is found, and the best answer where none is; a guess is made
+only where neither is found; an echo never answers."""
 _NOT_SAID = "no detail"
 
 

@@ -12,7 +12,7 @@ from . import versions
 from .catalogue import Entry, Rank, catalogue
 from .texts import Text
 
-_RANKS: tuple[Rank, ...] = ("cause", "symptom", "echo")
+_RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
 _LONGEST = 500
 _TRACEBACK = re.compile(
@@ -21,7 +21,7 @@ _TRACEBACK = re.compile(
     re.MULTILINE,
 )
 _FRAME = re.compile(r'^ +File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
-_ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt")
+_ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions by which a process is told to end, or tells that another one failed."""
 
 
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     """Return the first place of each entry that ``text`` shows; ``installed`` are versions by package."""
-    found: dict[int, Found] = {}
+    found: dict[tuple[int, Rank], Found] = {}
     for entry in catalogue():
         applies = versions.apply(entry.versions, installed)
         match = None if applies is False else entry.expression.search(text.body)
@@ -51,7 +51,8 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
         line = text.line(match.end() if match.group().startswith("\n") else match.start())
         sure = entry.confidence if applies else _LESS[entry.confidence]
         finding = _finding(entry, entry.says(match), sure, text.file, line)
-        found.setdefault(text.line(match.end()), Found(finding, entry.rank, text.time(line), text.nearness))
+        one = Found(finding, entry.rank, text.time(line), text.nearness)
+        found.setdefault((text.line(match.end()), entry.rank), one)
     return list(found.values())
 
 
@@ -60,12 +61,17 @@ def known(text: str, installed: Mapping[str, str]) -> Found | None:
     return min(search(Text("", text), installed), key=lambda one: one.order, default=None)
 
 
-def raised(text: Text) -> Found | None:
-    """Return the last exception in ``text`` that ended a process and that no entry knows."""
+def raised(text: Text, failed: bool) -> Found | None:
+    """Return the last exception in ``text`` that no entry knows.
+
+    Unless it is known that something ``failed``, one that more text follows has been handled.
+    """
     for match in reversed(list(_TRACEBACK.finditer(text.body))):
         said = one_line(f"{match['kind']}: {match['message'] or ''}")
         if match["kind"].endswith(_ENDINGS) or known(said, {}):
             continue
+        if not failed and text.body[match.end() :].strip():
+            return None
         frames = list(_FRAME.finditer(match["frames"]))
         own = [frame for frame in frames if "site-packages/" not in frame["file"]]
         last = next(reversed(own or frames), None)

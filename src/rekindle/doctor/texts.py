@@ -66,6 +66,11 @@ class Text:
         return times[at - 1] if at else ""
 
     @property
+    def begins(self) -> str:
+        """Time of the first line that has one; else nothing."""
+        return next(iter(self._times[1]), "")
+
+    @property
     def nearness(self) -> int:
         """How close the file is to what failed: a site's log, then the server's, then what repeats them."""
         parts = Path(self.file).parts

@@ -98,7 +98,7 @@ class Watchdog:
                 names.add(nvflare_name(process.cmdline()))
         self._clients |= {site.name for site in self._sites if site.name in names}
         for site in sorted(self._clients):
-            lasting = self._lasts((site, "lost"), site not in names, now)
+            lasting = self._lasts((site, "lost"), site not in names and "server" in names, now)
             if lasting > ENDED_S:
                 return f"NVFlare's client of {site} ended {lasting:.0f} s ago and the job goes on without it."
         return None

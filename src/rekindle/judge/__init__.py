@@ -34,7 +34,7 @@ def judge(run_dir: Path) -> VerdictRecord:
     evidence = tuple(one for one in checked if one is not None)
     verdict, cause = _verdict(run, evidence)
     findings = diagnose_run(run_dir) if verdict != "PASS" else ()
-    root = next((one for one in findings if not one.echo), None)
+    root = next((one for one in findings if not one.echo and one.confidence != "possible"), None)
     remedy = None
     if root is not None:
         cause, remedy = root.cause, root.remedy

@@ -143,6 +143,45 @@ def test_what_ends_a_good_run_of_torchrun_is_no_cause(clean_run):
     assert diagnose_run(clean_run) == ()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>",
+        "requests.exceptions.ConnectionError: HTTPConnectionPool(host='127.0.0.1', port=9): Max retries",
+        "ConnectionError: Couldn't reach 'nosuch/zz' on the Hub (LocalEntryNotFoundError)",
+    ],
+)
+def test_what_cannot_be_fetched_is_known_when_it_is_raised_and_not_when_it_is_retried(clean_run, line):
+    _log(clean_run, f"WARNING: Retrying after {line}")
+    assert diagnose_run(clean_run) == ()
+    _log(clean_run, line)
+    assert _names(diagnose_run(clean_run)) == ["hub_unreachable"]
+
+
+def test_an_exception_that_was_handled_is_no_cause(clean_run):
+    _log(clean_run, f"{TRACEBACK}\ntraining goes on")
+    assert diagnose_run(clean_run) == ()
+    edit(clean_run / "ended.json", r'("exit_status": )\d+', r"\g<1>1")
+    assert _names(diagnose_run(clean_run)) == ["exception"]
+
+
+def test_a_trainer_that_died_without_a_word_is_a_guess_and_gives_way(clean_run):
+    _log(clean_run, "launcher completed with status failed at time 1.0")
+    assert _names(diagnose_run(clean_run)) == ["trainer_died_without_a_word", "trainer_failed"]
+    _log(clean_run, "No module named 'tenseal'")
+    assert _names(diagnose_run(clean_run)) == ["tenseal_missing", "trainer_failed"]
+
+
+def test_a_servers_log_that_begins_after_the_console_is_another_runs(clean_run):
+    console = clean_run / "job.log"
+    console.write_text("\x1b[38m2099-01-01 00:00:00,000 - INFO - Initializing workflow.\x1b[0m\n")
+    assert diagnose_run(clean_run) == ()
+    edit(console, "2099", "2001")
+    (root,) = diagnose_run(clean_run)
+    assert (root.name, root.layer, root.line) == ("two_runs_of_one_name", "job", 1)
+    assert root.file == "job/workspace/pt_ddp/server/log.txt"
+
+
 def test_of_equal_causes_the_earliest_is_the_root(tmp_path):
     for site, second, line in (
         (1, 9, "CUDA error: invalid device ordinal"),

@@ -1,0 +1,49 @@
+"""What the doctor finds, in the verdict."""
+
+from recorded_edits import edit
+
+from rekindle.judge import judge
+
+SITE_LOG = "job/workspace/pt_ddp/site-2/log.txt"
+
+
+def _fail(run, *lines):
+    edit(run / "ended.json", r'("exit_status": )\d+', r"\g<1>1")
+    with (run / SITE_LOG).open("a") as stream:
+        stream.writelines(f"2026-11-21 03:01:00,000 - SubprocessLauncher - INFO - {line}\n" for line in lines)
+
+
+def test_a_failed_run_takes_cause_remedy_and_layer_from_the_root(clean_run):
+    _fail(clean_run, "No module named 'tenseal'", "launcher completed with status failed")
+    verdict = judge(clean_run)
+    assert verdict.verdict == "FAIL"
+    assert [(one.name, one.echo) for one in verdict.findings] == [
+        ("tenseal_missing", False),
+        ("trainer_failed", True),
+    ]
+    root = verdict.findings[0]
+    assert (verdict.cause, verdict.remedy, verdict.layer) == (root.cause, root.remedy, "environment")
+    assert root.file == SITE_LOG
+
+
+def test_echoes_alone_leave_the_judge_its_own_sentence(clean_run):
+    _fail(clean_run, "shareable data is not a valid DXO.")
+    verdict = judge(clean_run)
+    assert verdict.cause.startswith("job.py ended with status 1")
+    assert verdict.layer is None
+    assert [one.echo for one in verdict.findings] == [True]
+    assert "evidence" in verdict.remedy
+
+
+def test_what_is_merely_possible_leaves_it_too(clean_run):
+    _fail(clean_run, "ConnectionRefusedError: [Errno 111] Connection refused")
+    verdict = judge(clean_run)
+    assert [(one.name, one.echo) for one in verdict.findings] == [("connection_refused", False)]
+    assert verdict.cause.startswith("job.py ended with status 1")
+
+
+def test_a_run_that_passed_is_not_diagnosed(clean_run):
+    with (clean_run / SITE_LOG).open("a") as stream:
+        stream.write("2026-11-21 03:01:00,000 - SubprocessLauncher - INFO - we survived CUDA out of memory\n")
+    verdict = judge(clean_run)
+    assert (verdict.verdict, verdict.findings, verdict.layer) == ("PASS", (), None)
