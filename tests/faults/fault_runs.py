@@ -62,7 +62,7 @@ class Live:
             stream.write(f"{time.time()}\n")
 
     def training(self) -> None:
-        """Wait until a trainer says that it is amid a round (see ``SLOW``), or the run has ended."""
+        """Wait until a trainer says that it is in the middle of a round, or the run has ended."""
         moments = (self.work / "training", self.run / "verdict.json")
         self.wait_for(lambda: any(path.exists() for path in moments))
 

@@ -79,7 +79,7 @@ FAULTS = [
     Fault(
         "exit 0 before flare.init",
         "FAIL",
-        r"without ever calling flare\.init",
+        r"without ever calling flare\.init|never sent its result",
         _client("evidence.device(", f"{MARK}\nraise SystemExit(0)"),
     ),
     Fault(

@@ -22,6 +22,8 @@ def rounds_aggregated(run: Run, claim: str, options: dict[str, Any]) -> Evidence
     good = [line for line in run.aggregations if line.match.groups() == (str(sites), str(sites))]
     last = run.aggregations[-1] if run.aggregations else None
     says = f"{len(good)} of {rounds} rounds aggregated from {sites} of {sites} sites."
+    if len(good) != rounds and not server.ended(run.workspace):
+        says += " The server's log stops before the run's end: the server was killed or died."
     return run.evidence(claim, len(good) == rounds, says, last)
 
 
