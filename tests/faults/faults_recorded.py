@@ -133,14 +133,14 @@ FAULTS = [
     RecordedFault(
         "one of two GPUs idle all the time",
         "FAIL",
-        r"peaked at 0 % .*did not work for this run",
-        _sampled(lambda _, gpu: {**gpu, "utilisation": 0}),
+        r"0 %.* did not work for this run",
+        _sampled(lambda _, gpu: {**gpu, "utilisation": 0, "process_utilisation": {}}),
         GPUS,
     ),
     RecordedFault(
         "one of two GPUs worked for another process",
         "FAIL",
-        r"with 0 MiB held by its trainers|rank 1 held no memory on GPU-",
+        r"with 0 MiB held by its trainers|rank \d held no memory on GPU-",
         _sampled(lambda _, gpu: {**gpu, "processes": {"1": 9000}}),
         GPUS,
     ),
