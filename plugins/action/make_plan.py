@@ -35,7 +35,8 @@ class ActionModule(ActionBase):
         path = Path(args["folder"], "host.json")
         try:
             host = records.read(path, records.HostRecord)
-            needed = [load_job(_JOBS, name).environment for name in args["jobs"]]
+            loaded = sorted((load_job(_JOBS, name) for name in args["jobs"]), key=lambda job: -job.priority)
+            needed = [job.environment for job in loaded]
             kept = Path(args["capsule"]) if args["capsule"] else None
             pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
         except records.RecordError as error:
@@ -46,7 +47,7 @@ class ActionModule(ActionBase):
             gpus_required=args["gpus_required"],
             pins=pins,
             system_site=args["system_site"],
-            jobs=args["jobs"],
+            jobs=[job.name for job in loaded],
             made=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )

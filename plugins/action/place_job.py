@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import datetime
 from pathlib import Path
 
 from ansible.plugins.action import ActionBase
 
-from rekindle import jobs, records
+from rekindle import jobs, lease, records
 
 _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there.
+    """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there;
+    ``lease_ends`` and ``budget``.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
 
     def run(self, tmp=None, task_vars=None):
-        """Place the job; an UNSUPPORTED one gets its verdict.json here."""
+        """Place the job; one that cannot run, or not in time, gets its verdict.json here."""
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(
             {
@@ -28,6 +31,8 @@ class ActionModule(ActionBase):
                 "tmpdir": {"required": True},
                 "arguments": {"type": "dict", "required": True},
                 "payload": {"required": True},
+                "lease_ends": {"required": True},
+                "budget": {"required": True},
             }
         )
         folder = Path(args["folder"])
@@ -38,6 +43,8 @@ class ActionModule(ActionBase):
             host = records.read(folder / "host.json", records.HostRecord)
             plan = records.read(folder / "plan.json", records.PlanRecord)
             env = records.read(folder / "env.json", records.EnvRecord)
+            started = datetime.fromisoformat(os.environ["REKINDLE_STARTED"])
+            ends = lease.deadline(args["lease_ends"], args["budget"], started)
         except records.RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
         tmpdir = (
@@ -45,7 +52,10 @@ class ActionModule(ActionBase):
         )
         prepared = jobs.prepare(job, host, plan, env, tmpdir)
         if isinstance(prepared, records.RunSpec):
-            run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, Path(args['payload']).name)}"
+            payload = Path(args["payload"]).name
+            run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, payload)}"
+            prepared = jobs.within(prepared, ends)
+        if isinstance(prepared, records.RunSpec):
             return {**result, "spec": records.to_builtins(prepared), "run": run}
         records.write(folder / job.name / "verdict.json", prepared)
         return result

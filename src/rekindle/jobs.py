@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from rekindle.judge import VALIDATORS
+from rekindle.lease import allowance
 from rekindle.placement import Unplaceable, place
-from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RecordError, RunSpec, VerdictRecord
+from rekindle.records import (
+    EnvRecord,
+    HostRecord,
+    Job,
+    PlanRecord,
+    RecordError,
+    RunSpec,
+    VerdictKind,
+    VerdictRecord,
+)
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
@@ -75,12 +87,14 @@ def prepare(
     if environment is None:
         refusals = [one.refusal for one in plan.environments if one.framework == job.environment]
         cause = (refusals[0] if refusals else None) or f"{host.host} has no {job.environment} environment."
-        return _unsupported(job, host, cause, "Take one of the ways out that the plan names.")
+        return _without_a_run(
+            job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
+        )
     try:
         sites = place(job, host)
     except Unplaceable as error:
         cause, _, remedy = str(error).partition(" Fix: ")
-        return _unsupported(job, host, cause, remedy[:1].upper() + remedy[1:])
+        return _without_a_run(job, host.host, "UNSUPPORTED", cause, remedy[:1].upper() + remedy[1:])
     packages = {**environment.system_site, **environment.packages}
     return RunSpec(
         host=host.host,
@@ -98,6 +112,19 @@ def prepare(
     )
 
 
+def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
+    """Return ``spec`` with no more time than is left until ``ends``, or the verdict that it is too little."""
+    if ends is None:
+        return spec
+    left = (ends - datetime.now(timezone.utc)).total_seconds()
+    limit = allowance(spec.job, left)
+    if limit is not None:
+        return replace(spec, job=replace(spec.job, limit_s=limit))
+    cause = f"{spec.job.name} takes about {spec.job.expected_s} s and {max(left, 0):.0f} s are left."
+    remedy = "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others."
+    return _without_a_run(spec.job, spec.host, "SKIPPED", cause, remedy)
+
+
 def digest(spec: RunSpec, payload: str) -> str:
     """Return what tells this run from one of other inputs: of what is run, and of the code that runs it."""
     return hashlib.sha256(msgspec.json.encode(spec) + payload.encode()).hexdigest()[:12]
@@ -110,11 +137,11 @@ def _silence_s(job: Job, plan: PlanRecord) -> int:
     return max(job.silence_s, _PATIENCE_S) if expected else job.silence_s
 
 
-def _unsupported(job: Job, host: HostRecord, cause: str, remedy: str) -> VerdictRecord:
+def _without_a_run(job: Job, host: str, verdict: VerdictKind, cause: str, remedy: str) -> VerdictRecord:
     return VerdictRecord(
         job=job.name,
-        host=host.host,
-        verdict="UNSUPPORTED",
+        host=host,
+        verdict=verdict,
         required=job.required,
         cause=cause,
         remedy=remedy,

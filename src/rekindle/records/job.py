@@ -40,6 +40,10 @@ class Job(Record, kw_only=True, frozen=True):
     when_short_of_gpus: GpuShortage
     limit_s: Positive
     """Hard limit on the whole run, seconds."""
+    expected_s: Positive = 60
+    """Seconds that it takes on what it is meant for; a job for which a lease has less left is SKIPPED."""
+    priority: int = 0
+    """Jobs of a higher one go first; of the same, in the order of rekindle_jobs."""
     silence_s: Positive = 60
     """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG."""
     required: bool = True

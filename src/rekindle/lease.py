@@ -1,0 +1,47 @@
+"""How long a lease still lasts, and what of it a job may use."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from rekindle.records import Job, RecordError
+
+COLLECTION_SHARE = 0.1
+"""Of the time that is left, kept for bringing results home."""
+_COLLECTION_S = 60
+"""And no less than that."""
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None:
+    """Return when everything has to be at home; None if nobody said.
+
+    Args:
+        lease_ends: a time as ISO 8601, of this machine's zone if it names none.
+        budget: a length such as ``45m``, ``1h30m`` or ``90s``, from ``started``.
+        started: when the playbook did, with its zone.
+
+    Raises:
+        RecordError: one of them is no such text.
+    """
+    times = []
+    if lease_ends:
+        try:
+            times.append(datetime.fromisoformat(lease_ends).astimezone())
+        except ValueError:
+            raise RecordError(
+                f"lease_ends {lease_ends!r} is no time. Fix: write it as 2026-11-21T18:00, or with a zone."
+            ) from None
+    if budget:
+        parts = re.findall(r"(\d+)([hms])", budget)
+        if not parts or "".join(map("".join, parts)) != budget:
+            raise RecordError(f"budget {budget!r} is no length of time. Fix: write it as 45m, 1h30m or 90s.")
+        times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
+    return min(times, default=None)
+
+
+def allowance(job: Job, left_s: float) -> int | None:
+    """Return the seconds that ``job`` may take of what is left, at most its own limit; None: too few."""
+    usable = left_s - max(_COLLECTION_S, COLLECTION_SHARE * left_s)
+    return None if usable < job.expected_s else min(job.limit_s, int(usable))
