@@ -41,4 +41,5 @@ def pytest_terminal_summary(terminalreporter, config):
     if rows:
         terminalreporter.section("faults")
         terminalreporter.write(show(rows))
-        write(rows, REPORT)
+        if not config.option.keyword:  # docs/faults.md tells of the whole suite
+            write(rows, REPORT)

@@ -85,7 +85,7 @@ FAULTS = [
     Fault(
         "exit 0 without training",
         "HUNG",
-        r"never sent its result",
+        r"never sent its result|ended with status 0 while NVFlare still waited for its result",
         _client(IN_LOOP, f"{AT_SITE_2}    {MARK}\n    import os\n    os._exit(0)"),
     ),
     Fault(
@@ -190,7 +190,7 @@ FAULTS = [
     Fault(
         "results disk full",
         "FAIL",
-        r"disk .*full",
+        r"disk .*full|No space left on device",
         _client(
             IN_ROUND,
             "import os\n" + FILL.format(where="os.environ['REKINDLE_EVIDENCE'] + '/../filler'") + MARK,

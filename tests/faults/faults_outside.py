@@ -41,7 +41,13 @@ def _fault(name, verdict, cause, victim, number) -> Fault:
 
 FAULTS = [
     _fault("kill -9 of a trainer", "FAIL", r"killed|trainer's process failed", _trainer, KILL),
-    _fault("kill -9 of a client", "HUNG", r"client of site-2 ended", _client, KILL),
+    _fault(
+        "kill -9 of a client",
+        "HUNG",
+        r"client of site-2 ended|lost its connection to site-2's process: it was killed",
+        _client,
+        KILL,
+    ),
     _fault("kill -9 of the server", "FAIL", r"server.*(killed|died|ended)", _server, KILL),
     _fault("SIGSTOP of a trainer", "HUNG", r"client\.py\) (is|was) stopped", _trainer, SIGSTOP),
     _fault("SIGSTOP of a client", "HUNG", r"simulator_worker.* (is|was) stopped", _client, SIGSTOP),
