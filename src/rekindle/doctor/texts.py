@@ -92,7 +92,7 @@ def read(path: Path, file: str) -> Text:
     size = path.stat().st_size
     with path.open("rb") as stream:
         if size <= LIMIT:
-            return text(file, stream.read())
+            return text(file, stream.read(LIMIT))
         head, left_out, left = stream.read(LIMIT // 2), 0, size - LIMIT
         while left > 0 and (block := stream.read(min(left, 1 << 20))):
             left_out += block.count(b"\n")
