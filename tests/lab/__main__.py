@@ -1,4 +1,4 @@
-"""``python -m lab up|down|ssh``: see ``make lab-up``."""
+"""``python -m lab up|wheels|gpus|ssh|down``: see ``make lab-up``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 import sys
 
 from . import LabError
+from .gpus import FAULTS, give_gpus
 from .labs import Lab
+from .wheels import fill_wheelhouse
 
 
 def main() -> int:
@@ -17,10 +19,14 @@ def main() -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     up = verbs.add_parser("up", help="boot hosts, and write their inventory")
     up.add_argument("hosts", nargs="+", help="a number of hosts, or their names")
+    verbs.add_parser("wheels", help="collect what the hosts' environments are built from")
     verbs.add_parser("down", help="leave nothing of the lab")
     ssh = verbs.add_parser("ssh", help="a shell on a host, or a command there")
     ssh.add_argument("host", help="NAME for the user lease, or root@NAME")
     ssh.add_argument("command", nargs=argparse.REMAINDER)
+    gpus = verbs.add_parser("gpus", help="a stand-in nvidia-smi on a host")
+    gpus.add_argument("host")
+    gpus.add_argument("fault", nargs="?", choices=FAULTS, help="what is wrong with its GPUs")
     args = parser.parse_args()
     lab = Lab(args.lab)
     try:
@@ -29,6 +35,8 @@ def main() -> int:
             for host in lab.hosts.values():
                 print(f"{host.name} {host.address}")
             print(lab.inventory)
+        elif args.verb == "wheels":
+            fill_wheelhouse(lab)
         elif args.verb == "down":
             lab.down()
         else:
@@ -36,8 +44,11 @@ def main() -> int:
             if name not in lab.hosts:
                 there = ", ".join(lab.hosts) or "none"
                 raise LabError(f"{name} is no host of {args.lab}, there: {there}. Fix: make lab-up.")
-            command = lab.ssh(name, *args.command, user=user or "lease")
-            os.execvp(command[0], command)
+            if args.verb == "gpus":
+                give_gpus(lab.hosts[name], args.fault)
+            else:
+                command = lab.ssh(name, *args.command, user=user or "lease")
+                os.execvp(command[0], command)
     except LabError as error:
         print(error, file=sys.stderr)
         return 1

@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import yaml
 
@@ -78,8 +77,7 @@ class Lab:
     def down(self) -> None:
         """Leave nothing of the lab; what labs share in CACHE stays."""
         check()
-        for socket in self.folder.glob("control/*"):
-            subprocess.run(["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "x"], capture_output=True, check=False)
+        self.hang_up()
         for host in self.hosts.values():
             host.remove()
         if self._number is not None:
@@ -89,6 +87,12 @@ class Lab:
             if STATE.exists() and not any(one.is_dir() for one in STATE.iterdir()):
                 shutil.rmtree(STATE)
         self._number, self._names = None, []
+
+    def hang_up(self) -> None:
+        """End the connections that ssh keeps open for Ansible."""
+        for socket in self.folder.glob("control/*"):
+            end = ["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "any"]
+            subprocess.run(end, capture_output=True, check=False)
 
     def await_ssh(self, name: str) -> None:
         """Wait until a user can log in to the host.
@@ -136,7 +140,7 @@ class Lab:
             "rekindle_min_free_gb": 5,
             "rekindle_wheelhouse": str(WHEELHOUSE),
         }
-        inventory = {"all": {"vars": variables, "hosts": dict.fromkeys(self.hosts, {})}}
+        inventory = {"all": {"vars": variables, "hosts": {name: {} for name in self.hosts}}}
         self.inventory.write_text("---\n" + yaml.safe_dump(inventory, sort_keys=False))
 
 

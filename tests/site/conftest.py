@@ -1,36 +1,7 @@
 """site.yml as a user runs it, on this machine; run once and looked at by many tests."""
 
-import os
-import subprocess
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
-
-REPOSITORY = Path(__file__).parents[2]
-
-
-@dataclass
-class Play:
-    """A finished ansible-playbook."""
-
-    status: int
-    output: str
-    results: Path
-
-
-def play(playbook, inventory, results, *more, timeout=600, **environ):
-    """Run a playbook of the repository; results go to ``results``."""
-    done = subprocess.run(
-        ["ansible-playbook", playbook, "-i", str(inventory), "-e", f"rekindle_results={results}", *more],
-        cwd=REPOSITORY,
-        env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environ},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    return Play(done.returncode, done.stdout + done.stderr, Path(results))
+from plays import REPOSITORY, play
 
 
 @pytest.fixture(scope="session")

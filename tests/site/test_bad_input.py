@@ -5,7 +5,7 @@ import re
 import textwrap
 
 import pytest
-from conftest import play
+from plays import play
 
 
 def _inventory(tmp_path, hosts):

@@ -1,7 +1,7 @@
 """The other jobs on CPU, as site.yml runs them."""
 
 import pytest
-from conftest import play
+from plays import play
 
 from rekindle.records import VerdictRecord, read
 

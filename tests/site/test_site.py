@@ -5,7 +5,7 @@ import re
 import stat
 import xml.etree.ElementTree as ET
 
-from conftest import play
+from plays import play
 
 from rekindle import diff
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read
