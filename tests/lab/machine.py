@@ -20,6 +20,9 @@ _PACKAGES = {
 }
 """Debian's package by the command that it brings."""
 
+CGROUPS = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+"""Where the unified hierarchy may be: beside those of version 1, or alone."""
+
 SUITE = "bookworm"
 """Debian 12, whose Python is 3.11."""
 
@@ -86,7 +89,7 @@ def cgroups() -> Path:
     Raises:
         LabError: nowhere.
     """
-    for place in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")):
+    for place in CGROUPS:
         if (place / "cgroup.controllers").exists():
             return place
     raise LabError("No unified cgroup hierarchy is mounted. Fix: mount cgroup2 on /sys/fs/cgroup/unified.")
