@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test faults lint locks clean reproduce-tf
+.PHONY: all site test faults lint locks clean reproduce-tf hosts lab-up lab-site lab-ssh lab-down
 
 all: .venv/.done
 
@@ -50,3 +50,25 @@ reproduce-tf: all
 			-e rekindle_results=results/reproduce-tf || exit 1; \
 	done
 	$(BIN)/python scripts/reproduce_tf.py results/reproduce-tf/local
+
+# Tests on real hosts that they make on this machine, as root: minutes, and not yet part of make test.
+hosts: all
+	PATH="$(CURDIR)/$(BIN):$$PATH" pytest tests/hosts
+
+# Real hosts on this machine, as root (tests/lab): make lab-up HOSTS=2, lab-site, lab-ssh HOST=lab-1, lab-down.
+HOSTS ?= 2
+HOST ?= lab-1
+LAB := PYTHONPATH=src:tests $(BIN)/python -m lab
+
+lab-up: all
+	$(LAB) up $(HOSTS)
+
+lab-site: all
+	$(LAB) wheels
+	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook site.yml -i /var/lib/rekindle-lab/lab/hosts.yml
+
+lab-ssh: all
+	@$(LAB) ssh $(HOST)
+
+lab-down: all
+	$(LAB) down

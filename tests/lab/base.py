@@ -1,0 +1,61 @@
+"""The root file system that all hosts share as their lower layer: what a minimal lease has."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+from pathlib import Path
+
+from . import CACHE
+from .machine import SUITE, apt_sources, run
+
+_PACKAGES = (
+    "ca-certificates",
+    "dbus",
+    "iproute2",
+    "openssh-server",
+    "procps",
+    "python3",
+    "sudo",
+    "systemd",
+    "systemd-sysv",
+)
+_WITHOUT = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*")
+
+_FINISH = r"""
+set -eu
+useradd --create-home --shell /bin/bash --uid 1000 lease
+passwd --lock --quiet root
+rm -f /etc/ssh/ssh_host_* /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/hostname /etc/resolv.conf
+systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
+    e2scrub_reap.service fstrim.timer getty.target console-getty.service systemd-pstore.service
+"""
+"""Run in the new root: a user as a lease gives one, and nothing that wakes by itself or knows a network."""
+
+
+def base() -> Path:
+    """Return the folder of the base, built on the first call; it is never written to afterwards.
+
+    Raises:
+        LabError: mmdebstrap failed.
+    """
+    key = hashlib.sha256(repr((SUITE, _PACKAGES, _WITHOUT, _FINISH)).encode()).hexdigest()[:12]
+    target = CACHE / f"base-{key}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / ".lock").open("a") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        if not target.exists():
+            aside = target.with_suffix(".building")
+            shutil.rmtree(aside, ignore_errors=True)
+            _build(aside)
+            aside.rename(target)
+    return target
+
+
+def _build(folder: Path) -> None:
+    print(f"Building the lab's base in {folder}, once", flush=True)
+    options = ["--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(_PACKAGES)}"]
+    options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _WITHOUT]
+    run("mmdebstrap", *options, SUITE, folder, *apt_sources())
+    run("chroot", folder, "sh", "-c", _FINISH)

@@ -1,0 +1,153 @@
+"""A lab: hosts with one key, one ssh_config and one inventory."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import yaml
+
+from . import CACHE, STATE, LabError, network
+from .base import base
+from .host import Host
+from .machine import check, provide, run
+
+WHEELHOUSE = CACHE / "wheelhouse"
+"""What `rekindle bundle` filled, shared by all labs and kept when they go."""
+
+_BOOTS_WITHIN_S = 60
+_SSH = """\
+Host {name}
+    HostName {address}
+"""
+_SSH_ALL = """\
+Host *
+    User lease
+    IdentityFile {folder}/key
+    IdentitiesOnly yes
+    UserKnownHostsFile {folder}/known_hosts
+    GlobalKnownHostsFile /dev/null
+    StrictHostKeyChecking yes
+"""
+
+
+class Lab:
+    """The lab of that name, there or not."""
+
+    def __init__(self, name: str = "lab") -> None:
+        """Read what is known of it."""
+        self.name = name
+        self.folder = STATE / name
+        self.inventory = self.folder / "hosts.yml"
+        self.ssh_config = self.folder / "ssh_config"
+        known = self.folder / "lab.json"
+        self._number, self._names = json.loads(known.read_text()) if known.exists() else (None, [])
+
+    @property
+    def hosts(self) -> dict[str, Host]:
+        """Its hosts by name."""
+        return {
+            name: Host(name, self.folder / "hosts" / name, self._number, ordinal)
+            for ordinal, name in enumerate(self._names, 1)
+        }
+
+    def up(self, names: Sequence[str]) -> None:
+        """Have these hosts in the lab and running, beside those that are in it; returns once ssh works.
+
+        Raises:
+            LabError: this machine can hold no lab, or a host does not boot.
+        """
+        provide()
+        base()
+        self._enrol(names)
+        for host in self.hosts.values():
+            host.make((self.folder / "key.pub").read_text().strip())
+        self._write_ssh()
+        self._write_inventory()
+        for host in self.hosts.values():
+            host.start()
+        for name in self.hosts:
+            self.await_ssh(name)
+
+    def down(self) -> None:
+        """Leave nothing of the lab; what labs share in CACHE stays."""
+        check()
+        self.hang_up()
+        for host in self.hosts.values():
+            host.remove()
+        if self._number is not None:
+            network.remove_bridge(self._number)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with _alone():
+            if STATE.exists() and not any(one.is_dir() for one in STATE.iterdir()):
+                shutil.rmtree(STATE)
+        self._number, self._names = None, []
+
+    def hang_up(self) -> None:
+        """End the connections that ssh keeps open for Ansible."""
+        for socket in self.folder.glob("control/*"):
+            end = ["ssh", "-O", "exit", "-o", f"ControlPath={socket}", "any"]
+            subprocess.run(end, capture_output=True, check=False)
+
+    def await_ssh(self, name: str) -> None:
+        """Wait until a user can log in to the host.
+
+        Raises:
+            LabError: nobody can within a minute.
+        """
+        ends = time.monotonic() + _BOOTS_WITHIN_S
+        while subprocess.run(self.ssh(name, "true"), capture_output=True, check=False).returncode != 0:
+            if time.monotonic() > ends:
+                console = self.hosts[name].folder / "console.log"
+                raise LabError(f"{name} lets nobody in within {_BOOTS_WITHIN_S} s. Fix: read {console}.")
+            time.sleep(0.1)
+
+    def ssh(self, host: str, *command: str, user: str = "lease") -> list[str]:
+        """Return the command that runs one on a host, or a shell."""
+        return ["ssh", "-F", str(self.ssh_config), "-o", "ConnectTimeout=2", f"{user}@{host}", *command]
+
+    def _enrol(self, names: Sequence[str]) -> None:
+        """Give the lab a number and its new hosts ordinals, and remember both."""
+        with _alone():
+            taken = {json.loads(path.read_text())[0] for path in STATE.glob("*/lab.json")}
+            if self._number is None:
+                self._number = next(number for number in range(256) if number not in taken)
+            self._names = list(dict.fromkeys([*self._names, *names]))
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            (self.folder / "lab.json").write_text(json.dumps([self._number, self._names]))
+        network.make_bridge(self._number)
+        if not (self.folder / "key").exists():
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", self.folder / "key")
+
+    def _write_ssh(self) -> None:
+        hosts = self.hosts.values()
+        known = "".join(f"{host.address} {host.host_key}\n" for host in hosts)
+        (self.folder / "known_hosts").write_text(known)
+        text = "".join(_SSH.format(name=host.name, address=host.address) for host in hosts)
+        self.ssh_config.write_text(text + _SSH_ALL.format(folder=self.folder))
+
+    def _write_inventory(self) -> None:
+        (self.folder / "control").mkdir(exist_ok=True)
+        variables = {
+            "ansible_ssh_common_args": f"-F {self.ssh_config}",
+            "ansible_control_path_dir": str(self.folder / "control"),
+            "rekindle_gpus_required": False,
+            "rekindle_min_free_gb": 5,
+            "rekindle_wheelhouse": str(WHEELHOUSE),
+        }
+        inventory = {"all": {"vars": variables, "hosts": {name: {} for name in self.hosts}}}
+        self.inventory.write_text("---\n" + yaml.safe_dump(inventory, sort_keys=False))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Hold the lock of all labs."""
+    STATE.mkdir(parents=True, exist_ok=True)
+    with (STATE / ".lock").open("a") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,43 @@
+"""The wheels that a lab's hosts are built from, as `rekindle bundle` collects them for their own plans."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rekindle.bundle import BundleError, bundle
+
+from . import LabError
+from .labs import WHEELHOUSE, Lab
+
+_REPOSITORY = Path(__file__).parents[2]
+
+
+def fill_wheelhouse(lab: Lab) -> None:
+    """Fill WHEELHOUSE with what the lab's hosts need; what is there is not fetched again.
+
+    Raises:
+        LabError: the hosts cannot be planned, or a wheel cannot be fetched.
+    """
+    with tempfile.TemporaryDirectory() as results:
+        for stage in ("preflight", "plan"):
+            done = subprocess.run(
+                [
+                    *(Path(sys.executable).with_name("ansible-playbook"), f"playbooks/{stage}.yml"),
+                    *("-i", lab.inventory, "-e", f"rekindle_results={results}"),
+                ],
+                cwd=_REPOSITORY,
+                env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode != 0:
+                raise LabError(f"{done.stdout}\nThe {stage} stage failed. Fix: mend what it says above.")
+        try:
+            bundle(sorted(Path(results).glob("*/plan.json")), WHEELHOUSE)
+        except BundleError as error:
+            raise LabError(str(error)) from None
