@@ -127,7 +127,7 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
 
 def digest(spec: RunSpec, payload: str) -> str:
     """Return what tells this run from one of other inputs: of what is run, and of the code that runs it."""
-    return hashlib.sha256(msgspec.json.encode(spec) + payload.encode()).hexdigest()[:12]
+    return hashlib.sha256(msgspec.json.encode(to_builtins(spec)) + payload.encode()).hexdigest()[:12]
 
 
 def _silence_s(job: Job, plan: PlanRecord) -> int:

@@ -198,6 +198,20 @@ def test_a_driver_that_is_told_to_stop_takes_everything_with_it(tmp_path, number
     _assert_gone(pid)
 
 
+def test_a_driver_that_is_told_to_stop_twice_still_writes_its_records(tmp_path):
+    run, start = _start(tmp_path, STUBBORN)
+    start()
+    _pid(run)
+    supervisor = _supervisor(run)
+    while supervisor.is_running() and supervisor.status() != psutil.STATUS_ZOMBIE:
+        with suppress(psutil.NoSuchProcess):
+            supervisor.terminate()
+        time.sleep(0.1)
+    assert read(run / "verdict.json", VerdictRecord).verdict == "FAIL"
+    assert read(run / "progress.json", Progress).state == "ended"
+    assert not (run / "driver.log").read_text()
+
+
 def test_it_says_how_far_the_run_is(tmp_path):
     run, start = _start(tmp_path, "pass")
     start()

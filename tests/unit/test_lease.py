@@ -72,3 +72,12 @@ def test_other_inputs_are_another_run(clean_run):
     assert jobs.digest(spec, "rekindle-1.zip") != jobs.digest(
         msgspec.structs.replace(spec, lock_sha256="1" * 64), "rekindle-1.zip"
     )
+
+
+def test_a_text_of_ansibles_names_a_run_as_a_plain_one_does(clean_run):
+    class Tagged(str):
+        """What Ansible makes of a text from an inventory."""
+
+    spec = read(clean_run / "spec.json", RunSpec)
+    tagged = msgspec.structs.replace(spec, tmpdir=Tagged(spec.tmpdir))
+    assert jobs.digest(tagged, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")

@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
@@ -36,6 +37,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise _Interrupted
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let signals interrupt what is done here; what comes after it, records above all, is done in peace."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    try:
+        for number in numbers:
+            signal.signal(number, _interrupt)
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+
+
 class _End(NamedTuple):
     reason: Literal["finished", "limit", "hung", "interrupted"]
     exit_status: int | None = None
@@ -47,8 +61,6 @@ def supervise(run_dir: Path) -> None:
 
     A job that failed has its verdict at once, and then again with the blame ladder.
     """
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _interrupt)
     adopt_orphans()
     spec = read(run_dir / "spec.json", RunSpec)
     reserve = run_dir / "reserve"
@@ -69,7 +81,7 @@ def supervise(run_dir: Path) -> None:
     write(run_dir / "verdict.json", verdict)
     if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
         _tell(run_dir, duration, f"{verdict.verdict}: looking for the first step that fails")
-        with suppress(_Interrupted):
+        with suppress(_Interrupted), _interruptible():
             write(run_dir / "ladder.json", Ladder(rungs=climb(run_dir, spec, _environment(run_dir, spec))))
         end_descendants()
         write(run_dir / "verdict.json", judge(run_dir))
@@ -82,28 +94,29 @@ def _run(run_dir: Path, spec: RunSpec, clock: float) -> _End:
     sampler = Sampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
     watchdog = Watchdog(run_dir, spec)
     with (run_dir / "job.log").open("wb") as log:
-        process = subprocess.Popen(
-            [spec.python, "job.py", *job_arguments(spec)],
-            cwd=run_dir / "job",
-            env=_environment(run_dir, spec),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
         try:
-            while (status := process.poll()) is None:
-                elapsed = time.monotonic() - clock
-                end = _End("limit") if elapsed > spec.job.limit_s else None
-                says = watchdog.look(sampler.sample())
-                if says is not None:
-                    end = _End("hung", says=says)
-                _tell(run_dir, elapsed, _done(run_dir, spec.job) or "starting")
-                if end is not None:
-                    autopsy(run_dir, spec.tmpdir)
-                    return end
-                time.sleep(_PERIOD_S)
-            return _End("finished", status)
+            with _interruptible():
+                process = subprocess.Popen(
+                    [spec.python, "job.py", *job_arguments(spec)],
+                    cwd=run_dir / "job",
+                    env=_environment(run_dir, spec),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+                while (status := process.poll()) is None:
+                    elapsed = time.monotonic() - clock
+                    end = _End("limit") if elapsed > spec.job.limit_s else None
+                    says = watchdog.look(sampler.sample())
+                    if says is not None:
+                        end = _End("hung", says=says)
+                    _tell(run_dir, elapsed, _done(run_dir, spec.job) or "starting")
+                    if end is not None:
+                        autopsy(run_dir, spec.tmpdir)
+                        return end
+                    time.sleep(_PERIOD_S)
+                return _End("finished", status)
         except _Interrupted:
             return _End("interrupted")
         except OSError as error:
