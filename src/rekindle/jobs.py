@@ -23,6 +23,7 @@ from rekindle.records import (
     RunSpec,
     VerdictKind,
     VerdictRecord,
+    to_builtins,
 )
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
