@@ -130,7 +130,7 @@ def test_where_it_cannot_be_it_says_so_in_a_sentence(monkeypatch, capsys, lackin
 
 @pytest.mark.parametrize("name", ["..", "/etc", "", "a b", "-x", "$(id)"])
 def test_a_name_that_could_be_a_path_is_refused(here, lab, name):
-    with pytest.raises(LabError, match="is no name for a lab or a host. Fix: "):
+    with pytest.raises(LabError, match=r"is no name for a lab or a host\. Fix: "):
         Lab(name)
-    with pytest.raises(LabError, match="is no name for a lab or a host. Fix: "):
+    with pytest.raises(LabError, match=r"is no name for a lab or a host\. Fix: "):
         lab.up([name])
