@@ -13,5 +13,6 @@ def test_its_folder_is_the_users_alone(host):
     assert host.file(RUN).mode == 0o700
 
 
-def test_it_left_nothing_in_tmpdir(host):
-    assert host.check_output("ls -A /home/lease/rekindle/tmp | grep -v '^uv-.*[.]lock$' || true") == ""
+def test_what_torch_leaves_is_in_tmpdir_and_not_in_tmp(host):
+    assert "torchelastic" in host.check_output("ls /home/lease/rekindle/tmp")
+    assert "torch" not in host.check_output("ls /tmp")
