@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test faults lint locks clean reproduce-tf hosts lab-up lab-site lab-ssh lab-down
+.PHONY: all site test faults lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
 
 all: .venv/.done
 
@@ -72,3 +72,8 @@ lab-ssh: all
 
 lab-down: all
 	$(LAB) down
+
+# A scenario for each role, on one such host, in the order in which a host goes through them.
+molecule: all
+	PATH="$(CURDIR)/$(BIN):$$PATH" molecule test \
+		$(foreach role,preflight plan payload environments validate collect report,--scenario-name $(role))

@@ -17,6 +17,8 @@ from rekindle.records import HostRecord, PlanRecord, read
 class ActionModule(ActionBase):
     """Arguments: ``wheelhouse`` on the controller, ``folder`` (the host's records), ``capsule``."""
 
+    _supports_check_mode = False
+
     def run(self, tmp=None, task_vars=None):
         """Bring what the host lacks; fail if the wheelhouse itself is not whole."""
         result = super().run(tmp, task_vars)

@@ -6,6 +6,7 @@ The file's name carries the digest of its content, so that a host that has it ne
 from __future__ import annotations
 
 import hashlib
+import tempfile
 import zipfile
 from io import BytesIO
 from pathlib import Path, PurePosixPath
@@ -29,9 +30,10 @@ def build_payload(jobs: Path, folder: Path) -> Path:
     target = folder / f"rekindle-{hashlib.sha256(data).hexdigest()[:16]}.zip"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".partial")
-        partial.write_bytes(data)
-        partial.replace(target)
+        with tempfile.TemporaryDirectory(dir=folder) as aside:  # each host has a process that comes here
+            partial = Path(aside, target.name)
+            partial.write_bytes(data)
+            partial.replace(target)
     return target
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from lab import STATE
+from lab import STATE, LabError
 from lab.__main__ import main
 from lab.labs import Lab
 from lab.machine import cgroups
@@ -126,3 +126,11 @@ def test_where_it_cannot_be_it_says_so_in_a_sentence(monkeypatch, capsys, lackin
         said = capsys.readouterr().err
         assert said.startswith(says)
         assert said.count("Fix: ") == said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["..", "/etc", "", "a b", "-x", "$(id)"])
+def test_a_name_that_could_be_a_path_is_refused(here, lab, name):
+    with pytest.raises(LabError, match=r"is no name for a lab or a host\. Fix: "):
+        Lab(name)
+    with pytest.raises(LabError, match=r"is no name for a lab or a host\. Fix: "):
+        lab.up([name])

@@ -28,8 +28,8 @@ def main() -> int:
     gpus.add_argument("host")
     gpus.add_argument("fault", nargs="?", choices=FAULTS, help="what is wrong with its GPUs")
     args = parser.parse_args()
-    lab = Lab(args.lab)
     try:
+        lab = Lab(args.lab)
         if args.verb == "up":
             lab.up(_names(args.lab, args.hosts))
             for host in lab.hosts.values():

@@ -68,9 +68,11 @@ class Host:
     def make(self, public_key: str) -> None:
         """Make its disk and network, unless they are there; ``public_key`` opens root and lease."""
         if not self.root.is_mount():
+            # A volatile overlay, which no unmount has to write back, is mounted only once with the same work.
+            shutil.rmtree(self.folder / "work", ignore_errors=True)
             for name in ("upper", "work", "root"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
-            layers = f"lowerdir={base()},upperdir={self.folder}/upper,workdir={self.folder}/work"
+            layers = f"volatile,lowerdir={base()},upperdir={self.folder}/upper,workdir={self.folder}/work"
             run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)
         if not (self.root / "etc/ssh/ssh_host_ed25519_key").exists():
             self._make_it_one_of_its_own(public_key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -40,8 +41,12 @@ class Lab:
     """The lab of that name, there or not."""
 
     def __init__(self, name: str = "lab") -> None:
-        """Read what is known of it."""
-        self.name = name
+        """Read what is known of it.
+
+        Raises:
+            LabError: a lab cannot have that name.
+        """
+        self.name = _named(name)
         self.folder = STATE / name
         self.inventory = self.folder / "hosts.yml"
         self.ssh_config = self.folder / "ssh_config"
@@ -117,7 +122,7 @@ class Lab:
             taken = {json.loads(path.read_text())[0] for path in STATE.glob("*/lab.json")}
             if self._number is None:
                 self._number = next(number for number in range(256) if number not in taken)
-            self._names = list(dict.fromkeys([*self._names, *names]))
+            self._names = list(dict.fromkeys([*self._names, *map(_named, names)]))
             self.folder.mkdir(mode=0o700, exist_ok=True)
             (self.folder / "lab.json").write_text(json.dumps([self._number, self._names]))
         network.make_bridge(self._number)
@@ -142,6 +147,13 @@ class Lab:
         }
         inventory = {"all": {"vars": variables, "hosts": {name: {} for name in self.hosts}}}
         self.inventory.write_text("---\n" + yaml.safe_dump(inventory, sort_keys=False))
+
+
+def _named(name: str) -> str:
+    """Return ``name``, which names folders too, if it is fit to."""
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
+        raise LabError(f"{name!r} is no name for a lab or a host. Fix: use a to z, 0 to 9 and -.")
+    return name
 
 
 @contextmanager

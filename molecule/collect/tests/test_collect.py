@@ -1,0 +1,18 @@
+"""The run at home is the run on the host."""
+
+import hashlib
+from pathlib import Path
+
+HOME = Path("/var/lib/rekindle-lab/molecule/results/leased/pt_ddp")
+RUN = "/home/lease/rekindle/runs/results/pt_ddp"
+
+
+def test_every_file_at_home_is_the_hosts(host):
+    there = dict(
+        reversed(line.split("  ", 1))
+        for line in host.check_output(f"cd {RUN} && find . -type f -exec sha256sum '{{}}' +").splitlines()
+    )
+    here = {f"./{path.relative_to(HOME)}": path for path in HOME.rglob("*") if path.is_file()}
+    assert {"./verdict.json", "./spec.json"} <= here.keys()
+    for name, path in here.items():
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == there[name], name

@@ -1,0 +1,41 @@
+"""Molecule's scenarios, a role each, as `make molecule` runs them."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from plays import REPOSITORY
+
+ROLES = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")} - {"default"}
+
+
+@pytest.fixture(scope="module")
+def molecule(here):
+    """Return what `make molecule` printed, and its status."""
+    done = subprocess.run(
+        ["make", "--old-file=.venv/.done", "molecule"],
+        cwd=REPOSITORY,
+        env={**os.environ, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    return re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr), done.returncode
+
+
+def test_every_role_that_does_something_has_a_scenario():
+    assert {path.parents[1].name for path in REPOSITORY.glob("roles/*/tasks/main.yml")} == ROLES
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_it_converges_changes_nothing_again_and_is_verified(molecule, role):
+    summary = molecule[0].rpartition("DETAILS")[2]
+    for step in ("converge", "idempotence", "verify"):
+        assert re.search(rf"^{role} (➜|>) {step}: Executed: Successful$", summary, re.M), summary
+
+
+def test_nothing_failed(molecule):
+    output, status = molecule
+    assert status == 0, output
