@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from rekindle.driver.alone import trainers
+
 REPOSITORY = Path(__file__).parents[1]
 ROUNDS = 3
 ALONE_ON = 2
@@ -99,11 +101,8 @@ def federated(case: Case, python: str, count: int, work: Path) -> Timing:
 
 def plain(work: Path) -> Timing:
     """Run the trainers of the federated run in ``work`` again, without NVFlare."""
-    app = next(work.glob("workspace/*/site-1/simulate_job/app_site-1"))
-    config = json.loads((app / "config" / "config_fed_client.json").read_text(encoding="utf-8"))
-    launcher = next(one for one in config["components"] if one["id"] == "launcher")
-    command = shlex.split(launcher["args"]["script"])
-    return timed(command, app, work / "plain", {"REKINDLE_ROUNDS": str(ROUNDS)})
+    site = trainers(work)["site-1"]
+    return timed(site.command, site.folder, work / "plain", {"REKINDLE_ROUNDS": str(ROUNDS)})
 
 
 def timed(command: list[str], cwd: Path, evidence: Path, variables: dict[str, str]) -> Timing:

@@ -13,6 +13,7 @@ import msgspec
 import psutil
 
 from rekindle.driver.here import start_here
+from rekindle.driver.processes import status
 from rekindle.jobs import load_job
 from rekindle.judge import judge
 from rekindle.records import VerdictRecord, read
@@ -26,6 +27,8 @@ MARK = f"open({_HERE}injected', 'a').write(f'{{__import__(\"time\").time()}}\\n'
 """Python by which injected code says that it is now about to do harm; outside the run's folder."""
 TRAINING = f"open({_HERE}training', 'a').close()"
 """Python by which a trainer says that it is in the middle of a round."""
+
+_GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,8 @@ class Live:
         """Send a signal, and see that it was taken."""
         self.mark()
         victim.send_signal(number)
-        taken = {psutil.STATUS_STOPPED} if number == signal.SIGSTOP else {psutil.STATUS_ZOMBIE, "gone"}
-        self.wait_for(lambda: _status(victim) in taken, 30)
+        taken = {psutil.STATUS_STOPPED} if number == signal.SIGSTOP else _GONE
+        self.wait_for(lambda: status(victim) in taken, 30)
 
 
 @dataclass(frozen=True)
@@ -159,10 +162,7 @@ def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
 def _first_verdict(live: Live) -> float:
     """Wait for the verdict or for the driver's end, and return the time."""
     end = time.monotonic() + LIMIT_S
-    while not (live.run / "verdict.json").exists() and _status(live.supervisor) not in {
-        psutil.STATUS_ZOMBIE,
-        "gone",
-    }:
+    while not (live.run / "verdict.json").exists() and status(live.supervisor) not in _GONE:
         assert time.monotonic() < end, f"{live.work.name}: no verdict within {LIMIT_S} s"
         time.sleep(0.05)
     return time.time()
@@ -190,12 +190,6 @@ def _end_what_is_left(live: Live) -> tuple[str, ...]:
                 found.append(" ".join(one.cmdline())[:120])
                 one.kill()
     return tuple(found)
-
-
-def _status(process: psutil.Process) -> str:
-    with suppress(psutil.NoSuchProcess):
-        return str(process.status())
-    return "gone"
 
 
 def _unmount(folder: Path) -> None:

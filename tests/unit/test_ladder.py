@@ -49,6 +49,12 @@ def _trainers(clean_run, code):
         (app / "config/config_fed_client.json").write_text(json.dumps({"components": components}))
 
 
+def _alone(clean_run, tmp_path, code):
+    """Have everything below the trainers hold, and trainers that run ``code``."""
+    _probe(tmp_path, f"cat <<'END'\n{REPORT}\nEND")
+    _trainers(clean_run, code)
+
+
 def _climb(clean_run, spec):
     rungs = ladder.climb(clean_run, spec, {})
     assert [rung.name for rung in rungs][-1] == "under NVFlare"
@@ -82,8 +88,7 @@ def test_a_collective_that_fails(clean_run, spec, tmp_path):
 
 
 def test_trainers_that_fail_without_nvflare_too(clean_run, spec, tmp_path):
-    _probe(tmp_path, f"cat <<'END'\n{REPORT}\nEND")
-    _trainers(clean_run, "raise FileNotFoundError('no data here')")
+    _alone(clean_run, tmp_path, "raise FileNotFoundError('no data here')")
     rungs = _climb(clean_run, spec)
     assert _blamed(rungs) == "training alone"
     assert "FileNotFoundError: no data here" in rungs["training alone"].says
@@ -91,16 +96,14 @@ def test_trainers_that_fail_without_nvflare_too(clean_run, spec, tmp_path):
 
 def test_trainers_that_never_end_are_ended(clean_run, spec, tmp_path, monkeypatch):
     monkeypatch.setattr(ladder, "_TRAINING_LIMIT_S", 1.0)
-    _probe(tmp_path, f"cat <<'END'\n{REPORT}\nEND")
-    _trainers(clean_run, "import time; time.sleep(600)")
+    _alone(clean_run, tmp_path, "import time; time.sleep(600)")
     rungs = _climb(clean_run, spec)
     assert _blamed(rungs) == "training alone"
     assert "within 1 s" in rungs["training alone"].says
 
 
 def test_what_trains_alone_is_nvflares_to_answer_for(clean_run, spec, tmp_path):
-    _probe(tmp_path, f"cat <<'END'\n{REPORT}\nEND")
-    _trainers(clean_run, TRAINER)
+    _alone(clean_run, tmp_path, TRAINER)
     rungs = _climb(clean_run, spec)
     assert _blamed(rungs) == "under NVFlare"
     assert rungs["training alone"].holds is True

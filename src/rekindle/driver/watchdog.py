@@ -130,7 +130,10 @@ class Watchdog:
         A rank that waits in a collective keeps its GPU at 100 % and its memory idle, and a core busy: neither
         counts. (H200, NCCL 2.28: utilisation 100 and 0, where training has either memory in use or pauses.)
         """
-        sizes = {path: path.stat().st_size for path in self._files()}
+        sizes = {}
+        for path in self._files():
+            with suppress(FileNotFoundError):  # another run of the name takes files away as we look
+                sizes[path] = path.stat().st_size
         grew, self._sizes = sizes != self._sizes, sizes
         if any(gpu.processes for gpu in gpus.values()):
             return grew or any(gpu.memory_utilisation or 0 < gpu.utilisation < 100 for gpu in gpus.values())

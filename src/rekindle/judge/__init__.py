@@ -73,7 +73,10 @@ def judge(run_dir: Path) -> VerdictRecord:
 
 
 def _diagnosed(verdict: VerdictRecord, run_dir: Path) -> VerdictRecord:
-    """Return a foreign run's verdict with the root cause of its failure, if the logs show one."""
+    """Return a foreign run's verdict with the root cause of its failure, if the logs show one.
+
+    Nobody told its versions, which makes every finding less sure: one that is only possible counts too.
+    """
     findings = diagnose_run(run_dir) if verdict.verdict == "FAIL" else ()
     root = next((one for one in findings if not one.echo), None)
     if root is None:

@@ -91,11 +91,6 @@ class Run:
         """Server log lines ``Aggregated N/N results``: groups 1 and 2 are the counts."""
         return self.find("server", r"Aggregated (\d+)/(\d+) results")
 
-    @cached_property
-    def aborts(self) -> list[LogLine]:
-        """Server log lines in which NVFlare gives the run up."""
-        return self.find("server", r"Aborting current RUN due to (.*)")
-
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)

@@ -52,9 +52,9 @@ def test_sections_of_other_commands_do_not_count() -> None:
 
 
 def test_the_environment_wins_unless_it_is_empty() -> None:
-    file = conf("index_url = https://one/simple\n--timeout = 1", "install")
-    found = settings(pip_etc=file, pip_env="PIP_INDEX_URL=https://two/simple\nPIP_TIMEOUT=\n")
-    assert found == {"index-url": "https://two/simple", "timeout": "1"}
+    file = conf("index_url = https://one.example/path\n--timeout = 1", "install")
+    found = settings(pip_etc=file, pip_env="PIP_INDEX_URL=https://two.example/path\nPIP_TIMEOUT=\n")
+    assert found == {"index-url": "https://two.example/path", "timeout": "1"}
 
 
 def test_a_file_of_ones_own_replaces_the_users() -> None:
@@ -76,10 +76,10 @@ def test_dev_null_turns_all_files_off() -> None:
 @pytest.mark.parametrize(
     ("url", "masked"),
     [
-        ("https://me:secret@index.example/simple", "https://me:****@index.example/simple"),
-        ("https://token@index.example/simple", "https://****@index.example/simple"),
-        ("https://me:a@b/c@index.example/simple", "https://me:****@index.example/simple"),
-        ("https://index.example/simple", "https://index.example/simple"),
+        ("https://me:secret@host.example/path", "https://me:****@host.example/path"),
+        ("https://token@host.example/path", "https://****@host.example/path"),
+        ("https://me:a@b/c@host.example/path", "https://me:****@host.example/path"),
+        ("https://host.example/path", "https://host.example/path"),
     ],
 )
 def test_passwords_are_masked(url: str, masked: str) -> None:
@@ -89,7 +89,7 @@ def test_passwords_are_masked(url: str, masked: str) -> None:
 
 
 def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets() -> None:
-    broken = "https://me:secret@index.example/simple\n"
+    broken = "https://me:secret@host.example/path\n"
     found, problems = pip.settings(
         frames(pip_etc=broken, pip_user=conf("retries = 2"), pip_env=NO_ENVIRONMENT)
     )
