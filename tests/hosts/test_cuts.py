@@ -6,20 +6,18 @@ there, the other while its job runs. What a cut left is what the next site.yml b
 
 import fcntl
 import json
-import os
 import re
-import signal
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from lab.labs import WHEELHOUSE, Lab
 from lab.wheels import fill_wheelhouse
-from plays import REPOSITORY, play
+from plays import play
+from way import DISK, Way
 
-from rekindle.records import Ended, EnvRecord, Progress, RecordError, VerdictRecord, read
+from rekindle.records import Ended, EnvRecord, VerdictRecord, read
 
 CUTS = {
     "builder": (
@@ -42,143 +40,10 @@ CUTS = {
         "the power is cut while the run is collected",
     ),
 }
-_DOWN_S = 60
-_DISK = "size=4g"
 
 
-class Way:
-    """What happens to one host: site.yml on it, over and over, and what cuts it off."""
-
-    def __init__(self, lab, name, folder):
-        self.lab, self.host, self.folder = lab, lab.hosts[name], folder
-        self.disk = self.host.root / "home/lease/rekindle"
-        self.results = folder / "results"
-        self.home = self.results / name
-        self.log, self.site, self.began, self.seconds = folder / "0.log", None, time.monotonic(), {}
-
-    def start(self):
-        """Start site.yml, as a user does, in a process group of its own."""
-        self.log = self.folder / f"{int(self.log.stem) + 1}.log"
-        with self.log.open("w") as log:
-            self.site = subprocess.Popen(
-                [
-                    *("ansible-playbook", "site.yml", "-i", self.lab.inventory),
-                    *("-l", f"{self.host.name},localhost", "-e", f"rekindle_results={self.results}"),
-                ],
-                cwd=REPOSITORY,
-                env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    @property
-    def output(self):
-        return self.log.read_text()
-
-    def until(self, seen, within_s=180):
-        """Wait until ``seen()`` while site.yml runs, and return it."""
-        ends = time.monotonic() + within_s
-        while not (found := seen()):
-            assert self.site.poll() is None, f"site.yml ended before it could be cut off:\n{self.output}"
-            assert time.monotonic() < ends, f"not seen within {within_s} s:\n{self.output}"
-            time.sleep(0.01)
-        return found
-
-    def task(self, name):
-        """Wait until a task begins."""
-        self.until(lambda: f": {name}]" in self.output)
-
-    def kill(self):
-        """Kill ansible-playbook with no time for a word."""
-        os.killpg(self.site.pid, signal.SIGKILL)
-        self.site.wait()
-
-    def ended(self, within_s=180):
-        """Wait until site.yml ends by itself, and return its status."""
-        try:
-            return self.site.wait(within_s)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"did not end within {within_s} s:\n{self.output}") from None
-
-    def passes(self):
-        assert self.ended() == 0, self.output
-
-    def fails(self, why, within_s):
-        """Wait until site.yml says in a sentence why it failed."""
-        assert self.ended(within_s) != 0, self.output
-        said = " ".join(self.output.split())
-        assert re.search(why, said), self.output
-        assert "Traceback" not in said, self.output
-
-    def ssh(self, command, user="lease"):
-        return subprocess.run(
-            self.lab.ssh(self.host.name, command, user=user), capture_output=True, text=True, check=False
-        ).stdout
-
-    def boot(self):
-        """Return what tells one boot of the host from another."""
-        return self.ssh("cat /proc/sys/kernel/random/boot_id; stat -c %Z /proc/1")
-
-    def link_down(self):
-        """Pull the cable, and plug it in after a minute."""
-        self.host.set_link(up=False)
-        time.sleep(_DOWN_S)
-        self.host.set_link(up=True)
-
-    def reboot(self):
-        before = self.boot()
-        self.ssh("systemctl reboot", user="root")
-        self.until(lambda: (now := self.boot()) and now != before)
-
-    def power_cut(self):
-        """Cut the power, and switch the host on again."""
-        self.host.cut_power()
-        self.host.start()
-        self.lab.await_ssh(self.host.name)
-
-    def fill(self):
-        """Leave 1 MiB of the disk."""
-        space = os.statvfs(self.disk)
-        used = (space.f_blocks - space.f_bfree) * space.f_frsize
-        self.remount(f"size={used + (1 << 20)}")
-
-    def remount(self, size):
-        subprocess.run(["mount", "-o", f"remount,{size}", self.disk], check=True)
-
-    def half_built(self):
-        """Return the folder in which torch's environment is being built."""
-        return next(self.disk.glob("envs/.torch-*.building"), None)
-
-    def run(self):
-        """Return the folder of the one run."""
-        (found,) = [path for path in self.disk.glob("runs/*") if path.is_dir()]
-        return found
-
-    def round(self):
-        """Return which round the job is in, from 1; 0 before."""
-        try:
-            says = read(self.run() / "progress.json", Progress).says
-        except (RecordError, ValueError):
-            return 0
-        found = re.match(r"round (\d)/3", says)
-        return int(found[1]) if found and "ended" not in says else 0
-
-    def in_training(self):
-        """Wait until the job is in training for the ``start`` that was the last."""
-        self.until(lambda: self.round() >= 1)
-        assert not (self.run() / "ended.json").exists()
-
-    def note(self, cut):
-        now = time.monotonic()
-        self.seconds[cut] = now - self.began
-        self.began = now
-
-
-def build(way):
-    """Cut it off until its environments are there."""
-    notes = iter(CUTS["builder"])
+def bring(way):
+    """Cut it off until the wheels are there."""
     torch = max(WHEELHOUSE.glob("*/torch-*.whl"), key=lambda path: path.stat().st_size)
     brought = way.disk / "cache/wheelhouse" / torch.parent.name / torch.name
 
@@ -186,114 +51,115 @@ def build(way):
         return brought.exists() and 0 < brought.stat().st_size < torch.stat().st_size
 
     way.start()
-    way.task("Find out what the host is, in one round trip")
+    way.until(lambda: any(process.name() == "ssh" for process in way.below()))
     way.kill()
     assert not (way.home / "host.json").exists()
-    way.note(next(notes))
+    way.note()
 
     way.start()
     way.until(is_half_brought)
     way.kill()
     assert is_half_brought()
-    way.note(next(notes))
+    way.note()
 
     way.start()
     way.until(lambda: is_half_brought() and f"of wheels, {torch.name}" not in way.output)
     way.link_down()
     assert is_half_brought()
     way.until(way.half_built)
-    way.note(next(notes))
+    way.note()
 
+
+def build(way):
+    """Cut it off while its environments build, and as its run comes home."""
+    bring(way)
     way.fill()
     assert way.half_built()
     way.fails("No space left on device.*Fix: ", 60)
-    way.remount(_DISK)
-    way.note(next(notes))
+    way.empty()
+    way.note()
 
     way.start()
     way.until(way.half_built)
     way.power_cut()
     assert way.half_built()
     way.fails("environments was killed before it could say how it ended.*Fix: ", 60)
-    way.note(next(notes))
+    way.note()
 
     way.start()
     way.until(way.half_built)
     way.reboot()
     way.fails("environments was killed before it could say how it ended.*Fix: ", 60)
-    way.note(next(notes))
+    way.note()
 
     way.start()
     way.until(way.half_built)
     way.kill()
     begun = (way.disk / "logs/environments/specs.json").stat().st_mtime_ns
     way.start()
-    way.task("Save env.json and its locks")
+    way.until((way.home / "env.json").exists)
     assert (way.disk / "logs/environments/specs.json").stat().st_mtime_ns == begun
-    way.note(next(notes))
+    way.note()
 
-    way.task("Bring home pt_ddp")
+    way.is_collected()
     way.kill()
     assert not (way.home / "pt_ddp" / "verdict.json").exists()
     ran = read(way.run() / "ended.json", Ended)
     way.start()
     way.passes()
     assert read(way.home / "pt_ddp" / "ended.json", Ended) == ran
-    way.note(next(notes))
+    way.note()
 
 
 def train(way):
-    """Cut it off while its job runs."""
-    notes = iter(CUTS["runner"])
+    """Cut it off while its job runs, and as that comes home."""
     way.start()
-    way.until(lambda: any(way.disk.glob("runs/*/spec.json")), 300)
+    begun = way.until(way.begun)
     way.kill()
-    begun = (way.run() / "spec.json").stat().st_mtime_ns
     assert way.round() == 0
-    way.note(next(notes))
+    way.note()
 
     way.start()
-    way.task("Follow pt_ddp")
-    way.in_training()
+    way.until(lambda: "runner pt_ddp: " in way.output)
+    assert way.trains_anew(None) == begun
     way.kill()
-    assert (way.run() / "spec.json").stat().st_mtime_ns == begun
-    way.note(next(notes))
+    way.note()
 
     way.start()
-    way.until(lambda: "pt_ddp: round" in way.output)
-    way.in_training()
-    assert (way.run() / "spec.json").stat().st_mtime_ns == begun
+    way.until(lambda: "runner pt_ddp: " in way.output)
+    assert way.trains_anew(None) == begun
     way.reboot()
     way.fails("FAIL|pt_ddp was killed before it could say how it ended.*Fix: ", 60)
-    way.note(next(notes))
+    way.note()
 
     way.start()
-    way.task("Follow pt_ddp")
-    way.in_training()
+    begun = way.trains_anew(begun)
     way.fill()
     way.fails("disk|space", 90)
-    way.remount(_DISK)
-    way.note(next(notes))
+    way.empty()
+    way.note()
 
     way.start()
-    way.task("Follow pt_ddp")
-    way.in_training()
+    begun = way.trains_anew(begun)
     way.power_cut()
     way.fails("pt_ddp was killed before it could say how it ended.*Fix: ", 60)
-    way.note(next(notes))
+    way.note()
 
     way.start()
-    way.task("Follow pt_ddp")
-    way.in_training()
+    way.trains_anew(begun)
     way.link_down()
     way.passes()
-    ran = read(way.home / "pt_ddp" / "ended.json", Ended)
-    assert read(way.run() / "ended.json", Ended) == ran
-    way.note(next(notes))
+    way.note()
+    collect(way)
 
+
+def collect(way):
+    """Cut it off as a run comes home that is there already."""
+    ran = read(way.home / "pt_ddp" / "ended.json", Ended)
     (way.home / "pt_ddp" / "verdict.json").unlink()
+    way.run().with_suffix(".tar.gz").unlink()
     way.start()
-    way.task("Bring home pt_ddp")
+    way.is_collected()
     way.host.cut_power()
     assert way.ended(120) != 0, way.output
     assert not (way.home / "pt_ddp" / "verdict.json").exists()
@@ -302,7 +168,7 @@ def train(way):
     way.start()
     way.passes()
     assert read(way.home / "pt_ddp" / "ended.json", Ended) == ran
-    way.note(next(notes))
+    way.note()
 
 
 @pytest.fixture(scope="module")
@@ -317,7 +183,7 @@ def lab(here):
             host.cut_power()
             disks.append(host.root / "home/lease/rekindle")
             disks[-1].mkdir(exist_ok=True)
-            options = f"{_DISK},uid=1000,gid=1000,mode=0700"
+            options = f"{DISK},uid=1000,gid=1000,mode=0700"
             subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", disks[-1]], check=True)
         lab.up([])
         yield lab
@@ -332,11 +198,12 @@ def lab(here):
 @pytest.fixture(scope="module")
 def ways(lab, tmp_path_factory):
     """Return both hosts' ways by name, as far as they came, each with what ended it early."""
-    ways = {name: Way(lab, name, tmp_path_factory.mktemp(name)) for name in CUTS}
+    ways = {name: Way(lab, name, cuts, tmp_path_factory.mktemp(name)) for name, cuts in CUTS.items()}
     with ThreadPoolExecutor() as pool:
         gone = [pool.submit(go, ways[name]) for go, name in ((build, "builder"), (train, "runner"))]
     for way, future in zip(ways.values(), gone, strict=True):
         way.stopped = future.exception()
+        print(way.host.name, way.seconds, way.stopped)
         if way.site.poll() is None:
             way.kill()
     return ways
