@@ -1,7 +1,20 @@
-"""This machine as a host: read and equipped once, for all tests that run jobs on it."""
+"""This machine as a host: read and equipped once, for all tests that run jobs on it.
+
+Under `pytest -n 2 --dist loadgroup` they go to one worker, tests on hosts of the lab to the other, and unit
+tests to whichever has time, as runs of jobs wait as much as they work.
+"""
 
 import pytest
 from plays import REPOSITORY, play
+
+TOGETHER = {"faults": "here", "site": "here", "hosts": "lab"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        folder = item.path.relative_to(REPOSITORY / "tests").parts[0]
+        if folder in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(TOGETHER[folder]))
 
 
 @pytest.fixture(scope="session")

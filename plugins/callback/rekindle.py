@@ -55,17 +55,17 @@ class CallbackModule(CallbackBase):
         self._left = set()
 
     def v2_playbook_on_start(self, playbook):
-        """Choose the results folder, and hand it and the time to every worker."""
+        """Hand the time to every worker and, in a playbook of ours, the results folder."""
+        now = datetime.now(timezone.utc)
+        os.environ["REKINDLE_STARTED"] = now.isoformat()
         path = Path(playbook._file_name).resolve()
         if path != _REPOSITORY / "site.yml" and path.parent != _REPOSITORY / "playbooks":
             self._folder = None
             return
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
-        now = datetime.now(timezone.utc)
         name = now.strftime("%Y%m%dT%H%M%SZ")
         self._folder = Path(given or _REPOSITORY / "results" / name).expanduser().absolute()
         os.environ["REKINDLE_RESULTS"] = str(self._folder)
-        os.environ["REKINDLE_STARTED"] = now.isoformat()
 
     @_told
     def v2_playbook_on_play_start(self, play):
