@@ -18,7 +18,7 @@ site: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook site.yml -i inventories/local
 
 test: all lint
-	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -n 2 --dist loadgroup
+	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -n 2
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
