@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from rekindle.records import (
     EnvRecord,
@@ -20,6 +20,8 @@ from rekindle.records import (
 )
 
 RecordT = TypeVar("RecordT", bound=Record)
+RowKind = Literal[VerdictKind, "LOST"]
+"""A verdict, or LOST: the host vanished after it had been reached, so nobody can tell any more."""
 
 _NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
 _NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
@@ -32,7 +34,7 @@ class Row:
 
     host: str
     job: str | None
-    kind: VerdictKind
+    kind: RowKind
     cause: str | None
     verdict: VerdictRecord | None = None
 
@@ -138,6 +140,8 @@ def _host(folder: Path, name: str) -> HostResults:
             rows.append(Row(name, job, "UNPROVEN", broken[0]))
         else:
             rows.append(Row(name, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME))
+    if outcome and outcome.state == "unreachable" and host:
+        return HostResults(name, host, plan, env, outcome, _lost(rows, outcome))
     if all(row.kind == "PASS" for row in rows):
         # What an earlier run of the folder proved does not count for a host that left this one.
         lacks = outcome.says if outcome else None
@@ -148,6 +152,24 @@ def _host(folder: Path, name: str) -> HostResults:
         if lacks:
             rows.append(Row(name, None, "SKIPPED", lacks))
     return HostResults(name, host, plan, env, outcome, tuple(rows))
+
+
+def _lost(rows: list[Row], outcome: Outcome) -> tuple[Row, ...]:
+    """Return the rows of a host that was reached and then vanished: LOST where no verdict came home.
+
+    If every verdict did, the host itself is LOST, as it left before its end.
+    """
+    proven = ", ".join(row.job for row in rows if row.job and row.kind == "PASS")
+    unproven = ", ".join(row.job for row in rows if row.job and row.kind != "PASS")
+    proof = f"proven, with its files at home: {proven or 'nothing'}; not proven: {unproven or 'no job'}"
+    says = f"The host was lost during {outcome.stage} ({proof}). {outcome.says}"
+    marked = [
+        replace(row, kind="LOST", cause=says) if row.kind == "SKIPPED" and not row.verdict else row
+        for row in rows
+    ]
+    if all(row.kind != "LOST" for row in marked):
+        marked.append(Row(outcome.host, None, "LOST", says))
+    return tuple(marked)
 
 
 def _exists(path: Path) -> bool:
