@@ -13,6 +13,7 @@ from rekindle.records import (
     PlanRecord,
     Record,
     RecordError,
+    RetiredRecord,
     RunRecord,
     VerdictKind,
     VerdictRecord,
@@ -20,8 +21,8 @@ from rekindle.records import (
 )
 
 RecordT = TypeVar("RecordT", bound=Record)
-RowKind = Literal[VerdictKind, "LOST"]
-"""A verdict, or LOST: the host vanished after it had been reached, so nobody can tell any more."""
+RowKind = Literal[VerdictKind, "LOST", "RETIRED"]
+"""A verdict; or LOST, as the host vanished after it had been reached; or RETIRED, as it was given back."""
 
 _NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
 _NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
@@ -40,8 +41,8 @@ class Row:
 
     @property
     def required(self) -> bool:
-        """Whether the run has not passed without this; false only where a verdict says so."""
-        return self.verdict is None or self.verdict.required
+        """Whether the run has not passed without this; false where a verdict says so, and of RETIRED."""
+        return self.kind != "RETIRED" and (self.verdict is None or self.verdict.required)
 
     @property
     def notice(self) -> str | None:
@@ -130,6 +131,7 @@ def _host(folder: Path, name: str) -> HostResults:
 
     host, plan = record("host.json", HostRecord), record("plan.json", PlanRecord)
     env, outcome = record("env.json", EnvRecord), record("outcome.json", Outcome)
+    retired = record("retired.json", RetiredRecord)
     rows = [Row(name, None, "UNPROVEN", sentence) for sentence in broken]
     for job in plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json")):
         broken.clear()
@@ -141,20 +143,22 @@ def _host(folder: Path, name: str) -> HostResults:
         else:
             rows.append(Row(name, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME))
     if outcome and outcome.state == "unreachable" and host:
-        return HostResults(name, host, plan, env, outcome, _lost(rows, outcome))
-    if all(row.kind == "PASS" for row in rows):
+        rows = _lost(rows, outcome)
+    elif all(row.kind == "PASS" for row in rows):
         # What an earlier run of the folder proved does not count for a host that left this one.
         lacks = outcome.says if outcome else None
-        if not plan:
+        if not plan and not retired:
             lacks = lacks or (_NO_PLAN if rows else _NOTHING_HOME)
-        elif not rows:
+        elif plan and not rows:
             lacks = lacks or _NO_JOBS
         if lacks:
             rows.append(Row(name, None, "SKIPPED", lacks))
+    if retired and retired.retired:
+        rows.append(Row(name, None, "RETIRED", _kept(retired)))
     return HostResults(name, host, plan, env, outcome, tuple(rows))
 
 
-def _lost(rows: list[Row], outcome: Outcome) -> tuple[Row, ...]:
+def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
     """Return the rows of a host that was reached and then vanished: LOST where no verdict came home.
 
     If every verdict did, the host itself is LOST, as it left before its end.
@@ -169,7 +173,20 @@ def _lost(rows: list[Row], outcome: Outcome) -> tuple[Row, ...]:
     ]
     if all(row.kind != "LOST" for row in marked):
         marked.append(Row(outcome.host, None, "LOST", says))
-    return tuple(marked)
+    return marked
+
+
+def _kept(retired: RetiredRecord) -> str:
+    """Say in one sentence what is kept of a host from which Rekindle was removed, and what is not."""
+    gone = f"Nothing of Rekindle is on the host since {retired.retired}"
+    if not retired.files and not retired.environments:
+        return f"{gone}, and nothing of it was there to keep."
+    runs = ", ".join(f"{run} {verdict or 'without a verdict'}" for run, verdict in retired.runs.items())
+    lost = f"; not kept, with {sum(retired.left.values()) / 1e6:.0f} MB: {', '.join(retired.left)}"
+    return (
+        f"{gone}. Kept in {retired.host}/retired: {retired.files} files of {runs or 'no run'} and logs, and the "
+        f"capsule of {', '.join(retired.environments) or 'no environment'}{lost if retired.left else ''}."
+    )
 
 
 def _exists(path: Path) -> bool:
