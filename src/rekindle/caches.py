@@ -1,4 +1,4 @@
-"""Where frameworks keep their caches: below Rekindle's root, and not in the home folder of the host's user."""
+"""Where frameworks keep their caches: below Rekindle's root, not in the home folder of the host's user."""
 
 from __future__ import annotations
 

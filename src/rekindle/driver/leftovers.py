@@ -18,6 +18,8 @@ from pathlib import Path
 
 _STOPS_WITHIN_S = 60
 """A supervisor that is told to stop ends its run, and judges it."""
+_ABANDONED_S = 120
+"""No task needs its folder for so long without writing to it."""
 
 
 def running(root: Path) -> list[str]:
@@ -40,7 +42,7 @@ def end_processes(root: Path) -> None:
 
 
 def outside(root: Path) -> list[Path]:
-    """Return the folders that Rekindle made elsewhere: runs' own in TMPDIR, and a killed collector's."""
+    """Return the folders that Rekindle made elsewhere: runs' own in TMPDIR, and what a killed task left."""
     found = set()
     for path in root.glob("runs/*/spec.json"):
         with suppress(ValueError, KeyError, TypeError, OSError):
@@ -49,8 +51,13 @@ def outside(root: Path) -> list[Path]:
                 found.add(tmpdir)
     for parent in {Path("/dev/shm"), Path("/tmp"), Path(tempfile.gettempdir()), Path.home()}:
         with suppress(OSError):
-            found |= {path for path in parent.iterdir() if re.fullmatch(r"rekindle-[0-9a-f]{16}", path.name)}
+            found |= {path for path in parent.glob("rekindle-*") if _abandoned(path)}
     return [path for path in sorted(found) if _own(path)]
+
+
+def _abandoned(path: Path) -> bool:
+    unused_s = time.time() - path.stat().st_mtime
+    return re.fullmatch(r"rekindle-[0-9a-f]{16}", path.name) is not None and unused_s > _ABANDONED_S
 
 
 def _own(path: Path) -> bool:

@@ -182,11 +182,10 @@ def _kept(retired: RetiredRecord) -> str:
     if not retired.files and not retired.environments:
         return f"{gone}, and nothing of it was there to keep."
     runs = ", ".join(f"{run} {verdict or 'without a verdict'}" for run, verdict in retired.runs.items())
+    kept = f"{retired.files} files of logs and of {runs or 'no run'}"
+    capsule = f"the capsule of {', '.join(retired.environments) or 'no environment'}"
     lost = f"; not kept, with {sum(retired.left.values()) / 1e6:.0f} MB: {', '.join(retired.left)}"
-    return (
-        f"{gone}. Kept in {retired.host}/retired: {retired.files} files of {runs or 'no run'} and logs, and the "
-        f"capsule of {', '.join(retired.environments) or 'no environment'}{lost if retired.left else ''}."
-    )
+    return f"{gone}. Kept in {retired.host}/retired: {kept}; {capsule}{lost if retired.left else ''}."
 
 
 def _exists(path: Path) -> bool:
