@@ -76,4 +76,4 @@ lab-down: all
 # A scenario for each role, on one such host, in the order in which a host goes through them.
 molecule: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" molecule test \
-		$(foreach role,preflight plan payload environments validate collect report,--scenario-name $(role))
+		$(foreach role,preflight plan payload environments validate collect report retire,--scenario-name $(role))
