@@ -18,7 +18,7 @@ site: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook site.yml -i inventories/local
 
 test: all lint
-	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -n 2 --dist loadgroup
+	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -n 2
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
@@ -76,4 +76,4 @@ lab-down: all
 # A scenario for each role, on one such host, in the order in which a host goes through them.
 molecule: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" molecule test \
-		$(foreach role,preflight plan payload environments validate collect report,--scenario-name $(role))
+		$(foreach role,preflight plan payload environments validate collect report retire,--scenario-name $(role))

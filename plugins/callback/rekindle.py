@@ -21,6 +21,7 @@ description: Works on the playbooks of this repository alone and leaves any othe
 """
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
+_ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
 _REPORT = "report"
 
 
@@ -59,7 +60,7 @@ class CallbackModule(CallbackBase):
         now = datetime.now(timezone.utc)
         os.environ["REKINDLE_STARTED"] = now.isoformat()
         path = Path(playbook._file_name).resolve()
-        if path != _REPOSITORY / "site.yml" and path.parent != _REPOSITORY / "playbooks":
+        if path not in _ENTRIES and path.parent != _REPOSITORY / "playbooks":
             self._folder = None
             return
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")

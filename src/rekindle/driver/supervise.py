@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NamedTuple
 
+from rekindle.caches import keep_below
 from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, read, write
 
@@ -63,6 +64,9 @@ def supervise(run_dir: Path) -> None:
     adopt_orphans()
     spec = read(run_dir / "spec.json", RunSpec)
     teller = Teller(run_dir, spec.job)
+    Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
+    if spec.cache:
+        keep_below(Path(spec.cache))
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()

@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from rekindle.caches import keep_below
+
 from .build import BuildError, build
 from .progress import Teller
 
@@ -68,6 +70,7 @@ def main() -> int:
         if verb == "start":
             start(root, sys.stdin.read())
         else:
+            keep_below(root / "cache")
             build_all(root)
     except BuildError as error:
         print(error, file=sys.stderr)
