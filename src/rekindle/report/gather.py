@@ -65,7 +65,7 @@ class Row:
         models = {
             one.uuid or (one.site, one.rank): one.name or "GPU"
             for one in self.verdict.devices
-            if one.uuid or one.device != "cpu"
+            if one.uuid or "cpu" not in one.device.lower()
         }
         found = list(models.values())
         return ", ".join(f"{found.count(model)} × {model}" for model in sorted(set(found))) or "CPU"

@@ -176,7 +176,7 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
     if left:
         write(
             folder / name / "outcome.json",
-            Outcome(host=name, stage="Validate", state=state, says=left),
+            Outcome(host=name, stage="validate", state=state, says=left),
         )
 
 

@@ -15,7 +15,7 @@ from rekindle.report import gather, write_reports
 from rekindle.report.table import table
 
 TWO = msgspec.structs.replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
-PROOF = "lost during Validate (proven, with its files at home: {}; not proven: {})"
+PROOF = "lost during validate (proven, with its files at home: {}; not proven: {})"
 
 
 def lost(folder: Path, **records: object) -> list[tuple[str | None, str, str | None]]:

@@ -48,7 +48,7 @@ def test_results_json_for_programs(tmp_path: Path) -> None:
     assert (second["job"], second["verdict"], second["cause"]) == (None, "SKIPPED", LEFT)
     known, lost = results["hosts"]
     assert (known["driver"], len(known["gpus"])) == ("580.159.04", len(HOST.gpus))
-    assert (lost["os"], lost["gpus"], lost["outcome"]["stage"]) == (None, [], "Validate")
+    assert (lost["os"], lost["gpus"], lost["outcome"]["stage"]) == (None, [], "validate")
 
 
 def test_0_and_the_path_if_all_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
