@@ -18,7 +18,7 @@ site: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook site.yml -i inventories/local
 
 test: all lint
-	PATH="$(CURDIR)/$(BIN):$$PATH" pytest
+	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -n 2
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
@@ -51,7 +51,7 @@ reproduce-tf: all
 	done
 	$(BIN)/python scripts/reproduce_tf.py results/reproduce-tf/local
 
-# Tests on real hosts that they make on this machine, as root: minutes, and not yet part of make test.
+# The tests on real hosts that they make on this machine, as root.
 hosts: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" pytest tests/hosts
 
@@ -76,4 +76,4 @@ lab-down: all
 # A scenario for each role, on one such host, in the order in which a host goes through them.
 molecule: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" molecule test \
-		$(foreach role,preflight plan payload environments validate collect report,--scenario-name $(role))
+		$(foreach role,preflight plan payload environments validate collect report retire,--scenario-name $(role))

@@ -1,7 +1,23 @@
-"""This machine as a host: read and equipped once, for all tests that run jobs on it."""
+"""This machine as a host, for all tests that run jobs on it; and which tests go together."""
 
 import pytest
 from plays import REPOSITORY, play
+from xdist.scheduler import LoadScopeScheduling
+
+
+class Together(LoadScopeScheduling):
+    """With `pytest -n 2` one worker has what runs on this machine, the other what runs on hosts of the lab.
+
+    Unit tests go to whichever has time; runs of jobs wait as much as they work.
+    """
+
+    def _split_scope(self, nodeid):
+        scopes = {"faults": "here", "site": "here", "hosts": "lab"}
+        return scopes.get(nodeid.split("/")[1], nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Together(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import re
 SYSTEMS_OWN = re.compile(
     r"/(run|var/log|var/lib/systemd|var/lib/sudo|var/lib/dbus|etc/machine-id|var/tmp/systemd|tmp/systemd)"
 )
-OURS = re.compile(r"/home/lease/(rekindle|\.ansible)(/|$)")
+OURS = re.compile(r"/home/lease/rekindle(/|$)")
 
 
 def test_nothing_changed_outside_the_root_folder(host):

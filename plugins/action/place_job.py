@@ -50,6 +50,8 @@ class ActionModule(ActionBase):
         tmpdir = (
             args["tmpdir"].replace("~", host.home, 1) if args["tmpdir"].startswith("~/") else args["tmpdir"]
         )
+        if not Path(tmpdir).is_relative_to(host.root):
+            tmpdir = f"{tmpdir}/rekindle-{host.user}"  # a folder of our own, which retire.yml removes
         prepared = jobs.prepare(job, host, plan, env, tmpdir)
         if isinstance(prepared, records.RunSpec):
             payload = Path(args["payload"]).name

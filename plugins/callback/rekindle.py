@@ -21,7 +21,8 @@ description: Works on the playbooks of this repository alone and leaves any othe
 """
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_REPORT = "Report"
+_ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
+_REPORT = "report"
 
 
 def _told(method):
@@ -52,31 +53,29 @@ class CallbackModule(CallbackBase):
         """Begin without a results folder."""
         super().__init__()
         self._folder = None
-        self._stage = ""
         self._left = set()
 
     def v2_playbook_on_start(self, playbook):
-        """Choose the results folder, and hand it and the time to every worker."""
+        """Hand the time to every worker and, in a playbook of ours, the results folder."""
+        now = datetime.now(timezone.utc)
+        os.environ["REKINDLE_STARTED"] = now.isoformat()
         path = Path(playbook._file_name).resolve()
-        if path != _REPOSITORY / "site.yml" and path.parent != _REPOSITORY / "playbooks":
+        if path not in _ENTRIES and path.parent != _REPOSITORY / "playbooks":
             self._folder = None
             return
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
-        now = datetime.now(timezone.utc)
         name = now.strftime("%Y%m%dT%H%M%SZ")
         self._folder = Path(given or _REPOSITORY / "results" / name).expanduser().absolute()
         os.environ["REKINDLE_RESULTS"] = str(self._folder)
-        os.environ["REKINDLE_STARTED"] = now.isoformat()
 
     @_told
     def v2_playbook_on_play_start(self, play):
-        """Note the hosts of a stage."""
-        self._stage = play.get_name()
-        if self._folder is None or self._stage == _REPORT:
+        """Note the hosts of a play."""
+        if self._folder is None or _stages(play) == [_REPORT]:
             return
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        report.begin_stage(self._folder, self._stage, hosts, left=self._left, now=now)
+        report.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         """Note why a host left."""
@@ -89,11 +88,14 @@ class CallbackModule(CallbackBase):
 
     @_told
     def _note(self, result, state):
-        if self._folder is None or self._stage == _REPORT:
+        if self._folder is None:
+            return
+        stage = result.task.get_dep_chain()[0].get_name()  # the play's role, not one that it includes
+        if stage == _REPORT:
             return
         host = result.host.get_name()
         self._left.add(host)
-        report.note_left(self._folder, host, self._stage, state, _said(result.result))
+        report.note_left(self._folder, host, stage, state, _said(result.result))
 
     @_told
     def v2_playbook_on_stats(self, stats):
@@ -104,6 +106,11 @@ class CallbackModule(CallbackBase):
             report.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
         results = report.write_reports(self._folder)
         self._display.display("\n" + report.summary(results, self._folder))
+
+
+def _stages(play):
+    """Return the names of the play's roles."""
+    return [role.get_name() for role in play.get_roles()]
 
 
 def _said(result):

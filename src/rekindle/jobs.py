@@ -108,6 +108,7 @@ def prepare(
             **{name: packages[name] for name in _NOTED if name in packages},
         },
         tmpdir=tmpdir,
+        cache=f"{host.root}/cache",
         silence_s=_silence_s(job, plan),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )

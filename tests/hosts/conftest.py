@@ -7,6 +7,7 @@ from lab import LabError
 from lab.labs import Lab
 from lab.machine import check
 from lab.wheels import fill_wheelhouse
+from listing import listing
 from plays import play
 
 
@@ -34,6 +35,12 @@ def pair(here):
 
 
 @pytest.fixture(scope="session")
-def site(pair, tmp_path_factory):
+def bare(pair):
+    """Return what is on the second host before Rekindle comes."""
+    return listing(pair, "second")
+
+
+@pytest.fixture(scope="session")
+def site(pair, bare, tmp_path_factory):
     """Return the first run of site.yml on the two."""
     return play("site.yml", pair.inventory, tmp_path_factory.mktemp("results") / "pair", timeout=1200)

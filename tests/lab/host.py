@@ -41,6 +41,8 @@ class Host:
     folder: Path
     number: int
     ordinal: int
+    disk: Path | None = None
+    """What is on its disk at first, beside the base."""
 
     @property
     def address(self) -> str:
@@ -72,9 +74,10 @@ class Host:
             shutil.rmtree(self.folder / "work", ignore_errors=True)
             for name in ("upper", "work", "root"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
-            layers = f"volatile,lowerdir={base()},upperdir={self.folder}/upper,workdir={self.folder}/work"
+            lower = f"{self.disk}:{base()}" if self.disk else base()
+            layers = f"volatile,lowerdir={lower},upperdir={self.folder}/upper,workdir={self.folder}/work"
             run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)
-        if not (self.root / "etc/ssh/ssh_host_ed25519_key").exists():
+        if not (self.folder / "upper/etc/ssh/ssh_host_ed25519_key").exists():
             self._make_it_one_of_its_own(public_key)
         network.make_namespace(self.number, self.ordinal)
 
@@ -90,6 +93,7 @@ class Host:
             for path in (folder, folder / "authorized_keys"):
                 os.chown(path, owner, owner)
         key = etc / "ssh/ssh_host_ed25519_key"
+        key.unlink(missing_ok=True)
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", key)
 
     def start(self) -> None:

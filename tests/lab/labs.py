@@ -10,12 +10,14 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import yaml
 
 from . import CACHE, STATE, LabError, network
 from .base import base
 from .host import Host
+from .light import LightHost
 from .machine import check, provide, run
 
 WHEELHOUSE = CACHE / "wheelhouse"
@@ -38,15 +40,16 @@ Host *
 
 
 class Lab:
-    """The lab of that name, there or not."""
+    """The lab of that name, there or not; its hosts are all ``light``, or none, and begin with ``disk``."""
 
-    def __init__(self, name: str = "lab") -> None:
+    def __init__(self, name: str = "lab", *, light: bool = False, disk: Path | None = None) -> None:
         """Read what is known of it.
 
         Raises:
             LabError: a lab cannot have that name.
         """
         self.name = _named(name)
+        self._kind, self._disk = (LightHost if light else Host), disk
         self.folder = STATE / name
         self.inventory = self.folder / "hosts.yml"
         self.ssh_config = self.folder / "ssh_config"
@@ -57,7 +60,7 @@ class Lab:
     def hosts(self) -> dict[str, Host]:
         """Its hosts by name."""
         return {
-            name: Host(name, self.folder / "hosts" / name, self._number, ordinal)
+            name: self._kind(name, self.folder / "hosts" / name, self._number, ordinal, self._disk)
             for ordinal, name in enumerate(self._names, 1)
         }
 

@@ -17,6 +17,7 @@ _PACKAGES = {
     "ssh": "openssh-client",
     "mount": "mount",
     "chroot": "coreutils",
+    "unshare": "util-linux",
 }
 """Debian's package by the command that it brings."""
 

@@ -18,7 +18,7 @@ def test_it_ends_with_a_table_and_a_pass(site):
 
 
 def test_progress_is_shown_as_it_runs(site):
-    assert re.search(r"local pt_ddp: round \d/3, loss [\d.]+, \d+ s", site.output)
+    assert re.search(r"local pt_ddp: round \d/3, loss [\d.]+, (about \d+ s left, )?\d+ s", site.output)
 
 
 def test_every_record_is_home_and_fits_its_schema(site):

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 HOME = Path("/var/lib/rekindle-lab/molecule/results/leased/pt_ddp")
-RUN = "/home/lease/rekindle/runs/results/pt_ddp"
+RUN = "/home/lease/rekindle/runs/pt_ddp-*/"
 
 
 def test_every_file_at_home_is_the_hosts(host):

@@ -2,15 +2,22 @@
 
 import json
 
-RUN = "/home/lease/rekindle/runs/results/pt_ddp"
+import pytest
 
 
-def test_its_verdict_is_there_and_is_pass(host):
-    assert json.loads(host.file(f"{RUN}/verdict.json").content_string)["verdict"] == "PASS"
+@pytest.fixture
+def run(host):
+    """Return the folder of the one run."""
+    (path,) = host.check_output("ls -d /home/lease/rekindle/runs/pt_ddp-*/").splitlines()
+    return host.file(path)
 
 
-def test_its_folder_is_the_users_alone(host):
-    assert host.file(RUN).mode == 0o700
+def test_its_verdict_is_there_and_is_pass(host, run):
+    assert json.loads(host.file(f"{run.path}verdict.json").content_string)["verdict"] == "PASS"
+
+
+def test_its_folder_is_the_users_alone(run):
+    assert run.mode == 0o700
 
 
 def test_what_torch_leaves_is_in_tmpdir_and_not_in_tmp(host):

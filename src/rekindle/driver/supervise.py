@@ -13,14 +13,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NamedTuple
 
-from rekindle.evidence import read_lines
+from rekindle.caches import keep_below
 from rekindle.judge import judge
-from rekindle.records import Ended, Job, Ladder, Progress, RunSpec, read, write
-from rekindle.records.events import RoundEvent
+from rekindle.records import Ended, Ladder, RunSpec, read, write
 
 from .autopsy import autopsy
 from .ladder import climb
 from .processes import adopt_orphans, end_descendants
+from .progress import Teller
 from .sampler import Sampler
 from .watchdog import Watchdog
 
@@ -63,10 +63,14 @@ def supervise(run_dir: Path) -> None:
     """
     adopt_orphans()
     spec = read(run_dir / "spec.json", RunSpec)
+    teller = Teller(run_dir, spec.job)
+    Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
+    if spec.cache:
+        keep_below(Path(spec.cache))
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    end = _run(run_dir, spec, clock)
+    end = _run(run_dir, spec, clock, teller)
     reserve.unlink()
     duration = time.monotonic() - clock
     ended = Ended(
@@ -80,16 +84,15 @@ def supervise(run_dir: Path) -> None:
     verdict = judge(run_dir)
     write(run_dir / "verdict.json", verdict)
     if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
-        _tell(run_dir, duration, f"{verdict.verdict}: looking for the first step that fails")
+        teller.tell(duration, f"{verdict.verdict}: looking for the first step that fails")
         with suppress(_Interrupted), _interruptible():
             write(run_dir / "ladder.json", Ladder(rungs=climb(run_dir, spec, _environment(run_dir, spec))))
         end_descendants()
         write(run_dir / "verdict.json", judge(run_dir))
-    done = _done(run_dir, spec.job)
-    _tell(run_dir, duration, f"ended after {done}" if done else "ended", "ended")
+    teller.end(duration)
 
 
-def _run(run_dir: Path, spec: RunSpec, clock: float) -> _End:
+def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
     sampler = Sampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
     watchdog = Watchdog(run_dir, spec)
@@ -111,7 +114,7 @@ def _run(run_dir: Path, spec: RunSpec, clock: float) -> _End:
                     says = watchdog.look(sampler.sample())
                     if says is not None:
                         end = _End("hung", says=says)
-                    _tell(run_dir, elapsed, _done(run_dir, spec.job) or "starting")
+                    teller.tell(elapsed)
                     if end is not None:
                         autopsy(run_dir, spec.tmpdir)
                         return end
@@ -158,17 +161,3 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
         "REKINDLE_EVIDENCE": str(run_dir / "evidence"),
         "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
     }
-
-
-def _done(run_dir: Path, job: Job) -> str:
-    """Return how far the trainers are: ``round 2/3, loss 0.0585``; nothing before the first round."""
-    rounds = [one.event for one in read_lines(run_dir) if isinstance(one.event, RoundEvent)]
-    last = max(rounds, key=lambda event: event.time, default=None)
-    if last is None:
-        return ""
-    loss = f", loss {last.losses[-1]:.4f}" if last.losses and last.losses[-1] is not None else ""
-    return f"round {last.round + 1}/{job.rounds}{loss}"
-
-
-def _tell(run_dir: Path, elapsed: float, says: str, state: Literal["running", "ended"] = "running") -> None:
-    write(run_dir / "progress.json", Progress(state=state, says=says, elapsed_s=round(elapsed, 1)))

@@ -15,6 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from rekindle.caches import keep_below
+
 from .build import BuildError, build
 from .progress import Teller
 
@@ -79,6 +81,7 @@ def main() -> int:
         if verb == "start":
             start(root, sys.stdin.read())
         else:
+            keep_below(root / "cache")
             build_all(root)
     except BuildError as error:
         print(error, file=sys.stderr)

@@ -87,6 +87,7 @@ def build(
             marker = {
                 "spec": {name: spec[name] for name in _IDENTITY},
                 "environment": record,
+                "lock_text": spec["lock_text"],
                 "files": _fingerprint(aside),
             }
             (aside / _MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")

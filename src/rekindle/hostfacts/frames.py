@@ -25,8 +25,9 @@ class Frame(NamedTuple):
 
     @property
     def first_line(self) -> str:
-        """The first line that says something."""
-        return next((line.strip() for line in self.text.splitlines() if line.strip()), "no output")
+        """The first line that says something, in words rather than XML if there is such a line."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        return next((line for line in lines if not line.startswith("<")), lines[0] if lines else "no output")
 
 
 def parse(raw: str, nonce: str) -> dict[str, Frame]:

@@ -11,6 +11,7 @@ from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Pr
 from .job import Claim, GpuShortage, Job
 from .outcome import Outcome, RunRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
+from .retired import RetiredRecord
 from .run import Ended, Progress, RunSpec, Site
 from .verdict import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 
@@ -46,6 +47,7 @@ __all__ = [
     "Reason",
     "Record",
     "RecordError",
+    "RetiredRecord",
     "RunRecord",
     "RunSpec",
     "Rung",

@@ -23,7 +23,7 @@ class Outcome(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/outcome/1"] = "rekindle/outcome/1"
     host: str
     stage: str
-    """Name of the play."""
+    """Name of the role."""
     state: Literal["failed", "unreachable"]
     says: str
     """One sentence, with its fix where we know one."""

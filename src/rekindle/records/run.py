@@ -30,6 +30,8 @@ class RunSpec(Record, kw_only=True, frozen=True):
     versions: dict[str, str]
     """Of the packages that matter to the result."""
     tmpdir: str
+    cache: str | None = None
+    """Folder for the caches of frameworks; None leaves them where they are."""
     silence_s: int = 60
     """Without any progress for so long, the run is dead."""
     cross_device_ops: str | None = None

@@ -15,14 +15,14 @@ from .findings import findings
 from .gather import HostResults, Results, Row, gather
 from .html import html
 from .junit import junit
-from .outcomes import begin_stage, forget_left, note_left
+from .outcomes import begin_play, forget_left, note_left
 from .table import table
 
 __all__ = [
     "HostResults",
     "Results",
     "Row",
-    "begin_stage",
+    "begin_play",
     "findings",
     "forget_left",
     "gather",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from rekindle.records import (
     EnvRecord,
@@ -13,6 +13,7 @@ from rekindle.records import (
     PlanRecord,
     Record,
     RecordError,
+    RetiredRecord,
     RunRecord,
     VerdictKind,
     VerdictRecord,
@@ -20,6 +21,8 @@ from rekindle.records import (
 )
 
 RecordT = TypeVar("RecordT", bound=Record)
+RowKind = Literal[VerdictKind, "LOST", "RETIRED"]
+"""A verdict; or LOST, as the host vanished after it had been reached; or RETIRED, as it was given back."""
 
 _NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
 _NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
@@ -32,14 +35,14 @@ class Row:
 
     host: str
     job: str | None
-    kind: VerdictKind
+    kind: RowKind
     cause: str | None
     verdict: VerdictRecord | None = None
 
     @property
     def required(self) -> bool:
-        """Whether the run has not passed without this; false only where a verdict says so."""
-        return self.verdict is None or self.verdict.required
+        """Whether the run has not passed without this; false where a verdict says so, and of RETIRED."""
+        return self.kind != "RETIRED" and (self.verdict is None or self.verdict.required)
 
     @property
     def notice(self) -> str | None:
@@ -62,7 +65,7 @@ class Row:
         models = {
             one.uuid or (one.site, one.rank): one.name or "GPU"
             for one in self.verdict.devices
-            if one.uuid or one.device != "cpu"
+            if one.uuid or "cpu" not in one.device.lower()
         }
         found = list(models.values())
         return ", ".join(f"{found.count(model)} × {model}" for model in sorted(set(found))) or "CPU"
@@ -128,6 +131,7 @@ def _host(folder: Path, name: str) -> HostResults:
 
     host, plan = record("host.json", HostRecord), record("plan.json", PlanRecord)
     env, outcome = record("env.json", EnvRecord), record("outcome.json", Outcome)
+    retired = record("retired.json", RetiredRecord)
     rows = [Row(name, None, "UNPROVEN", sentence) for sentence in broken]
     for job in plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json")):
         broken.clear()
@@ -138,16 +142,50 @@ def _host(folder: Path, name: str) -> HostResults:
             rows.append(Row(name, job, "UNPROVEN", broken[0]))
         else:
             rows.append(Row(name, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME))
-    if all(row.kind == "PASS" for row in rows):
+    if outcome and outcome.state == "unreachable" and host:
+        rows = _lost(rows, outcome)
+    elif all(row.kind == "PASS" for row in rows):
         # What an earlier run of the folder proved does not count for a host that left this one.
         lacks = outcome.says if outcome else None
-        if not plan:
+        if not plan and not retired:
             lacks = lacks or (_NO_PLAN if rows else _NOTHING_HOME)
-        elif not rows:
+        elif plan and not rows:
             lacks = lacks or _NO_JOBS
         if lacks:
             rows.append(Row(name, None, "SKIPPED", lacks))
+    if retired and retired.retired:
+        rows.append(Row(name, None, "RETIRED", _kept(retired)))
     return HostResults(name, host, plan, env, outcome, tuple(rows))
+
+
+def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
+    """Return the rows of a host that was reached and then vanished: LOST where no verdict came home.
+
+    If every verdict did, the host itself is LOST, as it left before its end.
+    """
+    proven = ", ".join(row.job for row in rows if row.job and row.kind == "PASS")
+    unproven = ", ".join(row.job for row in rows if row.job and row.kind != "PASS")
+    proof = f"proven, with its files at home: {proven or 'nothing'}; not proven: {unproven or 'no job'}"
+    says = f"The host was lost during {outcome.stage} ({proof}). {outcome.says}"
+    marked = [
+        replace(row, kind="LOST", cause=says) if row.kind == "SKIPPED" and not row.verdict else row
+        for row in rows
+    ]
+    if all(row.kind != "LOST" for row in marked):
+        marked.append(Row(outcome.host, None, "LOST", says))
+    return marked
+
+
+def _kept(retired: RetiredRecord) -> str:
+    """Say in one sentence what is kept of a host from which Rekindle was removed, and what is not."""
+    gone = f"Nothing of Rekindle is on the host since {retired.retired}"
+    if not retired.files and not retired.environments:
+        return f"{gone}, and nothing of it was there to keep."
+    runs = ", ".join(f"{run} {verdict or 'without a verdict'}" for run, verdict in retired.runs.items())
+    kept = f"{retired.files} files of logs and of {runs or 'no run'}"
+    capsule = f"the capsule of {', '.join(retired.environments) or 'no environment'}"
+    lost = f"; not kept, with {sum(retired.left.values()) / 1e6:.0f} MB: {', '.join(retired.left)}"
+    return f"{gone}. Kept in {retired.host}/retired: {kept}; {capsule}{lost if retired.left else ''}."
 
 
 def _exists(path: Path) -> bool:

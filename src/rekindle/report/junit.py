@@ -1,10 +1,9 @@
 """``junit.xml``: one suite a host, one case a job.
 
 Only PASS is green. FAIL, HUNG and UNPROVEN are failures, because the job ran and did not prove itself.
-SKIPPED, UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour green:
-a job that was asked for and not proven has to stop whoever reads this. Only a job that is not required is
-``skipped`` when it is no PASS. A run without hosts is an error too,
-as no test at all would look green.
+SKIPPED, LOST, UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour
+green: a job that was asked for and not proven has to stop whoever reads this. Only a job that is not required
+is ``skipped`` when it is no PASS. A run without hosts is an error too, as no test at all would look green.
 """
 
 from __future__ import annotations

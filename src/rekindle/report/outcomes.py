@@ -10,18 +10,18 @@ from rekindle.records import Outcome, RunRecord, Timestamp, read, write
 
 from .text import one_line
 
-_STAGES = ("Preflight", "Plan", "Environments", "Validate", "Collect")
-"""Names of the plays, in their order."""
+_STAGES = ("preflight", "plan", "environments", "validate", "collect")
+"""Names of the roles that are stages, in their order."""
 _LONGEST = 1200
 """Characters of a sentence; what is longer is a log and loses its middle."""
 
 
-def begin_stage(
+def begin_play(
     folder: Path, stage: str, hosts: Iterable[str], *, left: Collection[str], now: Timestamp
 ) -> None:
-    """Add the hosts of a stage to run.json, and drop outcomes that the stage makes out of date.
+    """Add the hosts of a play to run.json, and drop outcomes that it makes out of date.
 
-    Those are outcomes of the same or an earlier stage, but for hosts that ``left`` during this very run.
+    Those are of ``stage``, the play's last, and earlier ones, but for hosts that ``left`` in this very run.
 
     Raises:
         RecordError: a record that is there already cannot be read.
@@ -32,9 +32,10 @@ def begin_stage(
     names = tuple(hosts)
     both = tuple(dict.fromkeys([*known.hosts, *names]))
     write(path, RunRecord(run=known.run, started=known.started, hosts=both))
+    reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
     for host in set(names).difference(left):
         outcome = folder / host / "outcome.json"
-        if outcome.exists() and _covers(stage, read(outcome, Outcome).stage):
+        if outcome.exists() and read(outcome, Outcome).stage in reached:
             outcome.unlink()
 
 
@@ -65,10 +66,3 @@ def forget_left(folder: Path, host: str) -> None:
         OSError: the folder cannot be written.
     """
     (folder / host / "outcome.json").unlink(missing_ok=True)
-
-
-def _covers(stage: str, earlier: str) -> bool:
-    """Whether reaching ``stage`` says more than having left at ``earlier``."""
-    if stage == earlier:
-        return True
-    return stage in _STAGES and earlier in _STAGES and _STAGES.index(stage) > _STAGES.index(earlier)

@@ -11,7 +11,7 @@ from rich.text import Text
 from .gather import Results
 from .text import duration, one_line
 
-_STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red"}
+_STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "RETIRED": "green"}
 _SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
 """How much of the width a column may take; the cause has the rest."""
 

@@ -32,3 +32,15 @@ def test_a_broken_off_answer_is_refused(share: float) -> None:
 def test_no_frame_at_all_is_refused_with_what_came_instead() -> None:
     with pytest.raises(FactsError, match=r"it said: This account is not available\. Fix: "):
         parse("\nThis account is not available\n", NONCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('\n<?xml version="1.0" ?>\n<nvidia_smi_log>\nUnable to reach GPU 1\n', "Unable to reach GPU 1"),
+        ("<nvidia_smi_log>\n</nvidia_smi_log>", "<nvidia_smi_log>"),
+        (" \n", "no output"),
+    ],
+)
+def test_a_probe_is_quoted_by_its_words(text: str, line: str) -> None:
+    assert Frame("15", text).first_line == line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -163,6 +164,7 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
     plan: PlanRecord | None = PLAN,
     verdict: VerdictRecord | None = PASS,
     left: str | None = None,
+    state: Literal["failed", "unreachable"] = "failed",
 ) -> None:
     """Write the records of one host."""
     if host:
@@ -174,7 +176,7 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
     if left:
         write(
             folder / name / "outcome.json",
-            Outcome(host=name, stage="validate", state="unreachable", says=left),
+            Outcome(host=name, stage="validate", state=state, says=left),
         )
 
 

@@ -15,44 +15,42 @@ import pytest
 CALLBACK = Path(__file__).parents[3] / "plugins" / "callback" / "rekindle.py"
 
 PREFLIGHT = r"""
-- name: Preflight
-  hosts: all
-  tasks:
-    - ansible.builtin.raw: "true"
-    - ansible.builtin.raw: "printf '\\033[31mno\nroom\\033[0m' >&2; exit 3"
-      when: inventory_hostname == 'bad' and mend is undefined
+- ansible.builtin.raw: "true"
+- ansible.builtin.raw: "printf '\\033[31mno\nroom\\033[0m' >&2; exit 3"
+  when: inventory_hostname == 'bad' and mend is undefined
+- ansible.builtin.fail: {msg: Not this.}
+  when: inventory_hostname == 'ignoring'
+  ignore_errors: true # what Ansible passes over must not become the host's cause
+- block:
     - ansible.builtin.fail: {msg: Not this.}
-      when: inventory_hostname == 'ignoring'
-      ignore_errors: true # what Ansible passes over must not become the host's cause
-    - block:
-        - ansible.builtin.fail: {msg: Not this.}
-          when: inventory_hostname == 'rescued'
-      rescue:
-        - ansible.builtin.debug: {msg: Rescued.}
-    - ansible.builtin.assert: {that: item != 2, fail_msg: "Item {{ item }} is odd."}
-      loop: [1, 2, 3]
-      when: inventory_hostname == 'looping'
+      when: inventory_hostname == 'rescued'
+  rescue:
+    - ansible.builtin.debug: {msg: Rescued.}
+- ansible.builtin.assert: {that: item != 2, fail_msg: "Item {{ item }} is odd."}
+  loop: [1, 2, 3]
+  when: inventory_hostname == 'looping'
 """
 
 VALIDATE = """
-- name: Validate
-  hosts: all
-  tasks:
-    - ansible.builtin.debug: {msg: "folder={{ lookup('env', 'REKINDLE_RESULTS') }}"}
+- ansible.builtin.debug: {msg: "folder={{ lookup('env', 'REKINDLE_RESULTS') }}"}
+- ansible.builtin.include_role: {name: payload}
+"""
+
+PAYLOAD = """
+- ansible.builtin.fail: {msg: No payload.}
+  when: inventory_hostname == 'late'
 """
 
 REPORT = """
-- name: Report
-  hosts: localhost
-  connection: local
-  tasks:
-    - ansible.builtin.fail: {msg: The report fails.}
+- ansible.builtin.fail: {msg: The report fails.}
 """
 
-SITE = """
-- import_playbook: playbooks/preflight.yml
-- import_playbook: playbooks/validate.yml
-- import_playbook: playbooks/report.yml
+PLAY = """
+- {name: Stages, hosts: all, strategy: host_pinned, roles: [ROLES]}
+"""
+
+REPORT_PLAY = """
+- {name: Report, hosts: localhost, connection: local, roles: [report]}
 """
 
 INVENTORY = """
@@ -64,6 +62,7 @@ all:
     ignoring: {}
     rescued: {}
     looping: {}
+    late: {}
     lost: {ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 1}
 """
 
@@ -71,6 +70,7 @@ CONFIG = """
 [defaults]
 callback_plugins = plugins/callback
 callbacks_enabled = rekindle
+roles_path = roles
 gathering = explicit
 [ssh_connection]
 retries = 0
@@ -83,14 +83,17 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = {
         "ansible.cfg": CONFIG,
         "inventory.yml": INVENTORY,
-        "site.yml": SITE,
-        "foreign.yml": VALIDATE,
-        "playbooks/preflight.yml": PREFLIGHT,
-        "playbooks/validate.yml": VALIDATE,
-        "playbooks/report.yml": REPORT,
+        "site.yml": PLAY.replace("ROLES", "preflight, validate") + REPORT_PLAY.strip(),
+        "foreign.yml": "- {hosts: all, tasks: [{ansible.builtin.debug: {msg: Not ours.}}]}",
+        "playbooks/preflight.yml": PLAY.replace("ROLES", "preflight"),
+        "playbooks/validate.yml": PLAY.replace("ROLES", "validate"),
+        "roles/preflight/tasks/main.yml": PREFLIGHT,
+        "roles/validate/tasks/main.yml": VALIDATE,
+        "roles/payload/tasks/main.yml": PAYLOAD,
+        "roles/report/tasks/main.yml": REPORT,
     }
     for name, text in texts.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     (folder / "plugins" / "callback").mkdir(parents=True)
     shutil.copy(CALLBACK, folder / "plugins" / "callback")
@@ -132,7 +135,7 @@ def test_the_folder_is_named_in_utc_and_handed_to_the_workers(site: tuple[str, P
 
 def test_the_run_has_the_hosts_of_the_stages_and_not_the_report_s(site: tuple[str, Path]) -> None:
     run = json.loads((site[1] / "run.json").read_text())
-    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "lost"]
+    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
 
 
 def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> None:
@@ -143,16 +146,19 @@ def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("host", "state", "says"),
+    ("host", "stage", "state", "says"),
     [
-        ("bad", "failed", "no room. Fix: "),
-        ("looping", "failed", "Item 2 is odd. Fix: "),
-        ("lost", "unreachable", "Connection refused. Fix: check its address"),
+        ("bad", "preflight", "failed", "no room. Fix: "),
+        ("looping", "preflight", "failed", "Item 2 is odd. Fix: "),
+        ("late", "validate", "failed", "No payload. Fix: see the failed task of validate"),
+        ("lost", "preflight", "unreachable", "Connection refused. Fix: check its address"),
     ],
 )
-def test_a_host_that_left_has_an_outcome(site: tuple[str, Path], host: str, state: str, says: str) -> None:
+def test_a_host_that_left_has_an_outcome(
+    site: tuple[str, Path], host: str, stage: str, state: str, says: str
+) -> None:
     outcome = json.loads((site[1] / host / "outcome.json").read_text())
-    assert (outcome["stage"], outcome["state"]) == ("Preflight", state)
+    assert (outcome["stage"], outcome["state"]) == (stage, state)
     assert says in outcome["says"]
     assert rows(site[1])[host]["cause"] == outcome["says"]
 

@@ -146,4 +146,5 @@ def test_gpus_are_counted_by_uuid_and_not_by_rank() -> None:
     assert gpus(device(0, "cuda:0", "GPU-a"), device(1, "cuda:0", "GPU-a")) == "1 × NVIDIA A30"
     assert gpus(device(0, "cuda:0", None, None), device(1, "cuda:1", None, None)) == "2 × GPU"
     assert gpus(device(0, "cpu", None, None)) == "CPU"
+    assert gpus(device(0, "/device:CPU:0", None, None), device(1, "/device:CPU:1", None, None)) == "CPU"
     assert gpus() == "–"

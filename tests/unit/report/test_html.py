@@ -157,7 +157,7 @@ def test_text_from_a_host_stays_text(tmp_path: Path) -> None:
 
 def test_a_host_that_left_is_told_with_its_stage(tmp_path: Path) -> None:
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=None, plan=None, verdict=None, left=LEFT)
-    assert f"unreachable at validate: {LEFT}" in page(tmp_path).text
+    assert f"failed at validate: {LEFT}" in page(tmp_path).text
 
 
 def test_a_gpu_without_figures_is_shown(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.records import Outcome, RecordError, RunRecord, read
-from rekindle.report import begin_stage, forget_left, note_left
+from rekindle.report import begin_play, forget_left, note_left
 
 FIRST, LATER = "2026-11-21T02:00:00Z", "2026-11-21T09:00:00Z"
 
@@ -17,39 +17,39 @@ def left_at(folder: Path) -> str | None:
     return read(path, Outcome).stage if path.exists() else None
 
 
-def test_hosts_of_all_stages_and_the_first_start_are_kept(tmp_path: Path) -> None:
-    begin_stage(tmp_path / "r", "Preflight", ["b", "a"], left=(), now=FIRST)
-    begin_stage(tmp_path / "r", "Plan", ["a", "c"], left=(), now=LATER)
+def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path: Path) -> None:
+    begin_play(tmp_path / "r", "preflight", ["b", "a"], left=(), now=FIRST)
+    begin_play(tmp_path / "r", "plan", ["a", "c"], left=(), now=LATER)
     run = read(tmp_path / "r" / "run.json", RunRecord)
     assert (run.run, run.started, run.hosts) == ("r", FIRST, ("b", "a", "c"))
 
 
 @pytest.mark.parametrize(
     ("stage", "stays"),
-    [("Preflight", True), ("Plan", True), ("Environments", False), ("Collect", False), ("tidy", True)],
+    [("preflight", True), ("plan", True), ("environments", False), ("collect", False), ("tidy", True)],
 )
-def test_an_outcome_counts_until_its_stage_or_a_later_one_begins(
+def test_an_outcome_counts_until_a_play_goes_as_far_or_further(
     tmp_path: Path, stage: str, stays: bool
 ) -> None:
-    note_left(tmp_path, "a", "Environments", "failed", "No space.")
-    begin_stage(tmp_path, stage, ["a"], left=(), now=FIRST)
+    note_left(tmp_path, "a", "environments", "failed", "No space.")
+    begin_play(tmp_path, stage, ["a"], left=(), now=FIRST)
     assert (left_at(tmp_path) is not None) is stays
 
 
 def test_an_outcome_of_this_very_run_stays(tmp_path: Path) -> None:
-    note_left(tmp_path, "a", "Preflight", "failed", "No GPU.")
-    begin_stage(tmp_path, "Plan", ["a"], left={"a"}, now=FIRST)
-    assert left_at(tmp_path) == "Preflight"
+    note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
+    begin_play(tmp_path, "plan", ["a"], left={"a"}, now=FIRST)
+    assert left_at(tmp_path) == "preflight"
 
 
-def test_a_host_that_is_not_in_the_stage_keeps_its_outcome(tmp_path: Path) -> None:
-    note_left(tmp_path, "a", "Preflight", "failed", "No GPU.")
-    begin_stage(tmp_path, "Preflight", ["b"], left=(), now=FIRST)
-    assert left_at(tmp_path) == "Preflight"
+def test_a_host_that_is_not_in_the_play_keeps_its_outcome(tmp_path: Path) -> None:
+    note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
+    begin_play(tmp_path, "preflight", ["b"], left=(), now=FIRST)
+    assert left_at(tmp_path) == "preflight"
 
 
 def test_a_host_that_went_on_is_forgotten(tmp_path: Path) -> None:
-    note_left(tmp_path, "a", "Preflight", "failed", "No GPU.")
+    note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
     forget_left(tmp_path, "a")
     forget_left(tmp_path, "b")
     assert left_at(tmp_path) is None
@@ -62,25 +62,25 @@ def test_a_host_that_went_on_is_forgotten(tmp_path: Path) -> None:
         (
             "failed",
             "bad\r\n \x1b[31mthing\x1b[0m\x00",
-            "bad thing. Fix: see the failed task of Plan in the output.",
+            "bad thing. Fix: see the failed task of plan in the output.",
         ),
         (
             "unreachable",
             "refused.",
             "refused. Fix: check its address, port, user and key, and that it is still yours.",
         ),
-        ("failed", " \n", "The task gave no reason. Fix: see the failed task of Plan in the output."),
+        ("failed", " \n", "The task gave no reason. Fix: see the failed task of plan in the output."),
     ],
 )
 def test_what_a_task_said_becomes_one_sentence_with_a_fix(
     tmp_path: Path, state: str, said: str, says: str
 ) -> None:
-    note_left(tmp_path, "a", "Plan", state, said)  # type: ignore[arg-type]
+    note_left(tmp_path, "a", "plan", state, said)  # type: ignore[arg-type]
     assert read(tmp_path / "a" / "outcome.json", Outcome).says == says
 
 
 def test_a_whole_log_keeps_its_ends(tmp_path: Path) -> None:
-    note_left(tmp_path, "a", "Plan", "failed", "first " + "x " * 10_000 + "last")
+    note_left(tmp_path, "a", "plan", "failed", "first " + "x " * 10_000 + "last")
     says = read(tmp_path / "a" / "outcome.json", Outcome).says
     assert says.startswith("first ")
     assert " … " in says
@@ -91,5 +91,5 @@ def test_a_whole_log_keeps_its_ends(tmp_path: Path) -> None:
 def test_a_broken_run_record_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(RecordError, match=r"run\.json is no RunRecord"):
-        begin_stage(tmp_path, "Plan", ["a"], left=(), now=FIRST)
+        begin_play(tmp_path, "plan", ["a"], left=(), now=FIRST)
     assert (tmp_path / "run.json").read_text() == "{"

@@ -1,0 +1,20 @@
+"""Nothing of Rekindle is on the host, and what is worth keeping is at home."""
+
+import json
+from pathlib import Path
+
+HOME = Path("/var/lib/rekindle-lab/molecule/results/leased")
+
+
+def test_nothing_is_left(host):
+    assert set(host.file("/home/lease").listdir()) == {".bash_logout", ".bashrc", ".profile", ".ssh"}
+    assert host.run("ls -A /dev/shm /tmp /var/tmp | grep -E 'rekindle|torch|nvflare|ansible'").stdout == ""
+
+
+def test_run_logs_and_capsule_are_kept():
+    kept = json.loads((HOME / "retired.json").read_text())
+    ((run, verdict),) = kept["runs"].items()
+    assert (run.startswith("pt_ddp-"), verdict) == (True, "PASS")
+    names = {path.relative_to(HOME / "retired").as_posix() for path in HOME.glob("retired/**/*")}
+    assert {f"runs/{run}/verdict.json", "logs/environments/log.txt", "env.json"} <= names
+    assert {f"locks/{lock}" for lock in kept["environments"]} <= names

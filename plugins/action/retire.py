@@ -1,0 +1,66 @@
+"""Action ``retire``: takes a last copy of a host's results, then removes Rekindle from the host."""
+
+from __future__ import annotations
+
+import resource
+import shlex
+import tempfile
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from rekindle import lastcopy
+from rekindle.archive import ArchiveError, unpack
+from rekindle.records import RecordError
+
+_ARCHIVE_LIMIT = 512 << 20
+"""Bytes; no part that a host packs has more."""
+
+
+class ActionModule(ActionBase):
+    """Arguments: ``root`` on the host, ``stop`` what runs there, ``dest`` (the host's records)."""
+
+    _supports_check_mode = True
+
+    def run(self, tmp=None, task_vars=None):
+        """Copy, check the copy, remove; a host whose copy is not whole is left as it is."""
+        result = super().run(tmp, task_vars)
+        _, args = self.validate_argument_spec(
+            {
+                "root": {"required": True},
+                "stop": {"type": "bool", "required": True},
+                "dest": {"type": "path", "required": True},
+            }
+        )
+        host, home = task_vars["inventory_hostname"], Path(args["dest"])
+
+        def there(verb):
+            given = {"root": args["root"], "stop": args["stop"], "verb": verb}
+            return self._execute_module("retire", given, task_vars=task_vars)
+
+        told = there("pack")
+        if told.get("failed") or told.get("unreachable") or self._task.check_mode:
+            return told
+        try:
+            if "root" in told:
+                self._copy(lastcopy.packed(told), host, home)
+                told = there("remove")
+            if not told.get("failed"):
+                lastcopy.note_gone(host, home)
+            return {**result, **told}
+        except (ArchiveError, RecordError) as error:
+            return {**result, "failed": True, "msg": str(error)}
+
+    def _copy(self, packed, host, home):
+        """Bring each part home and check it; what was packed for that is removed on the host in any case."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_ARCHIVE_LIMIT,) * 2)  # of this task's own process
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                for part in packed.parts:
+                    archive = Path(folder, part.archive)
+                    self._connection.fetch_file(f"{packed.place}/{part.archive}", str(archive))
+                    unpack(archive, home / "retired" / part.name)
+                    lastcopy.check(part, home / "retired" / part.name)
+            lastcopy.keep(packed, host, home)
+        finally:
+            self._low_level_execute_command(f"rm -rf -- {shlex.quote(packed.place)}")

@@ -1,0 +1,46 @@
+"""Module ``retire``: on the host, packs what is worth keeping of Rekindle, or removes all of it."""
+
+from __future__ import annotations
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.rekindle.driver.leftovers import end_processes, running
+from ansible.module_utils.rekindle.driver.retire import RetireError, own_root, pack, remove
+
+
+def _packed(module, root):
+    """Return the archives of a host on which nothing runs any more."""
+    names = running(root)
+    if module.check_mode:
+        return {"changed": True}
+    if names and not module.params["stop"]:
+        raise RetireError(
+            f"{' and '.join(names)} still runs on the host, and nothing was touched. "
+            "Fix: have site.yml follow it to its end, or have it ended, judged and kept: -e stop=true."
+        )
+    if names:
+        end_processes(root)
+    return pack(root)
+
+
+def main():
+    """Do what ``verb`` says; a host without anything of Rekindle is left as it is."""
+    arguments = {
+        "root": {"required": True},
+        "stop": {"type": "bool", "required": True},
+        "verb": {"choices": ["pack", "remove"], "required": True},
+    }
+    module = AnsibleModule(arguments, supports_check_mode=True)
+    try:
+        root = own_root(module.params["root"])
+        if root is None:
+            module.exit_json(changed=False)
+        if module.params["verb"] == "pack":
+            module.exit_json(root=str(root), **_packed(module, root))
+        remove(root)
+        module.exit_json(changed=True)
+    except RetireError as error:
+        module.fail_json(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Where Python and the frameworks keep their caches: below Rekindle's root, not in the host's own folders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_VARIABLES = {
+    "XDG_CACHE_HOME": "xdg",
+    "CUDA_CACHE_PATH": "cuda",
+    "TRITON_CACHE_DIR": "triton",
+    "KERAS_HOME": "keras",
+    "MPLCONFIGDIR": "matplotlib",
+    "WANDB_CONFIG_DIR": "wandb",
+    "WANDB_DATA_DIR": "wandb",
+    "PYTHONPYCACHEPREFIX": "python",
+}
+
+
+def keep_below(cache: Path) -> None:
+    """Set for all child processes where those caches are, but for what the host's own environment sets.
+
+    Hugging Face's is used where it is already, for the models and the token in it.
+    """
+    theirs = Path.home() / ".cache" / "huggingface"
+    if theirs.exists():
+        os.environ.setdefault("HF_HOME", str(theirs))
+    for name, folder in _VARIABLES.items():
+        os.environ.setdefault(name, str(cache / folder))

@@ -1,0 +1,80 @@
+"""Tells how far a run is: its round, its loss, and about how long its training still takes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from rekindle.records import Job, Progress, write
+from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent
+
+_EVENT = msgspec.json.Decoder(AnyEvent)
+
+
+class Teller:
+    """Writes a run's progress.json; what the trainers wrote down is read once."""
+
+    def __init__(self, run_dir: Path, job: Job) -> None:
+        """Tell of ``job`` in ``run_dir``."""
+        self._run_dir, self._job = run_dir, job
+        self._read: dict[Path, int] = {}
+        self._began: float | None = None
+        self._rounds: dict[int, float] = {}
+        self._last: RoundEvent | None = None
+
+    def tell(self, elapsed_s: float, says: str | None = None) -> None:
+        """Write ``says``, or how far the trainers are."""
+        self._look()
+        self._write("running", says or self._done() or "starting", elapsed_s)
+
+    def end(self, elapsed_s: float) -> None:
+        """Write that the run has ended, and how far it came."""
+        self._look()
+        done = self._done()
+        self._write("ended", f"ended after {done}" if done else "ended", elapsed_s)
+
+    def _write(self, state: Literal["running", "ended"], says: str, elapsed_s: float) -> None:
+        record = Progress(state=state, says=says, elapsed_s=round(elapsed_s, 1))
+        write(self._run_dir / "progress.json", record)
+
+    def _look(self) -> None:
+        for path in (self._run_dir / "evidence").glob("*.jsonl"):
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                new = file.read()
+            whole = new[: new.rfind(b"\n") + 1]
+            self._read[path] = self._read.get(path, 0) + len(whole)
+            for line in whole.splitlines():
+                with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    self._take(_EVENT.decode(line))
+
+    def _take(self, event: AnyEvent) -> None:
+        if isinstance(event, DeviceEvent) and self._began is None:
+            self._began = event.time
+        if isinstance(event, RoundEvent):
+            self._rounds.setdefault(event.round, event.time)
+            if self._last is None or event.time > self._last.time:
+                self._last = event
+
+    def _done(self) -> str:
+        """Return such as ``round 2/3, loss 0.0585, about 6 s left``; nothing before the first round."""
+        last = self._last
+        if last is None:
+            return ""
+        said = [f"round {last.round + 1}/{self._job.rounds}"]
+        if last.losses and last.losses[-1] is not None:
+            said.append(f"loss {last.losses[-1]:.4f}")
+        left = self._job.rounds - 1 - last.round
+        if left > 0 and (pace := self._pace()) is not None:
+            said.append(f"about {left * pace:.0f} s left")
+        return ", ".join(said)
+
+    def _pace(self) -> float | None:
+        """Return the seconds of a round: between rounds, or of the first while it is alone."""
+        first, last = min(self._rounds), max(self._rounds)
+        if first < last:
+            return (self._rounds[last] - self._rounds[first]) / (last - first)
+        return None if self._began is None else self._rounds[first] - self._began

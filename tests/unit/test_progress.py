@@ -1,0 +1,60 @@
+"""How far a run says that it is, from a recorded run whose trainers write their lines again."""
+
+import json
+
+import pytest
+
+from rekindle.driver.progress import Teller
+from rekindle.records import Progress, RunSpec, read
+
+
+@pytest.fixture
+def trainers(clean_run):
+    """Return the run with empty evidence, and its lines as (time, file, text) by time."""
+    lines = [
+        (json.loads(text)["time"], path, text)
+        for path in (clean_run / "evidence").glob("*.jsonl")
+        for text in path.read_text().splitlines()
+    ]
+    for _, path, _ in lines:
+        path.unlink(missing_ok=True)
+    return clean_run, sorted(lines, key=lambda line: line[0])
+
+
+def test_each_round_is_told_with_its_loss_and_what_is_left(trainers):
+    run, lines = trainers
+    teller, said = Teller(run, read(run / "spec.json", RunSpec).job), []
+    for _, path, text in lines:
+        with path.open("a") as file:
+            file.write(text[:20])
+            file.flush()
+            teller.tell(1.0)  # a line that is half written says nothing yet
+            said.append(read(run / "progress.json", Progress).says)
+            file.write(text[20:] + "\n")
+    teller.end(2.0)
+    assert said[0] == "starting"
+    rounds = [json.loads(text) for _, _, text in lines if json.loads(text)["event"] == "round"]
+    first, second = (next(one for one in rounds if one["round"] == number) for number in (0, 1))
+    devices = min(time for time, _, text in lines if json.loads(text)["event"] == "device")
+    for one, left in (
+        (first, 2 * (first["time"] - devices)),
+        (second, second["time"] - first["time"]),
+    ):
+        expected = f"round {one['round'] + 1}/3, loss {one['losses'][-1]:.4f}, about {left:.0f} s left"
+        assert expected in said
+    ended = read(run / "progress.json", Progress)
+    assert (ended.state, ended.says) == (
+        "ended",
+        f"ended after round 3/3, loss {rounds[-1]['losses'][-1]:.4f}",
+    )
+
+
+def test_without_a_round_it_is_starting_and_then_ended(trainers):
+    run, _ = trainers
+    teller = Teller(run, read(run / "spec.json", RunSpec).job)
+    teller.tell(1.0)
+    assert read(run / "progress.json", Progress).says == "starting"
+    teller.tell(2.0, "FAIL: looking for the first step that fails")
+    assert read(run / "progress.json", Progress).says == "FAIL: looking for the first step that fails"
+    teller.end(3.0)
+    assert read(run / "progress.json", Progress).says == "ended"
