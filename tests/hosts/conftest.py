@@ -25,7 +25,7 @@ def here():
 @pytest.fixture(scope="session")
 def pair(here):
     """Return a lab of two hosts, for which every wheel is here."""
-    lab = Lab("retirepair")
+    lab = Lab("pair")
     try:
         lab.up(["first", "second"])
         fill_wheelhouse(lab)

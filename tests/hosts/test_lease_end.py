@@ -101,8 +101,8 @@ def said(done):
 
 
 def test_a_host_on_which_a_job_still_runs_is_not_touched(cut, pair, tmp_path):
-    (run,) = on_host(pair, "ls -d rekindle/runs/early-*").split()
-    hold = f"import fcntl, time; lock = open('{run}/driver.lock'); fcntl.flock(lock, 2); time.sleep(99)"
+    (run,) = on_host(pair, "ls -d rekindle/runs/early-*/").split()
+    hold = f"import fcntl, time; lock = open('{run}driver.lock'); fcntl.flock(lock, 2); time.sleep(99)"
     holder = on_host(pair, f'nohup python3 -c "{hold}" >/dev/null 2>&1 & echo $!; sleep 0.5')
     try:
         before = listing(pair, HOST)
@@ -115,8 +115,8 @@ def test_a_host_on_which_a_job_still_runs_is_not_touched(cut, pair, tmp_path):
 
 
 def test_a_host_whose_copy_fails_is_not_touched(cut, pair, tmp_path):
-    on_host(pair, "chmod 0 rekindle/runs/early-*/verdict.json")
     before = listing(pair, HOST)
+    on_host(pair, "chmod 0 rekindle/runs/early-*/verdict.json")
     done = retire(pair, tmp_path)
     on_host(pair, "chmod 600 rekindle/runs/early-*/verdict.json")
     assert done.status != 0
@@ -145,4 +145,5 @@ def test_again_there_is_nothing_to_do(cut, pair, tmp_path):
     done = retire(pair, tmp_path)
     assert done.status == 0, done.output
     assert re.search(r"changed=0 ", done.output)
-    assert "nothing of it was there to keep" in said(done)
+    (row,) = json.loads((tmp_path / "results.json").read_text())["rows"]
+    assert "nothing of it was there to keep" in row["cause"]

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from rekindle.driver import here
+from rekindle.driver.leftovers import end_processes, running
 from rekindle.jobs import load_job
 from rekindle.payload import build_payload
 from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read, write
@@ -36,7 +37,7 @@ time.sleep(600)
 """
 
 
-def _start(tmp_path, script, limit_s=60, silence_s=60):
+def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
     jobs = tmp_path / "jobs"
     (jobs / "toy").mkdir(parents=True)
     (jobs / "toy" / "job.py").write_text(script)
@@ -62,7 +63,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60):
         tmpdir=str(tmp_path),
         silence_s=silence_s,
     )
-    run = tmp_path / "a run's folder"
+    run = tmp_path / name
     environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
 
     def start(verb="start"):
@@ -114,6 +115,18 @@ def test_a_job_that_exits_0_and_proves_nothing_is_no_pass(tmp_path):
     verdict = read(_wait_for(run / "verdict.json"), VerdictRecord)
     assert verdict.verdict == "UNPROVEN"
     assert read(run / "ended.json", Ended).exit_status == 0
+
+
+def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
+    run, start = _start(tmp_path, f"{ESCAPE}time.sleep(600)", name="rekindle/runs/toy-0123456789ab")
+    start()
+    pid, supervisor = _pid(run), _supervisor(run)
+    assert running(tmp_path / "rekindle") == ["toy-0123456789ab"]
+    end_processes(tmp_path / "rekindle")
+    _assert_gone(pid)
+    _assert_gone(supervisor.pid)
+    assert read(run / "ended.json", Ended).reason == "interrupted"
+    assert read(run / "verdict.json", VerdictRecord).verdict != "PASS"
 
 
 def test_a_run_keeps_its_bytecode_on_a_host_that_does_not(tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ def running(root: Path) -> list[str]:
 def end_processes(root: Path) -> None:
     """Have runs end themselves, and their verdicts written; then end what else runs out of ``root``."""
     for pid, command in _processes(root).items():
-        if "supervise" in command or "rekindle.environments" in command:
+        if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)
     _wait(lambda: not running(root), _STOPS_WITHIN_S)
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -80,10 +80,16 @@ def _processes(root: Path) -> dict[int, list[str]]:
         with suppress(OSError):
             command = (folder / "cmdline").read_text(errors="replace").split("\0")
             runs = f"REKINDLE_EVIDENCE={root}/runs/".encode() in (folder / "environ").read_bytes()
-            builds = command[1:4] == ["-m", "rekindle.environments", "build"] and command[4] == str(root)
-            if runs or builds or command[0].startswith(f"{root}/"):
+            if runs or command[0].startswith(f"{root}/") or _is_ours(command, root):
                 found[int(folder.name)] = command
     return found
+
+
+def _is_ours(command: list[str], root: Path) -> bool:
+    """Whether a process supervises a run in ``root``, or builds its environments."""
+    verb, place = command[1:4], Path(*command[4:5])
+    ours = verb in (["-m", "rekindle.driver", "supervise"], ["-m", "rekindle.environments", "build"])
+    return ours and place.is_relative_to(root)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
