@@ -25,7 +25,7 @@ class ActionModule(ActionBase):
         _, args = self.validate_argument_spec(
             {
                 "wheelhouse": {"type": "path", "required": True},
-                "folder": {"type": "path", "required": True},
+                "folder": {"required": True},
                 "capsule": {"required": True},
             }
         )

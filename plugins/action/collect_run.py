@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
                 "run": {"required": True},
                 "python": {"required": True},
                 "payload": {"required": True},
-                "dest": {"type": "path", "required": True},
+                "dest": {"required": True},
             }
         )
         packed = f"{args['run']}.tar.gz"

@@ -11,6 +11,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from rekindle.records import Progress
+from rekindle.report.text import one_line
 
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 """Between two looks; the last one goes on."""
@@ -37,7 +38,7 @@ class ActionModule(ActionBase):
             if progress is not None:
                 if progress.says not in {shown, ""} and progress.state != "failed":
                     who = f"{task_vars['inventory_hostname']} {args['what']}"
-                    Display().display(f"{who}: {progress.says}, {progress.elapsed_s:.0f} s")
+                    Display().display(f"{who}: {one_line(progress.says)}, {progress.elapsed_s:.0f} s")
                     shown = progress.says
                 if progress.state == "failed":
                     return {**result, "failed": True, "msg": progress.says}
@@ -66,5 +67,5 @@ class ActionModule(ActionBase):
                 time.sleep(_PERIODS_S[-1])
         try:
             return msgspec.json.decode(answer["stdout"], type=Progress) if answer["rc"] == 0 else None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None

@@ -7,6 +7,7 @@ import os
 from datetime import datetime, timezone
 from pathlib import Path
 
+from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.vars import load_extra_vars
@@ -22,6 +23,7 @@ description: Works on the playbooks of this repository alone and leaves any othe
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _REPORT = "Report"
+_TAKEN = {".", "..", "payload", "run.json", "report.html", "results.json", "junit.xml"}
 
 
 def _told(method):
@@ -61,6 +63,7 @@ class CallbackModule(CallbackBase):
         if path != _REPOSITORY / "site.yml" and path.parent != _REPOSITORY / "playbooks":
             self._folder = None
             return
+        os.umask(0o077)  # results are for their owner alone
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
         now = datetime.now(timezone.utc)
         name = now.strftime("%Y%m%dT%H%M%SZ")
@@ -75,6 +78,7 @@ class CallbackModule(CallbackBase):
         if self._folder is None or self._stage == _REPORT:
             return
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
+        _refuse_names(hosts)
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         report.begin_stage(self._folder, self._stage, hosts, left=self._left, now=now)
 
@@ -104,6 +108,16 @@ class CallbackModule(CallbackBase):
             report.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
         results = report.write_reports(self._folder)
         self._display.display("\n" + report.summary(results, self._folder))
+
+
+def _refuse_names(hosts):
+    """Stop before anything is done for a host whose name cannot be a folder of results."""
+    for name in hosts:
+        if name in _TAKEN or "/" in name or not name.isprintable() or len(name.encode()) > 200:
+            raise AnsibleError(
+                f"The inventory has a host named {name!r}, and its results go into a folder of that name. "
+                "Fix: give it a short name without /, and its address as ansible_host."
+            )
 
 
 def _said(result):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .base import Record, Timestamp
+from .base import FileName, Record, Timestamp
 
 
 class Environment(Record, kw_only=True, frozen=True):
@@ -15,7 +15,7 @@ class Environment(Record, kw_only=True, frozen=True):
     python: str
     """Path of the environment's interpreter."""
     python_version: str
-    lock: str
+    lock: FileName
     lock_sha256: str
     built: Timestamp
     build_s: float
