@@ -44,7 +44,8 @@ class ActionModule(ActionBase):
                 f"rekindle_job_arguments has options for {name}, which is not in rekindle_jobs. "
                 f"Fix: name one of {', '.join(args['jobs'])}."
             )
-        said += filter(None, (flaw(f"rekindle_{name}", args[name]) for name in ("root", "tmpdir")))
+        flaws = (flaw(f"rekindle_{name}", args[name]) for name in ("root", "tmpdir"))
+        said += list(filter(None, flaws))[:1]  # by default the second lies in the first
         for name, value in args["here"].items():
             if not value.isprintable() or "$" in value:
                 said.append(

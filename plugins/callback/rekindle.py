@@ -7,7 +7,6 @@ import os
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.vars import load_extra_vars
@@ -78,9 +77,20 @@ class CallbackModule(CallbackBase):
         if self._folder is None or self._stage == _REPORT:
             return
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
-        _refuse_names(hosts)
+        self._refuse_names(hosts)
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         report.begin_stage(self._folder, self._stage, hosts, left=self._left, now=now)
+
+    def _refuse_names(self, hosts):
+        """Stop before anything is done for a host whose name cannot be a folder of results."""
+        for name in hosts:
+            if name in _TAKEN or "/" in name or not name.isprintable() or len(name.encode()) > 200:
+                self._display.error(
+                    f"The inventory has a host named {name!r}, which no folder of results can be. "
+                    "Fix: give it a short name without /, and its address as ansible_host.",
+                    wrap_text=False,
+                )
+                raise SystemExit(4)  # Ansible goes on after any Exception of a callback
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         """Note why a host left."""
@@ -108,16 +118,6 @@ class CallbackModule(CallbackBase):
             report.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
         results = report.write_reports(self._folder)
         self._display.display("\n" + report.summary(results, self._folder))
-
-
-def _refuse_names(hosts):
-    """Stop before anything is done for a host whose name cannot be a folder of results."""
-    for name in hosts:
-        if name in _TAKEN or "/" in name or not name.isprintable() or len(name.encode()) > 200:
-            raise AnsibleError(
-                f"The inventory has a host named {name!r}, and its results go into a folder of that name. "
-                "Fix: give it a short name without /, and its address as ansible_host."
-            )
 
 
 def _said(result):

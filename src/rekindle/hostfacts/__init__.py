@@ -22,8 +22,8 @@ def flaw(name: str, path: str) -> str | None:
     if not path.startswith(("/", "~/")) and path != "~":
         return f"{name} is {path!r}, a relative path. Fix: begin it with / or ~/."
     if found := _UNFIT.search(path):
-        what = "white space" if found[0].isspace() else found[0]
-        return f"{name} is {path!r}, and no path may have {what!r} in it. Fix: name another."
+        what = "white space" if found[0].isspace() else repr(found[0])
+        return f"{name} is {path!r}, and no path may have {what} in it. Fix: name another."
     return None
 
 
