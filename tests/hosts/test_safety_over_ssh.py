@@ -87,7 +87,7 @@ def test_no_secret_of_a_host_comes_home_or_into_a_log(site, pair):
     for host in pair.hosts.values():
         root = host.root / "home/lease/rekindle"
         assert [leak for one in ("runs", "logs", "jobs") for leak in leaks(root / one)] == []
-        assert leaks(host.root / "home/lease")
+        assert leaks(host.root / "home/lease/.aws")
 
 
 def test_what_a_run_leaves_on_a_host_is_for_its_owner_alone(site, pair):

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import stat
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
@@ -51,6 +52,41 @@ def test_the_scan_finds_a_secret_wherever_it_is(tmp_path):
         "a.zip",
         "a.tar.gz",
     }
+
+
+def _ansible(command, *arguments):
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    done = subprocess.run(
+        [command, *arguments], cwd=REPOSITORY, env=environ, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_host_keys_are_checked():
+    dumped = json.loads(_ansible("ansible-config", "dump", "--type", "all", "--format", "json"))
+    (plugins,) = [one["CONNECTION_PLUGINS"] for one in dumped if "CONNECTION_PLUGINS" in one]
+    (ssh,) = [one["ssh"] for one in plugins if "ssh" in one]
+    options = {one["name"]: one["value"] for one in ssh}
+    settings = {one["name"]: one["value"] for one in dumped if "name" in one}
+    assert (options["host_key_checking"], settings["HOST_KEY_CHECKING"]) == (True, True)
+    assert not re.search("(?i)StrictHostKeyChecking|KnownHosts", json.dumps([options, settings], default=str))
+    for inventory in ("example", "local"):
+        said = _ansible("ansible-inventory", "-i", f"inventories/{inventory}", "--list")
+        assert not re.search("(?i)host_key_checking|ssh_[a-z_]*args|StrictHostKeyChecking", said)
+
+
+def test_nothing_that_a_user_runs_turns_the_checks_off():
+    files = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    said = {
+        found[0]
+        for name in files.stdout.split()
+        if not name.startswith(("tests/site/", "docs/"))
+        for found in re.finditer(
+            r"(?i)(StrictHostKeyChecking|host_key_checking|UserKnownHostsFile)[ =:]+\S+",
+            (REPOSITORY / name).read_text(errors="replace"),
+        )
+    }
+    assert said == {"StrictHostKeyChecking yes", "UserKnownHostsFile {folder}/known_hosts"}
 
 
 def test_no_secret_of_controller_or_host_is_in_what_a_run_leaves(site, local):
