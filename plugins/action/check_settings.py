@@ -25,7 +25,7 @@ class ActionModule(ActionBase):
             {
                 "root": {"required": True},
                 "tmpdir": {"required": True},
-                "here": {"type": "dict", "required": True},
+                "here": {"type": "dict", "default": {}},
                 "jobs": {"type": "list", "elements": "str", "required": True},
                 "job_arguments": {"type": "dict", "required": True},
             }
