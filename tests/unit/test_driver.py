@@ -137,6 +137,21 @@ def test_a_run_keeps_its_bytecode_on_a_host_that_does_not(tmp_path, monkeypatch)
     assert (run / "job" / "kept").read_text() == "True"
 
 
+def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, monkeypatch):
+    secret = {"HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "ANSIBLE_BECOME_PASSWORD", "db_passwd"}
+    for name in {*secret, "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEYS"}:
+        monkeypatch.setenv(name, "CANARY")
+    run, start = _start(tmp_path, "import os; print(*os.environ.items(), sep='\\n')")
+    start()
+    log = _wait_for(_wait_for_end(run) / "job.log").read_text()
+    assert sorted(line for line in log.splitlines() if "CANARY" in line) == [
+        "('KEYBOARD', 'CANARY')",
+        "('MONKEYS', 'CANARY')",
+        "('TOKENIZERS_PARALLELISM', 'CANARY')",
+    ]
+    assert [path for path in [run, *run.rglob("*")] if path.stat().st_mode & 0o077] == []
+
+
 def _start_again(run, start, verdict):
     """Call start on an ended run that has ``verdict``; returns whether it started."""
     record = read(_wait_for_end(run) / "verdict.json", VerdictRecord)

@@ -118,6 +118,15 @@ toolkit() {
     nvcc --version 2>/dev/null || /usr/local/cuda/bin/nvcc --version
 }
 
+masked() { # files, or what comes in, without what URLs and proxies carry before an @ or after a ?
+    sed -E -e 's#://[^[:space:]]*@#://****@#g' -e 's#[^[:space:]/:=@]+:[^[:space:]/@][^[:space:]]*@#****@#g' \
+        -e 's#(://[^[:space:]?]*[?])[^[:space:]]+#\1****#g' -- "$@"
+}
+
+pip_variables() {
+    env | grep ^PIP_ | masked
+}
+
 gpu_query=index,name,uuid,pci.bus_id,driver_version,compute_cap,memory.total,memory.used,temperature.gpu
 gpu_query=$gpu_query,ecc.mode.current,ecc.errors.uncorrected.volatile.total,ecc.errors.corrected.volatile.total
 gpu_query=$gpu_query,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max
@@ -214,12 +223,12 @@ main() {
     probe pci pci
     probe toolkit toolkit
     probe nccl sh -c 'env | grep ^NCCL_'
-    probe pip-env sh -c 'env | grep ^PIP_'
-    probe pip-xdg cat /etc/xdg/pip/pip.conf
-    probe pip-etc cat /etc/pip.conf
-    probe pip-legacy cat "$HOME/.pip/pip.conf"
-    probe pip-user cat "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf"
-    probe pip-file cat "${PIP_CONFIG_FILE:-/dev/null}"
+    probe pip-env pip_variables
+    probe pip-xdg masked /etc/xdg/pip/pip.conf
+    probe pip-etc masked /etc/pip.conf
+    probe pip-legacy masked "$HOME/.pip/pip.conf"
+    probe pip-user masked "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf"
+    probe pip-file masked "${PIP_CONFIG_FILE:-/dev/null}"
 
     while [ -n "$(unfinished)" ] && [ $(($(now) - began)) -lt $((limit * 100)) ]; do
         sleep 0.1 2>/dev/null || sleep 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -91,6 +92,7 @@ def _belongs(process: psutil.Process, run_dir: Path) -> bool:
 
 def main() -> int:
     """Run the verb that the command line names."""
+    os.umask(0o077)
     verb, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
     if verb in {"start", "restart"}:
         print(json.dumps(start(run_dir, again=verb == "restart")))

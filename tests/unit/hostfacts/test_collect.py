@@ -166,6 +166,22 @@ def test_variables_and_files_of_pip_and_nccl(collect: Collect, tmp_path: Path) -
     assert frames["nccl"].text == "NCCL_DEBUG=INFO\n"
 
 
+SECRETS = ["https://me:CANARY@h.example/p", "https://CANARY@h.example/p", "https://h.example/p?sig=CANARY"]
+SECRETS += ["me:CANARY@proxy.example:3128", "http://me:CAN:ARY@CANARY@h.example/p"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_credentials_of_pip_leave_the_host(collect: Collect, tmp_path: Path, secret: str) -> None:
+    (tmp_path / "pip.conf").write_text(
+        f"[global]\nproxy={secret}\nextra-index-url =\n  {secret}\n  {secret}\n"
+    )
+    frames = collect(PIP_CONFIG_FILE=f"{tmp_path}/pip.conf", PIP_INDEX_URL=secret)
+    for name in ("pip-file", "pip-env"):
+        assert frames[name].answered
+        assert "****" in frames[name].text
+    assert "ARY" not in "".join(frame.text for frame in frames.values())
+
+
 def test_a_virtual_environment_first_on_the_path_shows_with_its_base(
     collect: Collect, tmp_path: Path
 ) -> None:
