@@ -206,6 +206,25 @@ def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp
     _wait_for(run / "verdict.json")
 
 
+def test_one_job_runs_on_a_host_at_a_time(tmp_path):
+    run, start = _start(tmp_path, "pass", name="rekindle/runs/toy-0123456789ab")
+    other = run.with_name("toy-ba9876543210")
+    other.mkdir(parents=True)
+    environ = {**os.environ, "REKINDLE_EVIDENCE": str(other / "evidence")}
+    with (
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=environ) as trainer,
+        (other / "driver.lock").open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(subprocess.CalledProcessError) as refused:
+            start()
+        assert refused.value.stderr.startswith(b"toy-ba9876543210 still runs on the host, and one job")
+        assert trainer.poll() is None
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert start() is True  # and what the other's supervisor left, as it was killed, is ended
+        assert trainer.wait(10) != 0
+
+
 def test_what_left_the_session_is_ended_with_the_run(tmp_path):
     run, start = _start(tmp_path, ESCAPE)
     start()
