@@ -73,7 +73,7 @@ if sys.implementation.name == "cpython":
     }), flush=True)
     base = "%s/bin/python%d.%d" % ((sys.base_prefix,) + sys.version_info[:2])
     if venv and os.path.exists(base):
-        os.execv(base, [base, "-I", "-c", sys.argv[1], sys.argv[1]])
+        os.execv(base, [base, "-I", "-B", "-c", sys.argv[1], sys.argv[1]])
 '
 
 pythons() { # one line of JSON from each interpreter; what is none (a shim without its Python) says nothing
@@ -86,7 +86,7 @@ pythons() { # one line of JSON from each interpreter; what is none (a shim witho
     done
     for python in "$(command -v python3)" "$@"; do
         [ -x "$python" ] || continue
-        "$python" -I -c "$python_says" "$python_says" 2>/dev/null &
+        "$python" -I -B -c "$python_says" "$python_says" 2>/dev/null &
     done
     wait
 }

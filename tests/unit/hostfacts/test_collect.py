@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def alive(marker: str) -> list[str]:
         if marker in line:
             found.append(line)
     return found
+
+
+def test_it_leaves_no_bytecode_with_the_pythons_that_it_asks(collect: Collect, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv")
+    (packages,) = (tmp_path / "venv").glob("lib/*/site-packages")
+    (packages / "hook.py").write_text("")
+    (packages / "hook.pth").write_text("import hook\n")
+    frames = collect(PATH=f"{tmp_path}/venv/bin:/usr/bin:/bin")
+    assert str(tmp_path / "venv/bin/python3") in frames["pythons"].text
+    assert not list(tmp_path.rglob("__pycache__"))
 
 
 def test_this_machine(collect: Collect, tmp_path: Path) -> None:
