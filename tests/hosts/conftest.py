@@ -40,8 +40,7 @@ def _leave_secrets(root):
         path = root / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(secret)
-        if place.startswith("home"):
-            subprocess.run(["chown", "-R", "1000:1000", path.parent.parent, path], check=True)
+    subprocess.run(["chown", "-R", "1000:1000", root / "home/lease"], check=True)
 
 
 @pytest.fixture(scope="session")

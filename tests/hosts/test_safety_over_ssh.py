@@ -27,8 +27,10 @@ def swapped_keys(pair):
     """Have each host's key known as the other's."""
     known = pair.folder / "known_hosts"
     right = known.read_text()
-    first, second = pair.hosts.values()
-    known.write_text(f"{first.address} {second.host_key}\n{second.address} {first.host_key}\n")
+    addresses, keys = zip(*(line.split(" ", 1) for line in right.splitlines()), strict=True)
+    known.write_text(
+        "".join(f"{address} {key}\n" for address, key in zip(addresses, reversed(keys), strict=True))
+    )
     pair.hang_up()
     yield
     known.write_text(right)
