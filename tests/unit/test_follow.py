@@ -1,67 +1,74 @@
-"""The action follow under a real ansible-playbook, on a record and a lock that the test writes and holds."""
+"""The action follow on a record and a lock that the test writes and holds, and on a host that goes away."""
 
 import fcntl
-import os
 import re
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
-import msgspec
 import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
 
 from rekindle.records import Progress, write
 
-ACTIONS = Path(__file__).parents[2] / "plugins" / "action"
-PLAY = """
-- hosts: all
-  gather_facts: false
-  tasks:
-    - follow:
-        progress: "{{ folder }}/progress.json"
-        lock: "{{ folder }}/lock"
-        python: "{{ ansible_playbook_python }}"
-        what: toy
-        limit_s: 60
-        lease_ends: ""
-        budget: "{{ budget | default('') }}"
-"""
+FOLLOW = Path(__file__).parents[2] / "plugins" / "action" / "follow.py"
+
+
+class Host:
+    """Runs here what it is asked to; ``before`` is called with how often that was, and may raise."""
+
+    def __init__(self):
+        self.asked, self.before, self.resets = 0, lambda asked: None, 0
+
+    def execute(self, command):
+        self.asked += 1
+        self.before(self.asked)
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+        return {"rc": done.returncode, "stdout": done.stdout}
+
+    def reset(self):
+        self.resets += 1
 
 
 @pytest.fixture
-def follow(tmp_path):
-    """Start a play that follows; returns its process, whose output can be read."""
-    (tmp_path / "play.yml").write_text(PLAY)
-    running = []
+def host():
+    return Host()
 
-    def start(**variables):
-        extra = msgspec.json.encode({"folder": str(tmp_path), **variables}).decode()
-        environ = {
-            **os.environ,
-            "ANSIBLE_ACTION_PLUGINS": str(ACTIONS),
-            "ANSIBLE_NOCOLOR": "1",
-            "REKINDLE_STARTED": datetime.now(timezone.utc).isoformat(),
-        }
-        playbook = Path(sys.executable).with_name("ansible-playbook")
-        running.append(
-            subprocess.Popen(
-                [playbook, tmp_path / "play.yml", "-i", "somewhere,", "-e", extra],
-                cwd=tmp_path,
-                env=environ,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        )
-        return running[-1]
 
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate()
+@pytest.fixture
+def follow(tmp_path, host, monkeypatch):
+    """Follow what is in tmp_path on the host; returns the result and what was displayed."""
+    spec = spec_from_file_location("follow", FOLLOW)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    displayed = []
+    args = {
+        "progress": str(tmp_path / "progress.json"),
+        "lock": str(tmp_path / "lock"),
+        "python": sys.executable,
+        "what": "toy",
+        "limit_s": 20,
+        "lease_ends": "",
+        "budget": "",
+    }
+    monkeypatch.setenv("REKINDLE_STARTED", datetime.now(timezone.utc).isoformat())
+    monkeypatch.setattr(module, "_PERIODS_S", (0.01,))
+    monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=displayed.append))
+    monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {})
+
+    def run(**more):
+        action = module.ActionModule.__new__(module.ActionModule)
+        action.validate_argument_spec = lambda spec: (None, {**args, **more})
+        action._low_level_execute_command = host.execute
+        action._connection = host
+        return action.run(task_vars={"inventory_hostname": "somewhere"}), displayed
+
+    return run
 
 
 @contextmanager
@@ -77,48 +84,69 @@ def tell(folder, state):
     write(folder / "progress.json", Progress(state=state, says="round 2/3, loss 0.05", elapsed_s=7))
 
 
-def said_by(process):
-    output, _ = process.communicate(timeout=30)
-    return process.returncode, " ".join(output.replace("\\n", " ").split())
-
-
-LOCAL = {"ansible_connection": "local"}
-
-
-def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, tmp_path):
+def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp_path):
+    host.before = lambda asked: tell(tmp_path, "ended") if asked == 3 else None
     with writer(tmp_path):
-        process = follow(**LOCAL)
-        assert any("somewhere toy: round 2/3, loss 0.05, 7 s" in line for line in process.stdout)
-        assert process.poll() is None
-        tell(tmp_path, "ended")
-        assert said_by(process)[0] == 0
+        result, displayed = follow()
+    assert result == {"changed": False, "result": {}}
+    assert displayed == ["somewhere toy: round 2/3, loss 0.05, 7 s"]
+    assert host.asked == 3
 
 
 def test_what_had_ended_before_its_writer_did_has_ended(follow, tmp_path):
     with writer(tmp_path, "ended"):
         pass
-    assert said_by(follow(**LOCAL))[0] == 0
+    assert follow()[0] == {"changed": False, "result": {}}
 
 
-def test_what_was_killed_is_not_waited_for(follow, tmp_path):
+def test_what_was_killed_is_not_waited_for(follow, host, tmp_path):
     with writer(tmp_path):
         pass
-    began = time.monotonic()
-    status, said = said_by(follow(**LOCAL))
-    assert status != 0
-    assert re.search(r"toy was killed before .*\(last seen at round 2/3, loss 0\.05, 7 s\)\. Fix: run ", said)
-    assert time.monotonic() - began < 20
+    result, _ = follow()
+    assert result["failed"]
+    assert re.match(
+        r"toy was killed before .*\(last seen at round 2/3, loss 0\.05, 7 s\)\. Fix: ", result["msg"]
+    )
+    assert host.asked == 1
 
 
 def test_what_was_killed_before_it_said_anything_is_not_waited_for(follow):
-    status, said = said_by(follow(**LOCAL))
-    assert status != 0
-    assert re.search(r"toy was killed before .*\(never seen\)\. Fix: run ", said)
+    result, _ = follow()
+    assert result["failed"]
+    assert re.match(r"toy was killed before .*\(never seen\)\. Fix: ", result["msg"])
 
 
-def test_a_host_that_is_gone_when_its_lease_has_ended_is_given_up(follow):
-    status, said = said_by(
-        follow(ansible_host="127.0.0.1", ansible_port=1, ansible_connection="ssh", budget="0s")
-    )
-    assert status == 4
-    assert "toy was never seen; the host is gone: " in said
+def test_what_lives_is_followed_until_the_limit(follow, host, tmp_path):
+    with writer(tmp_path):
+        result, _ = follow(limit_s=1)
+    assert result["failed"]
+    assert result["msg"].startswith("toy did not end within 1 s. Fix: ")
+    assert host.asked > 1
+
+
+def away(asked):
+    if asked in {2, 3}:
+        raise AnsibleConnectionFailure("no route")
+
+
+def test_a_dropped_connection_is_retried(follow, host, tmp_path):
+    host.before = lambda asked: away(asked) or (tell(tmp_path, "ended") if asked == 4 else None)
+    with writer(tmp_path):
+        assert "failed" not in follow()[0]
+    assert host.resets == 2
+
+
+def test_a_host_that_is_gone_when_its_lease_has_ended_is_given_up_with_what_was_last_seen(
+    follow, host, tmp_path
+):
+    host.before = away
+    said = r"toy was last seen at round 2/3, loss 0\.05, 7 s; the host is gone: no route"
+    with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
+        follow(budget="0s")
+    assert host.asked == 2
+
+
+def test_a_budget_that_is_none_is_refused(follow):
+    result, _ = follow(budget="soon")
+    assert result["failed"]
+    assert "Fix: write it as 45m" in result["msg"]
