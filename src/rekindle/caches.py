@@ -1,4 +1,4 @@
-"""Where frameworks keep their caches: below Rekindle's root, not in the home folder of the host's user."""
+"""Where Python and the frameworks keep their caches: below Rekindle's root, not in the host's own folders."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _VARIABLES = {
     "MPLCONFIGDIR": "matplotlib",
     "WANDB_CONFIG_DIR": "wandb",
     "WANDB_DATA_DIR": "wandb",
+    "PYTHONPYCACHEPREFIX": "python",
 }
 
 

@@ -17,7 +17,13 @@ def test_every_one_is_below_the_folder(tmp_path: Path) -> None:
     before = set(os.environ)
     caches.keep_below(tmp_path / "cache")
     chosen = {name: os.environ[name] for name in os.environ.keys() - before}
-    assert {"XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "KERAS_HOME"} <= chosen.keys()
+    assert {
+        "XDG_CACHE_HOME",
+        "CUDA_CACHE_PATH",
+        "TRITON_CACHE_DIR",
+        "KERAS_HOME",
+        "PYTHONPYCACHEPREFIX",
+    } <= chosen.keys()
     assert all(Path(value).is_relative_to(tmp_path / "cache") for value in chosen.values())
 
 

@@ -35,6 +35,19 @@ def test_it_is_built_once_and_holds_exactly_what_the_lock_names(root, spec):
     assert builder.build(root, spec) == (record, False)
 
 
+@pytest.mark.parametrize(
+    "index", ["https://me:CANARY@no host/p", "https://127.0.0.1:1/p?sig=CANARY", "a:CANARY@b"]
+)
+def test_an_error_of_uv_keeps_the_credentials_of_an_index(root, spec, monkeypatch, index):
+    monkeypatch.setenv("PIP_INDEX_URL", index)
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    heard = []
+    with pytest.raises(builder.BuildError, match=r"failed: .*Fix:") as error:
+        builder.build(root, spec, heard.append)
+    assert "CANARY" not in str(error.value)
+
+
 @pytest.mark.parametrize("damage", ["deleted", "truncated", "added", "marker", "half"])
 def test_damage_is_noticed_and_mended(root, spec, damage):
     record, _ = builder.build(root, spec)
@@ -106,6 +119,21 @@ def test_a_detached_build_tells_what_came_of_it_and_whether_it_changed_anything(
         progress = _answer(root)
         assert (progress.state, progress.changed, progress.says) == ("ended", changed, says)
         assert progress.result["environments"][0]["framework"] == "driver"
+
+
+def test_what_a_killed_build_left_is_cleared_away(root, spec):
+    left = [root / "envs/.torch-0.building/bin", root / "cache/uv/.tmpA/torch"]
+    for folder in left:
+        folder.mkdir(parents=True)
+    (root / "envs/.torch-0.building.txt").touch()
+    (root / "cache/uv/.tmpB").touch()
+    _start(root, spec)
+    assert _answer(root).state == "ended"
+    assert sorted(path.name.partition("-")[0] for path in (root / "envs").iterdir()) == [
+        ".driver.lock",
+        "driver",
+    ]
+    assert not list(root.glob("cache/uv/.tmp*"))
 
 
 def test_a_detached_build_that_fails_tells_its_sentence(root, spec):
