@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -64,8 +65,10 @@ class ActionModule(ActionBase):
     def _bring(self, source, target, there, who):
         """Send each file that is not there with its full size; shows bytes as they go."""
         left = [path for path in sorted(source.iterdir()) if there.get(path.name) != path.stat().st_size]
-        total, sent = sum(path.stat().st_size for path in left), 0
+        total, sent, parent = sum(path.stat().st_size for path in left), 0, os.getppid()
         for path in left:
+            if os.getppid() != parent:  # ansible-playbook was killed, and may be at the same files again
+                break
             self._connection.put_file(str(path), str(target / path.name))
             sent += path.stat().st_size
             Display().display(f"{who}: {sent / 1e6:.0f} of {total / 1e6:.0f} MB of wheels, {path.name}")

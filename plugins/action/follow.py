@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
+from datetime import datetime, timezone
 
 import msgspec
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from rekindle.records import Progress
+from rekindle import lease
+from rekindle.records import Progress, RecordError
 
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 """Between two looks; the last one goes on."""
 _RECONNECT_S = 300
-"""How long a host may be out of reach before it counts as lost."""
+"""How long a host may be out of reach before it counts as lost, though not beyond the end of its lease."""
+
+_LOOK = """
+import fcntl, sys
+try:
+    with open(sys.argv[1]) as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    print("free")
+except BlockingIOError:
+    print("held")
+except FileNotFoundError:
+    print("free")
+try:
+    print(open(sys.argv[2]).read())
+except FileNotFoundError:
+    pass
+"""
+"""On the host: whether the lock is held, and only then the record, which is the last one if it was free."""
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``progress`` (a Progress record on the host), ``what`` is followed, ``limit_s``."""
+    """Arguments: ``progress`` (a Progress record on the host), ``lock`` (held there by who writes it, for as
+    long as that lives), ``python`` there, ``what`` is followed, ``limit_s``; ``lease_ends`` and ``budget``.
+    """
 
     def run(self, tmp=None, task_vars=None):
         """Follow; returns the ``result`` that the record ends with."""
@@ -27,44 +49,75 @@ class ActionModule(ActionBase):
         _, args = self.validate_argument_spec(
             {
                 "progress": {"required": True},
+                "lock": {"required": True},
+                "python": {"required": True},
                 "what": {"required": True},
                 "limit_s": {"type": "int", "required": True},
+                "lease_ends": {"required": True},
+                "budget": {"required": True},
             }
         )
-        shown, began, looks = "", time.monotonic(), 0
-        while time.monotonic() - began < args["limit_s"]:
-            progress = self._progress(args["progress"])
+        try:
+            started = datetime.fromisoformat(os.environ["REKINDLE_STARTED"])
+            ends = lease.deadline(args["lease_ends"], args["budget"], started)
+        except RecordError as error:
+            return {**result, "failed": True, "msg": str(error)}
+        look = shlex.join([args["python"], "-c", _LOOK, args["lock"], args["progress"]])
+        what, shown, last = args["what"], "", None
+        began, looks, parent = time.monotonic(), 0, os.getppid()
+        while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
+            held, progress = self._look(look, ends, what, last)
             if progress is not None:
                 if progress.says not in {shown, ""} and progress.state != "failed":
-                    who = f"{task_vars['inventory_hostname']} {args['what']}"
-                    Display().display(f"{who}: {progress.says}, {progress.elapsed_s:.0f} s")
+                    Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
                     shown = progress.says
                 if progress.state == "failed":
                     return {**result, "failed": True, "msg": progress.says}
                 if progress.state == "ended":
                     return {**result, "changed": progress.changed, "result": progress.result}
+            last = progress or last
+            if held is False:
+                return {**result, "failed": True, "msg": _killed(what, last, args["progress"])}
             time.sleep(_PERIODS_S[min(looks, len(_PERIODS_S) - 1)])
             looks += 1
         where = f"Fix: read the logs beside {args['progress']} on the host."
-        return {
-            **result,
-            "failed": True,
-            "msg": f"{args['what']} did not end within {args['limit_s']} s. {where}",
-        }
+        return {**result, "failed": True, "msg": f"{what} did not end within {args['limit_s']} s. {where}"}
 
-    def _progress(self, path):
-        """Return the record, or None before there is one; outlasts a dropped connection."""
-        lost = time.monotonic() + _RECONNECT_S
+    def _look(self, look, ends, what, last):
+        """Return whether the lock is held and the record, None for what is not known; outlasts a dropped
+        connection.
+        """
+        lost = time.monotonic() + _reconnect_s(ends)
         while True:
             try:
-                answer = self._low_level_execute_command(f"cat {shlex.quote(path)}")
+                answer = self._low_level_execute_command(look)
                 break
-            except AnsibleConnectionFailure:
+            except AnsibleConnectionFailure as error:
                 if time.monotonic() > lost:
-                    raise
+                    seen = f"last seen at {_seen(last)}" if last else "never seen"
+                    raise AnsibleConnectionFailure(f"{what} was {seen}; the host is gone: {error}") from error
                 self._connection.reset()
                 time.sleep(_PERIODS_S[-1])
+        state, _, record = answer["stdout"].partition("\n")
+        held = {"held": True, "free": False}.get(state.strip()) if answer["rc"] == 0 else None
         try:
-            return msgspec.json.decode(answer["stdout"], type=Progress) if answer["rc"] == 0 else None
+            return held, msgspec.json.decode(record, type=Progress)
         except msgspec.DecodeError:
-            return None
+            return held, None
+
+
+def _reconnect_s(ends):
+    left = _RECONNECT_S if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
+    return max(0, min(_RECONNECT_S, left))
+
+
+def _seen(progress):
+    return f"{progress.says}, {progress.elapsed_s:.0f} s"
+
+
+def _killed(what, last, path):
+    seen = f"last seen at {_seen(last)}" if last else "never seen"
+    return (
+        f"{what} was killed before it could say how it ended, by a reboot, for want of memory or by hand "
+        f"({seen}). Fix: run the play again, which starts it anew; if it dies again, see the logs by {path}."
+    )

@@ -152,6 +152,15 @@ def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
     assert (run / "driver.lock").exists()
 
 
+def test_what_passed_and_was_killed_before_its_last_word_has_ended_all_the_same(tmp_path):
+    run, start = _start(tmp_path, "pass")
+    start()
+    ended = read(_wait_for_end(run) / "progress.json", Progress)
+    write(run / "progress.json", msgspec.structs.replace(ended, state="running"))
+    assert _start_again(run, start, "PASS") is False
+    assert read(run / "progress.json", Progress).state == "ended"
+
+
 def test_what_did_not_pass_starts_from_nothing(tmp_path):
     run, start = _start(tmp_path, "open('count', 'a').write('x')")
     start()

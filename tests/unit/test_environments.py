@@ -108,6 +108,21 @@ def test_a_detached_build_tells_what_came_of_it_and_whether_it_changed_anything(
         assert progress.result["environments"][0]["framework"] == "driver"
 
 
+def test_what_a_killed_build_left_is_cleared_away(root, spec):
+    left = [root / "envs/.torch-0.building/bin", root / "cache/uv/.tmpA/torch"]
+    for folder in left:
+        folder.mkdir(parents=True)
+    (root / "envs/.torch-0.building.txt").touch()
+    (root / "cache/uv/.tmpB").touch()
+    _start(root, spec)
+    assert _answer(root).state == "ended"
+    assert sorted(path.name.partition("-")[0] for path in (root / "envs").iterdir()) == [
+        ".driver.lock",
+        "driver",
+    ]
+    assert not list(root.glob("cache/uv/.tmp*"))
+
+
 def test_a_detached_build_that_fails_tells_its_sentence(root, spec):
     _start(root, {**spec, "lock_sha256": "0" * 64})
     progress = _answer(root)

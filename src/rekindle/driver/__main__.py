@@ -18,7 +18,7 @@ import msgspec
 import psutil
 
 from rekindle.payload import extract_job
-from rekindle.records import RecordError, RunSpec, VerdictRecord, read, write
+from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, read, write
 
 from .processes import end_all
 from .supervise import supervise
@@ -38,7 +38,8 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return {"changed": False, "run": str(run_dir)}
-        if not again and _passed(run_dir):
+        if not again and (passed := _passed(run_dir)) is not None:
+            _tell_the_end(run_dir, passed)
             return {"changed": False, "run": str(run_dir)}
         _clear(run_dir)
         spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
@@ -57,10 +58,19 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     return {"changed": True, "run": str(run_dir)}
 
 
-def _passed(run_dir: Path) -> bool:
+def _passed(run_dir: Path) -> VerdictRecord | None:
     with suppress(RecordError):
-        return read(run_dir / "verdict.json", VerdictRecord).verdict == "PASS"
-    return False
+        verdict = read(run_dir / "verdict.json", VerdictRecord)
+        return verdict if verdict.verdict == "PASS" else None
+    return None
+
+
+def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
+    """Tell it for a supervisor that was killed between its verdict and its last word."""
+    with suppress(RecordError):
+        if read(run_dir / "progress.json", Progress).state == "ended":
+            return
+    write(run_dir / "progress.json", Progress(state="ended", says="ended", elapsed_s=passed.duration_s or 0))
 
 
 def _clear(run_dir: Path) -> None:

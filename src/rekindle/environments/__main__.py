@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def start(root: Path, specs: str) -> None:
 
 def build_all(root: Path) -> None:
     """Build what ``start`` wrote down, one after the other."""
+    _clear(root)
     logs = root / "logs" / "environments"
     specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
     with Teller(logs / "progress.json", root / "cache" / "uv") as teller:
@@ -60,6 +62,15 @@ def build_all(root: Path) -> None:
             built.append(build(root, spec, teller.hear))
         environments = [environment for environment, _ in built]
         teller.end(any(changed for _, changed in built), {"environments": environments})
+
+
+def _clear(root: Path) -> None:
+    """Remove what a builder that was killed, or its uv, had not finished."""
+    for path in (*root.glob("envs/.*.building*"), *root.glob("cache/uv/.tmp*")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def main() -> int:

@@ -137,8 +137,7 @@ def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes, hear: C
                 f"The wheelhouse is not whole for {spec['lock']}: {missing[0]}{more}. "
                 "Fix: run `rekindle bundle` for this host's plan.json again."
             )
-    lock_file = root / "tmp" / f"{spec['name']}-{os.getpid()}.txt"
-    lock_file.parent.mkdir(parents=True, exist_ok=True)
+    lock_file = aside.with_name(f"{aside.name}.txt")
     lock_file.write_bytes(lock)
     environ = _uv_environment(root, wheels)
     uv = str(root / "cache" / "bin" / "uv")
