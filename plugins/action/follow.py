@@ -63,7 +63,7 @@ class ActionModule(ActionBase):
             ends = lease.deadline(args["lease_ends"], args["budget"], started)
         except RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
-        look = shlex.join([args["python"], "-c", _LOOK, args["lock"], args["progress"]])
+        look = shlex.join([args["python"], "-I", "-B", "-c", _LOOK, args["lock"], args["progress"]])
         what, shown, last = args["what"], "", None
         began, looks, parent = time.monotonic(), 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
