@@ -27,13 +27,17 @@ def local(tmp_path_factory):
     inventory = folder / "hosts.yml"
     text = (REPOSITORY / "inventories" / "local" / "hosts.yml").read_text()
     inventory.write_text(text + f"      rekindle_root: {folder}/rekindle\n      rekindle_min_free_gb: 5\n")
+    with inventory.open("a") as stream:
+        stream.write("      ansible_password: CANARY\n      ansible_become_password: CANARY\n")
     return inventory
 
 
 @pytest.fixture(scope="session")
 def site(local, tmp_path_factory):
-    """Return the first run of site.yml."""
-    return play("site.yml", local, tmp_path_factory.mktemp("results") / "first")
+    """Return the first run of site.yml, by a user with secrets."""
+    secrets = ("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "ANSIBLE_BECOME_PASSWORD")
+    results = tmp_path_factory.mktemp("results") / "first"
+    return play("site.yml", local, results, "-vvv", **dict.fromkeys(secrets, "CANARY"))
 
 
 @pytest.fixture(scope="session")

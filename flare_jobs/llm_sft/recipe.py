@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from exchange import WholeTensors
@@ -24,8 +25,9 @@ def make_recipe(
 ) -> FedAvgRecipe:
     """Return the recipe; ``checkpoint`` holds the exchanged weights to start from."""
     options = (
-        f"--model_name_or_path {base} --data_path {data} --train_mode {args.train_mode} "
-        f"--local_epoch {args.local_epoch} --lr_scheduler {args.lr_scheduler} "
+        f"--model_name_or_path {shlex.quote(base)} --data_path {shlex.quote(str(data))} "
+        f"--train_mode {args.train_mode} --local_epoch {args.local_epoch} "
+        f"--lr_scheduler {shlex.quote(args.lr_scheduler)} "
         f"--learning_rate {args.learning_rate} --batch_size {args.batch_size} "
         f"--use_tracking {' '.join(args.use_tracking)}"
     )

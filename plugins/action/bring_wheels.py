@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
         _, args = self.validate_argument_spec(
             {
                 "wheelhouse": {"type": "path", "required": True},
-                "folder": {"type": "path", "required": True},
+                "folder": {"required": True},
                 "capsule": {"required": True},
             }
         )

@@ -8,11 +8,15 @@ from pathlib import Path
 import yaml
 from ansible.plugins.action import ActionBase
 
+from rekindle.hostfacts import flaw
+
 _SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
 
 
 class ActionModule(ActionBase):
-    """Arguments: ``root`` and ``tmpdir`` on the host, ``jobs``, and ``job_arguments`` by job."""
+    """Arguments: ``root`` and ``tmpdir`` on the host, ``here`` (folders here by setting), ``jobs``,
+    and ``job_arguments`` by job.
+    """
 
     def run(self, tmp=None, task_vars=None):
         """Check the host's variables; nothing is asked of the host."""
@@ -21,6 +25,7 @@ class ActionModule(ActionBase):
             {
                 "root": {"required": True},
                 "tmpdir": {"required": True},
+                "here": {"type": "dict", "default": {}},
                 "jobs": {"type": "list", "elements": "str", "required": True},
                 "job_arguments": {"type": "dict", "required": True},
             }
@@ -39,9 +44,11 @@ class ActionModule(ActionBase):
                 f"rekindle_job_arguments has options for {name}, which is not in rekindle_jobs. "
                 f"Fix: name one of {', '.join(args['jobs'])}."
             )
-        for name in ("root", "tmpdir"):
-            value = args[name]
-            if any(letter.isspace() for letter in value):
-                why = "has white space, at which NVFlare 2.7 splits paths. Fix: name another."
-                said.append(f"rekindle_{name} {value!r} {why}")
+        flaws = (flaw(f"rekindle_{name}", args[name]) for name in ("root", "tmpdir"))
+        said += list(filter(None, flaws))[:1]  # by default the second lies in the first
+        for name, value in args["here"].items():
+            if not value.isprintable() or "$" in value:
+                said.append(
+                    f"{name} is {value!r}, which sftp or Ansible would read more into. Fix: name another."
+                )
         return {**result, "failed": bool(said), "msg": "\n".join(said) or "All settings are known."}

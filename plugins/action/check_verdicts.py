@@ -17,7 +17,7 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(
             {
-                "folder": {"type": "path", "required": True},
+                "folder": {"required": True},
                 "jobs": {"type": "list", "elements": "str", "required": True},
             }
         )

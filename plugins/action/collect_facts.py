@@ -28,7 +28,7 @@ class ActionModule(ActionBase):
                 "tmpdir": {"required": True},
                 "gpus_required": {"type": "bool", "required": True},
                 "min_free_gb": {"type": "float", "required": True},
-                "dest": {"type": "path", "required": True},
+                "dest": {"required": True},
             }
         )
         nonce = secrets.token_hex(8)
@@ -48,6 +48,9 @@ class ActionModule(ActionBase):
             )
         except hostfacts.FactsError as error:
             return {**result, "failed": True, "msg": str(error)}
+        except (ValueError, RecursionError) as error:
+            msg = f"What the host says of itself makes no sense: {error}. Fix: do not trust that host."
+            return {**result, "failed": True, "msg": msg}
         records.write(Path(args["dest"], "host.json"), host)
         lacks = hostfacts.unmet(host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"])
         if lacks:

@@ -2,39 +2,66 @@
 
 from __future__ import annotations
 
+import resource
 import shlex
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from rekindle.archive import ArchiveError, unpack
+from rekindle.archive import TOTAL_LIMIT, ArchiveError, unpack
 
 
 class ActionModule(ActionBase):
     """Arguments: ``run``, ``python`` and ``payload`` on the host, ``dest`` on the controller."""
 
     def run(self, tmp=None, task_vars=None):
-        """Pack there, fetch, unpack here."""
+        """Pack there, fetch, unpack here; nothing that the host says names a file."""
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(
             {
                 "run": {"required": True},
                 "python": {"required": True},
                 "payload": {"required": True},
-                "dest": {"type": "path", "required": True},
+                "dest": {"required": True},
             }
         )
+        packed = f"{args['run']}.tar.gz"
         command = shlex.join([args["python"], "-m", "rekindle.archive", args["run"]])
         answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(args['payload'])} {command}")
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]
             return {**result, "failed": True, "msg": f"The run could not be packed on the host: {said}"}
+        said = None
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
-            self._connection.fetch_file(answer["stdout"].strip(), str(archive))
             try:
+                with _files_end_at(TOTAL_LIMIT):
+                    self._connection.fetch_file(packed, str(archive))
                 unpack(archive, Path(args["dest"]))
+            except AnsibleConnectionFailure:
+                raise
+            except AnsibleError as error:
+                said = f"{packed} could not be fetched, or has more than {TOTAL_LIMIT >> 20} MiB: {error}"
             except ArchiveError as error:
-                return {**result, "failed": True, "msg": str(error)}
-        return result
+                said = str(error)
+            except BaseException:  # the task's timeout is one, and would leave ssh behind
+                for child in psutil.Process().children(recursive=True):
+                    child.terminate()
+                raise
+        self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
+        return {**result, "failed": True, "msg": said} if said else result
+
+
+@contextmanager
+def _files_end_at(limit):
+    """Keep this process, which is the task's own, and its children from files above ``limit`` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard == -1 else min(limit, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -14,6 +14,7 @@ from ansible.utils.display import Display
 
 from rekindle import lease
 from rekindle.records import Progress, RecordError
+from rekindle.report.text import one_line
 
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 """Between two looks; the last one goes on."""
@@ -62,7 +63,7 @@ class ActionModule(ActionBase):
             ends = lease.deadline(args["lease_ends"], args["budget"], started)
         except RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
-        look = shlex.join([args["python"], "-c", _LOOK, args["lock"], args["progress"]])
+        look = shlex.join([args["python"], "-I", "-B", "-c", _LOOK, args["lock"], args["progress"]])
         what, shown, last = args["what"], "", None
         began, looks, parent = time.monotonic(), 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
@@ -102,7 +103,7 @@ class ActionModule(ActionBase):
         held = {"held": True, "free": False}.get(state.strip()) if answer["rc"] == 0 else None
         try:
             return held, msgspec.json.decode(record, type=Progress)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return held, None
 
 
@@ -112,7 +113,7 @@ def _reconnect_s(ends):
 
 
 def _seen(progress):
-    return f"{progress.says}, {progress.elapsed_s:.0f} s"
+    return f"{one_line(progress.says)}, {progress.elapsed_s:.0f} s"
 
 
 def _killed(what, last, path):

@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(
             {
-                "folder": {"type": "path", "required": True},
+                "folder": {"required": True},
                 "job": {"required": True},
                 "tmpdir": {"required": True},
                 "arguments": {"type": "dict", "required": True},

@@ -10,11 +10,8 @@ from pathlib import Path
 from ansible.plugins.action import ActionBase
 
 from rekindle import lastcopy
-from rekindle.archive import ArchiveError, unpack
+from rekindle.archive import TOTAL_LIMIT, ArchiveError, unpack
 from rekindle.records import RecordError
-
-_ARCHIVE_LIMIT = 512 << 20
-"""Bytes; no part that a host packs has more."""
 
 
 class ActionModule(ActionBase):
@@ -53,7 +50,7 @@ class ActionModule(ActionBase):
 
     def _copy(self, packed, host, home):
         """Bring each part home and check it; what was packed for that is removed on the host in any case."""
-        resource.setrlimit(resource.RLIMIT_FSIZE, (_ARCHIVE_LIMIT,) * 2)  # of this task's own process
+        resource.setrlimit(resource.RLIMIT_FSIZE, (TOTAL_LIMIT,) * 2)  # of this task's own process
         try:
             with tempfile.TemporaryDirectory() as folder:
                 for part in packed.parts:

@@ -21,7 +21,7 @@ class ActionModule(ActionBase):
         _, args = self.validate_argument_spec(
             {
                 "environments": {"type": "list", "elements": "dict", "required": True},
-                "folder": {"type": "path", "required": True},
+                "folder": {"required": True},
                 "capsule": {"required": True},
             }
         )
@@ -29,7 +29,7 @@ class ActionModule(ActionBase):
         try:
             env = msgspec.json.decode(json.dumps(told), type=EnvRecord)
             capsule.save(env, Path(args["folder"]), Path(args["capsule"]) if args["capsule"] else None)
-        except (msgspec.ValidationError, RecordError) as error:
+        except (msgspec.DecodeError, RecordError, RecursionError) as error:
             msg = f"What came from the host is no EnvRecord: {error}. Fix: run the stage again."
             return {**result, "failed": True, "msg": msg}
         return result

@@ -15,7 +15,7 @@ class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         """Write report.html, results.json and junit.xml."""
         result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec({"folder": {"type": "path", "required": True}})
+        _, args = self.validate_argument_spec({"folder": {"required": True}})
         try:
             results = report.write_reports(Path(args["folder"]))
         except records.RecordError as error:

@@ -23,6 +23,7 @@ description: Works on the playbooks of this repository alone and leaves any othe
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
 _REPORT = "report"
+_TAKEN = {".", "..", "payload", "run.json", "report.html", "results.json", "junit.xml"}
 
 
 def _told(method):
@@ -63,6 +64,7 @@ class CallbackModule(CallbackBase):
         if path not in _ENTRIES and path.parent != _REPOSITORY / "playbooks":
             self._folder = None
             return
+        os.umask(0o077)  # results are for their owner alone
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
         name = now.strftime("%Y%m%dT%H%M%SZ")
         self._folder = Path(given or _REPOSITORY / "results" / name).expanduser().absolute()
@@ -74,8 +76,20 @@ class CallbackModule(CallbackBase):
         if self._folder is None or _stages(play) == [_REPORT]:
             return
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
+        self._refuse_names(hosts)
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         report.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
+
+    def _refuse_names(self, hosts):
+        """Stop before anything is done for a host whose name cannot be a folder of results."""
+        for name in hosts:
+            if name in _TAKEN or "/" in name or not name.isprintable() or len(name.encode()) > 200:
+                self._display.error(
+                    f"The inventory has a host named {name!r}, which no folder of results can be. "
+                    "Fix: give it a short name without /, and its address as ansible_host.",
+                    wrap_text=False,
+                )
+                raise SystemExit(4)  # Ansible goes on after any Exception of a callback
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         """Note why a host left."""

@@ -36,7 +36,7 @@ def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
         for number, text in enumerate(path.read_bytes().splitlines(), 1):
             try:
                 event = decoder.decode(text)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
             lines.append(Line(event, path.relative_to(run_dir).as_posix(), number))
     return lines

@@ -1,6 +1,7 @@
 """A lab for all tests of this folder, and site.yml on two of its hosts; both made once."""
 
 import os
+import subprocess
 
 import pytest
 from lab import LabError
@@ -22,12 +23,34 @@ def here():
         pytest.skip(str(error))
 
 
+SECRETS = {
+    "etc/environment": "HF_TOKEN=CANARY\nPIP_EXTRA_INDEX_URL=https://me:CANARY@h.example/p\n",
+    "home/lease/.netrc": "machine h.example login me password CANARY\n",
+    "home/lease/.ssh/id_ed25519": "CANARY\n",
+    "home/lease/.aws/credentials": "[default]\naws_secret_access_key = CANARY\n",
+    "home/lease/.cache/huggingface/token": "CANARY\n",
+    "home/lease/.config/pip/pip.conf": "[global]\nindex-url = https://CANARY@h.example/p?sig=CANARY\n",
+}
+"""By their place on a host."""
+
+
+def _leave_secrets(root):
+    """Put secrets where a host of a user who works there has them."""
+    for place, secret in SECRETS.items():
+        path = root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(secret)
+    subprocess.run(["chown", "-R", "1000:1000", root / "home/lease"], check=True)
+
+
 @pytest.fixture(scope="session")
 def pair(here):
     """Return a lab of two hosts, for which every wheel is here."""
     lab = Lab("pair")
     try:
         lab.up(["first", "second"])
+        for host in lab.hosts.values():
+            _leave_secrets(host.root)
         fill_wheelhouse(lab)
         yield lab
     finally:

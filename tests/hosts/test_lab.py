@@ -48,7 +48,9 @@ def run(lab, command, user="lease"):
     return done.stdout.strip()
 
 
-def test_what_it_made_is_gone_when_it_is_down(lab):
+@pytest.mark.parametrize("light", [False, True])
+def test_what_it_made_is_gone_when_it_is_down(here, light):
+    lab = Lab(NAME, light=light)
     before = kernel()
     lab.up([f"{NAME}-1", f"{NAME}-2"])
     assert all(now > then for now, then in zip(kernel(), before, strict=True))
@@ -64,6 +66,21 @@ def test_up_again_changes_nothing(lab):
     boot = run(lab, "cat /proc/sys/kernel/random/boot_id; stat -c %Y /proc/1")
     lab.up([f"{NAME}-1"])
     assert run(lab, "cat /proc/sys/kernel/random/boot_id; stat -c %Y /proc/1") == boot
+
+
+def test_light_hosts_have_a_disk_processes_and_a_name_of_their_own_and_no_systemd(here, tmp_path):
+    (tmp_path / "given").write_text("here")
+    lab = Lab(NAME, light=True, disk=tmp_path)
+    try:
+        lab.up([f"{NAME}-1", f"{NAME}-2"])
+        run(lab, "echo kept > kept")
+        lab.hosts[f"{NAME}-1"].cut_power()
+        lab.up([])
+        assert run(lab, "hostname; cat kept /given") == f"{NAME}-1\nkept\nhere"
+        assert "sshd" in run(lab, "cat /proc/1/cmdline")
+        assert not (lab.hosts[f"{NAME}-2"].root / "home/lease/kept").exists()
+    finally:
+        lab.down()
 
 
 def test_a_user_as_on_a_lease_and_root_for_the_tests(lab):

@@ -1,6 +1,8 @@
 """What comes back from a host is untrusted."""
 
+import gzip
 import io
+import os
 import tarfile
 
 import pytest
@@ -8,8 +10,8 @@ import pytest
 from rekindle import archive
 
 
-def _tar(path, *members):
-    with tarfile.open(path, "w:gz") as stream:
+def _tar(path, *members, **options):
+    with tarfile.open(path, "w:gz", **options) as stream:
         for member, data in members:
             member.size = len(data)
             stream.addfile(member, io.BytesIO(data))
@@ -22,15 +24,53 @@ def _member(name, kind=tarfile.REGTYPE, link=""):
     return member
 
 
-def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypatch):
+def _names(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Return where a run goes, with an older one in it, and nothing else beside it."""
+    folder = tmp_path / "in" / "pt_ddp"
+    folder.mkdir(parents=True)
+    (folder / "older").write_text("proof")
+    return folder
+
+
+def _is_refused(path, home, match):
+    with pytest.raises(archive.ArchiveError, match=match) as caught:
+        archive.unpack(path, home)
+    assert str(caught.value).isprintable()
+    assert _names(home.parent) == {"pt_ddp/older"}
+    assert list(home.parent.iterdir()) == [home]
+
+
+def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypatch, home):
     monkeypatch.setattr(archive, "_FILE_LIMIT", 100)
     run = tmp_path / "pt_ddp"
     (run / "evidence").mkdir(parents=True)
     (run / "evidence" / "a.jsonl").write_text("{}")
+    (run / "evidence" / "twin").hardlink_to(run / "evidence" / "a.jsonl")
+    (run / ("long" * 30)).write_text("long")
+    (run / "größe").write_text("ü")
     (run / "model.pt").write_bytes(b"0" * 101)
     (run / "secret").symlink_to("/etc/passwd")
-    archive.unpack(archive.pack(run), tmp_path / "home")
-    assert [path.name for path in (tmp_path / "home").rglob("*") if path.is_file()] == ["a.jsonl"]
+    (run / "a\nb\x1b[2J").write_text("")
+    os.mkfifo(run / "pipe")
+    archive.unpack(archive.pack(run), home)
+    assert _names(home) == {"evidence/a.jsonl", "evidence/twin", "long" * 30, "größe"}
+    assert (home / "evidence" / "twin").read_text() == "{}"
+
+
+def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
+    run = tmp_path / "run"
+    run.mkdir()
+    for size in range(1, 9):
+        (run / str(size)).write_bytes(bytes(size))
+    monkeypatch.setattr(archive, "_FILES_LIMIT", 5)
+    monkeypatch.setattr(archive, "TOTAL_LIMIT", 10)
+    archive.unpack(archive.pack(run), home)
+    assert _names(home) == {"1", "2", "3", "4"}
 
 
 @pytest.mark.parametrize(
@@ -38,32 +78,112 @@ def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypa
     [
         _member("../outside"),
         _member("a/../../outside"),
+        _member("a/./b"),
+        _member("a//b"),
+        _member(".."),
         _member("/tmp/rekindle-outside"),
+        _member("back\\slash"),
+        _member("line\nbreak"),
+        _member("\x1b]0;title\x07"),
+        _member("turned\u202eround"),
+        _member("x" * 256),
+        _member("x/" * 600 + "x"),
+        _member("folder", tarfile.DIRTYPE),
         _member("link", tarfile.SYMTYPE, "/etc"),
         _member("hard", tarfile.LNKTYPE, "/etc/passwd"),
         _member("device", tarfile.CHRTYPE),
+        _member("disk", tarfile.BLKTYPE),
         _member("pipe", tarfile.FIFOTYPE),
+        _member("sparse", tarfile.GNUTYPE_SPARSE),
     ],
-    ids=lambda member: member.name,
+    ids=lambda member: ascii(member.name[:20]),
 )
-def test_nothing_is_written_outside_of_the_folder(tmp_path, member):
-    home = tmp_path / "in" / "home"
-    path = _tar(tmp_path / "a.tar.gz", (member, b""))
-    with pytest.raises(archive.ArchiveError, match="Fix:"):
-        archive.unpack(path, home)
-    assert not [one for one in (tmp_path / "in").rglob("*") if one != home]
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_nothing_is_written_outside_of_the_folder(tmp_path, home, member, form):
+    path = _tar(tmp_path / "a.tar.gz", (_member("good"), b"1"), (member, b""), format=form)
+    _is_refused(path, home, r"The host sent .*, which no run packs\. Fix:")
 
 
-def test_a_bomb_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "_TOTAL_LIMIT", 1 << 20)
-    path = _tar(tmp_path / "a.tar.gz", (_member("zeros"), bytes(2 << 20)))
-    with pytest.raises(archive.ArchiveError, match="too much"):
-        archive.unpack(path, tmp_path / "home")
-    assert not list((tmp_path / "home").iterdir())
+def test_a_name_that_comes_twice_is_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"1"), (_member("a"), b"2"))
+    _is_refused(path, home, "cannot be unpacked.*Fix:")
 
 
-def test_a_cut_off_archive_is_one_sentence(tmp_path):
-    path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"x" * 5000))
-    path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(archive.ArchiveError, match="cannot be unpacked"):
-        archive.unpack(path, tmp_path / "home")
+def test_a_file_that_is_a_folder_too_is_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"1"), (_member("a/b"), b"2"))
+    _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+def test_a_link_where_the_run_goes_is_replaced_and_not_followed(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    (tmp_path / "pt_ddp").symlink_to(elsewhere)
+    archive.unpack(_tar(tmp_path / "a.tar.gz", (_member("a"), b"1")), tmp_path / "pt_ddp")
+    assert _names(tmp_path / "pt_ddp") == {"a"}
+    assert not (tmp_path / "pt_ddp").is_symlink()
+    assert [path.name for path in elsewhere.iterdir()] == ["deep"]
+
+
+def test_a_gigabyte_of_zeros_in_a_small_file_is_refused(tmp_path, home):
+    header = _member("zeros")
+    header.size = 1 << 30
+    path = tmp_path / "a.tar.gz"
+    with gzip.open(path, "wb", compresslevel=1) as stream:
+        stream.write(header.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(1 << 10):
+            stream.write(bytes(1 << 20))
+    assert path.stat().st_size < 6 << 20
+    _is_refused(path, home, r"'zeros' of 1073741824 bytes")
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE])
+def test_a_gigabyte_in_a_name_is_refused_before_it_is_read(tmp_path, home, kind):
+    header = _member("name", kind)
+    header.size = 1 << 30
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(header.tobuf(tarfile.GNU_FORMAT)))
+    _is_refused(path, home, "which no run packs")
+
+
+@pytest.mark.parametrize(("limit", "value"), [("_FILES_LIMIT", 3), ("TOTAL_LIMIT", 3000)])
+def test_many_files_are_refused(tmp_path, monkeypatch, home, limit, value):
+    monkeypatch.setattr(archive, limit, value)
+    path = _tar(tmp_path / "a.tar.gz", *((_member(str(n)), bytes(1000)) for n in range(4)))
+    _is_refused(path, home, "more than")
+
+
+def test_names_upon_names_are_refused(tmp_path, home):
+    header = _member("name", tarfile.GNUTYPE_LONGNAME)
+    header.size = 1
+    block = header.tobuf(tarfile.GNU_FORMAT) + b"x".ljust(512, b"\0")
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(block * 5000))
+    _is_refused(path, home, "cannot be unpacked")
+
+
+def test_a_size_below_zero_is_refused(tmp_path, home):
+    block = bytearray(_member("a").tobuf(tarfile.GNU_FORMAT))
+    block[124:136] = b"\xff" * 12
+    block[148:156] = b"%06o\0 " % (256 + sum(block[:148]) + sum(block[156:]))
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(bytes(block)))
+    _is_refused(path, home, "of -1 bytes")
+
+
+def test_an_archive_cut_off_anywhere_is_one_sentence(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", *((_member(name), os.urandom(600)) for name in "abc"))
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 40, 97):
+        path.write_bytes(whole[:length])
+        _is_refused(path, home, "cannot be unpacked.*Fix:")
+    blocks = gzip.decompress(whole)
+    for length in range(0, 3 * 1536, 512):
+        path.write_bytes(gzip.compress(blocks[:length]))
+        _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"no archive", os.urandom(2000), bytes(10240)])
+def test_what_is_no_archive_is_one_sentence(tmp_path, home, content):
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(content)
+    _is_refused(path, home, "cannot be unpacked.*Fix:")

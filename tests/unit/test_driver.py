@@ -137,6 +137,21 @@ def test_a_run_keeps_its_bytecode_on_a_host_that_does_not(tmp_path, monkeypatch)
     assert (run / "job" / "kept").read_text() == "True"
 
 
+def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, monkeypatch):
+    secret = {"HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "ANSIBLE_BECOME_PASSWORD", "db_passwd"}
+    for name in {*secret, "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEYS"}:
+        monkeypatch.setenv(name, "CANARY")
+    run, start = _start(tmp_path, "import os; print(*os.environ.items(), sep='\\n')")
+    start()
+    log = _wait_for(_wait_for_end(run) / "job.log").read_text()
+    assert sorted(line for line in log.splitlines() if "CANARY" in line) == [
+        "('KEYBOARD', 'CANARY')",
+        "('MONKEYS', 'CANARY')",
+        "('TOKENIZERS_PARALLELISM', 'CANARY')",
+    ]
+    assert [path for path in [run, *run.rglob("*")] if path.stat().st_mode & 0o077] == []
+
+
 def _start_again(run, start, verdict):
     """Call start on an ended run that has ``verdict``; returns whether it started."""
     record = read(_wait_for_end(run) / "verdict.json", VerdictRecord)
@@ -189,6 +204,25 @@ def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp
     assert start() is False
     _supervisor(run).terminate()
     _wait_for(run / "verdict.json")
+
+
+def test_one_job_runs_on_a_host_at_a_time(tmp_path):
+    run, start = _start(tmp_path, "pass", name="rekindle/runs/toy-0123456789ab")
+    other = run.with_name("toy-ba9876543210")
+    other.mkdir(parents=True)
+    environ = {**os.environ, "REKINDLE_EVIDENCE": str(other / "evidence")}
+    with (
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=environ) as trainer,
+        (other / "driver.lock").open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(subprocess.CalledProcessError) as refused:
+            start()
+        assert refused.value.stderr.startswith(b"toy-ba9876543210 still runs on the host, and one job")
+        assert trainer.poll() is None
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert start() is True  # and what the other's supervisor left, as it was killed, is ended
+        assert trainer.wait(10) != 0
 
 
 def test_what_left_the_session_is_ended_with_the_run(tmp_path):

@@ -35,6 +35,17 @@ def test_it_is_built_once_and_holds_exactly_what_the_lock_names(root, spec):
     assert builder.build(root, spec) == (record, False)
 
 
+@pytest.mark.parametrize("index", ["https://me:CANARY@no host/p", "https://127.0.0.1:1/p?sig=CANARY"])
+def test_an_error_of_uv_keeps_the_credentials_of_an_index(root, spec, monkeypatch, index):
+    monkeypatch.setenv("PIP_INDEX_URL", index)
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    heard = []
+    with pytest.raises(builder.BuildError, match=r"failed: .*Fix:") as error:
+        builder.build(root, spec, heard.append)
+    assert "CANARY" not in str(error.value)
+
+
 @pytest.mark.parametrize("damage", ["deleted", "truncated", "added", "marker", "half"])
 def test_damage_is_noticed_and_mended(root, spec, damage):
     record, _ = builder.build(root, spec)

@@ -43,7 +43,10 @@ def test_a_wrong_field_is_named_with_its_file(tmp_path, change, said):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\xfe", b"[]", b'{"hosts": ' + b"[" * 200_000, b'{"run": "' + b"x" * 9_000_000],
+)
 def test_what_is_no_record_is_refused(tmp_path, content):
     path = tmp_path / "run.json"
     path.write_bytes(content)
@@ -77,3 +80,29 @@ def test_subclasses_of_str_are_written_as_the_text_that_they_are(tmp_path):
     records.write(tmp_path / "run.json", run)
     assert records.read(tmp_path / "run.json", records.RunRecord) == _run()
     assert type(records.to_builtins(run)["run"]) is str
+
+
+@pytest.mark.parametrize("bomb", ["[" * 100_000, '{"a":' * 100_000, "[" * 5000 + "]" * 5000])
+def test_a_record_of_a_host_that_is_nested_without_end_is_one_sentence(tmp_path, bomb):
+    path = tmp_path / "env.json"
+    path.write_text('{"host": "h", "environments": [{"probe": {"a": ' + bomb)
+    with pytest.raises(records.RecordError, match=r"is no EnvRecord.*Fix:"):
+        records.read(path, records.EnvRecord)
+
+
+@pytest.mark.parametrize("lock", ["../x", "/etc/passwd", "a/b", ".hidden", "-x", "a\n", "", "x" * 201])
+def test_a_lock_that_a_host_names_is_no_path(lock):
+    told = {
+        **{
+            "framework": "torch",
+            "path": "p",
+            "python": "p",
+            "python_version": "3",
+            "built": "",
+            "build_s": 0,
+        },
+        **{"lock": lock, "lock_sha256": "0", "packages": {}, "probe": {}},
+    }
+    assert msgspec.convert({**told, "lock": "torch-2.9.1-cpu.txt"}, records.Environment)
+    with pytest.raises(msgspec.ValidationError, match=r"\$\.lock"):
+        msgspec.convert(told, records.Environment)

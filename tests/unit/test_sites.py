@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from rekindle.driver.supervise import job_arguments
@@ -66,6 +67,29 @@ def test_a_true_argument_is_a_flag():
     spec = read(RUNS / "tensor_stream-h200-x2" / "spec.json", RunSpec)
     given = job_arguments(spec)
     assert given[given.index("--tensor_stream") + 1].startswith("--")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "two words",
+        "it's",
+        '"',
+        "$(touch gone)",
+        "`touch gone`",
+        "a;b",
+        "-x",
+        "--gpu",
+        "line\nbreak",
+        "{{ x }}",
+    ],
+)
+def test_a_jobs_argument_reaches_it_as_it_is(value):
+    spec = read(RUNS / "pt_ddp-cpu" / "spec.json", RunSpec)
+    job = msgspec.structs.replace(spec.job, arguments={"data_path": value})
+    parser = job_options()
+    parser.add_argument("--data_path")
+    assert parser.parse_args(job_arguments(msgspec.structs.replace(spec, job=job))).data_path == value
 
 
 def _turns(tmp_path, **environ):

@@ -73,7 +73,7 @@ if sys.implementation.name == "cpython":
     }), flush=True)
     base = "%s/bin/python%d.%d" % ((sys.base_prefix,) + sys.version_info[:2])
     if venv and os.path.exists(base):
-        os.execv(base, [base, "-I", "-c", sys.argv[1], sys.argv[1]])
+        os.execv(base, [base, "-I", "-B", "-c", sys.argv[1], sys.argv[1]])
 '
 
 pythons() { # one line of JSON from each interpreter; what is none (a shim without its Python) says nothing
@@ -86,7 +86,7 @@ pythons() { # one line of JSON from each interpreter; what is none (a shim witho
     done
     for python in "$(command -v python3)" "$@"; do
         [ -x "$python" ] || continue
-        "$python" -I -c "$python_says" "$python_says" 2>/dev/null &
+        "$python" -I -B -c "$python_says" "$python_says" 2>/dev/null &
     done
     wait
 }
@@ -116,6 +116,15 @@ pci() {
 
 toolkit() {
     nvcc --version 2>/dev/null || /usr/local/cuda/bin/nvcc --version
+}
+
+masked() { # files, or what comes in, without what URLs and proxies carry before an @ or after a ?
+    sed -E -e 's#://[^[:space:]]*@#://****@#g' -e 's#[^[:space:]/:=@]+:[^[:space:]/@][^[:space:]]*@#****@#g' \
+        -e 's#(://[^[:space:]?]*[?])[^[:space:]]+#\1****#g' -- "$@"
+}
+
+pip_variables() {
+    env | grep ^PIP_ | masked
 }
 
 gpu_query=index,name,uuid,pci.bus_id,driver_version,compute_cap,memory.total,memory.used,temperature.gpu
@@ -214,12 +223,12 @@ main() {
     probe pci pci
     probe toolkit toolkit
     probe nccl sh -c 'env | grep ^NCCL_'
-    probe pip-env sh -c 'env | grep ^PIP_'
-    probe pip-xdg cat /etc/xdg/pip/pip.conf
-    probe pip-etc cat /etc/pip.conf
-    probe pip-legacy cat "$HOME/.pip/pip.conf"
-    probe pip-user cat "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf"
-    probe pip-file cat "${PIP_CONFIG_FILE:-/dev/null}"
+    probe pip-env pip_variables
+    probe pip-xdg masked /etc/xdg/pip/pip.conf
+    probe pip-etc masked /etc/pip.conf
+    probe pip-legacy masked "$HOME/.pip/pip.conf"
+    probe pip-user masked "${XDG_CONFIG_HOME:-$HOME/.config}/pip/pip.conf"
+    probe pip-file masked "${PIP_CONFIG_FILE:-/dev/null}"
 
     while [ -n "$(unfinished)" ] && [ $(($(now) - began)) -lt $((limit * 100)) ]; do
         sleep 0.1 2>/dev/null || sleep 1

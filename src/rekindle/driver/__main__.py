@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,17 +21,25 @@ import psutil
 from rekindle.payload import extract_job
 from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, read, write
 
+from .leftovers import BUILDER, running
 from .processes import end_all
 from .supervise import supervise
+
+
+class BusyError(RuntimeError):
+    """Another run goes on; the text is one sentence with the fix."""
 
 
 def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     """Start the run unless it runs, or has passed and is not asked for ``again``.
 
-    What a run before it left is cleared away first, also the processes of one whose supervisor was killed.
+    What a run before it left is cleared away first, also the processes of runs whose supervisor was killed.
 
     Returns:
         ``{"changed": bool, "run": path}``.
+
+    Raises:
+        BusyError: another run goes on under the same root.
     """
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (run_dir / "driver.lock").open("a") as lock:  # the supervisor holds it for as long as it lives
@@ -41,6 +50,11 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
         if not again and (passed := _passed(run_dir)) is not None:
             _tell_the_end(run_dir, passed)
             return {"changed": False, "run": str(run_dir)}
+        if others := [name for name in running(run_dir.parents[1]) if name not in {run_dir.name, BUILDER}]:
+            raise BusyError(
+                f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
+                "or have site.yml follow it there, with the inputs that it was started with."
+            )
         _clear(run_dir)
         spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
         extract_job(spec.job.code or spec.job.name, run_dir / "job")
@@ -74,8 +88,8 @@ def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
 
 
 def _clear(run_dir: Path) -> None:
-    """End what a killed supervisor left running, and remove what that run had written."""
-    end_all([process for process in psutil.process_iter() if _belongs(process, run_dir)])
+    """End what killed supervisors left running, and remove what this run had written."""
+    end_all([process for process in psutil.process_iter() if _belongs(process, run_dir.parent)])
     for path in run_dir.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -83,17 +97,21 @@ def _clear(run_dir: Path) -> None:
             path.unlink()
 
 
-def _belongs(process: psutil.Process, run_dir: Path) -> bool:
+def _belongs(process: psutil.Process, runs: Path) -> bool:
     with suppress(psutil.Error):
-        return process.environ().get("REKINDLE_EVIDENCE") == str(run_dir / "evidence")
+        return process.environ().get("REKINDLE_EVIDENCE", "").startswith(f"{runs}/")
     return False
 
 
 def main() -> int:
     """Run the verb that the command line names."""
+    os.umask(0o077)
     verb, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
     if verb in {"start", "restart"}:
-        print(json.dumps(start(run_dir, again=verb == "restart")))
+        try:
+            print(json.dumps(start(run_dir, again=verb == "restart")))
+        except BusyError as error:
+            sys.exit(str(error))
     elif verb == "supervise":
         supervise(run_dir)
     else:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+BUILDER = "environments"
 _STOPS_WITHIN_S = 60
 """A supervisor that is told to stop ends its run, and judges it."""
 _ABANDONED_S = 120
@@ -23,8 +24,8 @@ _ABANDONED_S = 120
 
 
 def running(root: Path) -> list[str]:
-    """Return the names of the runs that go on, and ``environments`` if some are being built."""
-    locks = {"environments": root / "logs/environments/lock"}
+    """Return the names of the runs that go on, and BUILDER's if environments are being built."""
+    locks = {BUILDER: root / "logs/environments/lock"}
     locks |= {path.parent.name: path for path in sorted(root.glob("runs/*/driver.lock"))}
     return [name for name, path in locks.items() if path.exists() and _held(path)]
 

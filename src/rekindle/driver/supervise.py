@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -27,6 +28,10 @@ from .watchdog import Watchdog
 _PERIOD_S = 1.0
 _RESERVE_BYTES = 1 << 20
 """Held while the job runs, so that its end and verdict can be written on a disk that the job has filled."""
+
+
+_SECRET = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASS|KEY|APIKEY)(_|$)", re.IGNORECASE)
+"""Names of variables that no job gets: its logs come home, and a traceback or a debugger may print them."""
 
 
 class _Interrupted(Exception):
@@ -138,8 +143,10 @@ def job_arguments(spec: RunSpec) -> list[str]:
     for name, value in spec.job.arguments.items():
         if value is False:
             continue
-        values = value if isinstance(value, tuple) else () if value is True else (value,)
-        arguments += [f"--{name}", *map(str, values)]
+        if isinstance(value, tuple):
+            arguments += [f"--{name}", *value]
+        else:
+            arguments.append(f"--{name}" if value is True else f"--{name}={value}")
     return arguments
 
 
@@ -151,7 +158,7 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     given = [uuid for site in spec.sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if not _SECRET.search(name)},
         **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",
         "TMPDIR": spec.tmpdir,

@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from .indexes import uv_environment
+from .indexes import masked, uv_environment
 from .lockfile import lacking, pins
 from .probe import ProbeError, inventory, probe
 
@@ -199,6 +199,6 @@ def _run(command: list[str], environ: dict[str, str], hear: Callable[[str], None
     if process.returncode == -signal.SIGKILL:
         raise BuildError(f"{shown} took longer than {_LIMIT_S} s. Fix: look at disk and network.")
     if process.returncode != 0:
-        text = " ".join(" ".join(said).split())[-1500:]
+        text = masked(" ".join(" ".join(said).split()))[-1500:]
         raise BuildError(f"{shown} failed: {text} Fix: mend what it names and run the play again.")
     return answer

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -56,6 +57,13 @@ def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, 
     }
     layers = (*sections.values(), variables)
     return {name: " ".join(value.split()) for layer in layers for name, value in layer.items() if value}
+
+
+def masked(text: str) -> str:
+    """Hide what URLs and proxies in ``text`` carry before an @ or after a ?."""
+    text = re.sub(r"://\S*@", "://****@", text)
+    text = re.sub(r"[^\s/:=@'\"`]+:[^\s/@]\S*@", "****@", text)
+    return re.sub(r"(://[^\s?]*\?)[^\s)'\"`]+", r"\1****", text)
 
 
 def _option(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 
 from rekindle.records import HostRecord, Probe
@@ -10,7 +11,20 @@ from . import nvidia, pip, system
 from .frames import FactsError, Frame, parse
 from .needs import unmet
 
-__all__ = ["FactsError", "host_record", "unmet"]
+__all__ = ["FactsError", "flaw", "host_record", "unmet"]
+
+_UNFIT = re.compile(r"[^\w./@+=~-]")
+"""At all but these, one of NVFlare, uv, PYTHONPATH and sftp splits a path, or reads more into it."""
+
+
+def flaw(name: str, path: str) -> str | None:
+    """Return what keeps the setting ``name`` from being a folder on the host; None if nothing does."""
+    if not path.startswith(("/", "~/")) and path != "~":
+        return f"{name} is {path!r}, a relative path. Fix: begin it with / or ~/."
+    if found := _UNFIT.search(path):
+        what = "white space" if found[0].isspace() else repr(found[0])
+        return f"{name} is {path!r}, and no path may have {what} in it. Fix: name another."
+    return None
 
 
 def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
@@ -23,13 +37,13 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
         root: Rekindle's folder as the inventory has it; ``~/`` means the user's home on the host.
 
     Raises:
-        FactsError: the answer breaks off or lacks what every Linux host tells, or ``root`` is relative.
+        FactsError: the answer breaks off or lacks what every Linux host tells, or ``root`` has a flaw.
     """
     frames = parse(raw, nonce)
     home = system.required(frames, "home")
     place = home + root[1:] if root == "~" or root.startswith("~/") else root
-    if not place.startswith("/"):
-        raise FactsError(f"rekindle_root is {root!r}, a relative path. Fix: begin it with / or ~/.")
+    if says := flaw("rekindle_root", place):
+        raise FactsError(says)
     gpus = nvidia.parse(frames)
     pip_settings, pip_problems = pip.settings(frames)
     return HostRecord(

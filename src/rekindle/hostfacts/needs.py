@@ -77,10 +77,10 @@ def _driver_and_gpus(host: HostRecord) -> Iterator[str]:
             "Fix: look for Xid 79 (fallen off the bus) in dmesg, restart the host or ask for another one."
         )
     for gpu in host.gpus:
-        yield from _gpu(gpu)
+        yield from _gpu(gpu, host.root)
 
 
-def _gpu(gpu: Gpu) -> Iterator[str]:
+def _gpu(gpu: Gpu, root: str) -> Iterator[str]:
     who = f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
     if gpu.state == "lost":
         yield f"{who} is lost: {gpu.says}. Fix: restart the host; if it stays lost, ask for another one."
@@ -104,14 +104,17 @@ def _gpu(gpu: Gpu) -> Iterator[str]:
             f"{who} is slowed down by its hardware{heat} ({', '.join(slow)}). "
             "Fix: have the host's cooling and power checked."
         )
-    yield from _memory_in_use(gpu, who)
+    yield from _memory_in_use(gpu, who, root)
 
 
-def _memory_in_use(gpu: Gpu, who: str) -> Iterator[str]:
-    used = max(gpu.memory_used_mib or 0, sum(process.memory_mib or 0 for process in gpu.processes))
+def _memory_in_use(gpu: Gpu, who: str, root: str) -> Iterator[str]:
+    """Complain of what others hold; a job of ours that still runs is followed, and what it left is ended."""
+    others = [process for process in gpu.processes if not process.name.startswith(f"{root}/envs/")]
+    total = gpu.memory_used_mib or 0 if len(others) == len(gpu.processes) else 0
+    used = max(total, sum(process.memory_mib or 0 for process in others))
     if used <= MAX_MEMORY_IN_USE_MIB:
         return
-    holders = ", ".join(f"process {process.pid} ({process.name})" for process in gpu.processes)
+    holders = ", ".join(f"process {process.pid} ({process.name})" for process in others)
     yield (
         f"{who} has {used} MiB in use by {holders or 'processes that it does not name'}, "
         f"{MAX_MEMORY_IN_USE_MIB} MiB are allowed. Fix: end them, or wait until whoever runs them is done."

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import configparser
-import re
 
-from rekindle.environments.indexes import pip_settings
+from rekindle.environments.indexes import masked, pip_settings
 from rekindle.records import Probe
 
 from .system import Frames, variables
@@ -34,16 +33,9 @@ def settings(frames: Frames) -> tuple[dict[str, str], tuple[Probe, ...]]:
         try:
             pip_settings([text], {})
         except configparser.Error as error:
-            says = f"pip cannot read this file: {_masked(' '.join(error.message.split()))}."
+            says = f"pip cannot read this file: {masked(' '.join(error.message.split()))}."
             problems.append(Probe(name=name, says=says))
             continue
         texts.append(text)
     found = pip_settings(texts, environment)
-    return {name: _masked(value) for name, value in found.items()}, tuple(problems)
-
-
-def _masked(text: str) -> str:
-    """Hide what stands before an @ in a URL but for a user's name, as pip's own messages do."""
-    return re.sub(
-        r"://(\S*)@", lambda found: f"://{found[1].split(':')[0] + ':' if ':' in found[1] else ''}****@", text
-    )
+    return {name: masked(value) for name, value in found.items()}, tuple(problems)

@@ -110,7 +110,7 @@ def pythons(frames: Frames) -> tuple[Python, ...]:
 def _decoded(text: str) -> Python | None:
     try:
         return msgspec.json.decode(text, type=Python)
-    except msgspec.DecodeError:  # what a shell says of an interpreter that it cannot start
+    except (msgspec.DecodeError, RecursionError):  # what a shell says of an interpreter that it cannot start
         return None
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 Timestamp = str
 """UTC, ISO 8601 to the second: ``2026-11-21T02:15:00Z``."""
+
+FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_length=200)]
+"""A plain file name, also where it came from a host."""
 
 
 class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +41,7 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
         ) from None
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}. Fix: name a readable file.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(
             f"{path} is no {kind.__name__}: {error}. Fix: have its stage write it again."
         ) from None

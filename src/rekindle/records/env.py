@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from msgspec import Meta
-
-from .base import Record, Timestamp
+from .base import FileName, Record, Timestamp
 
 
 class Environment(Record, kw_only=True, frozen=True):
@@ -17,8 +15,7 @@ class Environment(Record, kw_only=True, frozen=True):
     python: str
     """Path of the environment's interpreter."""
     python_version: str
-    lock: Annotated[str, Meta(pattern=r"^\w[\w.+-]*$")]
-    """A file name, as it comes from the host and names one here."""
+    lock: FileName
     lock_sha256: str
     built: Timestamp
     build_s: float

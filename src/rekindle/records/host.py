@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from .base import Record, Timestamp
 
@@ -55,7 +57,7 @@ class Python(Record, kw_only=True, frozen=True):
     """A Python interpreter found on the host."""
 
     path: str
-    version: str
+    version: Annotated[str, Meta(pattern=r"^\d{1,4}\.\d{1,4}\.\d{1,4}$")]
     """Three numbers: ``3.12.3``."""
     torch: str | None = None
     """Version of the torch that this interpreter imports, if it has one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from .base import Record, Timestamp
+from .base import FileName, Record, Timestamp
 
 Framework = Literal["torch", "lightning", "transformers", "tensorflow"]
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
@@ -31,7 +31,7 @@ class Build(Record, kw_only=True, frozen=True):
     python: str
     """Path of the interpreter on the host."""
     python_version: str
-    lock: str
+    lock: FileName
     """File name under rekindle/locks/."""
     lock_sha256: str
     system_site: bool = False

@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def alive(marker: str) -> list[str]:
         if marker in line:
             found.append(line)
     return found
+
+
+def test_it_leaves_no_bytecode_with_the_pythons_that_it_asks(collect: Collect, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv")
+    (packages,) = (tmp_path / "venv").glob("lib/*/site-packages")
+    (packages / "hook.py").write_text("")
+    (packages / "hook.pth").write_text("import hook\n")
+    frames = collect(PATH=f"{tmp_path}/venv/bin:/usr/bin:/bin")
+    assert str(tmp_path / "venv/bin/python3") in frames["pythons"].text
+    assert not list(tmp_path.rglob("__pycache__"))
 
 
 def test_this_machine(collect: Collect, tmp_path: Path) -> None:
@@ -164,6 +175,22 @@ def test_variables_and_files_of_pip_and_nccl(collect: Collect, tmp_path: Path) -
         "PIP_NO_INDEX=1",
     ]
     assert frames["nccl"].text == "NCCL_DEBUG=INFO\n"
+
+
+SECRETS = ["https://me:CANARY@h.example/p", "https://CANARY@h.example/p", "https://h.example/p?sig=CANARY"]
+SECRETS += ["me:CANARY@proxy.example:3128", "http://me:CAN:ARY@CANARY@h.example/p"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_credentials_of_pip_leave_the_host(collect: Collect, tmp_path: Path, secret: str) -> None:
+    (tmp_path / "pip.conf").write_text(
+        f"[global]\nproxy={secret}\nextra-index-url =\n  {secret}\n  {secret}\n"
+    )
+    frames = collect(PIP_CONFIG_FILE=f"{tmp_path}/pip.conf", PIP_INDEX_URL=secret)
+    for name in ("pip-file", "pip-env"):
+        assert frames[name].answered
+        assert "****" in frames[name].text
+    assert "ARY" not in "".join(frame.text for frame in frames.values())
 
 
 def test_a_virtual_environment_first_on_the_path_shows_with_its_base(

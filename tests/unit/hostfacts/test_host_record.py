@@ -125,3 +125,25 @@ def test_round_trip_and_schema(tmp_path: Path) -> None:
 
 def test_the_answer_helper_is_faithful() -> None:
     assert answer().rstrip() == RAW.rstrip()
+
+
+@pytest.mark.parametrize(
+    "home", ["/home/my user", "/home/a'b", "/home/$(id)", "/home/a:b", "/home/a,b", "/home/`id`"]
+)
+def test_a_home_that_nvflare_or_uv_would_split_is_refused(home: str) -> None:
+    with pytest.raises(FactsError, match=r"rekindle_root is .*, and no path may have .* in it\. Fix:"):
+        host(home=home)
+
+
+def test_a_python_whose_version_is_none_is_no_python() -> None:
+    text = '{"path": "/x", "version": "%s", "venv": false}\n'
+    assert host(
+        pythons=text % "3.11.2" + text % "3.11" + text % "{{ 3 }}" + text % ("9" * 9 + ".1.1")
+    ).pythons == (Python(path="/x", version="3.11.2"),)
+    assert host(pythons='{"path": ' + "[" * 200_000).pythons == ()
+
+
+def test_nvidia_smi_cannot_blow_up() -> None:
+    entities = "".join(f'<!ENTITY x{n} "{f"&x{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<?xml version="1.0"?><!DOCTYPE b [<!ENTITY x0 "boom">{entities}]><nvidia_smi_log>'
+    assert host(nvidia_smi=f"{bomb}&x11;</nvidia_smi_log>").problems

@@ -10,6 +10,7 @@ from rekindle.hostfacts import unmet
 from rekindle.records import Disk, Gpu, GpuProcess, HostRecord, Probe, Python
 
 HOST = host()
+OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python", memory_mib=900)
 
 
 def lacks(found: HostRecord, *, gpus_required: bool = True, min_free_gb: float = 20) -> list[str]:
@@ -62,6 +63,10 @@ def test_a_healthy_host_lacks_nothing() -> None:
             "has 490 MiB in use by process 47 (python)",
         ),
         (
+            with_gpu(memory_used_mib=990, processes=(OURS, GpuProcess(pid=47, name="python", memory_mib=90))),
+            "has 90 MiB in use by process 47 (python), 15 MiB are allowed",
+        ),
+        (
             with_problem("root", "/srv is no folder that this user can write to."),
             "rekindle_root cannot be made",
         ),
@@ -109,6 +114,7 @@ def test_each_lack_is_one_sentence_with_its_fix(found: HostRecord, says: str) ->
         with_gpu(throttle_reasons=("sw_power_cap", "applications_clocks_setting")),
         with_gpu(memory_used_mib=15, processes=(GpuProcess(pid=1, name="Xorg", memory_mib=None),)),
         with_gpu(memory_used_mib=None, memory_total_mib=None),
+        with_gpu(memory_used_mib=990, processes=(OURS,)),
         with_disk("root", 19_100),
         with_disk("tmpdir", 1_908),
         with_disk("tmp", 96),

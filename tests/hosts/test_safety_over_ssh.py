@@ -1,0 +1,102 @@
+"""A host that is not what it seems, over SSH: another's key, and lies about what it packed."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from leaks import leaks
+from plays import play
+
+COLLECT = """
+- hosts: first
+  gather_facts: false
+  tasks:
+    - collect_run: {run: /home/lease/evil-run, python: /home/lease/evil, payload: /none, dest: %s/home}
+"""
+LIES = r"""#!/bin/sh
+: >"/tmp/a'\"'"
+echo none >/home/lease/evil-run.tar.gz
+printf '%%s\n' "/tmp/a\\'\" %s/stolen" '!touch %s/run-here #'
+"""
+"""As a line of sftp's batch, what it prints fetches a file to any place, and runs a command, here."""
+
+
+@pytest.fixture
+def swapped_keys(pair):
+    """Have each host's key known as the other's."""
+    known = pair.folder / "known_hosts"
+    right = known.read_text()
+    addresses, keys = zip(*(line.split(" ", 1) for line in right.splitlines()), strict=True)
+    known.write_text(
+        "".join(f"{address} {key}\n" for address, key in zip(addresses, reversed(keys), strict=True))
+    )
+    pair.hang_up()
+    yield
+    known.write_text(right)
+
+
+@pytest.fixture
+def unknown_keys(pair):
+    """Have no host's key known."""
+    known = pair.folder / "known_hosts"
+    right = known.read_text()
+    known.write_text("")
+    pair.hang_up()
+    yield
+    known.write_text(right)
+
+
+def _refused(pair, tmp_path):
+    done = play("playbooks/preflight.yml", pair.inventory, tmp_path / "r", "-e", "ansible_ssh_retries=0")
+    assert done.status != 0
+    rows = json.loads((tmp_path / "r" / "results.json").read_text())["rows"]
+    assert {row["host"]: row["verdict"] for row in rows} == dict.fromkeys(pair.hosts, "SKIPPED")
+    assert not list((tmp_path / "r").glob("*/host.json"))
+    return [row["cause"] for row in rows]
+
+
+def test_a_host_with_anothers_key_is_refused(pair, swapped_keys, tmp_path):
+    for cause in _refused(pair, tmp_path):
+        assert re.search(
+            r"REMOTE HOST IDENTIFICATION HAS CHANGED.*Fix:|Host key verification failed.*Fix:", cause
+        )
+
+
+def test_a_host_whose_key_nobody_knows_is_refused(pair, unknown_keys, tmp_path):
+    for cause in _refused(pair, tmp_path):
+        assert re.search(r"Host key verification failed.*Fix:", cause)
+
+
+def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path):
+    evil = LIES % (tmp_path, tmp_path)
+    put = pair.ssh("first", "cat >evil; chmod +x evil")
+    subprocess.run(put, input=evil, text=True, check=True)
+    playbook = tmp_path / "collect.yml"
+    playbook.write_text(COLLECT % tmp_path)
+    done = play(playbook, pair.inventory, tmp_path / "r")
+    assert re.search(r"cannot be unpacked.* Fix: collect it again", " ".join(done.output.split()))
+    assert {path.name for path in tmp_path.iterdir()} == {"collect.yml"}
+    left = subprocess.run(
+        pair.ssh("first", "ls evil-run*; rm evil"), capture_output=True, text=True, check=False
+    )
+    assert left.stdout == ""
+
+
+def test_no_secret_of_a_host_comes_home_or_into_a_log(site, pair):
+    assert "CANARY" not in site.output
+    assert leaks(site.results) == []
+    for host in pair.hosts.values():
+        root = host.root / "home/lease/rekindle"
+        assert [leak for one in ("runs", "logs", "jobs") for leak in leaks(root / one)] == []
+        assert leaks(host.root / "home/lease/.aws")
+
+
+def test_what_a_run_leaves_on_a_host_is_for_its_owner_alone(site, pair):
+    for host in pair.hosts.values():
+        root = host.root / "home/lease/rekindle"
+        paths = [
+            root,
+            *(path for one in ("runs", "logs", "jobs") for path in [root / one, *(root / one).rglob("*")]),
+        ]
+        assert [path for path in paths if not path.is_symlink() and path.stat().st_mode & 0o077] == []

@@ -1,0 +1,216 @@
+"""Secrets stay where they are, and what a host or an inventory says is text."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from leaks import CANARY, leaks
+from plays import REPOSITORY, play
+
+SAYS = "{{ lookup('ansible.builtin.pipe', 'touch SENTINEL') }}"
+
+
+def _open(*folders):
+    """Return what others than the owner may read, write or enter."""
+    paths = [path for folder in folders for path in [folder, *folder.rglob("*")]]
+    return [path for path in paths if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077]
+
+
+def _hosts(tmp_path, **hosts):
+    inventory = tmp_path / "hosts.yml"
+    common = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        "rekindle_gpus_required": False,
+        "rekindle_min_free_gb": 1,
+        "rekindle_root": f"{tmp_path}/root",
+    }
+    inventory.write_text(json.dumps({"all": {"vars": common, "hosts": hosts}}))
+    return inventory
+
+
+def _causes(results):
+    rows = json.loads((results / "results.json").read_text())["rows"]
+    return {row["host"]: row["cause"] for row in rows}
+
+
+def test_the_scan_finds_a_secret_wherever_it_is(tmp_path):
+    (tmp_path / "plain").write_text(f"a {CANARY} b")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("in", CANARY)
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "a.zip", "b.zip")
+    (tmp_path / "clean").write_text("nothing")
+    assert {Path(name).relative_to(tmp_path).parts[0] for name in leaks(tmp_path)} == {
+        "plain",
+        "a.zip",
+        "a.tar.gz",
+    }
+
+
+def _ansible(command, *arguments):
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    done = subprocess.run(
+        [command, *arguments], cwd=REPOSITORY, env=environ, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_host_keys_are_checked():
+    dumped = json.loads(_ansible("ansible-config", "dump", "--type", "all", "--format", "json"))
+    (plugins,) = [one["CONNECTION_PLUGINS"] for one in dumped if "CONNECTION_PLUGINS" in one]
+    (ssh,) = [one["ssh"] for one in plugins if "ssh" in one]
+    options = {one["name"]: one["value"] for one in ssh}
+    settings = {one["name"]: one["value"] for one in dumped if "name" in one}
+    assert (options["host_key_checking"], settings["HOST_KEY_CHECKING"]) == (True, True)
+    assert not re.search("(?i)StrictHostKeyChecking|KnownHosts", json.dumps([options, settings], default=str))
+    for inventory in ("example", "local"):
+        said = _ansible("ansible-inventory", "-i", f"inventories/{inventory}", "--list")
+        assert not re.search("(?i)host_key_checking|ssh_[a-z_]*args|StrictHostKeyChecking", said)
+
+
+def test_nothing_that_a_user_runs_turns_the_checks_off():
+    files = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    said = {
+        found[0]
+        for name in files.stdout.split()
+        if not name.startswith(("tests/site/", "docs/"))
+        for found in re.finditer(
+            r"(?i)(StrictHostKeyChecking|host_key_checking|UserKnownHostsFile)[ =:]+\S+",
+            (REPOSITORY / name).read_text(errors="replace"),
+        )
+    }
+    assert said == {"StrictHostKeyChecking yes", "UserKnownHostsFile {folder}/known_hosts"}
+
+
+def test_no_secret_of_controller_or_host_is_in_what_a_run_leaves(site, local):
+    root = local.parent / "rekindle"
+    assert CANARY not in site.output
+    assert leaks(site.results) == []
+    assert [leak for one in ("runs", "logs", "jobs", "tmp") for leak in leaks(root / one)] == []
+
+
+def test_what_a_run_leaves_here_and_there_is_for_its_owner_alone(site, local):
+    root = local.parent / "rekindle"
+    assert _open(site.results, *(root / one for one in ("runs", "logs", "jobs"))) == []
+
+
+def test_an_archive_does_not_stay_on_the_host(site, local):
+    assert list((local.parent / "rekindle").rglob("*.tar.gz")) == []
+
+
+def test_credentials_of_an_index_are_in_no_output_and_no_record(tmp_path):
+    inventory = _hosts(tmp_path, h={"ansible_become_password": CANARY, "ansible_password": CANARY})
+    environ = {
+        "PIP_INDEX_URL": f"https://127.0.0.1:1/p?sig={CANARY}",
+        "PIP_EXTRA_INDEX_URL": f"https://me:{CANARY}@127.0.0.1:1/p?sig={CANARY}",
+        "PIP_PROXY": f"me:{CANARY}@127.0.0.1:1",
+        "UV_HTTP_RETRIES": "0",
+        "HF_TOKEN": CANARY,
+    }
+    for stage in ("preflight", "plan", "environments"):
+        done = play(f"playbooks/{stage}.yml", inventory, tmp_path / "r", "-vvv", **environ)
+        assert CANARY not in done.output
+    assert done.status != 0
+    assert re.search(
+        r"uv pip sync .* failed: .*127\.0\.0\.1:1/p/\S*\?\*{4}.* Fix:", _causes(done.results)["h"]
+    )
+    assert leaks(tmp_path / "r") == []
+    assert leaks(tmp_path / "root" / "logs") == []
+
+
+REFUSED = {
+    "root-blank": {"rekindle_root": "/a b"},
+    "root-quote": {"rekindle_root": "/it's"},
+    "root-double": {"rekindle_root": '/a"b'},
+    "root-command": {"rekindle_root": "/$(touch SENTINEL)"},
+    "root-backtick": {"rekindle_root": "/`touch${IFS}SENTINEL`"},
+    "root-newline": {"rekindle_root": "/a\n!touch SENTINEL\n"},
+    "root-semicolon": {"rekindle_root": "/a;touch"},
+    "root-dash": {"rekindle_root": "-rf"},
+    "tmpdir-colon": {"rekindle_tmpdir": "/a:b"},
+    "tmpdir-relative": {"rekindle_tmpdir": "tmp"},
+    "wheels-newline": {"rekindle_wheelhouse": "/a\n!touch SENTINEL\n"},
+    "capsule-variable": {"rekindle_capsule": "$HOME/a"},
+    "arguments": {"rekindle_job_arguments": {"$(touch SENTINEL)": {}}},
+    "capsule-none": {"rekindle_capsule": 'it\'s "$" `touch SENTINEL`'},
+}
+REFUSED_BY_PLAN = {
+    "jobs-path": {"rekindle_jobs": ["../../etc"]},
+    "jobs-command": {"rekindle_jobs": ["$(touch SENTINEL)"]},
+    "pins": {"rekindle_pins": {"torch": "2.0; touch SENTINEL"}},
+}
+NAMES = [
+    "two words",
+    "it's",
+    '"two"',
+    "$(touch SENTINEL)",
+    "`touch SENTINEL`",
+    "a;b",
+    "-x",
+    "größe",
+    "$HOME",
+    SAYS,
+]
+
+
+def _assert_nothing_was_run(tmp_path):
+    places = (REPOSITORY, REPOSITORY / "playbooks", Path.home())
+    assert [place for place in places if (place / "SENTINEL").exists()] == []
+    assert list(tmp_path.rglob("SENTINEL")) == []
+
+
+def test_values_of_an_inventory_are_text_or_refused(tmp_path):
+    names = {name: {"rekindle_root": f"{tmp_path}/größe@1"} for name in NAMES}
+    inventory = _hosts(tmp_path, **REFUSED, **REFUSED_BY_PLAN, **names)
+    results = tmp_path / 'it\'s "the" `touch SENTINEL`'
+    there = ("-e", json.dumps({"rekindle_results": str(results)}))
+    first = play("playbooks/preflight.yml", inventory, tmp_path / "r", *there)
+    causes = _causes(results)
+    second = play(
+        "playbooks/plan.yml", inventory, tmp_path / "r", *there, "--limit", ":".join(REFUSED_BY_PLAN)
+    )
+    causes |= {name: cause for name, cause in _causes(results).items() if name in REFUSED_BY_PLAN}
+    for name in (*REFUSED, *REFUSED_BY_PLAN):
+        assert causes[name].count("Fix:") == 1, causes[name]
+        assert "No verdict" not in causes[name]
+    assert {path.parent.name for path in results.glob("*/host.json")} == {*NAMES, *REFUSED_BY_PLAN}
+    assert "Traceback" not in first.output + second.output
+    _assert_nothing_was_run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/b", "/tmp/x", "payload", "two\nlines", "x" * 256])
+def test_a_host_whose_name_is_no_folder_stops_the_run(tmp_path, name):
+    done = play("playbooks/preflight.yml", _hosts(tmp_path, **{name: {}}, good={}), tmp_path / "in" / "r")
+    assert done.status != 0
+    assert re.search(r"a host named .* Fix: give it a short name", " ".join(done.output.split()))
+    assert {path.name for path in tmp_path.iterdir()} == {"hosts.yml"}
+
+
+def test_what_a_host_says_is_never_a_template(tmp_path):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("uname", "getconf", "nvcc"):
+        (folder / name).write_text(f'#!/bin/sh\ncat <<"END"\n{SAYS}\nEND\n')
+        (folder / name).chmod(0o700)
+    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    done = play("playbooks/preflight.yml", _hosts(tmp_path, h={}), tmp_path / "r", "-v", **path)
+    assert done.status == 0, done.output
+    told = tmp_path / "r" / "h" / "host.json"
+    host = json.loads(told.read_text())
+    assert (host["os"]["kernel"], host["os"]["architecture"]) == (SAYS, SAYS)
+    evil = {"path": SAYS, "version": "3.11.2", "venv": False, "torch": None, "tensorflow": None}
+    host |= {"os": {**host["os"], "architecture": "x86_64", "glibc": "2.36"}, "pythons": [evil]}
+    host |= {"home": f"/{SAYS}", "user": SAYS}
+    told.write_text(json.dumps(host))
+    for stage in ("plan", "environments"):
+        done = play(f"playbooks/{stage}.yml", _hosts(tmp_path, h={}), tmp_path / "r", "-v")
+    assert done.status != 0
+    assert f'No such file or directory: b"{SAYS}"' in done.output
+    _assert_nothing_was_run(tmp_path)
