@@ -23,12 +23,12 @@ class Way:
         self.disk = self.host.root / "home/lease/rekindle"
         self.results = folder / "results"
         self.home = self.results / name
-        self.log, self.site = folder / "0.log", None
+        self.log, self.site, self.started = folder / "0.log", None, 0.0
         self.left, self.seconds, self.began = iter(cuts), {}, time.monotonic()
 
     def start(self):
         """Start site.yml, as a user does, in a process group of its own."""
-        self.log = self.folder / f"{int(self.log.stem) + 1}.log"
+        self.log, self.started = self.folder / f"{int(self.log.stem) + 1}.log", time.time()
         with self.log.open("w") as log:
             self.site = subprocess.Popen(
                 [
@@ -129,8 +129,9 @@ class Way:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def half_built(self):
-        """Return the folder in which torch's environment is being built."""
-        return next(self.disk.glob("envs/.torch-*.building"), None)
+        """Return whether torch's environment is being built, since site.yml was started for the last time."""
+        begun = self.disk.glob("envs/.torch-*.building/pyvenv.cfg")
+        return any(path.stat().st_mtime > self.started for path in begun)
 
     def run(self):
         """Return the folder of the one run."""
