@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
             {
                 "root": {"required": True},
                 "stop": {"type": "bool", "required": True},
-                "dest": {"type": "path", "required": True},
+                "dest": {"required": True},
             }
         )
         host, home = task_vars["inventory_hostname"], Path(args["dest"])

@@ -33,8 +33,8 @@ _RECORD = "retired.json"
 class Part(Record, frozen=True):
     """One archive, as the host describes it."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^(logs|runs/\w[\w.-]*)$")]
-    archive: Annotated[str, msgspec.Meta(pattern=r"^\d+\.tar\.gz$")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^(logs|runs/\w[\w.-]*)\Z")]
+    archive: Annotated[str, msgspec.Meta(pattern=r"^\d+\.tar\.gz\Z")]
     files: dict[str, str]
     """SHA-256 of each."""
     left: dict[str, int]
@@ -50,7 +50,8 @@ class Built(Record, frozen=True):
 class Packed(Record, frozen=True):
     """What a host that is to be retired packed, for driver/retire.py."""
 
-    place: str
+    place: Annotated[str, msgspec.Meta(pattern=r"^/[\w./@+=~-]*/rekindle-[0-9a-f]{16}\Z")]
+    """Its name reaches sftp, which would take a line of its own for a command of ours."""
     parts: tuple[Part, ...]
     environments: tuple[Built, ...]
 

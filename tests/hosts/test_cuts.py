@@ -157,7 +157,6 @@ def collect(way):
     """Cut it off as a run comes home that is there already."""
     ran = read(way.home / "pt_ddp" / "ended.json", Ended)
     (way.home / "pt_ddp" / "verdict.json").unlink()
-    way.run().with_suffix(".tar.gz").unlink()
     way.start()
     way.is_collected()
     way.host.cut_power()
@@ -241,7 +240,7 @@ def test_the_host_is_as_one_where_nothing_happened(again, ways, name):
         *(f".{one.framework}.lock" for one in built),
     }
     run = way.run().name
-    assert {path.name for path in (way.disk / "runs").iterdir()} == {run, f"{run}.tar.gz"}
+    assert {path.name for path in (way.disk / "runs").iterdir()} == {run}
     left = {path.name for path in (way.disk / "tmp").iterdir()}
     assert {name for name in left if not re.fullmatch(r"ansible|uv-.*\.lock|torchelastic_.*", name)} == set()
     assert list(way.disk.glob("tmp/ansible/*")) == []

@@ -36,7 +36,13 @@ def told(**more: Any) -> dict[str, Any]:
     sums = {"verdict.json": hashlib.sha256(b"{}").hexdigest()}
     run = {"name": "runs/toy-0123456789ab", "archive": "1.tar.gz", "files": sums, "left": {"model.pt": 5}}
     environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "2026-11-21T02:00:00Z")]
-    return {"place": "/tmp/x", "parts": [run], "environments": environments, "root": "/r", **more}
+    return {
+        "place": "/tmp/rekindle-0123456789abcdef",
+        "parts": [run],
+        "environments": environments,
+        "root": "/r",
+        **more,
+    }
 
 
 def bring(home: Path, content: str = "{}") -> Path:
@@ -47,7 +53,8 @@ def bring(home: Path, content: str = "{}") -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["runs/../../../x", "/etc/x", "..", "runs/..", "runs/a/b", "envs/x", "runs/", "runs/-\n/x"]
+    "name",
+    ["runs/../../../x", "/etc/x", "..", "runs/..", "runs/a/b", "envs/x", "runs/", "runs/-\n/x", "logs\n"],
 )
 def test_no_part_names_a_place_outside(name: str) -> None:
     part = {"name": name, "archive": "1.tar.gz", "files": {}, "left": {}}
@@ -55,11 +62,17 @@ def test_no_part_names_a_place_outside(name: str) -> None:
         lastcopy.packed(told(parts=[part]))
 
 
-@pytest.mark.parametrize("archive", ["../x.tar.gz", "/etc/passwd", "x"])
+@pytest.mark.parametrize("archive", ["../x.tar.gz", "/etc/passwd", "x", "1.tar.gz\n"])
 def test_no_archive_names_another_file_of_the_controllers(archive: str) -> None:
     part = {"name": "logs", "archive": archive, "files": {}, "left": {}}
     with pytest.raises(RecordError, match="is not what was asked for"):
         lastcopy.packed(told(parts=[part]))
+
+
+@pytest.mark.parametrize("place", ["/tmp/x", "tmp/{}", "/tmp/{}\n!id", '/tmp/"!id"/{}', "/tmp/{}\n"])
+def test_no_place_is_read_as_a_command(place: str) -> None:
+    with pytest.raises(RecordError, match="is not what was asked for"):
+        lastcopy.packed(told(place=place.format("rekindle-0123456789abcdef")))
 
 
 @pytest.mark.parametrize("lock", ["../../x.txt", "/etc/passwd", "..", ""])
