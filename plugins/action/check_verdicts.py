@@ -12,6 +12,8 @@ from rekindle import records
 class ActionModule(ActionBase):
     """Arguments: ``folder`` (the host's records), ``jobs``."""
 
+    _supports_check_mode = False
+
     def run(self, tmp=None, task_vars=None):
         """Read the verdicts."""
         result = super().run(tmp, task_vars)

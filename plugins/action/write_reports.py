@@ -12,6 +12,8 @@ from rekindle import records, report
 class ActionModule(ActionBase):
     """Argument: ``folder``."""
 
+    _supports_check_mode = False
+
     def run(self, tmp=None, task_vars=None):
         """Write report.html, results.json and junit.xml."""
         result = super().run(tmp, task_vars)

@@ -82,6 +82,16 @@ def test_preflight_is_clean_under_check(site, local, tmp_path):
     assert re.search(r"local\s+: ok=\d+\s+changed=0 ", checked.output)
 
 
+def test_check_of_a_bare_host_reads_and_plans_and_leaves_it_bare(local, tmp_path):
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(local.read_text().replace(str(local.parent / "rekindle"), str(tmp_path / "bare")))
+    checked = play("site.yml", inventory, tmp_path / "r", "--check")
+    assert checked.status == 0, checked.output
+    assert read(tmp_path / "r" / "local" / "plan.json", PlanRecord).environments[0].build
+    left = [path.relative_to(tmp_path / "bare").as_posix() for path in (tmp_path / "bare").rglob("*")]
+    assert set(left) <= {"tmp", "tmp/ansible"}  # Ansible's own
+
+
 def test_a_second_run_changes_no_environment(site, local, tmp_path):
     results = tmp_path / "second"
     for stage in ("preflight", "plan", "environments"):
