@@ -242,7 +242,9 @@ def test_the_host_is_as_one_where_nothing_happened(again, ways, name):
     run = way.run().name
     assert {path.name for path in (way.disk / "runs").iterdir()} == {run}
     left = {path.name for path in (way.disk / "tmp").iterdir()}
-    assert {name for name in left if not re.fullmatch(r"ansible|uv-.*\.lock|torchelastic_.*", name)} == set()
+    assert {
+        name for name in left if not re.fullmatch(r"ansible|uv-.*\.lock|torch(elastic|inductor)_.*", name)
+    } == set()
     assert list(way.disk.glob("tmp/ansible/*")) == []
     assert [path.name for path in (way.disk / "cache/uv").glob(".tmp*")] == []
     locks = [*way.disk.glob("envs/.*.lock"), way.run() / "driver.lock", way.disk / "logs/environments/lock"]
