@@ -9,6 +9,7 @@ _VARIABLES = {
     "XDG_CACHE_HOME": "xdg",
     "CUDA_CACHE_PATH": "cuda",
     "TRITON_CACHE_DIR": "triton",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
     "KERAS_HOME": "keras",
     "MPLCONFIGDIR": "matplotlib",
     "WANDB_CONFIG_DIR": "wandb",

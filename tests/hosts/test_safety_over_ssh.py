@@ -93,8 +93,9 @@ def test_no_secret_of_a_host_comes_home_or_into_a_log(site, pair):
 
 
 def test_what_a_run_leaves_on_a_host_is_for_its_owner_alone(site, pair):
-    for host in pair.hosts.values():
-        root = host.root / "home/lease/rekindle"
+    there = [root for host in pair.hosts.values() if (root := host.root / "home/lease/rekindle").exists()]
+    assert there  # one of the two may be retired by now
+    for root in there:
         paths = [
             root,
             *(path for one in ("runs", "logs", "jobs") for path in [root / one, *(root / one).rglob("*")]),

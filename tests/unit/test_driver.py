@@ -53,6 +53,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
         limit_s=limit_s,
         proof=(Claim(claim="loss_falls"),),
     )
+    run = tmp_path / name
     spec = RunSpec(
         host="h",
         job=job,
@@ -60,10 +61,9 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
         python=sys.executable,
         lock_sha256="0" * 64,
         versions={},
-        tmpdir=str(tmp_path),
+        tmpdir=str(run.parents[1] / "tmp" if run.parent.name == "runs" else tmp_path),
         silence_s=silence_s,
     )
-    run = tmp_path / name
     environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
 
     def start(verb="start"):
@@ -204,6 +204,25 @@ def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp
     assert start() is False
     _supervisor(run).terminate()
     _wait_for(run / "verdict.json")
+
+
+def test_what_killed_runs_had_in_tmpdir_is_cleared_away(tmp_path):
+    tmp = tmp_path / "rekindle" / "tmp"
+    for name in ("pymp-x/listener", "ansible/tmp-1"):
+        (tmp / name).mkdir(parents=True)
+    (tmp / "core").touch()
+    (tmp / "link").symlink_to(tmp_path)
+    run, start = _start(tmp_path, "pass", name="rekindle/runs/toy-0123456789ab")
+    builder = tmp_path / "rekindle/logs/environments/lock"
+    builder.parent.mkdir(parents=True)
+    with builder.open("w") as lock:  # whose files are there too
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert start() is True
+        assert {path.name for path in tmp.iterdir()} >= {"pymp-x", "ansible", "core", "link"}
+    assert _start_again(run, start, "HUNG") is True
+    assert {path.name for path in tmp.iterdir()} == {"ansible"}
+    assert (tmp / "ansible/tmp-1").exists()
+    assert tmp_path.exists()
 
 
 def test_one_job_runs_on_a_host_at_a_time(tmp_path):

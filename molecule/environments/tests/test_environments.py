@@ -35,12 +35,12 @@ def test_each_folder_is_the_users_alone(host, name):
     assert (folder.user, folder.mode) == ("lease", 0o700)
 
 
-def test_only_whole_environments_are_left_and_in_tmpdir_only_locks_of_uv(host):
+def test_only_whole_environments_are_left_and_in_tmpdir_only_locks_of_uv_and_what_ansible_has(host):
     built = {Path(one["path"]).name for one in ENVIRONMENTS.values()}
     there = host.check_output(f"ls -A {ROOT}/envs").splitlines()
     assert set(there) == built | {".driver.lock", ".torch.lock"}
     assert [
-        name for name in host.file(f"{ROOT}/tmp").listdir() if not re.fullmatch(r"uv-.*\.lock", name)
+        name for name in host.file(f"{ROOT}/tmp").listdir() if not re.fullmatch(r"ansible|uv-.*\.lock", name)
     ] == []
 
 

@@ -55,8 +55,8 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
-        _clear(run_dir)
         spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
+        _clear(run_dir, Path(spec.tmpdir))
         extract_job(spec.job.code or spec.job.name, run_dir / "job")
         (run_dir / "evidence").mkdir()
         write(run_dir / "spec.json", spec)
@@ -87,13 +87,17 @@ def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
     write(run_dir / "progress.json", Progress(state="ended", says="ended", elapsed_s=passed.duration_s or 0))
 
 
-def _clear(run_dir: Path) -> None:
-    """End what killed supervisors left running, and remove what this run had written."""
+def _clear(run_dir: Path, tmpdir: Path) -> None:
+    """End what killed supervisors left running, and remove what they had in TMPDIR and this run wrote."""
     end_all([process for process in psutil.process_iter() if _belongs(process, run_dir.parent)])
-    for path in run_dir.iterdir():
-        if path.is_dir():
+    left = [path for path in run_dir.iterdir() if path.name != "driver.lock"]
+    root = run_dir.parents[1]
+    if tmpdir == root / "tmp" and BUILDER not in running(root):
+        left += [path for path in tmpdir.glob("*") if path.name != "ansible"]
+    for path in left:
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        elif path.name != "driver.lock":
+        else:
             path.unlink()
 
 
