@@ -16,7 +16,7 @@ _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 class ActionModule(ActionBase):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there;
-    ``lease_ends`` and ``budget``.
+    ``lease_ends`` and ``budget``; ``runs``, whether it is about to.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
@@ -33,6 +33,7 @@ class ActionModule(ActionBase):
                 "payload": {"required": True},
                 "lease_ends": {"required": True},
                 "budget": {"required": True},
+                "runs": {"type": "bool", "required": True},
             }
         )
         folder = Path(args["folder"])
@@ -58,6 +59,18 @@ class ActionModule(ActionBase):
             run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, payload)}"
             prepared = jobs.within(prepared, ends)
         if isinstance(prepared, records.RunSpec):
+            if args["runs"]:
+                _forget(folder / job.name / "verdict.json")
             return {**result, "spec": records.to_builtins(prepared), "run": run}
         records.write(folder / job.name / "verdict.json", prepared)
         return result
+
+
+def _forget(verdict):
+    """Remove a verdict other than PASS, as the job starts anew and may end without another."""
+    try:
+        passed = records.read(verdict, records.VerdictRecord).verdict == "PASS"
+    except records.RecordError:
+        passed = False
+    if not passed:
+        verdict.unlink(missing_ok=True)

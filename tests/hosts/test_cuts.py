@@ -144,6 +144,7 @@ def train(way):
     begun = way.trains_anew(begun)
     way.power_cut()
     way.fails("pt_ddp was killed before it could say how it ended.*Fix: ", 60)
+    assert not (way.home / "pt_ddp" / "verdict.json").exists()  # the full disk's is not this run's
     way.note()
 
     way.start()
