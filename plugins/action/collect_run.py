@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import resource
 import shlex
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
-from rekindle.archive import TOTAL_LIMIT, ArchiveError, unpack
+from rekindle.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
 
 
 class ActionModule(ActionBase):
@@ -39,7 +37,7 @@ class ActionModule(ActionBase):
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
-                with _files_end_at(TOTAL_LIMIT):
+                with files_end_at(TOTAL_LIMIT):
                     self._connection.fetch_file(packed, str(archive))
                 unpack(archive, Path(args["dest"]))
             except AnsibleConnectionFailure:
@@ -54,14 +52,3 @@ class ActionModule(ActionBase):
                 raise
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         return {**result, "failed": True, "msg": said} if said else result
-
-
-@contextmanager
-def _files_end_at(limit):
-    """Keep this process, which is the task's own, and its children from files above ``limit`` bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard == -1 else min(limit, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

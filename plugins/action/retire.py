@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shlex
 import tempfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from ansible.plugins.action import ActionBase
 
 from rekindle import lastcopy
-from rekindle.archive import TOTAL_LIMIT, ArchiveError, unpack
+from rekindle.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
 from rekindle.records import RecordError
 
 
@@ -50,9 +49,8 @@ class ActionModule(ActionBase):
 
     def _copy(self, packed, host, home):
         """Bring each part home and check it; what was packed for that is removed on the host in any case."""
-        resource.setrlimit(resource.RLIMIT_FSIZE, (TOTAL_LIMIT,) * 2)  # of this task's own process
         try:
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory() as folder, files_end_at(TOTAL_LIMIT):
                 for part in packed.parts:
                     archive = Path(folder, part.archive)
                     self._connection.fetch_file(f"{packed.place}/{part.archive}", str(archive))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sys
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 TOTAL_LIMIT = 512 << 20
@@ -41,6 +44,17 @@ def pack(run_dir: Path) -> Path:
             if size <= _FILE_LIMIT and total <= TOTAL_LIMIT:
                 archive.add(run_dir / name, name, recursive=False)
     return target
+
+
+@contextmanager
+def files_end_at(limit: int) -> Iterator[None]:
+    """Keep this process and its children, which fetch an archive, from files above ``limit`` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit if hard == -1 else min(limit, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def unpack(archive: Path, dest: Path) -> None:

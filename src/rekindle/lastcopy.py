@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle import capsule
+from rekindle.evidence import sha256
 from rekindle.records import (
     Environment,
     EnvRecord,
@@ -78,11 +79,7 @@ def check(part: Part, folder: Path) -> None:
     Raises:
         RecordError: they are not the same.
     """
-    here = {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    here = {path.relative_to(folder).as_posix(): sha256(path) for path in folder.rglob("*") if path.is_file()}
     if wrong := sorted(
         name for name in here.keys() | part.files.keys() if here.get(name) != part.files.get(name)
     ):

@@ -1,8 +1,12 @@
 """What comes back from a host is untrusted."""
 
+import errno
 import gzip
 import io
 import os
+import resource
+import signal
+import subprocess
 import tarfile
 
 import pytest
@@ -187,3 +191,16 @@ def test_what_is_no_archive_is_one_sentence(tmp_path, home, content):
     path = tmp_path / "a.tar.gz"
     path.write_bytes(content)
     _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+def test_a_file_without_end_ends_the_one_that_writes_it(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with archive.files_end_at(1000):
+        child = subprocess.run(["dd", "if=/dev/zero", f"of={tmp_path}/dd", "bs=600"], check=False, timeout=30)
+        with pytest.raises(OSError, match="File too large") as error:
+            (tmp_path / "own").write_bytes(bytes(5000))
+    assert child.returncode == -signal.SIGXFSZ
+    assert error.value.errno == errno.EFBIG
+    assert {path.stat().st_size for path in tmp_path.iterdir()} == {1000}
+    assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
+    (tmp_path / "own").write_bytes(bytes(5000))

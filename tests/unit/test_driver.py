@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,7 +17,7 @@ from rekindle.driver import here
 from rekindle.driver.leftovers import end_processes, running
 from rekindle.jobs import load_job
 from rekindle.payload import build_payload
-from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read, write
+from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read
 
 REPOSITORY = Path(__file__).parents[2]
 ESCAPE = """
@@ -150,98 +149,6 @@ def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, 
         "('TOKENIZERS_PARALLELISM', 'CANARY')",
     ]
     assert [path for path in [run, *run.rglob("*")] if path.stat().st_mode & 0o077] == []
-
-
-def _start_again(run, start, verdict):
-    """Call start on an ended run that has ``verdict``; returns whether it started."""
-    record = read(_wait_for_end(run) / "verdict.json", VerdictRecord)
-    write(run / "verdict.json", msgspec.structs.replace(record, verdict=verdict))
-    return start()
-
-
-def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
-    run, start = _start(tmp_path, "import time; open('count', 'a').write('x'); time.sleep(1)")
-    assert [start(), start()] == [True, False]
-    assert _start_again(run, start, "PASS") is False
-    assert (run / "job" / "count").read_text() == "x"
-    assert (run / "driver.lock").exists()
-
-
-def test_what_passed_and_was_killed_before_its_last_word_has_ended_all_the_same(tmp_path):
-    run, start = _start(tmp_path, "pass")
-    start()
-    ended = read(_wait_for_end(run) / "progress.json", Progress)
-    write(run / "progress.json", msgspec.structs.replace(ended, state="running"))
-    assert _start_again(run, start, "PASS") is False
-    assert read(run / "progress.json", Progress).state == "ended"
-
-
-def test_what_did_not_pass_starts_from_nothing(tmp_path):
-    run, start = _start(tmp_path, "open('count', 'a').write('x')")
-    start()
-    assert _start_again(run, start, "HUNG") is True
-    _wait_for_end(run)
-    assert (run / "job" / "count").read_text() == "x"
-
-
-def test_what_has_passed_starts_again_if_asked(tmp_path):
-    run, start = _start(tmp_path, "pass")
-    start()
-    assert _start_again(run, partial(start, "restart"), "PASS") is True
-    assert read(_wait_for_end(run) / "verdict.json", VerdictRecord).verdict == "UNPROVEN"
-
-
-def test_a_run_whose_supervisor_was_killed_is_cleared_away_and_started_again(tmp_path):
-    run, start = _start(tmp_path, "open('count', 'a').write('x')\n" + STUBBORN)
-    start()
-    left = _pid(run)
-    _supervisor(run).kill()
-    (run / "job" / "child.pid").unlink()
-    assert start() is True
-    _assert_gone(left)
-    assert _pid(run) != left
-    assert (run / "job" / "count").read_text() == "x"
-    assert start() is False
-    _supervisor(run).terminate()
-    _wait_for(run / "verdict.json")
-
-
-def test_what_killed_runs_had_in_tmpdir_is_cleared_away(tmp_path):
-    tmp = tmp_path / "rekindle" / "tmp"
-    for name in ("pymp-x/listener", "ansible/tmp-1"):
-        (tmp / name).mkdir(parents=True)
-    (tmp / "core").touch()
-    (tmp / "link").symlink_to(tmp_path)
-    run, start = _start(tmp_path, "pass", name="rekindle/runs/toy-0123456789ab")
-    builder = tmp_path / "rekindle/logs/environments/lock"
-    builder.parent.mkdir(parents=True)
-    with builder.open("w") as lock:  # whose files are there too
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert start() is True
-        assert {path.name for path in tmp.iterdir()} >= {"pymp-x", "ansible", "core", "link"}
-    assert _start_again(run, start, "HUNG") is True
-    assert {path.name for path in tmp.iterdir()} == {"ansible"}
-    assert (tmp / "ansible/tmp-1").exists()
-    assert tmp_path.exists()
-
-
-def test_one_job_runs_on_a_host_at_a_time(tmp_path):
-    run, start = _start(tmp_path, "pass", name="rekindle/runs/toy-0123456789ab")
-    other = run.with_name("toy-ba9876543210")
-    other.mkdir(parents=True)
-    environ = {**os.environ, "REKINDLE_EVIDENCE": str(other / "evidence")}
-    with (
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=environ) as trainer,
-        (other / "driver.lock").open("w") as lock,
-    ):
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(subprocess.CalledProcessError) as refused:
-            start()
-        assert refused.value.stderr.startswith(b"toy-ba9876543210 still runs on the host, and one job")
-        assert trainer.poll() is None
-        fcntl.flock(lock, fcntl.LOCK_UN)
-        assert start() is True  # and what the other's supervisor left, as it was killed, is ended
-        assert trainer.wait(10) != 0
 
 
 def test_what_left_the_session_is_ended_with_the_run(tmp_path):

@@ -43,8 +43,8 @@ def _offline(root, spec, wheels):
 
 def test_a_wheelhouse_alone_is_enough(root, spec, wheels, monkeypatch):
     _, offline = _offline(root, spec, wheels)
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
-    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:1/simple")
+    for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")  # where nobody listens
     record, _ = builder.build(root, offline)
     assert set(record["packages"]) == {"msgspec", "psutil", "nvidia-ml-py", "py-spy"}
 
