@@ -9,6 +9,14 @@ class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
     """One line; ``time`` is seconds since the epoch."""
 
     time: float
+    nonce: str | None = None
+    """The spec's, by which a line belongs to this run and no other; None in runs of spec/1."""
+
+
+Sketch = tuple[float, ...]
+"""What is linear in a model's weights: the sums of every eighth value, from the first, the second … on.
+
+So the sketch of a weighted mean of models is the weighted mean of their sketches."""
 
 
 class DeviceEvent(Event, kw_only=True, frozen=True, tag="device"):
@@ -38,6 +46,9 @@ class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
     """Of the model as received, on held-out data."""
     model_in: str
     model_out: str
+    sketch_in: Sketch | None = None
+    sketch_out: Sketch | None = None
+    """Of the weights whose digests ``model_in`` and ``model_out`` are; None in runs of spec/1."""
     bytes_in: int | None = None
     bytes_out: int | None = None
     """Size of the weights that rank 0 received from NVFlare, and of those that it sent."""
@@ -73,6 +84,33 @@ class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
     """Of the whole model in the precision that is exchanged."""
 
 
+class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
+    """The global model as NVFlare's server had it at the start of a round, told by our component there.
+
+    The last one, whose ``round`` is the number of rounds, is what the last round was aggregated to.
+    """
+
+    round: int
+    digest: str
+    sketch: Sketch
+
+
+class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
+    """What NVFlare's server got from a site in a round, told by our component there."""
+
+    site: str
+    round: int
+    return_code: str
+    """NVFlare's; ``OK``."""
+    digest: str
+    sketch: Sketch
+    weight: float | None
+    """What its weights count in the aggregation: the site's training steps; None if it told none."""
+    finite: bool
+    distance: float | None
+    """L2 to the global model of the round; None if it is not finite."""
+
+
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
@@ -85,6 +123,10 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """MiB by PID."""
     process_utilisation: dict[str, int] | None = None
     """Percent by PID, the most since the sample before; None where NVML does not tell."""
+    xids: tuple[int, ...] | None = None
+    """Xid errors since the sample before; None where nothing watches for them."""
+    ecc_uncorrected: int | None = None
+    """Uncorrected memory errors since the driver was loaded; None where NVML does not tell."""
 
 
 class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
@@ -95,4 +137,13 @@ class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
     """Most host memory so far, of ``server`` and of each site's client."""
 
 
-AnyEvent = DeviceEvent | RoundEvent | ExceptionEvent | FinalEvent | TrackingEvent | SampleEvent
+AnyEvent = (
+    DeviceEvent
+    | RoundEvent
+    | ExceptionEvent
+    | FinalEvent
+    | TrackingEvent
+    | GlobalEvent
+    | ContributionEvent
+    | SampleEvent
+)

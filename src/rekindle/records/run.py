@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from .base import Record, Timestamp
+from .host import GpuProcess
 from .job import Job
 
 
@@ -17,13 +18,29 @@ class Site(Record, kw_only=True, frozen=True):
     """UUIDs, one a rank and in rank order; empty on CPU."""
 
 
+class GivenGpu(Record, kw_only=True, frozen=True):
+    """A GPU that the run was given, as preflight saw it."""
+
+    uuid: str
+    index: int
+    name: str | None
+    memory_mib: int | None
+    processes: tuple[GpuProcess, ...] = ()
+    """What held memory on it before the run."""
+
+
 class RunSpec(Record, kw_only=True, frozen=True):
     """Everything that the driver needs to start a job."""
 
-    schema: Literal["rekindle/spec/1"] = "rekindle/spec/1"
+    schema: Literal["rekindle/spec/1", "rekindle/spec/2"] = "rekindle/spec/2"
+    """What evidence its run leaves: of /2 also the nonce, sketches and the server's own."""
+    nonce: str = ""
+    """Which the controller made up for this run, and every line of its evidence repeats; none in /1."""
     host: str
     job: Job
     sites: tuple[Site, ...]
+    gpus: tuple[GivenGpu, ...] = ()
+    """Every GPU in ``sites``; none in /1."""
     python: str
     """Interpreter of the environment that the job runs in."""
     lock_sha256: str
@@ -55,6 +72,8 @@ class Ended(Record, kw_only=True, frozen=True):
     """How a run ended."""
 
     schema: Literal["rekindle/ended/1"] = "rekindle/ended/1"
+    nonce: str | None = None
+    """The spec's; None in runs of spec/1."""
     started: Timestamp
     duration_s: float
     reason: Literal["finished", "limit", "hung", "interrupted"]

@@ -62,6 +62,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     job: str
     host: str
     verdict: VerdictKind
+    host_says: VerdictKind | None = None
+    """What the host itself made of the run, of which nothing is taken; None for a verdict given there."""
     required: bool = True
     """Whether a run that lacks this PASS has not passed."""
     cause: str | None
