@@ -12,13 +12,13 @@ from rekindle.doctor.known_issues import known_issue
 from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent
 
-from . import claims, clock, gpus, messages, tracking
+from . import claims, clock, contract, gpus, messages, tracking
 from .foreign import judge_foreign
 from .run import Run
 from .validators import VALIDATORS, check
 from .workspace import locate
 
-__all__ = ["VALIDATORS", "claims", "clock", "gpus", "judge", "messages", "tracking"]
+__all__ = ["VALIDATORS", "claims", "clock", "contract", "gpus", "judge", "messages", "tracking"]
 
 
 def judge(run_dir: Path) -> VerdictRecord:
@@ -33,7 +33,7 @@ def judge(run_dir: Path) -> VerdictRecord:
         return _diagnosed(judge_foreign(locate(run_dir)), run_dir)
     run = Run.open(run_dir)
     checked = [check(run, claim) for claim in run.spec.job.proof]
-    evidence = tuple(one for one in checked if one is not None)
+    evidence = (*(one for one in checked if one is not None), *contract.hold(run))
     verdict, cause = _verdict(run, evidence)
     findings = diagnose_run(run_dir) if verdict != "PASS" else ()
     root = next((one for one in findings if not one.echo and one.confidence != "possible"), None)

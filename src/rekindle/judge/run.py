@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rekindle.evidence import Line, read_lines
 from rekindle.records import Ended, Evidence, Ladder, RecordError, Rung, RunSpec, read
-from rekindle.records.events import AnyEvent, Event, FinalEvent, RoundEvent, SampleEvent
+from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
+from .log import Entry, LogRecord, read_records, server_ledger, site_ledger
 from .workspace import LogLine, Member, Workspace, simulated
 
 EventT = TypeVar("EventT", bound=Event)
+_ZONE_S = 900
+"""Time zones differ by multiples of a quarter of an hour."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,62 @@ class Run:
         return next(iter(self.of(FinalEvent)), None)
 
     @property
+    def lossy(self) -> bool:
+        """Whether messages are quantised, so that a site has nearly, and not exactly, what the server has."""
+        return any(claim.options.get("lossy") for claim in self.spec.job.proof)
+
+    @cached_property
+    def processes(self) -> dict[tuple[str, int], int]:
+        """PID of each rank that told its device, by site and rank."""
+        return {(one.event.site, one.event.rank): one.event.pid for one in self.of(DeviceEvent)}
+
+    @cached_property
+    def started(self) -> float | None:
+        """Seconds since the epoch; None if the run has no record of its end, or that none of a time."""
+        try:
+            return datetime.fromisoformat(self.ended.started).timestamp() if self.ended else None
+        except ValueError:
+            return None
+
+    def zone(self, name: str) -> float:
+        """Return the seconds that the time in the log of ``name`` is ahead of UTC.
+
+        NVFlare logs in local time. The run's start tells the zone: a log begins within minutes of it.
+        """
+        first = next(iter(self.records(name)), None)
+        if first is None or self.started is None:
+            return 0.0
+        return round((first.time - self.started) / _ZONE_S) * _ZONE_S
+
+    def records(self, name: str, log: str = "log.txt") -> list[LogRecord]:
+        """Return the records of a log of ``name`` (``server``, ``site-1``)."""
+        if (name, log) not in self._records:
+            self._records[name, log] = read_records(self.workspace, name, log)
+        return self._records[name, log]
+
+    @cached_property
+    def _records(self) -> dict[tuple[str, str], list[LogRecord]]:
+        return {}
+
+    @cached_property
+    def ledger(self) -> list[Entry]:
+        """What the server's log says of rounds, tasks and results, in its order."""
+        return server_ledger(self.records("server"))
+
+    def site_ledger(self, name: str) -> list[Entry]:
+        """Return what a site's log says of its tasks, in its order."""
+        return site_ledger(self.records(name))
+
+    @cached_property
+    def job_log(self) -> list[str]:
+        """The lines that job.py printed."""
+        log = self.folder / "job.log"
+        return log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+
+    @property
     def last_words(self) -> str:
         """The last line that job.py printed."""
-        log = self.folder / "job.log"
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing.")
+        return next((line.strip() for line in reversed(self.job_log) if line.strip()), "it printed nothing.")
 
     @property
     def server(self) -> Member | None:
