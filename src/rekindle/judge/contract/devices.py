@@ -10,6 +10,8 @@ from rekindle.records.events import DeviceEvent
 
 from .registry import Doubt, rule
 
+_DEVICE = re.compile(r"(?P<kind>cpu|cuda|/device:[CG]PU)(?::(?P<number>\d{1,6}))?")
+"""As torch and TensorFlow call them: ``cuda:0``, ``cpu``, ``/device:GPU:0``."""
 _PID_MAX = 1 << 22
 """Linux gives no higher one (proc(5), pid_max)."""
 
@@ -52,17 +54,15 @@ def device_of_its_rank(run: Run) -> Iterator[Doubt]:
     for line in run.of(DeviceEvent):
         event = line.event
         replicas = len(pids[event.site]) == 1
-        if event.local_rank not in ({0, event.rank} if replicas else {event.rank}):
+        if event.local_rank != (0 if replicas else event.rank):
             says = f"{event.site} rank {event.rank} has the local rank {event.local_rank}."
             yield Doubt(says, line)
-        number = re.search(r":(\d{1,6})$", event.device)
-        on_cpu = "cpu" in event.device.lower()
-        if on_cpu == (event.uuid is not None):
-            yield Doubt(
-                f"{event.site} rank {event.rank} calls {event.uuid or 'no GPU'} {event.device}.", line
-            )
-        elif (number and int(number[1]) != event.rank) or not (number or on_cpu):
-            yield Doubt(f"{event.site} rank {event.rank} ran on its device {event.device}.", line)
+        device = _DEVICE.fullmatch(event.device)
+        who = f"{event.site} rank {event.rank}"
+        if device is None or ("cpu" in device["kind"].lower()) != (event.uuid is None):
+            yield Doubt(f"{who} calls {event.uuid or 'a CPU'} {event.device!r}.", line)
+        elif device["number"] != (None if event.device == "cpu" else str(event.rank)):
+            yield Doubt(f"{who} ran on the device {event.device}.", line)
         if (event.uuid is None) != (event.name is None):
             yield Doubt(f"{event.site} rank {event.rank} calls {event.uuid or 'a CPU'} {event.name}.", line)
 
@@ -74,7 +74,7 @@ def device_names_agree(run: Run) -> Iterator[Doubt]:
     TensorFlow tells no name but ``GPU``.
     """
     names = {gpu.uuid: gpu.name for gpu in run.spec.gpus if gpu.name}
-    told = [line for line in run.of(DeviceEvent) if line.event.uuid and line.event.name]
+    told = [line for line in run.of(DeviceEvent) if line.event.uuid]
     for line in told:
         name, known = line.event.name, names.get(line.event.uuid or "", told[0].event.name)
         if name != known and (name != "GPU" or not names):

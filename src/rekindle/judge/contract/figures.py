@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from statistics import mean
 
 from rekindle.judge.run import Run
-from rekindle.records.events import RoundEvent
+from rekindle.records.events import RoundEvent, TrackingEvent
 
 from .registry import Doubt, rule
 
@@ -22,8 +23,10 @@ _BOUNDS = {
 but for models that are surer of a wrong answer than one in 500 million. Others have to be finite."""
 _AGREE = 1e-4
 """Relative: what ranks of a site tell of one model differs by the order of sums alone."""
-_PARAMETER_CHANGE = 1.0
-"""Root mean square over all parameters, at most: networks start with weights of about 0.01 to 1."""
+_LEAST_DISTANCE, _MOST_DISTANCE = 1.0, 1000.0
+"""L2, from scratch: 9 to 166 in recorded runs of 30 thousand to 124 million parameters."""
+_LAST_STEP = 1.5
+"""How many times as far as the rounds before it the last one may take a metric: trainings slow down."""
 _SPREAD = 3.0
 """How many times one site's first figure may be another's: they start from one and the same model."""
 
@@ -160,6 +163,47 @@ def server_saw_these_metrics(run: Run) -> Iterator[Doubt]:
 
 
 @rule()
+def final_metrics_follow(run: Run) -> Iterator[Doubt]:
+    """The final model's metrics follow from the rounds before it: no leap that none of them made."""
+    rounds: dict[int, list[dict[str, float | None]]] = {}
+    for site in run.spec.sites:
+        for line in run.rounds(site.name, 0):
+            rounds.setdefault(line.event.round, []).append(line.event.metrics)
+    for name, final in run.final.event.metrics.items() if run.final else ():
+        means = [mean(told) for _, ones in sorted(rounds.items()) if (told := _told(ones, name))]
+        if final is None or len(means) < 2 or min(means) <= 0 or final <= 0:
+            continue
+        steps = [after / before for before, after in pairwise(means)]
+        last = final / means[-1]
+        if not min(1.0, *steps) / _LAST_STEP <= last <= max(1.0, *steps) * _LAST_STEP:
+            yield Doubt(f"The final {name} is {final:g}, after {means[-1]:g} in the last round.", run.final)
+
+
+def _told(ones: list[dict[str, float | None]], name: str) -> list[float]:
+    return [value for one in ones if (value := one.get(name)) is not None]
+
+
+@rule()
+def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
+    """What a tracker gives back is each site's loss and metrics of each round, as the site told them."""
+    wanted: dict[tuple[str, str, int], float | None] = {}
+    for site in run.spec.sites:
+        for line in run.rounds(site.name, 0):
+            figures = {**line.event.metrics, "loss": line.event.losses[-1] if line.event.losses else None}
+            wanted.update({(site.name, tag, line.event.round): value for tag, value in figures.items()})
+    for tracked in run.of(TrackingEvent):
+        told = {(site, tag, step): value for site, tag, step, value in tracked.event.scalars}
+        tags = {tag for _, tag, _ in told}
+        due = {key for key in wanted if key[1] in tags}
+        if len(told) != len(tracked.event.scalars) or told.keys() != due:
+            yield Doubt(f"{tracked.event.tracker} does not have one figure a site, tag and round.", tracked)
+        for key, value in told.items():
+            if key in wanted and not _same(value, wanted[key]):
+                says = f"{tracked.event.tracker} has {value:g} as {key[0]}'s {key[1]} of round {key[2]}."
+                yield Doubt(says, tracked)
+
+
+@rule()
 def bytes_of_one_model(run: Run) -> Iterator[Doubt]:
     """All sites exchange models of one size in all rounds, both ways, and no larger than the whole model."""
     lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
@@ -172,38 +216,32 @@ def bytes_of_one_model(run: Run) -> Iterator[Doubt]:
                 f"{event.round}, where the model has {size}."
             )
             yield Doubt(says, line)
-        if size is not None and (size < 1 or (whole is not None and size > whole)):
-            yield Doubt(f"{event.site} exchanged {size} bytes of a model of {whole}.", line)
+    size = lines[0].event.bytes_in if lines else None
+    parts = any("at_most_share" in claim.options for claim in run.spec.job.proof)
+    if not _fits(size, whole, parts):
+        yield Doubt(f"{size} bytes were exchanged of a model of {whole}.", run.final)
+
+
+def _fits(size: int | None, whole: int | None, parts: bool) -> bool:
+    """Whether so many bytes are exchanged of a model: all of them, those of its adapters, or untold ones."""
+    if size is None or whole is None:
+        return size is whole
+    return 0 < size < whole if parts else size == whole
 
 
 @rule()
-def distance_is_one(run: Run) -> Iterator[Doubt]:
-    """The distance from the first to the last model is that of a training: above 0, finite, not absurd."""
-    if run.final is None:
-        return
-    distance = run.final.event.distance
+def model_moved(run: Run) -> Iterator[Doubt]:
+    """The distance from the first to the last global model is finite and above 0."""
+    distance = run.final.event.distance if run.final else 1.0
     if distance is None or distance <= 0:
         yield Doubt(f"The final model is {distance} from the initial one.", run.final, holds=False)
-        return
-    parameters = _parameters(run)
-    if parameters is None:
-        return
-    change = distance / math.sqrt(parameters)
-    if not 1e-6 <= change <= _PARAMETER_CHANGE:
-        says = (
-            f"The final model is {distance:g} from the initial one: {change:.3g} for each of about "
-            f"{parameters:.2g} parameters, which no training does."
-        )
-        yield Doubt(says, run.final)
 
 
-def _parameters(run: Run) -> float | None:
-    """Return about how many there are, by the size of what a site sent, in float32."""
-    sizes = [line.event.bytes_out for line in run.of(RoundEvent) if line.event.bytes_out]
-    if not sizes:
-        logged = run.find(run.spec.sites[0].name, r"SubmitUpdate to: server\. size: \S+ \((\d{1,15}) Bytes\)")
-        sizes = [int(line.match[1]) for line in logged]
-    return max(sizes) / 4 if sizes else None
+@rule(1)
+def distance_of_a_training(run: Run) -> Iterator[Doubt]:
+    """The distance from the first to the last global model is one that a training goes."""
+    if run.final and not _LEAST_DISTANCE <= (run.final.event.distance or 0.0) <= _MOST_DISTANCE:
+        yield Doubt(f"The final model is {run.final.event.distance} from the initial one.", run.final)
 
 
 def _number(text: str) -> float | None:

@@ -28,15 +28,16 @@ class Doubt(NamedTuple):
 Rule = Callable[[Run], Iterable[Doubt]]
 """Pure; yields each place where the run breaks it."""
 RULES: dict[str, Rule] = {}
-_SINCE: dict[str, int] = {}
+_VERSIONS: dict[str, frozenset[int]] = {}
+"""Of the specs whose runs leave what a rule needs."""
 
 
-def rule(since: int = 1) -> Callable[[Rule], Rule]:
-    """Register a rule under its name, for runs whose spec is of version ``since`` or newer."""
+def rule(*versions: int) -> Callable[[Rule], Rule]:
+    """Register a rule under its name, for runs of spec/1 and spec/2 or for those of ``versions`` alone."""
 
     def register(function: Rule) -> Rule:
         RULES[function.__name__] = function
-        _SINCE[function.__name__] = since
+        _VERSIONS[function.__name__] = frozenset(versions or (1, 2))
         return function
 
     return register
@@ -46,7 +47,7 @@ def hold(run: Run) -> Iterator[Evidence]:
     """Hold ``run`` against every rule that its spec's version knows."""
     version = int(run.spec.schema.rpartition("/")[2])
     for name, function in RULES.items():
-        if _SINCE[name] <= version:
+        if version in _VERSIONS[name]:
             yield _evidence(run, name, function)
 
 

@@ -16,7 +16,7 @@ _QUANTISED = 2e-2
 """The same where messages are quantised to 16 bits or fewer."""
 
 
-@rule(since=2)
+@rule(2)
 def server_told_every_round(run: Run) -> Iterator[Doubt]:
     """The server told the global model of every round and the last, and each site's result of every round."""
     rounds = run.spec.job.rounds
@@ -31,7 +31,7 @@ def server_told_every_round(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"The server {says} of {site}'s result of round {number}.")
 
 
-@rule(since=2)
+@rule(2)
 def contributions_are_sound(run: Run) -> Iterator[Doubt]:
     """Each result had the return code OK, finite weights that moved, and a weight above 0."""
     for line in run.of(ContributionEvent):
@@ -46,7 +46,7 @@ def contributions_are_sound(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{what} counts {event.weight}.", line)
 
 
-@rule(since=2)
+@rule(2)
 def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
     """The model from which every rank starts a round is the one that the server had, by digest and sketch."""
     models = {line.event.round: line.event for line in run.of(GlobalEvent)}
@@ -62,7 +62,7 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, line, holds=False)
 
 
-@rule(since=2)
+@rule(2)
 def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
     """What the server got from a site is what every rank of it ended the round with, by digest and sketch."""
     results = {(line.event.site, line.event.round): line.event for line in run.of(ContributionEvent)}
@@ -78,7 +78,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, line, holds=False)
 
 
-@rule(since=2)
+@rule(2)
 def aggregated_from_all(run: Run) -> Iterator[Doubt]:
     """The next global model is the mean of the sites' results by their weights, as its sketch shows."""
     models = {line.event.round: line for line in run.of(GlobalEvent)}
@@ -99,7 +99,7 @@ def aggregated_from_all(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, following, holds=False)
 
 
-@rule(since=2)
+@rule(2)
 def final_model_is_the_servers(run: Run) -> Iterator[Doubt]:
     """The final model is the server's last, the first its first, no further apart than the rounds."""
     models = {line.event.round: line.event for line in run.of(GlobalEvent)}

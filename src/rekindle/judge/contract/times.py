@@ -70,7 +70,7 @@ def told_in_order(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{device.event.site} rank {device.event.rank} told its device late.", device)
 
 
-@rule(since=2)
+@rule(2)
 def server_and_sites_tell_one_time(run: Run) -> Iterator[Doubt]:
     """The server had the global model before any rank trained on it, and results after the sites' rounds."""
     starts = {line.event.round: line for line in run.of(GlobalEvent)}

@@ -20,6 +20,8 @@ from rekindle.records.events import (
 
 from .registry import Doubt, rule
 
+_DIGITS = 8
+"""Different ones among the 64 of a digest; fewer come by chance once in 10^17."""
 _RANKS = (DeviceEvent, RoundEvent, ExceptionEvent)
 _WRITERS = {
     "samples.jsonl": (SampleEvent,),
@@ -87,9 +89,22 @@ def every_line_is_read(run: Run) -> Iterator[Doubt]:
     """Every line of evidence is an event, but for a last sample that was cut off."""
     for file, number in unreadable_lines(run.folder):
         yield Doubt(f"Line {number} of {file} is no event.", file)
+    if run.ended and run.ended.reason == "finished" and run.ended.says is not None:
+        yield Doubt("A run that finished by itself has a word on why it was ended.", "ended.json")
 
 
-@rule(since=2)
+@rule()
+def digests_look_like_digests(run: Run) -> Iterator[Doubt]:
+    """No digest of weights is made of a few digits, as a made-up one may be."""
+    for line in run.of(RoundEvent):
+        if min(len(set(line.event.model_in)), len(set(line.event.model_out))) < _DIGITS:
+            yield Doubt("A digest of weights is none that SHA-256 gives.", line)
+    final = run.final
+    if final and min(len(set(final.event.initial)), len(set(final.event.final))) < _DIGITS:
+        yield Doubt("A digest of weights is none that SHA-256 gives.", final)
+
+
+@rule(2)
 def all_of_this_run(run: Run) -> Iterator[Doubt]:
     """Every line of evidence, and the record of the run's end, repeat the nonce of its spec."""
     nonce = run.spec.nonce
