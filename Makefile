@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test faults lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
+.PHONY: all site test faults mutations lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
 
 all: .venv/.done
 
@@ -23,6 +23,12 @@ test: all lint
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
 	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -q --tb=line tests/faults
+
+# Every mutation of tests/mutations in every recorded run; results/mutations.json has all kinds. SEED chooses other places.
+SEED ?= rekindle
+
+mutations: all
+	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -q -n 2 --tb=no -r N tests/mutations --seed $(SEED)
 
 lint: all
 	$(BIN)/ruff format --check --quiet .

@@ -1,0 +1,62 @@
+"""Chooses the mutations and their seed, and prints the table of what came of each kind."""
+
+from pathlib import Path
+
+import pytest
+from mutation_runs import Bench
+from mutation_table import show, write
+
+REPORT = Path(__file__).parents[2] / "results" / "mutations.json"
+ROWS = pytest.StashKey[list[dict]]()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seed", default="rekindle", help="of the places and values that mutations choose")
+    parser.addoption("--ways", type=int, default=3, help="places or values to try, by mutation and run")
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory):
+    """Return what judges altered runs; the doctor is left out, as no finding of his makes a PASS."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rekindle.judge.diagnose_run", lambda folder: ())
+        yield Bench(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def chosen(request):
+    """Return the seed, and how many ways to try."""
+    return request.config.option.seed, request.config.option.ways
+
+
+@pytest.fixture
+def rows(record_property):
+    """Return a list whose rows go into the table; they reach it from pytest-xdist's workers too."""
+    told = []
+    record_property("mutations", told)
+    return told
+
+
+def pytest_configure(config):
+    config.stash[ROWS] = []
+    config.pluginmanager.register(_Collector(config.stash[ROWS]))
+
+
+class _Collector:
+    def __init__(self, rows):
+        self._rows = rows
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call":
+            for name, told in report.user_properties:
+                if name == "mutations":
+                    self._rows += told
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    rows = config.stash[ROWS]
+    if rows:
+        terminalreporter.section("mutations")
+        terminalreporter.write(show(rows))
+        if not config.option.keyword:
+            write(rows, REPORT)

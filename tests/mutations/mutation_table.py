@@ -1,0 +1,72 @@
+"""The table of mutations: by kind, how often a lie passed, and how often a change that is none did not."""
+
+import json
+from collections import defaultdict
+
+
+def by_kind(rows):
+    """Return the counts of each kind: tries, PASS that should not be, not PASS that should be, and examples.
+
+    A row has ``kind``, ``attacks``, ``benign``, ``run``, ``seed``, ``verdict`` and ``cause``.
+    """
+    kinds = defaultdict(list)
+    for row in rows:
+        kinds[row["kind"]].append(row)
+    return [_counts(kind, kinds[kind]) for kind in sorted(kinds)]
+
+
+def _counts(kind, rows):
+    benign = rows[0]["benign"]
+    false = [row for row in rows if (row["verdict"] == "PASS") is not benign]
+    return {
+        "kind": kind,
+        "attacks": rows[0]["attacks"],
+        "benign": benign,
+        "runs": len({row["run"] for row in rows}),
+        "tries": len(rows),
+        "false_pass": 0 if benign else len(false),
+        "false_fail": len(false) if benign else 0,
+        "examples": [{name: row[name] for name in ("run", "seed", "verdict", "cause")} for row in false[:3]],
+    }
+
+
+def figures(rows):
+    """Return the counts of all rows together."""
+    kinds = by_kind(rows)
+    altered = [one for one in kinds if not one["benign"]]
+    return {
+        "kinds": len(altered),
+        "altered_runs": sum(one["tries"] for one in altered),
+        "false_pass": sum(one["false_pass"] for one in altered),
+        "kinds_that_pass": sum(bool(one["false_pass"]) for one in altered),
+        "benign_kinds": len(kinds) - len(altered),
+        "benign_changes": sum(one["tries"] for one in kinds if one["benign"]),
+        "false_fail": sum(one["false_fail"] for one in kinds),
+    }
+
+
+def show(rows):
+    """Return the kinds that came out wrong, and one line for all."""
+    of = figures(rows)
+    wrong = [one for one in by_kind(rows) if one["false_pass"] or one["false_fail"]]
+    width = max((len(one["kind"]) for one in wrong), default=0)
+    lines = []
+    for one in wrong:
+        count = f"{one['false_pass'] or one['false_fail']} of {one['tries']}"
+        what = "false FAIL" if one["benign"] else "false PASS"
+        first = one["examples"][0]
+        cause = f": {first['cause'][:100]}" if first["cause"] else ""
+        lines.append(f"{one['kind']:{width}}  {count:>10} {what}  {first['run']}{cause}")
+    lines.append(
+        f"{of['altered_runs']} altered runs of {of['kinds']} kinds: {of['false_pass']} false PASS "
+        f"in {of['kinds_that_pass']} kinds; {of['benign_changes']} benign changes of "
+        f"{of['benign_kinds']} kinds: {of['false_fail']} false FAIL"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def write(rows, path):
+    """Write figures and kinds as JSON."""
+    path.parent.mkdir(exist_ok=True)
+    record = {"figures": figures(rows), "kinds": by_kind(rows)}
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

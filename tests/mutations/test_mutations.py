@@ -1,0 +1,51 @@
+"""No contradiction that is put into a recorded run passes, and no change that is none keeps one from it."""
+
+from random import Random
+
+import benign_changes  # noqa: F401
+import lies_in_logs  # noqa: F401
+import lies_in_models  # noqa: F401
+import lies_in_times  # noqa: F401
+import lies_of_ranks  # noqa: F401
+import lies_of_spec_2  # noqa: F401
+import lies_of_whole_runs  # noqa: F401
+import pytest
+from mutation_kinds import MUTATIONS, Inapplicable
+from mutation_runs import RunCopy, recordings
+
+
+def altered(mutation, name, seed, ways):
+    """Yield (seed, changes) of each way that alters the run as no way before did."""
+    seen = []
+    for number in range(mutation.ways or ways):
+        run, key = RunCopy(name), f"{seed}/{mutation.name}/{name}/{number}"
+        if not mutation.where(run):
+            return
+        try:
+            mutation.change(run, Random(key))
+        except Inapplicable:
+            continue
+        changes = run.changes()
+        if changes and changes not in seen:
+            seen.append(changes)
+            yield key, changes
+
+
+@pytest.mark.parametrize("name", recordings())
+@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda one: one.name.replace(" ", "_"))
+def test_mutation(mutation, name, bench, chosen, rows):
+    for key, changes in altered(mutation, name, *chosen):
+        verdict, cause = bench.judge(name, changes)
+        rows.append(
+            {
+                "kind": mutation.name,
+                "attacks": mutation.attacks,
+                "benign": mutation.benign,
+                "run": name,
+                "seed": key,
+                "verdict": verdict,
+                "cause": cause,
+            }
+        )
+    wrong = [row for row in rows if (row["verdict"] == "PASS") is not mutation.benign]
+    assert not wrong
