@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 _PARTS = 8
 """Sums in a sketch; see ``rekindle.records.events.Sketch``."""
-_AT_ONCE = 1 << 20
+_ROW = 1 << 13
+"""Values that are summed at once, a multiple of the parts: long rows are quicker."""
+_AT_ONCE = 1 << 16
 """Values that are compared at once, so that a large leaf is not copied whole."""
 
 
@@ -35,10 +37,10 @@ def fingerprint(tree: Mapping[str, Any]) -> Fingerprint:
     for name, values in _leaves(tree):
         total.update(f"{name}\0{values.size}\0".encode())
         total.update(values)
-        whole = values.size - values.size % _PARTS
-        mine = values[:whole].reshape(-1, _PARTS).sum(axis=0, dtype=np.float64)
-        mine[: values.size - whole] += values[whole:]
-        sums += np.roll(mine, seen)
+        whole = values.size - values.size % _ROW
+        row = values[:whole].reshape(-1, _ROW).sum(axis=0, dtype=np.float64)
+        row[: values.size - whole] += values[whole:]
+        sums += np.roll(row.reshape(-1, _PARTS).sum(axis=0), seen)
         seen += values.size
     finite = bool(np.isfinite(sums).all())
     return Fingerprint(total.hexdigest(), tuple(sums.tolist()) if finite else ())
