@@ -34,6 +34,9 @@ HOLDS = {
         for kind in (torch.int64, torch.bfloat16, torch.float16, torch.float64):
             one = torch.arange(20).to(kind)
             assert fingerprint({"n": one}) == fingerprint({"n": np.arange(20, dtype=np.float32)})
+        for kind in (np.int64, np.float16, np.float64):
+            one = np.arange(20, dtype=kind)
+            assert fingerprint({"n": one}) == fingerprint({"n": one.astype(np.float32)})
     """,
     "Keras' layers are told as NVFlare's server has them": """
         layers = {"first": [TREE["a"], TREE["b"]], "pool": []}
@@ -50,6 +53,9 @@ HOLDS = {
         ]
         assert len({fingerprint(one).digest for one in [TREE, *others]}) == 5
         assert fingerprint(others[0]).sketch != PLAIN.sketch
+        name_like = np.frombuffer(b"bcd\\0", np.float32)
+        one, two = {"a": np.append(name_like, TREE["c"])}, {"a": name_like[:0], "bcd": TREE["c"]}
+        assert fingerprint(one).digest != fingerprint(two).digest
     """,
     "a sketch has the sums of every eighth value": """
         flat = np.concatenate([TREE[name].ravel() for name in "abc"]).astype(float)
@@ -76,7 +82,8 @@ HOLDS = {
         assert told["distance"] == distance(TREE, moved)
     """,
     "between weights of other names or sizes there is none": """
-        for other in ({**TREE, "d": 1.0}, {"a": 1.0, "b": 1.0, "d": 1.0}, {**TREE, "a": TREE["a"][1:]}, {}):
+        renamed = {"a": TREE["a"], "b": TREE["b"], "d": TREE["c"]}
+        for other in (renamed, {**TREE, "d": 1.0}, {**TREE, "a": TREE["a"][1:]}, {}):
             assert math.isnan(distance(TREE, other))
     """,
     "they need no framework": """
