@@ -109,7 +109,7 @@ def put_seal(
         lock=sent.lock_sha256 if sent else None,
     )
     public = seal.public_key(key)
-    state.write_new(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
+    state.write_whole(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
     write(seal_of(folder), seal.make(folder, run, key))
 
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -28,7 +28,7 @@ from rekindle.environments.lockfile import sha256
 from rekindle.records import Record, VerdictKind
 from rekindle.records.base import Timestamp
 
-_PAYLOAD_TYPE = "application/vnd.in-toto+json"
+_PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 
 
 class SealedRun(Record, kw_only=True, frozen=True):
@@ -75,7 +75,7 @@ class Envelope(Record, frozen=True):
     """DSSE's: a statement, byte for byte, and who signed it."""
 
     payload: bytes
-    payloadType: str
+    payloadType: Literal["application/vnd.in-toto+json"]
     signatures: tuple[Signature]
 
 

@@ -37,7 +37,7 @@ def folder(name: str = "") -> Path:
     Raises:
         RecordError: it cannot be made.
     """
-    base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "rekindle")
+    base = _base()
     try:
         for path in dict.fromkeys([base, base / name]):
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,8 +64,13 @@ def agree(run: str, spec: RunSpec, *, again: bool, runs: bool) -> RunSpec:
             return replace(spec, nonce=before.spec.nonce, gpus=before.spec.gpus)
         if runs:
             spec = replace(spec, nonce=secrets.token_hex(16))
-            write(path, Sent(spec=spec))
+            keep(run, spec)
         return spec
+
+
+def keep(run: str, spec: RunSpec) -> None:
+    """Keep ``spec`` as what ``run`` was sent with."""
+    write(_path(spec.host, run), Sent(spec=spec))
 
 
 def note(run: str, spec: RunSpec, judged: VerdictKind) -> None:
@@ -87,7 +92,7 @@ def keep_lock(text: str) -> None:
     content = text.encode()
     path = folder("locks") / hashlib.sha256(content).hexdigest()
     if not path.exists():
-        write_new(path, content)
+        write_whole(path, content)
 
 
 def sent_lock(sha256: str) -> str | None:
@@ -99,24 +104,29 @@ def sent_lock(sha256: str) -> str | None:
 
 def key() -> bytes:
     """Return the controller's private key as PEM, which is made at its first use."""
-    if own_key() is None:
-        write_new(folder() / _KEY, seal.new_key())
-    return (folder() / _KEY).read_bytes()
+    with _locked(folder() / _KEY) as path:
+        if not path.exists():
+            write_whole(path, seal.new_key())
+        return path.read_bytes()
 
 
 def own_key() -> bytes | None:
     """Return the controller's private key as PEM, if it was ever used."""
-    path = folder() / _KEY
+    path = _base() / _KEY
     return path.read_bytes() if path.exists() else None
 
 
-def write_new(path: Path, content: bytes) -> None:
-    """Write a file that is never written again, whole, 0600; the first of two writers counts."""
-    with tempfile.NamedTemporaryFile(dir=path.parent) as aside:
-        aside.write(content)
-        aside.flush()
-        with suppress(FileExistsError):
-            path.hardlink_to(aside.name)
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, 0600."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
+        new = Path(aside, "new")
+        new.touch(mode=0o600)
+        new.write_bytes(content)
+        new.replace(path)
+
+
+def _base() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "rekindle")
 
 
 def _path(host: str, run: str) -> Path:
