@@ -1,10 +1,10 @@
 """A run at home: judged by what was sent from here, whatever its host says and wherever it lies."""
 
-import fcntl
 import io
 import json
 import tarfile
 import threading
+import time
 
 import pytest
 from msgspec.structs import replace
@@ -224,18 +224,24 @@ def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
     assert home.state.agree(RUN, sent, again=False, runs=True).nonce != sent.nonce
 
 
-def test_two_that_start_at_once_agree_on_one_nonce(sent):
-    spec, found = replace(sent, nonce="", host=f"{sent.host}-2"), []
-    with (state.folder("sent") / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        both = [
-            threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True, runs=True)))
-            for _ in range(2)
-        ]
-        for one in both:
-            one.start()
+def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
+    spec, found, read_kept = replace(sent, nonce="", host=f"{sent.host}-2"), [], state._read
+
+    def slowly(path):
+        kept = read_kept(path)
+        time.sleep(0.3)  # in which the other one reads the same, if it may
+        return kept
+
+    monkeypatch.setattr(state, "_read", slowly)
+    both = [
+        threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True, runs=True)))
+        for _ in range(2)
+    ]
+    for one in both:
+        one.start()
     for one in both:
         one.join()
+    assert len(found) == 2
     assert len({one.nonce for one in found}) == 1
 
 
