@@ -9,7 +9,7 @@ import sys
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,8 +57,10 @@ def files_end_at(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def unpack(archive: Path, dest: Path) -> None:
+def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = None) -> None:
     """Have in ``dest`` the files of ``archive`` and no others, all of them or none.
+
+    What ``finish`` does to them, in a folder aside, is done before any of them is there.
 
     Nothing is written outside of ``dest``, and what was there, be it a link, is neither followed nor kept.
 
@@ -75,6 +77,8 @@ def unpack(archive: Path, dest: Path) -> None:
             raise ArchiveError(
                 f"The archive from the host cannot be unpacked: {error}. Fix: collect it again."
             ) from None
+        if finish:
+            finish(new)
         if os.path.lexists(dest):
             dest.rename(Path(aside, "old"))
         new.rename(dest)

@@ -67,11 +67,10 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
     )
     environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
 
-    def start(verb="start"):
+    def start(verb="start", nonce=""):
         command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
-        done = subprocess.run(
-            command, input=msgspec.json.encode(spec), env=environ, capture_output=True, check=True, timeout=30
-        )
+        given = msgspec.json.encode(msgspec.structs.replace(spec, nonce=nonce))
+        done = subprocess.run(command, input=given, env=environ, capture_output=True, check=True, timeout=30)
         return msgspec.json.decode(done.stdout)["changed"]
 
     return run, start

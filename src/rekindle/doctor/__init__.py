@@ -23,13 +23,14 @@ RecordT = TypeVar("RecordT", bound=Record)
 __all__ = ["Text", "diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]
 
 
-def diagnose_run(run_dir: Path) -> tuple[Finding, ...]:
+def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, ...]:
     """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
 
     A trainer's own exception comes first: everything that follows it is an echo. Files are relative to
-    ``run_dir``; versions are those of ``spec.json``, if there is one.
+    ``run_dir``; versions and what was on the GPUs are those of ``spec``, or of spec.json, if there is one.
     """
-    spec, ended = _record(run_dir / "spec.json", RunSpec), _record(run_dir / "ended.json", Ended)
+    spec = spec or _record(run_dir / "spec.json", RunSpec)
+    ended = _record(run_dir / "ended.json", Ended)
     installed = spec.versions if spec else {}
     said = [
         texts.read(path, path.relative_to(run_dir).as_posix())
@@ -45,13 +46,13 @@ def diagnose_run(run_dir: Path) -> tuple[Finding, ...]:
     ]
     failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
     found = _in_order(_exceptions(events, installed), said, installed, failed)
-    return tuple(name_holder(one, run_dir, said) for one in found)
+    return tuple(name_holder(one, run_dir, spec, said) for one in found)
 
 
 def diagnose_texts(said: Iterable[Text]) -> tuple[Finding, ...]:
     """Return what texts of any origin show together, as `diagnose_run` does."""
     said = list(said)
-    return tuple(name_holder(one, None, said) for one in _in_order([], said, {}, False))
+    return tuple(name_holder(one, None, None, said) for one in _in_order([], said, {}, False))
 
 
 def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:

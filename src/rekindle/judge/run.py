@@ -31,13 +31,13 @@ class Run:
     workspace: Workspace
 
     @classmethod
-    def open(cls, folder: Path) -> Run:
-        """Read a run's folder.
+    def open(cls, folder: Path, spec: RunSpec | None = None) -> Run:
+        """Read a run's folder, and its spec.json unless there is a ``spec`` that counts instead.
 
         Raises:
             RecordError: it is none, or a record in it is broken.
         """
-        spec = read(folder / "spec.json", RunSpec)
+        spec = spec or read(folder / "spec.json", RunSpec)
         ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None
         if not spec.sites:
             raise RecordError(f"{folder / 'spec.json'} names no site. Fix: have its stage write it again.")
