@@ -6,13 +6,14 @@ import shlex
 import tempfile
 from pathlib import Path
 
-import psutil
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
 from rekindle.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
+from rekindle.limits import limited
 
 
+@limited
 class ActionModule(ActionBase):
     """Arguments: ``run``, ``python`` and ``payload`` on the host, ``dest`` on the controller."""
 
@@ -46,9 +47,5 @@ class ActionModule(ActionBase):
                 said = f"{packed} could not be fetched, or has more than {TOTAL_LIMIT >> 20} MiB: {error}"
             except ArchiveError as error:
                 said = str(error)
-            except BaseException:  # the task's timeout is one, and would leave ssh behind
-                for child in psutil.Process().children(recursive=True):
-                    child.terminate()
-                raise
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         return {**result, "failed": True, "msg": said} if said else result
