@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 import tempfile
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
-from rekindle.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
+from rekindle import records
+from rekindle.archive import LEFT, TOTAL_LIMIT, ArchiveError, files_end_at, unpack
 from rekindle.limits import limited
+from rekindle.report.text import one_line
 
 
 @limited
@@ -28,8 +32,8 @@ class ActionModule(ActionBase):
                 "dest": {"required": True},
             }
         )
-        packed = f"{args['run']}.tar.gz"
-        command = shlex.join([args["python"], "-m", "rekindle.archive", args["run"]])
+        packed = f"{args['run']}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
+        command = shlex.join([args["python"], "-m", "rekindle.archive", args["run"], packed])
         answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(args['payload'])} {command}")
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]
@@ -48,4 +52,21 @@ class ActionModule(ActionBase):
             except ArchiveError as error:
                 said = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
-        return {**result, "failed": True, "msg": said} if said else result
+        if said:
+            return {**result, "failed": True, "msg": said}
+        if left := _left(Path(args["dest"])):
+            Display().display(f"{task_vars['inventory_hostname']} {Path(args['dest']).name}: {left}")
+        return result
+
+
+def _left(run):
+    """Say which files of a run that is home stayed on the host; nothing if none is known to."""
+    if not (run / LEFT).exists():
+        return ""
+    try:
+        left = records.read(run / LEFT, records.LeftBehind)
+    except records.RecordError as error:
+        return one_line(str(error))
+    named = ", ".join(f"{name} ({why})" for name, why in list(left.files.items())[:3])
+    more = len(left.files) + left.more - 3
+    return one_line(f"stayed on the host: {named}{f' and {more} more' if more > 0 else ''}")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
+from rekindle import files
 from rekindle.records.events import AnyEvent
 
+_LIMIT = 4 * files.LIMIT
+"""Bytes of all evidence of one run."""
+_BLOCK = 1 << 20
 EventT_co = TypeVar("EventT_co", covariant=True)
 
 
@@ -28,20 +33,45 @@ def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
 
     A line that is no event (cut off as its process died) is left out: what it would prove stays unproven.
     """
+    return read_evidence(run_dir)[0]
+
+
+def read_evidence(run_dir: Path) -> tuple[list[Line[AnyEvent]], list[str]]:
+    """Return what `read_lines` does, and a sentence for each file that is there and was not read."""
     decoder = msgspec.json.Decoder(AnyEvent)
-    lines = []
-    for path in [*sorted((run_dir / "evidence").glob("*.jsonl")), run_dir / "samples.jsonl"]:
-        if not path.exists():
+    lines, unread, room = [], [], _LIMIT
+    paths = files.found(run_dir / "evidence", "*.jsonl")
+    if len(paths) == files.MOST:
+        unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
+    for path in [*paths, run_dir / "samples.jsonl"]:
+        name = path.relative_to(run_dir).as_posix()
+        try:
+            content = files.content(path, min(room, files.LIMIT))
+        except FileNotFoundError:
             continue
-        for number, text in enumerate(path.read_bytes().splitlines(), 1):
+        except OSError as error:
+            unread.append(not_read(name, error))
+            continue
+        room -= len(content)
+        for number, text in enumerate(content.splitlines(), 1):
             try:
                 event = decoder.decode(text)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
-            lines.append(Line(event, path.relative_to(run_dir).as_posix(), number))
-    return lines
+            lines.append(Line(event, name, number))
+    return lines, unread
+
+
+def not_read(name: str, error: OSError) -> str:
+    """Return the sentence that a file of a run was not read."""
+    shown = name if name.isprintable() else ascii(name)
+    return f"{shown[:200]} was not read: {error.strerror}."
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the SHA-256 of a regular file's content."""
+    digest = hashlib.sha256()
+    with files.opened(path) as stream:
+        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # one that grows has an end too
+            digest.update(stream.read(_BLOCK))
+    return digest.hexdigest()

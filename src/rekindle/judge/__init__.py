@@ -33,7 +33,8 @@ def judge(run_dir: Path) -> VerdictRecord:
         return _diagnosed(judge_foreign(locate(run_dir)), run_dir)
     run = Run.open(run_dir)
     checked = [check(run, claim) for claim in run.spec.job.proof]
-    evidence = tuple(one for one in checked if one is not None)
+    unread = [run.evidence("every_file_read", None, says) for says in run.unread]
+    evidence = (*unread, *(one for one in checked if one is not None))
     verdict, cause = _verdict(run, evidence)
     findings = diagnose_run(run_dir) if verdict != "PASS" else ()
     root = next((one for one in findings if not one.echo and one.confidence != "possible"), None)
@@ -96,7 +97,8 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
             "interrupted": ("FAIL", run.ended.says or "Stopped from outside."),
         }
         return ends[run.ended.reason]
-    broken = next((one.says for one in evidence if one.holds is False), None)
+    false = next((one.says for one in evidence if one.holds is False), None)
+    broken = None if run.unread else false  # it may be false for want of what was not read
     if broken is None and run.ended.exit_status != 0:
         broken = f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
     if broken is not None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rekindle.evidence import Line, read_lines
-from rekindle.records import Ended, Evidence, Ladder, RecordError, Rung, RunSpec, read
+from rekindle import files
+from rekindle.evidence import Line, read_evidence
+from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, read
 from rekindle.records.events import AnyEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
 from .workspace import LogLine, Member, Workspace, simulated
 
 EventT = TypeVar("EventT", bound=Event)
+_PROOF = ("evidence/*.jsonl", "samples.jsonl", "evidence/", "job/workspace/*/*/log*.txt", "job.log")
+"""What verdicts are read from."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Run:
     ended: Ended | None
     lines: list[Line[AnyEvent]]
     workspace: Workspace
+    unread: tuple[str, ...] = ()
+    """What is there and was not read, one sentence each."""
 
     @classmethod
     def open(cls, folder: Path) -> Run:
@@ -39,7 +46,10 @@ class Run:
             raise RecordError(f"{folder / 'spec.json'} names no site. Fix: have its stage write it again.")
         folders = sorted((folder / "job" / "workspace").glob("*/server"))
         workspace = simulated(folders[0].parent, folder) if folders else None
-        return cls(folder, spec, ended, read_lines(folder), workspace or Workspace(folder, {}))
+        workspace = workspace or Workspace(folder, {})
+        lines, unread = read_evidence(folder)
+        unread += [*workspace.unread(), *_left_behind(folder)]
+        return cls(folder, spec, ended, lines, workspace, tuple(unread))
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
@@ -78,7 +88,10 @@ class Run:
     def last_words(self) -> str:
         """The last line that job.py printed."""
         log = self.folder / "job.log"
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+        try:
+            lines = files.end(log, 1 << 16).decode("utf-8", "replace").splitlines()
+        except OSError:
+            lines = []
         return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing.")
 
     @property
@@ -100,3 +113,12 @@ class Run:
     ) -> Evidence:
         """Make the evidence for ``claim``; ``at`` is where it stands (a path or text: a whole file)."""
         return self.workspace.evidence(claim, holds, says, at)
+
+
+def _left_behind(folder: Path) -> Iterator[str]:
+    """Say what of a run that came home stayed on its host although verdicts are read from it."""
+    path = folder / "left.json"
+    left = read(path, LeftBehind) if path.exists() else LeftBehind(files={})
+    for name, why in left.files.items():
+        if any(fnmatch(name, pattern) for pattern in _PROOF):
+            yield f"{name} stayed on the host: {why}."
