@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
@@ -81,10 +80,8 @@ def pack(run_dir: Path, target: Path) -> Packed:
             except OSError as error:
                 left[name] = str(error.strerror)
                 continue
-            if (
-                len(packed) + len(folders) + len(new) >= _FILES_LIMIT
-                or total + len(content) > TOTAL_LIMIT - _LEFT_LIMIT
-            ):
+            room = TOTAL_LIMIT - _LEFT_LIMIT - total
+            if len(packed) + len(folders) + len(new) >= _FILES_LIMIT or len(content) > room:
                 left[name] = "there was no room left for it"
                 continue
             folders, total = folders | new, total + len(content)
@@ -171,21 +168,10 @@ def unpack(archive: Path, dest: Path) -> None:
             raise ArchiveError(
                 f"The archive from the host cannot be unpacked: {error}. Fix: collect it again."
             ) from None
-        with _alone(dest.parent):
+        with files.alone(dest.parent):
             if os.path.lexists(dest):
                 dest.rename(aside / "old")
             new.rename(dest)
-
-
-@contextmanager
-def _alone(folder: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
-    """Keep every other process out of here for the same folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, how)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -193,12 +179,12 @@ def _aside(dest: Path) -> Iterator[Path]:
     """Make a folder beside ``dest`` while this goes on, and remove those whose makers were killed."""
     files.make_folder(dest.parent)
     with ExitStack() as held:
-        with _alone(dest.parent):
+        with files.alone(dest.parent):
             for path in dest.parent.glob(f".{dest.name}.*"):
-                with suppress(OSError), _alone(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                with suppress(OSError), files.alone(path, wait=False):
                     shutil.rmtree(path)
             aside = Path(tempfile.mkdtemp(dir=dest.parent, prefix=f".{dest.name}."))
-            held.enter_context(_alone(aside))
+            held.enter_context(files.alone(aside))
         held.callback(shutil.rmtree, aside)
         yield aside
 

@@ -6,9 +6,12 @@ Standard library alone, as it also works where nothing else on a host is whole.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -94,5 +97,20 @@ def write(path: Path, data: bytes) -> None:
 def make_folder(path: Path) -> None:
     """Make ``path`` and the folders above it that are not there, for their owner alone."""
     for folder in (*reversed(path.parents), path):
-        if not folder.exists():
+        if not folder.is_dir():
             folder.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Keep every other process that asks for the same out of ``folder``; a killed one keeps nobody out.
+
+    Raises:
+        OSError: it is no folder, or without ``wait`` another one has it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
