@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from rekindle import files
 from rekindle.records.events import AnyEvent
 
 _EVENT = msgspec.json.Decoder(AnyEvent)
+_LIMIT = 4 * files.LIMIT
+"""Bytes of all evidence of one run."""
+_BLOCK = 1 << 20
 EventT_co = TypeVar("EventT_co", covariant=True)
 
 
@@ -25,40 +29,61 @@ class Line(Generic[EventT_co]):
     line: int
 
 
+class Told(NamedTuple):
+    """What evidence there is."""
+
+    lines: list[Line[AnyEvent]]
+    """In file and line order."""
+    unread: list[str]
+    """A sentence for each file that is there and was not read."""
+    broken: list[tuple[str, int]]
+    """File and number of each line that is no event, but for a last sample, which the driver was just writing."""
+
+
 def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
     """Return what trainers, job.py, the server and the driver wrote, in file and line order.
 
     A line that is no event (cut off as its process died) is left out: what it would prove stays unproven.
     """
-    return [Line(event, file, number) for file, number, event in _lines(run_dir) if event is not None]
+    return read_evidence(run_dir).lines
 
 
-def unreadable_lines(run_dir: Path) -> list[tuple[str, int]]:
-    """Return file and line of each line that is no event, but for one at the end of samples.jsonl.
-
-    That one the driver was writing as the file was copied.
-    """
-    told = list(_lines(run_dir))
-    last = {file: number for file, number, _ in told}
-    return [
-        (file, number)
-        for file, number, event in told
-        if event is None and (file != "samples.jsonl" or number < last[file])
-    ]
-
-
-def _lines(run_dir: Path) -> Iterator[tuple[str, int, AnyEvent | None]]:
-    for path in [*sorted((run_dir / "evidence").glob("*.jsonl")), run_dir / "samples.jsonl"]:
-        if not path.exists():
+def read_evidence(run_dir: Path) -> Told:
+    """Return what `read_lines` does, and what of it could not be read."""
+    told, room = Told([], [], []), _LIMIT
+    paths = files.found(run_dir / "evidence", "*.jsonl")
+    if len(paths) == files.MOST:
+        told.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
+    for path in [*paths, run_dir / "samples.jsonl"]:
+        name = path.relative_to(run_dir).as_posix()
+        try:
+            content = files.content(path, min(room, files.LIMIT))
+        except FileNotFoundError:
             continue
-        file = path.relative_to(run_dir).as_posix()
-        for number, text in enumerate(path.read_bytes().splitlines(), 1):
+        except OSError as error:
+            told.unread.append(not_read(name, error))
+            continue
+        room -= len(content)
+        texts = content.splitlines()
+        for number, text in enumerate(texts, 1):
             try:
-                yield file, number, _EVENT.decode(text)
+                told.lines.append(Line(_EVENT.decode(text), name, number))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                yield file, number, None
+                if name != "samples.jsonl" or number < len(texts):
+                    told.broken.append((name, number))
+    return told
+
+
+def not_read(name: str, error: OSError) -> str:
+    """Return the sentence that a file of a run was not read."""
+    shown = name if name.isprintable() else ascii(name)
+    return f"{shown[:200]} was not read: {error.strerror}."
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the SHA-256 of a regular file's content."""
+    digest = hashlib.sha256()
+    with files.opened(path) as stream:
+        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # one that grows has an end too
+            digest.update(stream.read(_BLOCK))
+    return digest.hexdigest()

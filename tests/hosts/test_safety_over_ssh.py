@@ -22,7 +22,7 @@ COLLECT = """
 """
 LIES = r"""#!/bin/sh
 : >"/tmp/a'\"'"
-echo none >/home/lease/evil-run.tar.gz
+echo none >"$4"
 printf '%%s\n' "/tmp/a\\'\" %s/stolen" '!touch %s/run-here #'
 """
 """As a line of sftp's batch, what it prints fetches a file to any place, and runs a command, here."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from rekindle.evidence import Line, read_lines
+from rekindle.files import MOST
 from rekindle.records import Ended, Finding, Record, RecordError, RunSpec, read
 from rekindle.records.events import ExceptionEvent
 
@@ -32,11 +35,7 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, .
     spec = spec or _record(run_dir / "spec.json", RunSpec)
     ended = _record(run_dir / "ended.json", Ended)
     installed = spec.versions if spec else {}
-    said = [
-        texts.read(path, path.relative_to(run_dir).as_posix())
-        for path in texts.logs(run_dir)
-        if path.is_file()
-    ]
+    said = list(_said(run_dir))
     if ended:
         said = [texts.since(one, ended.started) if one.file == "autopsy/kernel.txt" else one for one in said]
     events = [
@@ -66,7 +65,8 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
     for path in paths:
         try:
             if not path.is_dir():
-                files.append(texts.read(path, str(path)))
+                with path.open("rb") as stream:
+                    files.append(texts.read_stream(stream, str(path)))
                 continue
             if not any(texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
                 raise RecordError(
@@ -80,6 +80,13 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
             ) from None
     found = [*runs, *diagnose_texts(files)]
     return tuple(sorted(found, key=lambda one: one.echo))
+
+
+def _said(run_dir: Path) -> Iterator[Text]:
+    """Read the logs of a run, as many as are read at all; one that is none is no cause of anything."""
+    for path in islice(texts.logs(run_dir), MOST):
+        with suppress(OSError):
+            yield texts.read(path, path.relative_to(run_dir).as_posix())
 
 
 def _exceptions(events: list[Line[ExceptionEvent]], installed: Mapping[str, str]) -> list[Found]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 import pynvml
 
+from rekindle import files
 from rekindle.records.events import GpuSample, SampleEvent
 
 from .memory import peaks
@@ -39,7 +41,7 @@ class Sampler:
                 gpus[uuid] = _sample(handle, self._seen)
         self._seen = time.time_ns() // 1000
         event = SampleEvent(time=round(time.time(), 3), nonce=self._nonce, gpus=gpus, memory_mib=peaks())
-        with self._path.open("ab") as stream:
+        with files.opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
         return gpus
 

@@ -76,7 +76,7 @@ def supervise(run_dir: Path) -> None:
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
     end = _run(run_dir, spec, clock, teller)
-    reserve.unlink()
+    reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(
         nonce=spec.nonce or None,

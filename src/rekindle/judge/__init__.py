@@ -100,7 +100,8 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
             "interrupted": ("FAIL", run.ended.says or "Stopped from outside."),
         }
         return ends[run.ended.reason]
-    broken = next((one.says for one in evidence if one.holds is False), None)
+    false = next((one.says for one in evidence if one.holds is False), None)
+    broken = None if run.unread else false  # it may be false for want of what was not read
     if broken is None and run.ended.exit_status != 0:
         broken = f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
     if broken is not None:

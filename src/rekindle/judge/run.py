@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rekindle.evidence import Line, read_lines
-from rekindle.records import Ended, Evidence, Ladder, RecordError, Rung, RunSpec, read
+from rekindle import files
+from rekindle.evidence import Line, read_evidence
+from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, read
 from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
 from .log import Entry, LogRecord, read_records, server_ledger, site_ledger
@@ -18,6 +21,8 @@ from .workspace import LogLine, Member, Workspace, simulated
 EventT = TypeVar("EventT", bound=Event)
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
+_PROOF = ("evidence/*.jsonl", "samples.jsonl", "evidence/", "job/workspace/*/*/log*.txt", "job.log")
+"""What verdicts are read from."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,10 @@ class Run:
     ended: Ended | None
     lines: list[Line[AnyEvent]]
     workspace: Workspace
+    unread: tuple[str, ...] = ()
+    """What is there and was not read, one sentence each."""
+    broken: tuple[tuple[str, int], ...] = ()
+    """File and number of each line of evidence that is no event."""
 
     @classmethod
     def open(cls, folder: Path, spec: RunSpec | None = None) -> Run:
@@ -43,7 +52,10 @@ class Run:
             raise RecordError(f"{folder / 'spec.json'} names no site. Fix: have its stage write it again.")
         folders = sorted((folder / "job" / "workspace").glob("*/server"))
         workspace = simulated(folders[0].parent, folder) if folders else None
-        return cls(folder, spec, ended, read_lines(folder), workspace or Workspace(folder, {}))
+        workspace = workspace or Workspace(folder, {})
+        told = read_evidence(folder)
+        unread = (*told.unread, *workspace.unread(), *_left_behind(folder))
+        return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken))
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
@@ -92,9 +104,10 @@ class Run:
     def started(self) -> float | None:
         """Seconds since the epoch; None if the run has no record of its end, or that none of a time."""
         try:
-            return datetime.fromisoformat(self.ended.started).timestamp() if self.ended else None
+            moment = datetime.strptime(self.ended.started if self.ended else "", "%Y-%m-%dT%H:%M:%SZ")
         except ValueError:
             return None
+        return moment.replace(tzinfo=timezone.utc).timestamp()
 
     def zone(self, name: str) -> float:
         """Return the seconds that the time in the log of ``name`` is ahead of UTC.
@@ -127,9 +140,11 @@ class Run:
 
     @cached_property
     def job_log(self) -> list[str]:
-        """The lines that job.py printed."""
-        log = self.folder / "job.log"
-        return log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+        """The lines that job.py printed, the last 16 MiB of them."""
+        try:
+            return files.end(self.folder / "job.log", 1 << 24).decode("utf-8", "replace").split("\n")
+        except OSError:
+            return []
 
     @property
     def last_words(self) -> str:
@@ -155,3 +170,12 @@ class Run:
     ) -> Evidence:
         """Make the evidence for ``claim``; ``at`` is where it stands (a path or text: a whole file)."""
         return self.workspace.evidence(claim, holds, says, at)
+
+
+def _left_behind(folder: Path) -> Iterator[str]:
+    """Say what of a run that came home stayed on its host although verdicts are read from it."""
+    path = folder / "left.json"
+    left = read(path, LeftBehind) if path.exists() else LeftBehind(files={})
+    for name, why in left.files.items():
+        if any(fnmatch(name, pattern) for pattern in _PROOF):
+            yield f"{name} stayed on the host: {why}."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from rekindle.evidence import unreadable_lines
 from rekindle.judge.run import Run
 from rekindle.records.events import (
     ContributionEvent,
@@ -85,9 +84,11 @@ def nothing_told_twice(run: Run) -> Iterator[Doubt]:
 
 
 @rule()
-def every_line_is_read(run: Run) -> Iterator[Doubt]:
-    """Every line of evidence is an event, but for a last sample that was cut off."""
-    for file, number in unreadable_lines(run.folder):
+def everything_is_read(run: Run) -> Iterator[Doubt]:
+    """Every file is a regular one of bounded size, and every line of evidence an event."""
+    for says in run.unread:
+        yield Doubt(says)
+    for file, number in run.broken:
         yield Doubt(f"Line {number} of {file} is no event.", file)
     if run.ended and run.ended.reason == "finished" and run.ended.says is not None:
         yield Doubt("A run that finished by itself has a word on why it was ended.", "ended.json")
