@@ -37,7 +37,7 @@ class Told(NamedTuple):
     unread: list[str]
     """A sentence for each file that is there and was not read."""
     broken: list[tuple[str, int]]
-    """File and number of each line that is no event, but for a last sample, which the driver was just writing."""
+    """File and number of each line that is no event, but for a last sample that was just being written."""
 
 
 def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
