@@ -27,7 +27,11 @@ def _needless(run, path):
     if path.parent.name.startswith("site-"):
         asked = {one.claim for one in judge(run).evidence} & {"site_logs_show", "messages_quantised"}
         return path.name != "log.txt" or not asked
-    return path.name == "verdict.json"
+    if path.name == "samples.jsonl":
+        verdict = judge(run)
+        told = any(one.claim == "memory_told" for one in verdict.evidence)
+        return not told and not any(device.uuid for device in verdict.devices)
+    return path.name in {"verdict.json", "job.log", "server.jsonl"}
 
 
 @pytest.mark.parametrize("run", WORKSPACES, ids=lambda run: run.name)
