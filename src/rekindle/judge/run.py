@@ -91,6 +91,11 @@ class Run:
         return next(iter(self.of(FinalEvent)), None)
 
     @property
+    def version(self) -> int:
+        """Of the spec: what evidence the run leaves."""
+        return int(self.spec.schema.rpartition("/")[2])
+
+    @property
     def lossy(self) -> bool:
         """Whether messages are quantised, so that a site has nearly, and not exactly, what the server has."""
         return any(claim.options.get("lossy") for claim in self.spec.job.proof)

@@ -111,6 +111,8 @@ def error_logs_are_empty(run: Run) -> Iterator[Doubt]:
 @rule()
 def job_printed_no_error(run: Run) -> Iterator[Doubt]:
     """What job.py printed has no error of NVFlare's and no traceback that is not known to be harmless."""
+    if not run.job_log and run.version > 1:
+        yield Doubt("What job.py printed was not kept.")
     inside = False
     for number, line in enumerate(run.job_log, 1):
         console = _CONSOLE.match(line)

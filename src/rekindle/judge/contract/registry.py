@@ -45,9 +45,8 @@ def rule(*versions: int) -> Callable[[Rule], Rule]:
 
 def hold(run: Run) -> Iterator[Evidence]:
     """Hold ``run`` against every rule that its spec's version knows."""
-    version = int(run.spec.schema.rpartition("/")[2])
     for name, function in RULES.items():
-        if version in _VERSIONS[name]:
+        if run.version in _VERSIONS[name]:
             yield _evidence(run, name, function)
 
 

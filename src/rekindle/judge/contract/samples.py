@@ -51,11 +51,13 @@ def _flaws(gpu: GpuSample, total_mib: int) -> Iterator[str]:
 def sampled_all_along(run: Run) -> Iterator[Doubt]:
     """The driver took samples from before the first round to after the last one, of all GPUs each time."""
     given = {uuid for site in run.spec.sites for uuid in site.gpus}
-    if not given:
+    if not given and run.version == 1:
         return
     times = [line.event.time for line in run.samples]
     rounds = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
-    if times and rounds:
+    if not times:
+        yield Doubt("The driver took no samples.")
+    elif rounds:
         first = min(line.event.time - line.event.seconds for line in rounds)
         last = max(line.event.time for line in rounds)
         if min(times) > first or max(times) < last:
