@@ -1,4 +1,4 @@
-"""What a job takes while it runs: GPUs' utilisation, their memory by process, and NVFlare's host memory."""
+"""What a job takes while it runs: GPUs' utilisation, memory and errors, and NVFlare's host memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pynvml
 from rekindle.records.events import GpuSample, SampleEvent
 
 from .memory import peaks
+from .xids import Xids
 
 
 class Sampler:
@@ -20,12 +21,16 @@ class Sampler:
 
     def __init__(self, path: Path, uuids: set[str]) -> None:
         """Watch the GPUs with these UUIDs; without any, NVML is not asked for."""
-        self._path = path
+        self._path, self._uuids = path, sorted(uuids)
         self._handles: dict[str, Any] = {}
         self._seen = time.time_ns() // 1000
         if uuids:
-            pynvml.nvmlInit()
-            self._handles = {uuid: pynvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in sorted(uuids)}
+            with suppress(pynvml.NVMLError):
+                pynvml.nvmlInit()
+        for uuid in self._uuids:
+            with suppress(pynvml.NVMLError):
+                self._handles[uuid] = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        self._xids = Xids(self._handles)
 
     def sample(self) -> dict[str, GpuSample]:
         """Take one sample: each GPU's utilisation in percent and MiB by PID, and NVFlare's own MiB.
@@ -33,18 +38,23 @@ class Sampler:
         Returns:
             The GPUs that answered, by UUID.
         """
-        gpus = {}
+        gpus, xids = {}, self._xids.since()
         for uuid, handle in self._handles.items():
-            with suppress(pynvml.NVMLError):  # a GPU that does not answer is missing from the sample
-                gpus[uuid] = _sample(handle, self._seen)
+            with suppress(pynvml.NVMLError):
+                gpus[uuid] = _sample(handle, self._seen, xids.get(uuid))
         self._seen = time.time_ns() // 1000
-        event = SampleEvent(time=round(time.time(), 3), gpus=gpus, memory_mib=peaks())
+        event = SampleEvent(
+            time=round(time.time(), 3),
+            gpus=gpus,
+            unanswered={uuid: xids.get(uuid) for uuid in self._uuids if uuid not in gpus},
+            memory_mib=peaks(),
+        )
         with self._path.open("ab") as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
         return gpus
 
 
-def _sample(handle: Any, since_us: int) -> GpuSample:
+def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None) -> GpuSample:
     rates = pynvml.nvmlDeviceGetUtilizationRates(handle)
     return GpuSample(
         utilisation=rates.gpu,
@@ -55,7 +65,18 @@ def _sample(handle: Any, since_us: int) -> GpuSample:
             for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
         },
         process_utilisation=_by_process(handle, since_us),
+        xids=xids,
+        ecc_uncorrected=_uncorrected(handle),
     )
+
+
+def _uncorrected(handle: Any) -> int | None:
+    """Return the errors of a GPU's memory that were not corrected since the driver was loaded."""
+    kind, since = pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC
+    try:
+        return int(pynvml.nvmlDeviceGetTotalEccErrors(handle, kind, since))
+    except pynvml.NVMLError:
+        return None
 
 
 def _by_process(handle: Any, since_us: int) -> dict[str, int] | None:

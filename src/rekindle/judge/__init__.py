@@ -12,13 +12,13 @@ from rekindle.doctor.known_issues import known_issue
 from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent
 
-from . import claims, clock, gpus, messages, tracking
+from . import claims, clock, faults, gpus, messages, tracking
 from .foreign import judge_foreign
 from .run import Run
 from .validators import VALIDATORS, check
 from .workspace import locate
 
-__all__ = ["VALIDATORS", "claims", "clock", "gpus", "judge", "messages", "tracking"]
+__all__ = ["VALIDATORS", "claims", "clock", "faults", "gpus", "judge", "messages", "tracking"]
 
 
 def judge(run_dir: Path) -> VerdictRecord:
