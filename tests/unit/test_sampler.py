@@ -11,10 +11,16 @@ from rekindle.driver import xids
 from rekindle.driver.sampler import Sampler
 from rekindle.records.events import SampleEvent
 
-BUS = {"GPU-a": b"00000000:1B:00.0", "GPU-b": b"00000000:43:00.0"}
+BUS = {"GPU-a": b"00000000:1B:00.0", "GPU-b": b"00000000:00:06.0"}
 OFFERED = "4,1,100,-;NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64\n"
 BEFORE = "4,2,200,-;NVRM: Xid (PCI:0000:1b:00): 62, before the run\n"
 FALLEN = "4,3,300,-;NVRM: Xid (PCI:0000:1b:00): 79, pid='<unknown>', GPU has fallen off the bus.\n"
+MET = (
+    "4,360,24339504,c;NVRM: Xid (PCI:0000:00:06): 31, pid=450, name=python3, channel 0x0000000a, "
+    "intr 00000000. MMU Fault: ENGINE GRAPHICS GPC0 GPCCLIENT_T1_8 faulted @ 0x7f00_00000000. "
+    "Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE\n"
+)
+"""Of an H200 with driver 580.159.04, by a kernel that wrote where it must not."""
 NOT_OURS = "4,4,400,-;NVRM: Xid (PCI:0000:99:00): 48, pid=7, of another's GPU\n"
 
 
@@ -86,7 +92,7 @@ def _sampler(tmp_path):
 
 
 def _xids(sampler):
-    return {uuid: gpu.xids for uuid, gpu in sampler.sample().items()}
+    return {uuid: gpu.xids for uuid, gpu in sampler.sample({}).items()}
 
 
 def test_nvmls_events_are_told_once_and_of_their_own_gpu(tmp_path, nvml, log):
@@ -104,8 +110,8 @@ def test_the_kernels_log_tells_from_the_runs_start_on_and_of_the_runs_gpus(tmp_p
     sampler = _sampler(tmp_path)
     assert nvml.registered == []
     assert _xids(sampler) == {"GPU-a": (), "GPU-b": ()}
-    _append(log, FALLEN, NOT_OURS, "6,5,500,-;eth0: link is up\n")
-    assert _xids(sampler) == {"GPU-a": (79,), "GPU-b": ()}
+    _append(log, FALLEN, NOT_OURS, "6,5,500,-;eth0: link is up\n", MET)
+    assert _xids(sampler) == {"GPU-a": (79,), "GPU-b": (31,)}
     assert _xids(sampler) == {"GPU-a": (), "GPU-b": ()}
 
 
@@ -143,9 +149,9 @@ def test_where_nvml_offers_no_events_nobody_watches(tmp_path, nvml, log, monkeyp
 def test_uncorrected_memory_errors_are_counted_where_nvml_tells(tmp_path, nvml, log, monkeypatch):
     sampler = _sampler(tmp_path)
     nvml.ecc = 2
-    assert sampler.sample()["GPU-a"].ecc_uncorrected == 2
+    assert sampler.sample({})["GPU-a"].ecc_uncorrected == 2
     monkeypatch.setattr(pynvml, "nvmlDeviceGetTotalEccErrors", _no(pynvml.NVML_ERROR_NOT_SUPPORTED))
-    assert sampler.sample()["GPU-a"].ecc_uncorrected is None
+    assert sampler.sample({})["GPU-a"].ecc_uncorrected is None
 
 
 def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvml, log, monkeypatch):
@@ -153,7 +159,7 @@ def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvm
     _append(log, FALLEN)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetUtilizationRates", _no(pynvml.NVML_ERROR_GPU_IS_LOST))
     monkeypatch.setattr(pynvml, "nvmlEventSetWait_v2", _no(pynvml.NVML_ERROR_GPU_IS_LOST))
-    assert sampler.sample() == {}
+    assert sampler.sample({}) == {}
     written = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     assert written.unanswered == {"GPU-a": (79,), "GPU-b": ()}
 
@@ -161,6 +167,6 @@ def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvm
 def test_without_a_working_nvml_it_says_so_of_each_gpu(tmp_path, nvml, log, monkeypatch):
     for function in ("nvmlInit", "nvmlDeviceGetHandleByUUID"):
         monkeypatch.setattr(pynvml, function, _no(pynvml.NVML_ERROR_UNINITIALIZED))
-    assert _sampler(tmp_path).sample() == {}
+    assert _sampler(tmp_path).sample({}) == {}
     written = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     assert written.unanswered == {"GPU-a": None, "GPU-b": None}

@@ -1,9 +1,10 @@
 """The run at home is the run on the host."""
 
 import hashlib
+import os
 from pathlib import Path
 
-HOME = Path("/var/lib/rekindle-lab/molecule/results/leased/pt_ddp")
+HOME = Path(os.environ["REKINDLE_RESULTS"], "leased/pt_ddp")
 RUN = "/home/lease/rekindle/runs/pt_ddp-*/"
 
 

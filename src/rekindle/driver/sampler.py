@@ -12,7 +12,6 @@ import pynvml
 
 from rekindle.records.events import GpuSample, SampleEvent
 
-from .memory import peaks
 from .xids import Xids
 
 
@@ -32,8 +31,8 @@ class Sampler:
                 self._handles[uuid] = pynvml.nvmlDeviceGetHandleByUUID(uuid)
         self._xids = Xids(self._handles)
 
-    def sample(self) -> dict[str, GpuSample]:
-        """Take one sample: each GPU's utilisation in percent and MiB by PID, and NVFlare's own MiB.
+    def sample(self, memory_mib: dict[str, int]) -> dict[str, GpuSample]:
+        """Take one sample of each GPU, and write it down with the ``memory_mib`` of NVFlare's processes.
 
         Returns:
             The GPUs that answered, by UUID.
@@ -47,7 +46,7 @@ class Sampler:
             time=round(time.time(), 3),
             gpus=gpus,
             unanswered={uuid: xids.get(uuid) for uuid in self._uuids if uuid not in gpus},
-            memory_mib=peaks(),
+            memory_mib=memory_mib,
         )
         with self._path.open("ab") as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
