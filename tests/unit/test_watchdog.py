@@ -216,7 +216,7 @@ def test_a_stopped_process_is_named(story):
 
 def test_a_trainer_whose_main_thread_ended_is_named_unless_it_is_still_at_it(story):
     story.ended.add(TRAINER)
-    assert story.lasts(60, ran=0.1, waited=0.9) is None
+    assert story.lasts(60, ran=0.01, waited=0.99) is None
     assert story.lasts(60)[1].startswith(
         f"The main thread of process {TRAINER} (site-1 client.py) ended 20 s"
     )

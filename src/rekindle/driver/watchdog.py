@@ -29,11 +29,11 @@ _WORKING_SHARE = 0.5
 _EAGER_SHARE = 0.8
 """Of the time in which a thread ran or waited for a CPU; one that computes comes to 1.0 on any host."""
 _SLICE_S = 0.0002
-"""For which an eager thread keeps a CPU each time. NVFlare's polls take 0.03 to 0.08 ms, and ran or waited for
-0.3 of the time at load 20 on 2 cores; a thread that computes kept it for 2 ms under a quota of 0.2 cores."""
+"""For which an eager thread keeps a CPU each time. NVFlare's polls take 0.03 to 0.08 ms, and ran or waited
+for 0.3 of the time at load 20 on 2 cores; a thread that computes kept it for 2 ms at 0.2 cores."""
 _LOADED_KIB = 16 << 10
-"""More memory of a process than ever before, by so much between two looks: it imports, or loads data. NVFlare's
-that wait take 1 to 7 MiB more from look to look, for minutes."""
+"""More memory of a process than ever before, by so much between two looks: it imports, or loads data.
+NVFlare's that wait take 1 to 7 MiB more from look to look, for minutes."""
 _FRUITLESS = 10
 """Times ``silence_s`` of one thread's CPU time may pass with nothing to show for it …"""
 _LONGER = 3
