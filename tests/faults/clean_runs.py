@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from fault_runs import MARK, Edit, Fault
+from slow_hosts import crowded, throttled
 
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "runs"
 
@@ -51,6 +52,12 @@ REAL = [
         ),
     ),
 ]
+
+SLOW = [
+    Fault(name, "PASS", "", (_in_round(""),), act=act, changes={"limit_s": 390, "silence_s": 30})
+    for name, act in {"a host with 0.2 cores": throttled(0.2), "a host at load 12": crowded(12)}.items()
+]
+"""They need cgroups."""
 
 
 def _traceback_in_a_log(run: Path) -> None:

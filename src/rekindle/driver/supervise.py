@@ -23,6 +23,7 @@ from .ladder import climb
 from .processes import adopt_orphans, end_descendants
 from .progress import Teller
 from .sampler import Sampler
+from .snapshot import snapshot
 from .watchdog import Watchdog
 
 _PERIOD_S = 1.0
@@ -102,7 +103,7 @@ def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
     uuids = {uuid for site in spec.sites for uuid in site.gpus}
     sampler = Sampler(run_dir / "samples.jsonl", uuids, spec.nonce or None)
-    watchdog = Watchdog(run_dir, spec)
+    watchdog = Watchdog(spec, snapshot(run_dir))
     with (run_dir / "job.log").open("wb") as log:
         try:
             with _interruptible():
@@ -118,7 +119,8 @@ def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
                 while (status := process.poll()) is None:
                     elapsed = time.monotonic() - clock
                     end = _End("limit") if elapsed > spec.job.limit_s else None
-                    says = watchdog.look(sampler.sample())
+                    now = snapshot(run_dir)
+                    says = watchdog.look(now, sampler.sample(now.peaks_mib))
                     if says is not None:
                         end = _End("hung", says=says)
                     teller.tell(elapsed)

@@ -138,6 +138,8 @@ class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
     """All assigned GPUs at one moment, by UUID, and NVFlare's processes."""
 
     gpus: dict[str, GpuSample]
+    unanswered: dict[str, tuple[int, ...] | None] = {}
+    """Assigned GPUs that NVML told nothing of, by UUID, and their Xid errors as in GpuSample."""
     memory_mib: dict[str, int] = {}
     """Most host memory so far, of ``server`` and of each site's client."""
 

@@ -63,7 +63,7 @@ def sampled_all_along(run: Run) -> Iterator[Doubt]:
         if min(times) > first or max(times) < last:
             yield Doubt("The samples do not reach from before the first round to after the last.")
     for line in run.samples:
-        if missing := given - line.event.gpus.keys():
+        if missing := given - line.event.gpus.keys() - line.event.unanswered.keys():
             yield Doubt(f"A sample lacks {min(missing)}.", line)
 
 
