@@ -59,7 +59,7 @@ def _own(root: Path, names: list[str]) -> list[str]:
         hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
         return not hidden and not linked and (root / name).is_file()
 
-    return sorted(name for name in names if owns(name))
+    return sorted({name for name in names if owns(name)})
 
 
 def _git(root: Path, *options: str) -> list[str]:
