@@ -49,8 +49,9 @@ def lab(named):
 
 def run(lab, command, user="lease"):
     done = subprocess.run(
-        lab.ssh(next(iter(lab.hosts)), command, user=user), capture_output=True, text=True, check=True
+        lab.ssh(next(iter(lab.hosts)), command, user=user), capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 

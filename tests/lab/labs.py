@@ -118,7 +118,7 @@ class Lab:
 
     def ssh(self, host: str, *command: str, user: str = "lease") -> list[str]:
         """Return the command that runs one on a host, or a shell."""
-        return ["ssh", "-F", str(self.ssh_config), "-o", "ConnectTimeout=2", f"{user}@{host}", *command]
+        return ["ssh", "-F", str(self.ssh_config), "-o", "ConnectTimeout=10", f"{user}@{host}", *command]
 
     def _enrol(self, names: Sequence[str]) -> None:
         """Give the lab a number and its new hosts ordinals, and remember both."""
