@@ -7,13 +7,12 @@ import shlex
 import time
 from datetime import datetime, timezone
 
-import msgspec
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from rekindle import lease
-from rekindle.records import Progress, RecordError
+from rekindle.records import Progress, RecordError, decode
 from rekindle.report.text import one_line
 
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
@@ -102,8 +101,8 @@ class ActionModule(ActionBase):
         state, _, record = answer["stdout"].partition("\n")
         held = {"held": True, "free": False}.get(state.strip()) if answer["rc"] == 0 else None
         try:
-            return held, msgspec.json.decode(record, type=Progress)
-        except (msgspec.DecodeError, RecursionError):
+            return held, decode(record, Progress)
+        except RecordError:
             return held, None
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import msgspec
 from ansible.plugins.action import ActionBase
 
 from rekindle import capsule
-from rekindle.records import EnvRecord, RecordError
+from rekindle.records import EnvRecord, RecordError, convert
 
 
 class ActionModule(ActionBase):
@@ -27,9 +25,9 @@ class ActionModule(ActionBase):
         )
         told = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
         try:
-            env = msgspec.json.decode(json.dumps(told), type=EnvRecord)
+            env = convert(told, EnvRecord)
             capsule.save(env, Path(args["folder"]), Path(args["capsule"]) if args["capsule"] else None)
-        except (msgspec.DecodeError, RecordError, RecursionError) as error:
+        except RecordError as error:
             msg = f"What came from the host is no EnvRecord: {error}. Fix: run the stage again."
             return {**result, "failed": True, "msg": msg}
         return result

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import msgspec
-
-from rekindle.records.events import AnyEvent
+from rekindle.records import RecordError
+from rekindle.records.events import AnyEvent, decode_event
 
 EventT_co = TypeVar("EventT_co", covariant=True)
 
@@ -28,15 +27,14 @@ def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
 
     A line that is no event (cut off as its process died) is left out: what it would prove stays unproven.
     """
-    decoder = msgspec.json.Decoder(AnyEvent)
     lines = []
     for path in [*sorted((run_dir / "evidence").glob("*.jsonl")), run_dir / "samples.jsonl"]:
         if not path.exists():
             continue
         for number, text in enumerate(path.read_bytes().splitlines(), 1):
             try:
-                event = decoder.decode(text)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                event = decode_event(text)
+            except RecordError:
                 continue
             lines.append(Line(event, path.relative_to(run_dir).as_posix(), number))
     return lines

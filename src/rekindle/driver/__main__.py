@@ -15,11 +15,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 import psutil
 
 from rekindle.payload import extract_job
-from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, read, write
+from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, decode, read, write
 
 from .leftovers import BUILDER, running
 from .processes import end_all
@@ -55,7 +54,7 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
-        spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
+        spec = decode(sys.stdin.buffer.read(), RunSpec)
         _clear(run_dir, Path(spec.tmpdir))
         extract_job(spec.job.code or spec.job.name, run_dir / "job")
         (run_dir / "evidence").mkdir()

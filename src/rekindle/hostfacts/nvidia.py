@@ -12,9 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
-import msgspec
-
-from rekindle.records import Driver, Gpu, GpuProcess
+from rekindle.records import Driver, Gpu, GpuProcess, convert
 
 from .frames import Frame
 from .system import Frames, line
@@ -202,7 +200,7 @@ def _gpu(
     state = ("lost" if any(_LOST.search(text) for text in said) else "error") if said else "ok"
     index = _integer(values.get("index"))
     uuid = _figure(values.get("uuid"))
-    return msgspec.convert(
+    return convert(
         {
             "index": position if index is None else index,
             "state": state,

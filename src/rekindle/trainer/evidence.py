@@ -15,6 +15,9 @@ from typing import Any
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
 
+_LONGEST = 2_000
+"""Characters of an exception's text; its reader takes no line with twice as many."""
+
 
 class Evidence:
     """The evidence file of a rank (a process, or a replica in one), or of job.py with ``name``."""
@@ -87,7 +90,8 @@ class Evidence:
 
     def exception(self, kind: str, message: str, place: str) -> None:
         """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
-        self._write("exception", site=SITE, rank=self._rank, kind=kind, message=message, place=place)
+        said = message[:_LONGEST]
+        self._write("exception", site=SITE, rank=self._rank, kind=kind, message=said, place=place)
 
     def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
         """Say what was read back from a tracker: site, tag, step and value of every scalar."""
