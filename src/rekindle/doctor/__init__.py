@@ -22,6 +22,9 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 __all__ = ["Text", "diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]
 
+_MOST = 1_000
+"""Exceptions that are looked at, from the first: what a thousand do not show, more do not."""
+
 
 def diagnose_run(run_dir: Path) -> tuple[Finding, ...]:
     """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
@@ -83,7 +86,7 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
 
 def _exceptions(events: list[Line[ExceptionEvent]], installed: Mapping[str, str]) -> list[Found]:
     found = []
-    for line in sorted(events, key=lambda one: one.event.time):
+    for line in sorted(events, key=lambda one: one.event.time)[:_MOST]:
         event = line.event
         entry = known(f"{event.kind}: {event.message}", installed)
         said = one_line(f"{event.kind}: {event.message}")

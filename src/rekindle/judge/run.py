@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from rekindle.evidence import Line, read_lines
 from rekindle.records import Ended, Evidence, Ladder, RecordError, Rung, RunSpec, read
+from rekindle.records.base import shortened
 from rekindle.records.events import AnyEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
 from .workspace import LogLine, Member, Workspace, simulated
@@ -47,8 +48,14 @@ class Run:
 
     def rounds(self, site: str, rank: int) -> list[Line[RoundEvent]]:
         """Return the rounds of one rank, in order."""
-        mine = [one for one in self.of(RoundEvent) if (one.event.site, one.event.rank) == (site, rank)]
-        return sorted(mine, key=lambda one: one.event.round)
+        return self._rounds.get((site, rank), [])
+
+    @cached_property
+    def _rounds(self) -> dict[tuple[str, int], list[Line[RoundEvent]]]:
+        found: dict[tuple[str, int], list[Line[RoundEvent]]] = {}
+        for one in sorted(self.of(RoundEvent), key=lambda one: one.event.round):
+            found.setdefault((one.event.site, one.event.rank), []).append(one)
+        return found
 
     @cached_property
     def samples(self) -> list[Line[SampleEvent]]:
@@ -79,7 +86,9 @@ class Run:
         """The last line that job.py printed."""
         log = self.folder / "job.log"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing.")
+        return next(
+            (shortened(line.strip(), 500) for line in reversed(lines) if line.strip()), "it printed nothing."
+        )
 
     @property
     def server(self) -> Member | None:
