@@ -72,7 +72,7 @@ class ActionModule(ActionBase):
                     Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
                     shown = progress.says
                 if progress.state == "failed":
-                    return {**result, "failed": True, "msg": progress.says}
+                    return {**result, "failed": True, "msg": one_line(progress.says)}
                 if progress.state == "ended":
                     return {**result, "changed": progress.changed, "result": progress.result}
             last = progress or last

@@ -1,8 +1,11 @@
-"""``report.html``: one self-contained file; everything that came from a host is escaped."""
+"""``report.html``: one self-contained file; every text in it is cleaned, and then escaped."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from rekindle.records import VerdictRecord
 
@@ -24,10 +27,15 @@ def html(results: Results) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_clean,
     )
     environment.filters["duration"] = duration
-    page = environment.get_template("report.html.j2").render(results=results, plots=plots, axes=axes)
-    return clean(page)
+    return environment.get_template("report.html.j2").render(results=results, plots=plots, axes=axes)
+
+
+def _clean(value: Any) -> Any:
+    """Clean what an expression gives, before it is escaped; a macro's Markup is of values that were."""
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def plots(verdict: VerdictRecord) -> list[Plot]:
