@@ -19,6 +19,7 @@ import psutil
 
 from rekindle.payload import extract_job
 from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, decode, read, write
+from rekindle.variables import for_jobs
 
 from .leftovers import BUILDER, running
 from .processes import end_all
@@ -62,6 +63,7 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
         with (run_dir / "driver.log").open("ab") as log:
             subprocess.Popen(
                 [sys.executable, "-m", "rekindle.driver", "supervise", str(run_dir)],
+                env=for_jobs(os.environ),  # a job can read its supervisor's
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
