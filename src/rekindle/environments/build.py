@@ -146,7 +146,9 @@ def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes, hear: C
     python = str(aside / "bin" / "python")
     try:
         _run([uv, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside)], environ)
-        _run([uv, "pip", "sync", "--require-hashes", "--python", python, str(lock_file)], environ, hear)
+        # What builds a source distribution is held against the lock's digests too.
+        locked = ["--require-hashes", "--build-constraints", str(lock_file), str(lock_file)]
+        _run([uv, "pip", "sync", "--python", python, *locked], environ, hear)
     finally:
         lock_file.unlink()
     if spec["system_site"]:
