@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -130,7 +131,7 @@ def _clean_display():
 
     @functools.wraps(display)
     def cleaned(self, msg, *args, **kwargs):
-        return display(self, report.for_terminal(str(msg)), *args, **kwargs)
+        return display(self, report.for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
 
     Display.display = cleaned
 

@@ -100,5 +100,7 @@ def test_json_for_a_terminal_is_ascii():
 
 def test_colours_of_ours_stay_on_a_terminal_and_nothing_else():
     ours = "\x1b[0;31mred\x1b[0m\n"
-    assert report.for_terminal(ours) == ours
-    assert report.for_terminal("\x1b[8mhidden\x1b[2J\x1b[31mred\x1b]0;t\x07\r\x9bm") == "hidden\x1b[31mred"
+    assert report.for_terminal(ours, True) == ours
+    assert report.for_terminal(ours, False) == "red\n"
+    theirs = "\x1b[8mhidden\x1b[2J\x1b[31mred\x1b]0;t\x07\r\x9bm"
+    assert report.for_terminal(theirs, True) == "hidden\x1b[31mred"
