@@ -32,7 +32,7 @@ def one_line(text: str) -> str:
 
 
 def for_terminal(text: str, colour: bool) -> str:
-    """Return a text of several lines, a host's words in it, for a terminal; with ``colour`` plain ones stay."""
+    """Return several lines, a host's words in them, for a terminal; with ``colour`` plain ones stay."""
     parts = _COLOUR.split(text) if colour else [text]
     return "".join(part if number % 2 else clean(part).replace("\r", "") for number, part in enumerate(parts))
 
