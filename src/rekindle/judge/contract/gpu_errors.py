@@ -10,11 +10,13 @@ import msgspec
 
 from rekindle.evidence import Line
 from rekindle.judge.run import Run
+from rekindle.records import decodable, decode
 from rekindle.records.events import SampleEvent
 
 from .registry import Doubt, rule
 
 
+@decodable
 class _Catalogue(msgspec.Struct):
     source: str
     ignored: str
@@ -24,7 +26,7 @@ class _Catalogue(msgspec.Struct):
 
 @cache
 def _catalogue() -> _Catalogue:
-    return msgspec.json.decode(files(__package__).joinpath("xids.json").read_bytes(), type=_Catalogue)
+    return decode(files(__package__).joinpath("xids.json").read_bytes(), _Catalogue)
 
 
 @rule(2)
