@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from rekindle import state
 from rekindle.jobs import digest
 from rekindle.records import RunSpec, read
 
@@ -105,6 +106,7 @@ def fleet(disk: Path) -> Iterator[Lab]:
             for name in ("spec.json", "verdict.json"):
                 text = (own / name).read_text()
                 (own / name).write_text(text.replace('"host": "model"', f'"host": "{host.name}"'))
+            state.keep(own.name, spec)
         yield lab
     finally:
         lab.down()

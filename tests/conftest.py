@@ -1,5 +1,7 @@
 """This machine as a host, for all tests that run jobs on it; and which tests go together."""
 
+import os
+
 import pytest
 from plays import REPOSITORY, play
 from xdist.scheduler import LoadScopeScheduling
@@ -18,6 +20,14 @@ class Together(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config, log):
     return Together(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state(tmp_path_factory):
+    """Keep what a controller keeps for its user in a folder of the tests'."""
+    folder = tmp_path_factory.mktemp("state")
+    os.environ["XDG_STATE_HOME"] = str(folder)
+    return folder / "rekindle"
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,16 @@ from nvflare.app_opt.lightning.api import FLCallback
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from rekindle.trainer import GLOBAL_RANK, SITE, WORLD_SIZE, Evidence, end_at_uncaught_exception, turn
+from rekindle.trainer import (
+    GLOBAL_RANK,
+    SITE,
+    WORLD_SIZE,
+    Evidence,
+    end_at_uncaught_exception,
+    fingerprint,
+    turn,
+)
 from rekindle.trainer.ddp import broadcast, join
-from rekindle.trainer.weights import digest
 
 
 class FedCallback(FLCallback):
@@ -47,7 +54,7 @@ class Witness(Callback):
             self.metrics = {"accuracy": float(trainer.callback_metrics["accuracy"])}
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.model_in, self.losses, self.samples = digest(module.state_dict()), [], 0
+        self.model_in, self.losses, self.samples = fingerprint(module.state_dict()), [], 0
         self.began = time.perf_counter()
 
     def on_train_batch_end(self, trainer: Trainer, module: LightningModule, *rest: Any) -> None:
@@ -65,7 +72,7 @@ class Witness(Callback):
             losses=self.losses,
             metrics=self.metrics,
             model_in=self.model_in,
-            model_out=digest(module.state_dict()),
+            model_out=fingerprint(module.state_dict()),
         )
         self.number += 1
 

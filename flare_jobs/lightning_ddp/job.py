@@ -9,8 +9,9 @@ from model import Digits, SmallCNN
 from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
-from rekindle.trainer.weights import change, global_model
+from rekindle.trainer import Evidence, Sites, change, job_options, shorten_waits
+from rekindle.trainer.server import witness
+from rekindle.trainer.weights import global_model
 
 
 def main() -> None:
@@ -39,6 +40,7 @@ def main() -> None:
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
     shorten_waits(recipe, exchange_format="pytorch")
+    witness(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     final = global_model("lightning_ddp")

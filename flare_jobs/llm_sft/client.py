@@ -14,9 +14,16 @@ from model import exchanged, load_model, tokenized
 from torch import Tensor
 from transformers import DataCollatorForSeq2Seq, Trainer, TrainerCallback, TrainingArguments
 
-from rekindle.trainer import SITE, WORLD_SIZE, Evidence, end_at_uncaught_exception, follow_rank_zero
+from rekindle.trainer import (
+    SITE,
+    WORLD_SIZE,
+    Evidence,
+    end_at_uncaught_exception,
+    fingerprint,
+    follow_rank_zero,
+)
 from rekindle.trainer.ddp import broadcast, join, take
-from rekindle.trainer.weights import digest, size_of
+from rekindle.trainer.weights import size_of
 
 
 class Clock(TrainerCallback):
@@ -75,7 +82,7 @@ def main() -> None:
 
     for number, received in follow_rank_zero(broadcast):
         take(weights, received)
-        model_in = digest(weights)
+        model_in = fingerprint(weights)
         trainer.optimizer = trainer.lr_scheduler = None  # each round begins anew
         trainer.train()
         seconds = time.perf_counter() - clock.began
@@ -90,7 +97,7 @@ def main() -> None:
             losses=losses,
             metrics=metrics,
             model_in=model_in,
-            model_out=digest(weights),
+            model_out=fingerprint(weights),
             bytes_in=size_of(received.params) if received else None,
             bytes_out=size_of(weights) if received else None,
         )

@@ -14,8 +14,9 @@ from recipe import FORMATS, make_recipe
 from tracking import TRACKERS, read_back
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, Trainer, TrainingArguments
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
-from rekindle.trainer.weights import change, global_model, size_of
+from rekindle.trainer import Evidence, Sites, change, job_options, shorten_waits
+from rekindle.trainer.server import witness
+from rekindle.trainer.weights import global_model, size_of
 
 
 def options() -> argparse.Namespace:
@@ -55,6 +56,7 @@ def main() -> None:
     torch.save(initial, checkpoint)
     recipe = make_recipe(args, sites, base, data, checkpoint)
     shorten_waits(recipe)
+    witness(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     evidence = Evidence("job")

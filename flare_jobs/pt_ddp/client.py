@@ -12,9 +12,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, Subset
 
-from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
+from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, fingerprint, follow_rank_zero
 from rekindle.trainer.ddp import broadcast, join, mean, take
-from rekindle.trainer.weights import digest
 
 
 def main() -> None:
@@ -40,7 +39,7 @@ def main() -> None:
 
     for number, received in follow_rank_zero(broadcast):
         take(model.state_dict(), received)
-        model_in = digest(model.state_dict())
+        model_in = fingerprint(model.state_dict())
         metrics = {"accuracy": accuracy(model, held_out, device)}
 
         optimizer = torch.optim.Adam(ddp.parameters(), lr=2e-3)
@@ -66,7 +65,7 @@ def main() -> None:
             losses=losses,
             metrics=metrics,
             model_in=model_in,
-            model_out=digest(model.state_dict()),
+            model_out=fingerprint(model.state_dict()),
         )
         if received is not None:
             send(model, metrics, steps=args.local_epoch * len(batches))

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from model import SmallCNN, accuracy, digest, load, weights_of
+from model import SmallCNN, accuracy, load, weights_of
 
-from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
+from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, fingerprint, follow_rank_zero
 
 DEFAULT_OPERATIONS = {True: "NcclAllReduce", False: "ReductionToOneDevice"}
 
@@ -74,7 +74,7 @@ def main() -> None:
         with strategy.scope():
             for layer, weights in (received.params if received else {}).items():
                 model.get_layer(layer).set_weights(weights)
-        model_in = digest(weights_of(model))
+        model_in = fingerprint(weights_of(model))
         metrics = {"accuracy": accuracy(model, *held_out)}
         losses, samples, steps, began = [], np.zeros(replicas, int), 0, time.perf_counter()
         for _ in range(args.local_epoch):
@@ -96,7 +96,7 @@ def main() -> None:
                 losses=losses,
                 metrics=metrics,
                 model_in=model_in,
-                model_out=digest(trained),
+                model_out=fingerprint(trained),
             )
         if received is not None:
             send(trained, metrics, steps)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
-from model import SmallCNN, accuracy, digest, load, weights_of
+from model import SmallCNN, accuracy, load, weights_of
 from nvflare.app_opt.tf.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+from rekindle.trainer import Evidence, Sites, change, job_options, shorten_waits
+from rekindle.trainer.server import witness
 
 
 def main() -> None:
@@ -45,6 +45,7 @@ def main() -> None:
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")
     shorten_waits(recipe, exchange_format="keras_layer_weights")
+    witness(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     result = Path("workspace/tf_mirrored/server/simulate_job/app_server/tf_model.weights.h5")
@@ -53,13 +54,8 @@ def main() -> None:
     model.load_weights(result)
     final = weights_of(model)
     _, held_out = load()
-    squares = [
-        np.square(a - b).sum() for name in final for a, b in zip(final[name], initial[name], strict=True)
-    ]
     Evidence("job").final(
-        initial=digest(initial),
-        final=digest(final),
-        distance=float(np.sqrt(sum(squares))),
+        **change(initial, final),
         metrics={"accuracy": accuracy(model, *held_out)},
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import tensorflow as tf
 
@@ -50,13 +48,3 @@ def accuracy(model: tf.keras.Model, images: np.ndarray, labels: np.ndarray) -> f
 def weights_of(model: tf.keras.Model) -> dict[str, list[np.ndarray]]:
     """Return the weights by layer, as NVFlare carries them."""
     return {layer.name: layer.get_weights() for layer in model.layers}
-
-
-def digest(weights: dict[str, list[np.ndarray]]) -> str:
-    """Return the SHA-256 of the layers' names and weights."""
-    total = hashlib.sha256()
-    for name in sorted(weights):
-        for value in weights[name]:
-            total.update(name.encode())
-            total.update(np.ascontiguousarray(value).tobytes())
-    return total.hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from ansible.utils.display import Display
 from rekindle.environments.build import wheel_folder
 from rekindle.environments.lockfile import lacking, pins
 from rekindle.environments.specs import environment_specs
+from rekindle.hostfacts import frames
+from rekindle.limits import limited
 from rekindle.records import HostRecord, PlanRecord, read
 
 
+@limited
 class ActionModule(ActionBase):
     """Arguments: ``wheelhouse`` on the controller, ``folder`` (the host's records), ``capsule``."""
 
@@ -37,7 +41,11 @@ class ActionModule(ActionBase):
             source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
             target = wheel_folder(Path(host.root), spec["lock_sha256"])
             built = Path(host.root, "envs", f"{spec['name']}-{spec['lock_sha256'][:12]}", "rekindle-env.json")
-            there = self._there(target, built)
+            try:
+                there = self._there(target, built)
+            except frames.FactsError:
+                msg = f"{host.host} does not say which wheels it has. Fix: see that its login shell runs sh."
+                return {**result, "failed": True, "msg": msg}
             if there is None:
                 continue
             missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
@@ -53,13 +61,14 @@ class ActionModule(ActionBase):
 
     def _there(self, target, built):
         """Return the sizes of the files in ``target`` by name; None if the environment is built."""
-        quoted = shlex.quote(str(target))
+        nonce, quoted = secrets.token_hex(8), shlex.quote(str(target))
+        built = f"test -e {shlex.quote(str(built))}; printf '\\n@@{nonce} built %s\\n' $?"
         sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
-        answer = self._low_level_execute_command(f"test -e {shlex.quote(str(built))} && echo built; {sizes}")
-        lines = answer["stdout"].splitlines()
-        if lines[:1] == ["built"]:
+        answer = self._low_level_execute_command(f"{built}; {sizes}; printf '@@{nonce} end 0\\n'")
+        said = frames.parse(answer["stdout"], nonce)
+        if said["built"].answered:
             return None
-        pairs = (line.split(maxsplit=1) for line in lines)
+        pairs = (line.split(maxsplit=1) for line in said["built"].text.splitlines())
         return {pair[1]: int(pair[0]) for pair in pairs if len(pair) == 2}
 
     def _bring(self, source, target, there, who):

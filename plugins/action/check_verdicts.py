@@ -31,5 +31,6 @@ class ActionModule(ActionBase):
                 said.append(str(error))
                 continue
             if verdict.required and verdict.verdict != "PASS":
-                said.append(f"{name} is {verdict.verdict}: {verdict.cause} Fix: {verdict.remedy}")
+                why = " ".join(filter(None, (verdict.contradiction, verdict.cause)))
+                said.append(f"{name} is {verdict.verdict}: {why} Fix: {verdict.remedy}")
         return {**result, "failed": bool(said), "msg": "\n".join(said) or "Every required job passed."}

@@ -6,14 +6,15 @@ import secrets
 import shlex
 from pathlib import Path
 
-import psutil
 from ansible.plugins.action import ActionBase
 
 from rekindle import hostfacts, records
+from rekindle.limits import limited
 
 _COLLECTOR = Path(__file__).parents[2] / "roles/preflight/files/collect.sh"
 
 
+@limited
 class ActionModule(ActionBase):
     """Arguments: ``root``, ``tmpdir``, ``gpus_required``, ``min_free_gb``, ``dest``; returns ``host``."""
 
@@ -33,12 +34,7 @@ class ActionModule(ActionBase):
         )
         nonce = secrets.token_hex(8)
         command = shlex.join(["sh", "-s", "--", nonce, args["root"], args["tmpdir"]])
-        try:
-            answer = self._low_level_execute_command(command, sudoable=False, in_data=_COLLECTOR.read_bytes())
-        except BaseException:  # the task's timeout is one, and would leave ssh behind
-            for child in psutil.Process().children(recursive=True):
-                child.terminate()
-            raise
+        answer = self._low_level_execute_command(command, sudoable=False, in_data=_COLLECTOR.read_bytes())
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]
             return {**result, "failed": True, "msg": f"The collector failed on the host: {said}"}

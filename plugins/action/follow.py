@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 
 import msgspec
@@ -13,6 +15,8 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from rekindle import lease
+from rekindle.hostfacts import frames
+from rekindle.limits import limited, within
 from rekindle.records import Progress, RecordError
 from rekindle.report.text import one_line
 
@@ -21,24 +25,34 @@ _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 _RECONNECT_S = 300
 """How long a host may be out of reach before it counts as lost, though not beyond the end of its lease."""
 
+_LOOK_S = 60
+"""For one look. A host that takes longer, as its disk hangs, is out of reach."""
+
 _LOOK = """
-import fcntl, sys
+import fcntl, os, sys
+lock, record, nonce = sys.argv[1:]
+state, said = "free", ""
 try:
-    with open(sys.argv[1]) as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    print("free")
+    with open(lock) as stream:
+        fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
 except BlockingIOError:
-    print("held")
-except FileNotFoundError:
-    print("free")
-try:
-    print(open(sys.argv[2]).read())
+    state = "held"
 except FileNotFoundError:
     pass
+try:
+    with open(os.open(record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+        said = stream.read(1 << 20).decode("utf-8", "replace")
+except OSError:
+    pass
+print("", f"@@{nonce} {state} 0", f"@@{nonce} record 0", said, f"@@{nonce} end 0", sep=chr(10))
 """
-"""On the host: whether the lock is held, and only then the record, which is the last one if it was free."""
+"""On the host: whether the lock is held, and only then the record, which is the last one if it was free.
+
+Answers in the frames of preflight's collector, as a shell there may print what it likes before and after.
+"""
 
 
+@limited
 class ActionModule(ActionBase):
     """Arguments: ``progress`` (a Progress record on the host), ``lock`` (held there by who writes it, for as
     long as that lives), ``python`` there, ``what`` is followed, ``limit_s``; ``lease_ends`` and ``budget``.
@@ -63,11 +77,12 @@ class ActionModule(ActionBase):
             ends = lease.deadline(args["lease_ends"], args["budget"], started)
         except RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
-        look = shlex.join([args["python"], "-I", "-B", "-c", _LOOK, args["lock"], args["progress"]])
+        nonce = secrets.token_hex(8)
+        look = shlex.join([args["python"], "-I", "-B", "-c", _LOOK, args["lock"], args["progress"], nonce])
         what, shown, last = args["what"], "", None
         began, looks, parent = time.monotonic(), 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
-            held, progress = self._look(look, ends, what, last)
+            held, progress = self._look(look, nonce, ends, what, last)
             if progress is not None:
                 if progress.says not in {shown, ""} and progress.state != "failed":
                     Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
@@ -84,26 +99,31 @@ class ActionModule(ActionBase):
         where = f"Fix: read the logs beside {args['progress']} on the host."
         return {**result, "failed": True, "msg": f"{what} did not end within {args['limit_s']} s. {where}"}
 
-    def _look(self, look, ends, what, last):
+    def _look(self, look, nonce, ends, what, last):
         """Return whether the lock is held and the record, None for what is not known; outlasts a dropped
-        connection.
+        connection and a host that does not answer.
         """
         lost = time.monotonic() + _reconnect_s(ends)
         while True:
             try:
-                answer = self._low_level_execute_command(look)
+                with within(_LOOK_S):
+                    answer = self._low_level_execute_command(look)
                 break
-            except AnsibleConnectionFailure as error:
+            except (AnsibleConnectionFailure, TimeoutError) as error:
                 if time.monotonic() > lost:
                     seen = f"last seen at {_seen(last)}" if last else "never seen"
                     raise AnsibleConnectionFailure(f"{what} was {seen}; the host is gone: {error}") from error
-                self._connection.reset()
+                with suppress(TimeoutError), within(_LOOK_S):
+                    self._connection.reset()
                 time.sleep(_PERIODS_S[-1])
-        state, _, record = answer["stdout"].partition("\n")
-        held = {"held": True, "free": False}.get(state.strip()) if answer["rc"] == 0 else None
         try:
-            return held, msgspec.json.decode(record, type=Progress)
-        except (msgspec.DecodeError, RecursionError):
+            said = frames.parse(answer["stdout"], nonce)
+        except frames.FactsError:
+            return None, None
+        held = "held" in said if "held" in said or "free" in said else None
+        try:
+            return held, msgspec.json.decode(said["record"].text, type=Progress)
+        except (KeyError, ValueError, RecursionError):
             return held, None
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from ansible.plugins.action import ActionBase
 
-from rekindle import jobs, lease, records
+from rekindle import home, jobs, lease, records, state
 
 _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
 class ActionModule(ActionBase):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there;
-    ``lease_ends`` and ``budget``; ``runs``, whether it is about to.
+    ``lease_ends`` and ``budget``; ``runs``, whether it is about to, and ``rerun``, whether in any case.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
@@ -34,6 +34,7 @@ class ActionModule(ActionBase):
                 "lease_ends": {"required": True},
                 "budget": {"required": True},
                 "runs": {"type": "bool", "required": True},
+                "rerun": {"type": "bool", "required": True},
             }
         )
         folder = Path(args["folder"])
@@ -58,11 +59,17 @@ class ActionModule(ActionBase):
             payload = Path(args["payload"]).name
             run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, payload)}"
             prepared = jobs.within(prepared, ends)
-        if isinstance(prepared, records.RunSpec):
-            if args["runs"]:
-                _forget(folder / job.name / "verdict.json")
-            return {**result, "spec": records.to_builtins(prepared), "run": run}
-        records.write(folder / job.name / "verdict.json", prepared)
+        verdict = folder / job.name / "verdict.json"
+        try:
+            if isinstance(prepared, records.RunSpec):
+                spec = state.agree(run, prepared, runs=args["runs"], again=args["rerun"])
+                if args["runs"]:
+                    _forget(verdict)
+                return {**result, "spec": records.to_builtins(spec), "run": run}
+            records.write(verdict, prepared)
+            home.put_seal(verdict.parent, prepared)
+        except records.RecordError as error:
+            return {**result, "failed": True, "msg": str(error)}
         return result
 
 
@@ -74,3 +81,4 @@ def _forget(verdict):
         passed = False
     if not passed:
         verdict.unlink(missing_ok=True)
+        home.seal_of(verdict.parent).unlink(missing_ok=True)

@@ -10,9 +10,11 @@ from ansible.plugins.action import ActionBase
 
 from rekindle import lastcopy
 from rekindle.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
+from rekindle.limits import limited
 from rekindle.records import RecordError
 
 
+@limited
 class ActionModule(ActionBase):
     """Arguments: ``root`` on the host, ``stop`` what runs there, ``dest`` (the host's records)."""
 

@@ -1,4 +1,7 @@
-"""Lookup ``environment_specs``: from a host's records to what rekindle.environments builds there."""
+"""Lookup ``environment_specs``: from a host's records to what rekindle.environments builds there.
+
+The locks that it sends are kept, as a lock that comes back from a host counts only if it was sent.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from rekindle import state
 from rekindle.environments.specs import environment_specs
 from rekindle.records import HostRecord, PlanRecord, read
 
@@ -20,6 +24,9 @@ class LookupModule(LookupBase):
             folder = Path(terms[0])
             plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
             capsule = Path(kwargs["capsule"]) if kwargs["capsule"] else None
-            return environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]), capsule=capsule)
+            specs = environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]), capsule=capsule)
+            for spec in specs:
+                state.keep_lock(spec["lock_text"])
+            return specs
         except ValueError as error:
             raise AnsibleLookupError(str(error)) from None

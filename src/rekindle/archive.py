@@ -2,48 +2,142 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import os
+import re
 import resource
 import shutil
 import sys
 import tarfile
 import tempfile
+import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from . import files
 
 TOTAL_LIMIT = 512 << 20
 """Bytes that one run may unpack to at home, and that its archive may have."""
 _FILE_LIMIT = 16 << 20
 """Bytes; larger files (models) stay on the host."""
 _FILES_LIMIT = 10_000
+"""Files and folders together."""
+_DEPTH_LIMIT = 32
+"""Folders in each other."""
 _NAME_LIMIT = 1024
 """Bytes of a name; 255 of each part of it."""
+
+
+_FIRST = (
+    re.compile(r"(spec|ended|verdict|ladder|progress)\.json"),
+    re.compile(r"evidence/[^/]+\.jsonl|samples\.jsonl"),
+    re.compile(r"[^/]+\.log|job/workspace/[^/]+/[^/]+/log(_error)?\.txt"),
+    re.compile(r"(autopsy|ladder)/.*|(.*/)?log(_error)?\.txt"),
+)
+"""What is worth more than anything else, in this order: it comes before the rest and may be larger."""
+LEFT = "left.json"
+"""In the archive, a LeftBehind of records/run.py; there if something stayed behind."""
+_NAMED = 1000
+"""Files that it names."""
+_LEFT_LIMIT = 2 << 20
+"""Bytes kept free for it."""
+_ABANDONED_S = 7200
+"""No collector takes so long."""
 
 
 class ArchiveError(RuntimeError):
     """An archive from a host is not what a run packs; the text is one sentence."""
 
 
-def pack(run_dir: Path) -> Path:
-    """Write ``run_dir``'s regular files to ``<run_dir>.tar.gz`` and return its path.
+class Packed(NamedTuple):
+    """What an archive has of a folder, and what not."""
 
-    Links, files above 16 MiB and names that are not plain stay behind; of too many files, the largest.
+    files: dict[str, str]
+    """SHA-256 by name."""
+    left: dict[str, str]
+    """Why, by name; of folders, which end with ``/``, all that is in them."""
+
+
+def pack(run_dir: Path, target: Path) -> Packed:
+    """Write the regular files of ``run_dir`` to ``target``: proof first, then by size.
+
+    Links, large files and what cannot be read stay behind; ``left.json`` in the archive says so.
     """
-    target = run_dir.with_name(f"{run_dir.name}.tar.gz")
-    found = []
-    for path in run_dir.rglob("*"):
-        name = path.relative_to(run_dir).as_posix()
-        if path.is_file() and not path.is_symlink() and _plain(name):
-            found.append((path.stat().st_size, name))
+    packed: dict[str, str] = {}
+    left: dict[str, str] = {}
+    folders: set[PurePosixPath] = set()
     total = 0
-    with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT, dereference=True) as archive:
-        for size, name in sorted(found)[:_FILES_LIMIT]:
-            total += size
-            if size <= _FILE_LIMIT and total <= TOTAL_LIMIT:
-                archive.add(run_dir / name, name, recursive=False)
-    return target
+    with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT) as archive:
+        for late, _, name in sorted(_candidates(run_dir, left)):
+            new = {one for one in PurePosixPath(name).parents if one not in folders}
+            try:
+                content = files.content(run_dir / name, _FILE_LIMIT if late == len(_FIRST) else files.LIMIT)
+            except OSError as error:
+                left[name] = str(error.strerror)
+                continue
+            room = TOTAL_LIMIT - _LEFT_LIMIT - total
+            if len(packed) + len(folders) + len(new) >= _FILES_LIMIT or len(content) > room:
+                left[name] = "there was no room left for it"
+                continue
+            folders, total = folders | new, total + len(content)
+            packed[name] = _add(archive, name, content)
+        if left:
+            packed[LEFT] = _add(archive, LEFT, _told(left))
+    return Packed(packed, left)
+
+
+def _lateness(name: str) -> int:
+    return next((n for n, one in enumerate(_FIRST) if one.fullmatch(name)), len(_FIRST))
+
+
+def _candidates(run_dir: Path, left: dict[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Find what may be files of a run: how late each comes, its bytes, its name; ``left`` gets others."""
+
+    def unread(error: OSError) -> None:
+        left[_shown(f"{Path(error.filename).relative_to(run_dir).as_posix()}/")] = str(error.strerror)
+
+    for where, folders, names in os.walk(run_dir, onerror=unread):
+        base = Path(where).relative_to(run_dir)
+        if len(base.parts) > _DEPTH_LIMIT:
+            left[_shown(f"{base.as_posix()}/")] = "it lies too deep"
+            folders.clear()
+            continue
+        links = [folder for folder in folders if Path(where, folder).is_symlink()]
+        for name in ((base / one).as_posix() for one in (*names, *links)):
+            if not _plain(name) or name == LEFT:
+                left[_shown(name)] = "its name is not one that comes home"
+                continue
+            try:
+                yield _lateness(name), (run_dir / name).lstat().st_size, name
+            except OSError as error:
+                left[name] = str(error.strerror)
+
+
+def _shown(name: str) -> str:
+    return name if _plain(name.rstrip("/")) else ascii(name)[:_NAME_LIMIT]
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> str:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime = len(content), int(time.time())
+    archive.addfile(member, io.BytesIO(content))
+    return hashlib.sha256(content).hexdigest()
+
+
+def _told(left: dict[str, str]) -> bytes:
+    """Return ``left.json``, in which those come first that matter most."""
+    named = sorted(left, key=lambda name: (_lateness(name), name))[:_NAMED]
+    record = {
+        "schema": "rekindle/left/1",
+        "files": {name: left[name] for name in named},
+        "more": len(left) - len(named),
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False).encode()
 
 
 @contextmanager
@@ -57,17 +151,18 @@ def files_end_at(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def unpack(archive: Path, dest: Path) -> None:
+def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = None) -> None:
     """Have in ``dest`` the files of ``archive`` and no others, all of them or none.
+
+    What ``finish`` does to them, in a folder aside, is done before any of them is there.
 
     Nothing is written outside of ``dest``, and what was there, be it a link, is neither followed nor kept.
 
     Raises:
         ArchiveError: the archive is damaged, or holds what no run packs.
     """
-    dest.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=dest.parent, prefix=f".{dest.name}.") as aside:
-        new = Path(aside, "new")
+    with _aside(dest) as aside:
+        new = aside / "new"
         new.mkdir(mode=0o700)
         try:
             _extract(archive, new)
@@ -75,9 +170,27 @@ def unpack(archive: Path, dest: Path) -> None:
             raise ArchiveError(
                 f"The archive from the host cannot be unpacked: {error}. Fix: collect it again."
             ) from None
-        if os.path.lexists(dest):
-            dest.rename(Path(aside, "old"))
-        new.rename(dest)
+        if finish:
+            finish(new)
+        with files.alone(dest.parent):
+            if os.path.lexists(dest):
+                dest.rename(aside / "old")
+            new.rename(dest)
+
+
+@contextmanager
+def _aside(dest: Path) -> Iterator[Path]:
+    """Make a folder beside ``dest`` while this goes on, and remove those whose makers were killed."""
+    files.make_folder(dest.parent)
+    with ExitStack() as held:
+        with files.alone(dest.parent):
+            for path in dest.parent.glob(f".{dest.name}.*"):
+                with suppress(OSError), files.alone(path, wait=False):
+                    shutil.rmtree(path)
+            aside = Path(tempfile.mkdtemp(dir=dest.parent, prefix=f".{dest.name}."))
+            held.enter_context(files.alone(aside))
+        held.callback(shutil.rmtree, aside)
+        yield aside
 
 
 def _plain(name: str) -> bool:
@@ -108,7 +221,7 @@ class _Header(tarfile.TarInfo):
             if buf == bytes(tarfile.BLOCKSIZE):  # the end; tarfile takes any later damage for one
                 raise
             raise tarfile.ReadError(str(error)) from None
-        longest = {tarfile.REGTYPE: _FILE_LIMIT, tarfile.AREGTYPE: _FILE_LIMIT}
+        longest = {tarfile.REGTYPE: files.LIMIT, tarfile.AREGTYPE: files.LIMIT}
         longest[tarfile.GNUTYPE_LONGNAME] = _NAME_LIMIT + 1
         if header.type not in longest:
             raise _refuse(f"{header.name!r}, a link, a folder, a device or another special file")
@@ -119,13 +232,17 @@ class _Header(tarfile.TarInfo):
 
 def _extract(archive: Path, folder: Path) -> None:
     count = total = 0
+    folders: set[PurePosixPath] = set()
     with tarfile.open(archive, "r:gz", tarinfo=_Header) as stream:
         for member in stream:
             count, total = count + 1, total + member.size
             if not _plain(member.name):
                 raise _refuse(f"a file named {member.name!r}")
-            if count > _FILES_LIMIT or total > TOTAL_LIMIT:
-                raise _refuse(f"more than {_FILES_LIMIT} files or {TOTAL_LIMIT >> 20} MiB")
+            folders.update(around := PurePosixPath(member.name).parents[:-1])
+            if len(around) > _DEPTH_LIMIT:
+                raise _refuse(f"{len(around)} folders in each other")
+            if count + len(folders) > _FILES_LIMIT or total > TOTAL_LIMIT:
+                raise _refuse(f"more than {_FILES_LIMIT} files and folders or {TOTAL_LIMIT >> 20} MiB")
             target = folder / member.name
             target.parent.mkdir(parents=True, exist_ok=True)
             content = stream.extractfile(member)
@@ -137,4 +254,9 @@ def _extract(archive: Path, folder: Path) -> None:
 
 if __name__ == "__main__":
     os.umask(0o077)
-    pack(Path(sys.argv[1]))
+    folder, archive = Path(sys.argv[1]), Path(sys.argv[2])
+    for path in folder.parent.glob(f"{folder.name}.*.tar.gz"):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > _ABANDONED_S:
+                path.unlink()
+    pack(folder, archive)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle import bundle, diff, doctor, records, report, solver
+from rekindle import bundle, diff, doctor, records, report, solver, verify
 from rekindle.judge import judge
 from rekindle.records.plan import FRAMEWORKS
 
@@ -82,6 +82,15 @@ def main() -> int:
     reporting = verbs.add_parser("report", help="write the reports of a results folder again")
     reporting.add_argument("results", type=Path, metavar="RESULTS_DIR")
 
+    verifying = verbs.add_parser("verify", help="say which files of sealed runs were altered since")
+    verifying.add_argument("results", type=Path, metavar="RESULTS_DIR")
+    verifying.add_argument(
+        "--key",
+        type=Path,
+        metavar="PUBLIC.pem",
+        help="the key that has to have sealed them; yours by default",
+    )
+
     args = parser.parse_args()
     try:
         return _run(args)
@@ -90,7 +99,7 @@ def main() -> int:
         return 2
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:  # noqa: PLR0911 - one verb, one return
     match args.verb:
         case "plan":
             return solver.run(args.host, args.framework, args.json)
@@ -103,8 +112,10 @@ def _run(args: argparse.Namespace) -> int:
             return 0
         case "diff":
             return diff.run(args.one, args.other)
-        case _:
+        case "report":
             return report.run(args.results)
+        case _:
+            return verify.run(args.results, args.key)
 
 
 if __name__ == "__main__":

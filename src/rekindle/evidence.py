@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from rekindle import files
 from rekindle.records.events import AnyEvent
 
+_EVENT = msgspec.json.Decoder(AnyEvent)
+_LIMIT = 4 * files.LIMIT
+"""Bytes of all evidence of one run."""
+_BLOCK = 1 << 20
 EventT_co = TypeVar("EventT_co", covariant=True)
 
 
@@ -23,25 +29,61 @@ class Line(Generic[EventT_co]):
     line: int
 
 
+class Told(NamedTuple):
+    """What evidence there is."""
+
+    lines: list[Line[AnyEvent]]
+    """In file and line order."""
+    unread: list[str]
+    """A sentence for each file that is there and was not read."""
+    broken: list[tuple[str, int]]
+    """File and number of each line that is no event, but for a last sample that was just being written."""
+
+
 def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
-    """Return what trainers, job.py and the driver wrote, in file and line order.
+    """Return what trainers, job.py, the server and the driver wrote, in file and line order.
 
     A line that is no event (cut off as its process died) is left out: what it would prove stays unproven.
     """
-    decoder = msgspec.json.Decoder(AnyEvent)
-    lines = []
-    for path in [*sorted((run_dir / "evidence").glob("*.jsonl")), run_dir / "samples.jsonl"]:
-        if not path.exists():
+    return read_evidence(run_dir).lines
+
+
+def read_evidence(run_dir: Path) -> Told:
+    """Return what `read_lines` does, and what of it could not be read."""
+    told, room = Told([], [], []), _LIMIT
+    paths = files.found(run_dir / "evidence", "*.jsonl")
+    if len(paths) == files.MOST:
+        told.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
+    for path in [*paths, run_dir / "samples.jsonl"]:
+        name = path.relative_to(run_dir).as_posix()
+        try:
+            content = files.content(path, min(room, files.LIMIT))
+        except FileNotFoundError:
             continue
-        for number, text in enumerate(path.read_bytes().splitlines(), 1):
+        except OSError as error:
+            told.unread.append(not_read(name, error))
+            continue
+        room -= len(content)
+        texts = content.splitlines()
+        for number, text in enumerate(texts, 1):
             try:
-                event = decoder.decode(text)
+                told.lines.append(Line(_EVENT.decode(text), name, number))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue
-            lines.append(Line(event, path.relative_to(run_dir).as_posix(), number))
-    return lines
+                if name != "samples.jsonl" or number < len(texts):
+                    told.broken.append((name, number))
+    return told
+
+
+def not_read(name: str, error: OSError) -> str:
+    """Return the sentence that a file of a run was not read."""
+    shown = name if name.isprintable() else ascii(name)
+    return f"{shown[:200]} was not read: {error.strerror}."
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the SHA-256 of a regular file's content."""
+    digest = hashlib.sha256()
+    with files.opened(path) as stream:
+        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # one that grows has an end too
+            digest.update(stream.read(_BLOCK))
+    return digest.hexdigest()

@@ -16,6 +16,7 @@ from rekindle.lease import allowance
 from rekindle.placement import Unplaceable, place
 from rekindle.records import (
     EnvRecord,
+    GivenGpu,
     HostRecord,
     Job,
     PlanRecord,
@@ -88,19 +89,31 @@ def prepare(
     if environment is None:
         refusals = [one.refusal for one in plan.environments if one.framework == job.environment]
         cause = (refusals[0] if refusals else None) or f"{host.host} has no {job.environment} environment."
-        return _without_a_run(
+        return without_a_run(
             job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
         )
     try:
         sites = place(job, host)
     except Unplaceable as error:
         cause, _, remedy = str(error).partition(" Fix: ")
-        return _without_a_run(job, host.host, "UNSUPPORTED", cause, remedy[:1].upper() + remedy[1:])
+        return without_a_run(job, host.host, "UNSUPPORTED", cause, remedy[:1].upper() + remedy[1:])
+    given = {uuid for site in sites for uuid in site.gpus}
     packages = {**environment.system_site, **environment.packages}
     return RunSpec(
         host=host.host,
         job=job,
         sites=sites,
+        gpus=tuple(
+            GivenGpu(
+                uuid=gpu.uuid,
+                index=gpu.index,
+                name=gpu.name,
+                memory_mib=gpu.memory_total_mib,
+                processes=gpu.processes,
+            )
+            for gpu in host.gpus
+            if gpu.uuid and gpu.uuid in given
+        ),
         python=environment.python,
         lock_sha256=environment.lock_sha256,
         versions={
@@ -124,12 +137,16 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
         return replace(spec, job=replace(spec.job, limit_s=limit))
     cause = f"{spec.job.name} takes about {spec.job.expected_s} s and {max(left, 0):.0f} s are left."
     remedy = "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others."
-    return _without_a_run(spec.job, spec.host, "SKIPPED", cause, remedy)
+    return without_a_run(spec.job, spec.host, "SKIPPED", cause, remedy)
 
 
 def digest(spec: RunSpec, payload: str) -> str:
-    """Return what tells this run from one of other inputs: of what is run, and of the code that runs it."""
-    return hashlib.sha256(msgspec.json.encode(to_builtins(spec)) + payload.encode()).hexdigest()[:12]
+    """Return what tells this run from one of other inputs: of what is run, and of the code that runs it.
+
+    Neither the nonce nor what preflight saw on the GPUs is an input; ``sites`` names those.
+    """
+    what = to_builtins(replace(spec, nonce="", gpus=()))
+    return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
 
 
 def _silence_s(job: Job, plan: PlanRecord) -> int:
@@ -139,7 +156,8 @@ def _silence_s(job: Job, plan: PlanRecord) -> int:
     return max(job.silence_s, _PATIENCE_S) if expected else job.silence_s
 
 
-def _without_a_run(job: Job, host: str, verdict: VerdictKind, cause: str, remedy: str) -> VerdictRecord:
+def without_a_run(job: Job, host: str, verdict: VerdictKind, cause: str, remedy: str) -> VerdictRecord:
+    """Return the verdict on a job of which no run is there to be judged."""
     return VerdictRecord(
         job=job.name,
         host=host,

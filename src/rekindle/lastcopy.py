@@ -6,7 +6,6 @@ results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,15 +14,15 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import replace
 
-from rekindle import capsule
+from rekindle import capsule, state
 from rekindle.evidence import sha256
+from rekindle.home import judge_at_home
 from rekindle.records import (
     Environment,
     EnvRecord,
     Record,
     RecordError,
     RetiredRecord,
-    VerdictRecord,
     read,
     write,
 )
@@ -92,21 +91,18 @@ def check(part: Part, folder: Path) -> None:
 def keep(copy: Packed, host: str, home: Path) -> None:
     """Write the capsule and retired.json; of each framework the environment counts that was built last.
 
-    What an interrupted removal had brought home before is part of the copy.
+    The host names its locks and their text is ours; its runs are judged here. What an interrupted removal had
+    brought home before is part of the copy.
 
     Raises:
-        RecordError: a lock is neither the host's nor ours.
+        RecordError: a lock was never sent from here.
     """
     folder = home / "retired"
     built = sorted(copy.environments, key=lambda one: one.environment.built)
     latest = {one.environment.framework: one for one in built}
-    for one in latest.values():
-        if hashlib.sha256(one.lock_text.encode()).hexdigest() == one.environment.lock_sha256:
-            (folder / "locks").mkdir(parents=True, exist_ok=True)
-            (folder / "locks" / one.environment.lock).write_text(one.lock_text, encoding="utf-8")
     if latest:
         env = EnvRecord(host=host, environments=tuple(one.environment for one in latest.values()))
-        capsule.save(env, folder, folder)
+        capsule.save(env, folder)
     left = {f"{part.name}/{name}": size for part in copy.parts for name, size in part.left.items()}
     before = _before(host, home)
     write(
@@ -114,7 +110,7 @@ def keep(copy: Packed, host: str, home: Path) -> None:
         replace(
             before,
             environments=tuple(one.environment.lock for one in latest.values()) or before.environments,
-            runs={run.name: _verdict(run) for run in sorted(folder.glob("runs/*"))},
+            runs={run.name: _verdict(host, run) for run in sorted(folder.glob("runs/*"))},
             files=sum(path.is_file() for kind in ("logs", "runs") for path in (folder / kind).rglob("*")),
             left={**before.left, **left},
             retired=None,
@@ -134,8 +130,6 @@ def _before(host: str, home: Path) -> RetiredRecord:
     return read(home / _RECORD, RetiredRecord) if (home / _RECORD).exists() else RetiredRecord(host=host)
 
 
-def _verdict(run: Path) -> str:
-    try:
-        return read(run / "verdict.json", VerdictRecord).verdict
-    except RecordError:
-        return ""
+def _verdict(host: str, run: Path) -> str:
+    sent = state.sent(host, run.name)
+    return judge_at_home(run, sent).verdict if sent else ""

@@ -221,6 +221,22 @@ FAULTS = [
             f"{AT_SITE_2}    {MARK}\n    now = time.time\n    time.time = lambda: now() - 3600",
         ),
     ),
+    *(
+        Fault(
+            f"a {what} in the evidence",
+            "UNPROVEN",
+            r"evidence/more\.jsonl was not read: it is no regular file",
+            _client(
+                IN_ROUND,
+                f"{AT_SITE_2}    import os\n    more = os.environ['REKINDLE_EVIDENCE'] + '/more.jsonl'\n"
+                f"    if not os.path.lexists(more):\n        {MARK}\n        {plants}",
+            ),
+        )
+        for what, plants in (
+            ("FIFO", "os.mkfifo(more)"),
+            ("link to /dev/zero", "os.symlink('/dev/zero', more)"),
+        )
+    ),
     Fault(
         "endless sleep in a trainer",
         "HUNG",

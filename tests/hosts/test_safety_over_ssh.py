@@ -6,17 +6,23 @@ import subprocess
 
 import pytest
 from leaks import leaks
-from plays import play
+from plays import REPOSITORY, play
 
+RUN = REPOSITORY / "tests/recordings/runs/pt_ddp-cpu"
 COLLECT = """
 - hosts: first
   gather_facts: false
   tasks:
-    - collect_run: {run: /home/lease/evil-run, python: /home/lease/evil, payload: /none, dest: %s/home}
+    - collect_run:
+        run: /home/lease/evil-run
+        python: /home/lease/evil
+        payload: /none
+        spec: "{{ lookup('file', '%s/spec.json') | from_json }}"
+        dest: %s/home
 """
 LIES = r"""#!/bin/sh
 : >"/tmp/a'\"'"
-echo none >/home/lease/evil-run.tar.gz
+echo none >"$4"
 printf '%%s\n' "/tmp/a\\'\" %s/stolen" '!touch %s/run-here #'
 """
 """As a line of sftp's batch, what it prints fetches a file to any place, and runs a command, here."""
@@ -73,7 +79,7 @@ def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path)
     put = pair.ssh("first", "cat >evil; chmod +x evil")
     subprocess.run(put, input=evil, text=True, check=True)
     playbook = tmp_path / "collect.yml"
-    playbook.write_text(COLLECT % tmp_path)
+    playbook.write_text(COLLECT % (RUN, tmp_path))
     done = play(playbook, pair.inventory, tmp_path / "r")
     assert re.search(r"cannot be unpacked.* Fix: collect it again", " ".join(done.output.split()))
     assert {path.name for path in tmp_path.iterdir()} == {"collect.yml"}

@@ -36,6 +36,8 @@ Host *
     UserKnownHostsFile {folder}/known_hosts
     GlobalKnownHostsFile /dev/null
     StrictHostKeyChecking yes
+    ForwardAgent no
+    ClearAllForwardings yes
 """
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import stat
 import subprocess
 import tarfile
@@ -73,6 +74,27 @@ def test_host_keys_are_checked():
     for inventory in ("example", "local"):
         said = _ansible("ansible-inventory", "-i", f"inventories/{inventory}", "--list")
         assert not re.search("(?i)host_key_checking|ssh_[a-z_]*args|StrictHostKeyChecking", said)
+
+
+def test_neither_an_agent_nor_a_port_is_forwarded(tmp_path):
+    dumped = json.loads(_ansible("ansible-config", "dump", "--type", "connection", "--format", "json"))
+    (ssh,) = [one["ssh"] for one in dumped if "ssh" in one] or [
+        one["ssh"] for part in dumped for one in part["CONNECTION_PLUGINS"] if "ssh" in one
+    ]
+    (args,) = [one["value"] for one in ssh if one["name"] == "ssh_args"]
+    config = tmp_path / "config"
+    config.write_text(
+        "Host *\n  ForwardAgent yes\n  LocalForward 1234 localhost:1\n  RemoteForward 1235 localhost:1\n"
+    )
+    bare, ours = (
+        subprocess.run(
+            ["ssh", "-G", "-F", config, *more, "x"], capture_output=True, text=True, check=True
+        ).stdout
+        for more in ((), shlex.split(args))
+    )
+    assert re.search("(?m)^forwardagent yes$", bare)
+    assert re.search("(?m)^forwardagent no$", ours)
+    assert re.search("(?m)^clearallforwardings yes$", ours)
 
 
 def test_nothing_that_a_user_runs_turns_the_checks_off():

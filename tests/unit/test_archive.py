@@ -5,13 +5,17 @@ import gzip
 import io
 import os
 import resource
+import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 
 import pytest
 
 from rekindle import archive
+from rekindle.judge import judge
+from rekindle.records import LeftBehind, read
 
 
 def _tar(path, *members, **options):
@@ -30,6 +34,12 @@ def _member(name, kind=tarfile.REGTYPE, link=""):
 
 def _names(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def _collect(run, home):
+    packed = run.with_name("packed.tar.gz")
+    archive.pack(run, packed)
+    archive.unpack(packed, home)
 
 
 @pytest.fixture
@@ -61,9 +71,15 @@ def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypa
     (run / "secret").symlink_to("/etc/passwd")
     (run / "a\nb\x1b[2J").write_text("")
     os.mkfifo(run / "pipe")
-    archive.unpack(archive.pack(run), home)
-    assert _names(home) == {"evidence/a.jsonl", "evidence/twin", "long" * 30, "größe"}
+    _collect(run, home)
+    assert _names(home) == {"evidence/a.jsonl", "evidence/twin", "long" * 30, "größe", "left.json"}
     assert (home / "evidence" / "twin").read_text() == "{}"
+    assert read(home / "left.json", LeftBehind).files == {
+        "model.pt": "it has more than 100 bytes",
+        "secret": "it is no regular file",
+        "pipe": "it is no regular file",
+        r"'a\nb\x1b[2J'": "its name is not one that comes home",
+    }
 
 
 def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
@@ -72,9 +88,88 @@ def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
     for size in range(1, 9):
         (run / str(size)).write_bytes(bytes(size))
     monkeypatch.setattr(archive, "_FILES_LIMIT", 5)
-    monkeypatch.setattr(archive, "TOTAL_LIMIT", 10)
-    archive.unpack(archive.pack(run), home)
-    assert _names(home) == {"1", "2", "3", "4"}
+    monkeypatch.setattr(archive, "TOTAL_LIMIT", archive._LEFT_LIMIT + 10)
+    _collect(run, home)
+    assert _names(home) == {"1", "2", "3", "4", "left.json"}
+    left = read(home / "left.json", LeftBehind)
+    assert left.files == dict.fromkeys("5678", "there was no room left for it")
+
+
+def test_proof_comes_home_however_much_there_is_beside_it(clean_run, home, monkeypatch):
+    monkeypatch.setattr(archive, "_FILES_LIMIT", 60)
+    for n in range(200):
+        (clean_run / f"job/{n}").touch()
+        (clean_run / "folders" / str(n)).mkdir(parents=True)
+        (clean_run / f"folders/{n}/more.log").touch()
+    for n in range(1200):
+        (clean_run / f"more.{n}").touch()
+    _collect(clean_run, home)
+    assert judge(home).verdict == "PASS"
+    assert len(list(home.rglob("*"))) <= 60
+    left = read(home / "left.json", LeftBehind)
+    assert len(left.files) == 1000
+    assert len(left.files) + left.more > 1400
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv to be someone else than root")
+def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
+    run = tmp_path / "run"
+    (run / "closed" / "in").mkdir(parents=True)
+    for name in ("closed/a", "seen", "unreadable"):
+        (run / name).write_text(name)
+    (run / "closed").chmod(0)
+    (run / "unreadable").chmod(0)
+    code = "import sys; from pathlib import Path; from rekindle.archive import pack\n"
+    code += "pack(*map(Path, sys.argv[1:]))"
+    bare = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.getuid() == 0 else []
+    packed = tmp_path / "a.tar.gz"
+    subprocess.run([*bare, sys.executable, "-c", code, run, packed], check=True)
+    archive.unpack(packed, home)
+    assert _names(home) == {"seen", "left.json"}
+    assert read(home / "left.json", LeftBehind).files == {
+        "closed/": "Permission denied",
+        "unreadable": "Permission denied",
+    }
+
+
+def test_folders_that_lie_too_deep_stay_behind(tmp_path, home):
+    deep = tmp_path / "run" / "/".join("d" * 40)
+    deep.mkdir(parents=True)
+    (deep / "file").touch()
+    (tmp_path / "run" / "seen").touch()
+    _collect(tmp_path / "run", home)
+    assert _names(home) == {"seen", "left.json"}
+
+
+def test_many_folders_in_a_small_archive_are_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", *((_member(f"{n}/" * 10 + "x"), b"") for n in range(1000)))
+    assert path.stat().st_size < 40_000
+    _is_refused(path, home, "more than 10000 files and folders")
+
+
+def test_folders_without_end_are_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("x/" * 40 + "x"), b""))
+    _is_refused(path, home, "40 folders in each other")
+
+
+def test_what_a_killed_collector_left_goes_and_what_one_is_at_stays(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"1"))
+    (home.parent / ".pt_ddp.killed" / "new").mkdir(parents=True)
+    (home.parent / ".other.killed").mkdir()
+    with archive._aside(home) as at_work:
+        archive.unpack(path, home)
+        assert {one.name for one in home.parent.iterdir()} == {"pt_ddp", ".other.killed", at_work.name}
+    assert _names(home) == {"a"}
+
+
+def test_two_unpack_one_run_at_once(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", *((_member(str(n)), b"1") for n in range(200)))
+    code = "import sys; from pathlib import Path; from rekindle.archive import unpack\n"
+    code += "for _ in range(20): unpack(*map(Path, sys.argv[1:]))"
+    both = [subprocess.Popen([sys.executable, "-c", code, path, home]) for _ in range(2)]
+    assert [one.wait() for one in both] == [0, 0]
+    assert len(_names(home)) == 200
+    assert list(home.parent.iterdir()) == [home]
 
 
 @pytest.mark.parametrize(

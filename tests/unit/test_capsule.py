@@ -2,11 +2,12 @@
 
 import hashlib
 import json
+from importlib.resources import files
 
 import msgspec
 import pytest
 
-from rekindle import capsule
+from rekindle import capsule, state
 from rekindle.environments.specs import environment_specs
 from rekindle.records import EnvRecord, HostRecord, RecordError, read
 from rekindle.solver import solve
@@ -26,9 +27,8 @@ def kept(tmp_path, recordings):
     digest = hashlib.sha256(OLD_LOCK.encode()).hexdigest()
     torch = next(one for one in env.environments if one.framework == "torch")
     env = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=digest),))
-    (tmp_path / "locks").mkdir()
-    (tmp_path / "locks" / torch.lock).write_text(OLD_LOCK)
-    capsule.save(env, tmp_path, tmp_path)
+    state.keep_lock(OLD_LOCK)
+    capsule.save(env, tmp_path)
     return tmp_path
 
 
@@ -78,3 +78,47 @@ def test_an_altered_lock_is_not_taken_for_the_capsule_s(kept):
     (kept / "locks" / env["environments"][0]["lock"]).write_text(OLD_LOCK + "#")
     with pytest.raises(RecordError, match="Fix:"):
         capsule.lock_text(env["environments"][0]["lock"], env["environments"][0]["lock_sha256"], kept)
+
+
+EVIL = {
+    "an index": "--index-url https://198.51.100.7/simple\n",
+    "another one": "--extra-index-url=https://198.51.100.7/simple\n",
+    "an option of a pin": OLD_LOCK.replace("2.7.3 ", "2.7.3 --config-settings=x=y "),
+    "a direct URL": OLD_LOCK.replace("nvflare==2.7.3", "nvflare @ https://198.51.100.7/nvflare.whl"),
+    "a URL alone": "https://198.51.100.7/nvflare.whl\n",
+    "a file": "-r /etc/passwd\n",
+    "a folder": "-e .\n",
+    "no digest": "nvflare==2.7.3\n",
+    "no exact pin": OLD_LOCK.replace("==", ">="),
+    "a line's end of another kind": OLD_LOCK + "#\r--index-url https://198.51.100.7/simple\n",
+    "bytes": OLD_LOCK + "\x00\n",
+}
+
+
+@pytest.mark.parametrize("text", EVIL.values(), ids=EVIL)
+def test_a_lock_is_pins_and_their_digests_or_it_is_refused(kept, host, text):
+    env, digest = json.loads((kept / "env.json").read_text()), hashlib.sha256(text.encode()).hexdigest()
+    env["environments"][0]["lock_sha256"] = digest
+    (kept / "env.json").write_text(json.dumps(env))
+    (kept / "locks" / env["environments"][0]["lock"]).write_bytes(text.encode())
+    with pytest.raises(RecordError, match=r"torch-system-py312\.txt has the line .* Fix: ") as error:
+        environment_specs(_plan(host, kept), host, capsule=kept)
+    assert "\n" not in str(error.value)
+
+
+def test_our_own_locks_are_pins_and_their_digests():
+    for path in files("rekindle.locks").iterdir():
+        if path.name.endswith(".txt"):
+            assert capsule.lock_text(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), None)
+
+
+def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
+    env = read(kept / "env.json", EnvRecord)
+    made_up = hashlib.sha256(b"made up").hexdigest()
+    (torch,) = env.environments
+    other = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=made_up),))
+    (tmp_path / "new/locks").mkdir(parents=True)
+    (tmp_path / "new/locks" / torch.lock).write_text("made up")
+    with pytest.raises(RecordError, match=r"was never sent from here, and no capsule has it\. Fix: "):
+        capsule.save(other, tmp_path / "new")
+    assert not (tmp_path / "new/env.json").exists()

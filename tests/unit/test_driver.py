@@ -15,6 +15,7 @@ import pytest
 
 from rekindle.driver import here
 from rekindle.driver.leftovers import end_processes, running
+from rekindle.evidence import read_lines
 from rekindle.jobs import load_job
 from rekindle.payload import build_payload
 from rekindle.records import Claim, Ended, Job, Progress, RunSpec, Site, VerdictRecord, read
@@ -54,6 +55,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
     )
     run = tmp_path / name
     spec = RunSpec(
+        nonce="of this run",
         host="h",
         job=job,
         sites=(Site(name="site-1", ranks=1, gpus=()),),
@@ -65,11 +67,10 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
     )
     environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
 
-    def start(verb="start"):
+    def start(verb="start", nonce=""):
         command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
-        done = subprocess.run(
-            command, input=msgspec.json.encode(spec), env=environ, capture_output=True, check=True, timeout=30
-        )
+        given = msgspec.json.encode(msgspec.structs.replace(spec, nonce=nonce))
+        done = subprocess.run(command, input=given, env=environ, capture_output=True, check=True, timeout=30)
         return msgspec.json.decode(done.stdout)["changed"]
 
     return run, start
@@ -126,6 +127,29 @@ def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
     _assert_gone(supervisor.pid)
     assert read(run / "ended.json", Ended).reason == "interrupted"
     assert read(run / "verdict.json", VerdictRecord).verdict != "PASS"
+
+
+def test_everything_of_a_run_has_its_nonce(tmp_path):
+    run, start = _start(tmp_path, "import os, time; print(os.environ['REKINDLE_NONCE']); time.sleep(1)")
+    start()
+    _wait_for_end(run)
+    assert (run / "job.log").read_text() == "of this run\n"
+    assert {one.event.nonce for one in read_lines(run)} == {read(run / "ended.json", Ended).nonce}
+    assert read(run / "ended.json", Ended).nonce == "of this run"
+
+
+@pytest.mark.parametrize("given", ["", "of the controller"])
+def test_a_run_here_has_a_nonce_of_its_own_or_the_one_it_was_given(tmp_path, monkeypatch, given):
+    sent = []
+    monkeypatch.setattr(here.subprocess, "run", lambda *args, input, **kwargs: sent.append(input))
+    prepare = here.prepare
+    monkeypatch.setattr(here, "prepare", lambda *args: msgspec.structs.replace(prepare(*args), nonce=given))
+    job = load_job(REPOSITORY / "flare_jobs", "pt_ddp")
+    for _ in range(2):
+        recorded = Path(__file__).parents[1] / "recordings" / "h200-x2"
+        assert here.start_here(job, REPOSITORY / "flare_jobs", recorded, tmp_path) is None
+    first, second = (msgspec.json.decode(one, type=RunSpec).nonce for one in sent)
+    assert first == second == given if given else len({first, second, ""}) == 3
 
 
 def test_a_run_keeps_its_bytecode_on_a_host_that_does_not(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from test_driver import STUBBORN, _assert_gone, _pid, _start, _supervisor, _wait_for, _wait_for_end
 
-from rekindle.records import Progress, VerdictRecord, read, write
+from rekindle.records import Progress, RunSpec, VerdictRecord, read, write
 
 
 def _start_again(run, start, verdict):
@@ -26,6 +26,14 @@ def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
     assert _start_again(run, start, "PASS") is False
     assert (run / "job" / "count").read_text() == "x"
     assert (run / "driver.lock").exists()
+
+
+def test_a_pass_counts_under_the_nonce_that_is_sent_alone(tmp_path):
+    run, start = _start(tmp_path, "import time; open('count', 'a').write('x'); time.sleep(1)")
+    assert [start(nonce="a" * 32), start(nonce="b" * 32)] == [True, False]  # what runs is followed
+    assert _start_again(run, partial(start, nonce="a" * 32), "PASS") is False
+    assert start(nonce="b" * 32) is True
+    assert read(_wait_for_end(run) / "spec.json", RunSpec).nonce == "b" * 32
 
 
 def test_what_passed_and_was_killed_before_its_last_word_has_ended_all_the_same(tmp_path):

@@ -1,15 +1,19 @@
 """The action follow on a record and a lock that the test writes and holds, and on a host that goes away."""
 
 import fcntl
+import os
 import re
+import shlex
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -24,11 +28,15 @@ class Host:
 
     def __init__(self):
         self.asked, self.before, self.resets = 0, lambda asked: None, 0
+        self.noise = ""
+        """What its shell does before it does anything else."""
 
     def execute(self, command):
         self.asked += 1
         self.before(self.asked)
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            f"{self.noise} {command}", shell=True, capture_output=True, text=True, check=False
+        )
         return {"rc": done.returncode, "stdout": done.stdout}
 
     def reset(self):
@@ -68,6 +76,7 @@ def follow(tmp_path, host, monkeypatch):
         action._connection = host
         return action.run(task_vars={"inventory_hostname": "somewhere"}), displayed
 
+    run.module = module
     return run
 
 
@@ -144,6 +153,49 @@ def test_a_host_that_is_gone_when_its_lease_has_ended_is_given_up_with_what_was_
     with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
         follow(budget="0s")
     assert host.asked == 2
+
+
+@pytest.mark.parametrize("noise", ["echo Welcome;", "printf 'no line';", "echo '@@0 held 0';", "echo held;"])
+def test_what_a_shell_prints_of_itself_blinds_it_not(follow, host, tmp_path, noise):
+    host.noise = noise
+    with writer(tmp_path, "ended"):
+        assert follow()[0] == {"changed": False, "result": {}}
+
+
+def test_a_shell_that_prints_a_record_is_not_believed(follow, host, tmp_path):
+    tell(tmp_path, "ended")
+    lie = shlex.quote((tmp_path / "progress.json").read_text())
+    host.noise = f"printf 'held\\n%s' {lie};"
+    with writer(tmp_path):
+        assert follow(limit_s=1)[0]["msg"].startswith("toy did not end within 1 s. ")
+
+
+def test_a_look_that_hangs_is_given_up_and_another_one_is_taken(follow, host, tmp_path, monkeypatch):
+    monkeypatch.setattr(follow.module, "_LOOK_S", 0.3)
+    host.before = lambda asked: time.sleep(20) if asked == 1 else tell(tmp_path, "ended")
+    began = time.monotonic()
+    with writer(tmp_path):
+        assert follow()[0] == {"changed": False, "result": {}}
+    assert (host.asked, host.resets) == (2, 1)
+    assert time.monotonic() - began < 10
+
+
+def test_a_host_that_hangs_for_good_is_gone(follow, host, tmp_path, monkeypatch):
+    monkeypatch.setattr(follow.module, "_LOOK_S", 0.3)
+    monkeypatch.setattr(follow.module, "_RECONNECT_S", 1)
+    host.noise = "sleep 20;"
+    said = r"toy was never seen; the host is gone: the host gave no answer within 0\.3 s"
+    with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
+        follow()
+    assert not [one for one in psutil.Process().children(recursive=True) if "20" in one.cmdline()]
+
+
+@pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_a_record_that_is_no_file_says_nothing(follow, tmp_path, plant):
+    with writer(tmp_path):
+        (tmp_path / "progress.json").unlink()
+        plant(tmp_path / "progress.json")
+        assert follow(limit_s=1)[0]["msg"].startswith("toy did not end within 1 s. ")
 
 
 def test_a_budget_that_is_none_is_refused(follow):

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
-from rekindle.jobs import load_job, with_arguments
-from rekindle.records import RecordError
+from rekindle.jobs import load_job, prepare, with_arguments
+from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, read
 
 JOBS = Path(__file__).parents[2] / "flare_jobs"
 
@@ -62,3 +63,22 @@ def test_an_inventorys_arguments_go_over_the_jobs_own():
 def test_an_argument_that_no_option_can_have_is_refused():
     with pytest.raises(RecordError, match=r"rekindle_job_arguments has a value for pt_ddp .* Fix:"):
         with_arguments(load_job(JOBS, "pt_ddp"), {"local_epoch": {"a": 1}})
+
+
+def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(recordings):
+    folder = recordings / "h200-x2"
+    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    first, second = host.gpus
+    stranger = GpuProcess(pid=7, name="vllm", memory_mib=414)
+    spare = replace(second, index=2, uuid="GPU-spare")
+    host = replace(host, gpus=(replace(first, processes=(stranger,)), second, spare))
+    spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, read(folder / "env.json", EnvRecord), "/tmp")
+    assert {one.uuid for one in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
+    assert spec.gpus[0] == GivenGpu(
+        uuid=first.uuid,
+        index=0,
+        name=first.name,
+        memory_mib=first.memory_total_mib,
+        processes=(stranger,),
+    )
+    assert (spec.schema, spec.nonce) == ("rekindle/spec/2", "")

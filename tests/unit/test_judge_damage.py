@@ -11,6 +11,8 @@ from rekindle.records import RecordError
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 RUNS = sorted((RECORDINGS / "runs").iterdir())
+VERDICT = "verdict.json"
+"""A verdict is no part of what is judged."""
 WORKSPACES = [*RUNS, *sorted((RECORDINGS / "foreign").iterdir())]
 
 
@@ -22,14 +24,6 @@ def _content(folder):
     }
 
 
-def _needless(run, path):
-    """Whether no claim of this run asks for this file."""
-    if path.parent.name.startswith("site-"):
-        asked = {one.claim for one in judge(run).evidence} & {"site_logs_show", "messages_quantised"}
-        return path.name != "log.txt" or not asked
-    return path.name == "verdict.json"
-
-
 @pytest.mark.parametrize("run", WORKSPACES, ids=lambda run: run.name)
 def test_judging_changes_nothing_and_says_the_same_twice(tmp_path, run):
     copy = Path(shutil.copytree(run, tmp_path / "run"))
@@ -39,31 +33,28 @@ def test_judging_changes_nothing_and_says_the_same_twice(tmp_path, run):
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
-def test_a_run_that_lacks_a_file_is_no_pass_unless_no_claim_needs_it(tmp_path, run):
+def test_a_run_that_lacks_a_file_is_no_pass(tmp_path, run):
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     for path in [path for path in copy.rglob("*") if path.is_file()]:
         content = path.read_bytes()
-        needless = _needless(copy, path)
         path.unlink()
-        assert (_verdict(copy) == "PASS") is needless, path
+        assert (_verdict(copy) == "PASS") is (path.name == VERDICT), path
         path.write_bytes(content)
 
 
 @pytest.mark.parametrize("run", WORKSPACES, ids=lambda run: run.name)
 def test_a_run_with_a_cut_file_is_no_pass(tmp_path, run):
-    """But for samples and sites' logs, of which the first part may show all that is claimed."""
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     whole = _verdict(copy)
     for path in [path for path in copy.rglob("*") if path.is_file()]:
         content = path.read_bytes()
         if not content:
             continue
-        needless = whole == "PASS" and _needless(copy, path)
+        needless = whole == "PASS" and path.name == VERDICT
         for share in (0, 0.1, 0.5, 0.7, 0.85):
             path.write_bytes(content[: int(len(content) * share)])
             said = _verdict(copy)
-            shown = share and (path.name == "samples.jsonl" or path.parent.name.startswith("site-"))
-            assert (said == "PASS") is needless or shown, (path, share)
+            assert (said == "PASS") is needless, (path, share)
         path.write_bytes(content)
 
 

@@ -1,6 +1,7 @@
 """Claims on GPUs: a run that had them passes, and each claim has one in which it fails."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -37,12 +38,12 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
         owner: the process that holds their memory in place of the trainers.
         also: a process that holds memory beside the trainers.
         mib: what each process holds.
-        time: of the one sample; None: as the last round ended.
+        time: of the sample with processes; None: as the last round ended.
         idle: the site whose trainers hold nothing.
         shares: percent that each process used of its GPU; None: the driver did not tell.
         on_cpu: the site whose trainers hold memory and do not use it.
     """
-    trained = 0.0
+    began, trained = math.inf, 0.0
     uuids = ["GPU-a", "GPU-b"]
     spec = json.loads((run / "spec.json").read_text())
     for site in spec["sites"]:
@@ -59,7 +60,7 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
             "backend": backend,
             "name": "NVIDIA H200",
         }
-        trained = max(trained, lines[-1]["time"])
+        began, trained = min(began, lines[0]["time"]), max(trained, lines[-1]["time"])
         if lines[0]["site"] != idle:
             pids[uuid].append(owner or lines[0]["pid"])
         if lines[0]["site"] == on_cpu:
@@ -68,7 +69,7 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
     gpus = {
         uuid: {
             "utilisation": utilisation,
-            "used_mib": 900,
+            "used_mib": 4096,
             "processes": {str(pid): mib for pid in [*pids[uuid], *([also] if also else [])]},
             "process_utilisation": None
             if shares is None
@@ -76,8 +77,12 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
         }
         for uuid in uuids
     }
-    sample = {"event": "sample", "time": time or trained, "gpus": gpus}
-    (run / "samples.jsonl").write_text(json.dumps(sample) + "\n")
+    nothing = {"utilisation": 0, "used_mib": 615, "processes": {}}
+    samples = [
+        {"event": "sample", "time": began, "gpus": dict.fromkeys(uuids, nothing)},
+        {"event": "sample", "time": time or trained, "gpus": gpus},
+    ]
+    (run / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
 
 
 ON_GPUS = [

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from rekindle import capsule, lastcopy
-from rekindle.records import EnvRecord, RecordError, RetiredRecord, read
+from rekindle import capsule, lastcopy, state
+from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read, write
 
-LOCK = "torch==9.9.9 --hash=sha256:00\n"
+LOCK = "torch==9.9.9 \\\n    --hash=sha256:" + "0" * 64 + "\n"
+RUNS = Path(__file__).parents[1] / "recordings" / "runs"
+
+
+@pytest.fixture(autouse=True)
+def sent() -> None:
+    state.keep_lock(LOCK)
 
 
 def built(framework: str, lock: str, text: str, when: str, lock_text: str | None = None) -> dict[str, Any]:
@@ -106,7 +114,7 @@ def test_a_copy_that_is_not_the_hosts_is_refused(tmp_path: Path, damage: str) ->
         lastcopy.check(part, run)
 
 
-def test_the_copy_is_a_capsule_also_of_locks_that_are_not_ours(tmp_path: Path) -> None:
+def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path: Path) -> None:
     lastcopy.keep(lastcopy.packed(told()), "gpu-1", tmp_path)
     kept = tmp_path / "retired"
     (environment,) = read(kept / "env.json", EnvRecord).environments
@@ -121,16 +129,49 @@ def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path: Pa
     assert (tmp_path / "retired/locks/driver.txt").read_text() == own
 
 
-def test_a_lock_that_nobody_has_is_an_error(tmp_path: Path) -> None:
-    environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "", lock_text="another")]
-    with pytest.raises(RecordError, match=r"No lock torch-9\.9\.9-cpu-py311\.txt .* Fix: "):
+@pytest.mark.parametrize(
+    "evil", ["--index-url https://198.51.100.7/simple\n", "x @ https://198.51.100.7/x\n", ""]
+)
+def test_a_lock_that_a_host_has_altered_is_refused(tmp_path: Path, evil: str) -> None:
+    environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "")]
+    with pytest.raises(RecordError, match=r"The lock torch-9\.9\.9-cpu-py311\.txt .* never sent .* Fix: "):
         lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
+    assert not list(tmp_path.rglob("*.txt"))
     assert not (tmp_path / "retired.json").exists()
+
+
+def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path: Path) -> None:
+    environments = [
+        built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "", lock_text="-i https://198.51.100.7")
+    ]
+    lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
+    assert (tmp_path / "retired/locks/torch-9.9.9-cpu-py311.txt").read_text() == LOCK
+
+
+@pytest.mark.parametrize(
+    ("alter", "judged"), [(None, "PASS"), ("ended.json", "UNPROVEN"), ("spec.json", "UNPROVEN")]
+)
+def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path: Path, alter: str | None, judged: str) -> None:
+    spec = read(RUNS / "pt_ddp-cpu" / "spec.json", RunSpec)
+    run = tmp_path / "retired" / "runs" / "pt_ddp-0123456789ab"
+    shutil.copytree(RUNS / "pt_ddp-cpu", run)
+    spec = state.agree(f"/r/runs/{run.name}", replace(spec, host="gpu-9"), again=False, runs=True)
+    write(run / "spec.json", spec)
+    if alter:
+        (run / alter).unlink()
+    lastcopy.keep(lastcopy.packed(told(parts=[])), "gpu-9", tmp_path)
+    assert read(tmp_path / "retired.json", RetiredRecord).runs == {run.name: judged}
+
+
+def test_a_run_that_was_not_sent_from_here_has_no_verdict(tmp_path: Path) -> None:
+    shutil.copytree(RUNS / "pt_ddp-cpu", tmp_path / "retired" / "runs" / "pt_ddp-ba9876543210")
+    lastcopy.keep(lastcopy.packed(told(parts=[])), "gpu-9", tmp_path)
+    assert read(tmp_path / "retired.json", RetiredRecord).runs == {"pt_ddp-ba9876543210": ""}
 
 
 def test_of_two_environments_for_a_framework_the_later_one_is_kept(tmp_path: Path) -> None:
     times = {"torch-1.txt": "2026-11-21T03:00:00Z", "torch-2.txt": "2026-11-21T02:00:00Z"}
-    environments = [built("torch", lock, lock, when) for lock, when in times.items()]
+    environments = [built("torch", lock, LOCK, when) for lock, when in times.items()]
     lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord).environments == ("torch-1.txt",)
 

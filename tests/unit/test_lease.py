@@ -9,7 +9,7 @@ import pytest
 from rekindle import jobs
 from rekindle.jobs import load_job
 from rekindle.lease import allowance, deadline
-from rekindle.records import RecordError, RunSpec, read
+from rekindle.records import GivenGpu, RecordError, RunSpec, read
 
 REPOSITORY = Path(__file__).parents[2]
 START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -81,3 +81,10 @@ def test_a_text_of_ansibles_names_a_run_as_a_plain_one_does(clean_run):
     spec = read(clean_run / "spec.json", RunSpec)
     tagged = msgspec.structs.replace(spec, tmpdir=Tagged(spec.tmpdir))
     assert jobs.digest(tagged, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
+
+
+def test_neither_the_nonce_nor_what_was_on_the_gpus_makes_it_another_run(clean_run):
+    spec = read(clean_run / "spec.json", RunSpec)
+    gpu = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
+    other = msgspec.structs.replace(spec, nonce="0" * 32, gpus=(gpu,))
+    assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")

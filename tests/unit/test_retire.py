@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.archive import Packed
 from rekindle.driver import leftovers, retire
 from rekindle.driver.retire import RetireError, own_root, pack, remove
 
@@ -149,7 +150,7 @@ def test_runs_logs_and_whole_environments_are_packed(root: Path) -> None:
     packed = pack(root)
     assert [part["name"] for part in packed["parts"]] == ["logs", "runs/toy-0123456789ab"]
     run = packed["parts"][1]
-    assert list(run["files"]) == ["spec.json", "verdict.json"]
+    assert sorted(run["files"]) == ["spec.json", "verdict.json"]
     assert run["files"]["verdict.json"] == hashlib.sha256(b"PASS").hexdigest()
     with tarfile.open(Path(packed["place"], run["archive"])) as archive:
         assert sorted(archive.getnames()) == ["spec.json", "verdict.json"]
@@ -159,16 +160,18 @@ def test_runs_logs_and_whole_environments_are_packed(root: Path) -> None:
 def test_what_is_too_large_is_named(root: Path) -> None:
     with (root / "runs/toy-0123456789ab/model.pt").open("wb") as model:
         model.truncate((16 << 20) + 1)
-    assert pack(root)["parts"][1]["left"] == {"model.pt": (16 << 20) + 1}
+    part = pack(root)["parts"][1]
+    assert part["left"] == {"model.pt": (16 << 20) + 1}
+    assert sorted(part["files"]) == ["left.json", "spec.json", "verdict.json"]
 
 
 def test_on_a_full_disk_the_copy_is_packed_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = retire.pack_folder
 
-    def full(folder: Path) -> Path:
-        if folder.is_relative_to(root):
-            raise OSError(errno.ENOSPC, "No space left on device", str(folder))
-        return real(folder)
+    def full(folder: Path, target: Path) -> Packed:
+        if target.is_relative_to(root):
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        return real(folder, target)
 
     monkeypatch.setattr(retire, "pack_folder", full)
     packed = pack(root)
@@ -180,8 +183,8 @@ def test_on_a_full_disk_the_copy_is_packed_elsewhere(root: Path, monkeypatch: py
 def test_without_room_anywhere_it_says_so_and_leaves_all_as_it_was(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(folder: Path) -> Path:
-        raise OSError(errno.ENOSPC, "No space left on device", str(folder))
+    def full(folder: Path, target: Path) -> Packed:
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
     monkeypatch.setattr(retire, "pack_folder", full)
     before = sorted(root.rglob("*"))

@@ -1,6 +1,7 @@
-"""The run at home is the run on the host."""
+"""The run at home is the run on the host, but for the verdict, which is given at home."""
 
 import hashlib
+import json
 from pathlib import Path
 
 HOME = Path("/var/lib/rekindle-lab/molecule/results/leased/pt_ddp")
@@ -12,7 +13,9 @@ def test_every_file_at_home_is_the_hosts(host):
         reversed(line.split("  ", 1))
         for line in host.check_output(f"cd {RUN} && find . -type f -exec sha256sum '{{}}' +").splitlines()
     )
+    there["./verdict-of-host.json"] = there.pop("./verdict.json")
     here = {f"./{path.relative_to(HOME)}": path for path in HOME.rglob("*") if path.is_file()}
-    assert {"./verdict.json", "./spec.json"} <= here.keys()
+    assert {"./verdict-of-host.json", "./spec.json"} <= here.keys()
+    assert json.loads(here.pop("./verdict.json").read_text())["verdict"] == "PASS"
     for name, path in here.items():
         assert hashlib.sha256(path.read_bytes()).hexdigest() == there[name], name

@@ -236,6 +236,7 @@ main() {
     late=" $(unfinished | tr '\n' ' ')"
     abandon
 
+    echo # the shell may have printed something of its own, without an end of its line
     for name in $names; do
         case $late in
             *" $name "*) status=timeout ;;

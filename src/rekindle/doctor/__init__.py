@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from rekindle.evidence import Line, read_lines
+from rekindle.files import MOST
 from rekindle.records import Ended, Finding, Record, RecordError, RunSpec, read
 from rekindle.records.events import ExceptionEvent
 
@@ -23,19 +26,16 @@ RecordT = TypeVar("RecordT", bound=Record)
 __all__ = ["Text", "diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]
 
 
-def diagnose_run(run_dir: Path) -> tuple[Finding, ...]:
+def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, ...]:
     """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
 
     A trainer's own exception comes first: everything that follows it is an echo. Files are relative to
-    ``run_dir``; versions are those of ``spec.json``, if there is one.
+    ``run_dir``; versions and what was on the GPUs are those of ``spec``, or of spec.json, if there is one.
     """
-    spec, ended = _record(run_dir / "spec.json", RunSpec), _record(run_dir / "ended.json", Ended)
+    spec = spec or _record(run_dir / "spec.json", RunSpec)
+    ended = _record(run_dir / "ended.json", Ended)
     installed = spec.versions if spec else {}
-    said = [
-        texts.read(path, path.relative_to(run_dir).as_posix())
-        for path in texts.logs(run_dir)
-        if path.is_file()
-    ]
+    said = list(_said(run_dir))
     if ended:
         said = [texts.since(one, ended.started) if one.file == "autopsy/kernel.txt" else one for one in said]
     events = [
@@ -45,13 +45,13 @@ def diagnose_run(run_dir: Path) -> tuple[Finding, ...]:
     ]
     failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
     found = _in_order(_exceptions(events, installed), said, installed, failed)
-    return tuple(name_holder(one, run_dir, said) for one in found)
+    return tuple(name_holder(one, run_dir, spec, said) for one in found)
 
 
 def diagnose_texts(said: Iterable[Text]) -> tuple[Finding, ...]:
     """Return what texts of any origin show together, as `diagnose_run` does."""
     said = list(said)
-    return tuple(name_holder(one, None, said) for one in _in_order([], said, {}, False))
+    return tuple(name_holder(one, None, None, said) for one in _in_order([], said, {}, False))
 
 
 def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
@@ -65,7 +65,8 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
     for path in paths:
         try:
             if not path.is_dir():
-                files.append(texts.read(path, str(path)))
+                with path.open("rb") as stream:
+                    files.append(texts.read_stream(stream, str(path)))
                 continue
             if not any(texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
                 raise RecordError(
@@ -79,6 +80,13 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
             ) from None
     found = [*runs, *diagnose_texts(files)]
     return tuple(sorted(found, key=lambda one: one.echo))
+
+
+def _said(run_dir: Path) -> Iterator[Text]:
+    """Read the logs of a run, as many as are read at all; one that is none is no cause of anything."""
+    for path in islice(texts.logs(run_dir), MOST):
+        with suppress(OSError):
+            yield texts.read(path, path.relative_to(run_dir).as_posix())
 
 
 def _exceptions(events: list[Line[ExceptionEvent]], installed: Mapping[str, str]) -> list[Found]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from rekindle.evidence import read_lines
-from rekindle.records import Finding, HostRecord, RecordError, read
+from rekindle.records import Finding, RunSpec
 from rekindle.records.events import DeviceEvent, ExceptionEvent, SampleEvent
 
 from .texts import Text
@@ -34,20 +33,22 @@ _PROCESS = re.compile(
 _UNTOLD = " Who holds it cannot be told from these files."
 
 
-def name_holder(finding: Finding, run_dir: Path | None, said: Iterable[Text]) -> Finding:
+def name_holder(
+    finding: Finding, run_dir: Path | None, spec: RunSpec | None, said: Iterable[Text]
+) -> Finding:
     """Return ``finding``, with who holds the memory where it is about a GPU without any left."""
     if finding.name != "gpu_memory_taken":
         return finding
     said = list(said)
-    holders = _holders(run_dir, said)
+    holders = _holders(run_dir, spec, said)
     held = " It is held by " + "; ".join(dict.fromkeys(holders)) + "." if holders else _UNTOLD
     return msgspec.structs.replace(finding, cause=finding.cause + held)
 
 
-def _holders(run_dir: Path | None, said: list[Text]) -> list[str]:
+def _holders(run_dir: Path | None, spec: RunSpec | None, said: list[Text]) -> list[str]:
     """Who holds how much: by torch's message, else by samples and nvidia-smi, else by TensorFlow's log."""
     events = [one.event for one in read_lines(run_dir)] if run_dir else []
-    names = _names(run_dir, said)
+    names = _names(spec, said)
     names.update((one.pid, f"{one.site} rank {one.rank}") for one in events if isinstance(one, DeviceEvent))
     stranger = "no process of the run" if any(text.file.endswith("processes.txt") for text in said) else ""
 
@@ -73,14 +74,10 @@ def _holders(run_dir: Path | None, said: list[Text]) -> list[str]:
     return [f"process {first['pid']} (NVFlare's own, no trainer): {first['held']} MB"] if first else []
 
 
-def _names(run_dir: Path | None, said: list[Text]) -> dict[int, str]:
-    """Processes by PID: what was on the host's GPUs before the run, and the run's own by their commands."""
-    names: dict[int, str] = {}
-    record = run_dir.parent / "host.json" if run_dir else None
-    if record and record.exists():
-        with suppress(RecordError):
-            for process in (one for gpu in read(record, HostRecord).gpus for one in gpu.processes):
-                names[process.pid] = f"{process.name}, there before the run"
+def _names(spec: RunSpec | None, said: list[Text]) -> dict[int, str]:
+    """Processes by PID: what was on the run's GPUs before it, and the run's own by their commands."""
+    before = (process for gpu in (spec.gpus if spec else ()) for process in gpu.processes)
+    names = {process.pid: f"{process.name}, there before the run" for process in before}
     for match in (
         one for text in said if text.file.endswith("processes.txt") for one in _PROCESS.finditer(text.raw)
     ):

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
-LIMIT = 64 << 20
+from rekindle import files
+
+LIMIT = files.LIMIT
 """Bytes of one file that are searched; of a larger one its first and last halves of it."""
 _NAMES = re.compile(r"log(?:_error)?\.txt|.+\.(?:log|out|err)")
 _COPIES = {"logs.txt", "ports.txt", "nccl.txt"}
@@ -84,20 +87,25 @@ def text(file: str, content: bytes) -> Text:
 
 
 def read(path: Path, file: str) -> Text:
-    """Read the file at ``path``; of one beyond `LIMIT` the middle is left out, but its lines count.
+    """Read the regular file at ``path``, as `read_stream` does.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it is none, or cannot be read.
     """
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        if size <= LIMIT:
-            return text(file, stream.read(LIMIT))
-        head, left_out, left = stream.read(LIMIT // 2), 0, size - LIMIT
-        while left > 0 and (block := stream.read(min(left, 1 << 20))):
-            left_out += block.count(b"\n")
-            left -= len(block)
-        return text(file, head + b"\n" * left_out + stream.read(LIMIT // 2))
+    with files.opened(path) as stream:
+        return read_stream(stream, file)
+
+
+def read_stream(stream: BinaryIO, file: str) -> Text:
+    """Read an open file; of one beyond `LIMIT` the middle is left out, but its lines count."""
+    size = os.fstat(stream.fileno()).st_size
+    if size <= LIMIT:
+        return text(file, stream.read(LIMIT))
+    head, left_out, left = stream.read(LIMIT // 2), 0, size - LIMIT
+    while left > 0 and (block := stream.read(min(left, 1 << 20))):
+        left_out += block.count(b"\n")
+        left -= len(block)
+    return text(file, head + b"\n" * left_out + stream.read(LIMIT // 2))
 
 
 def logs(folder: Path) -> Iterator[Path]:

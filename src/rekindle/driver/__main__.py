@@ -31,7 +31,7 @@ class BusyError(RuntimeError):
 
 
 def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
-    """Start the run unless it runs, or has passed and is not asked for ``again``.
+    """Start the run unless it runs, or has passed under the nonce sent and is not asked for ``again``.
 
     What a run before it left is cleared away first, also the processes of runs whose supervisor was killed.
 
@@ -41,13 +41,14 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     Raises:
         BusyError: another run goes on under the same root.
     """
+    spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (run_dir / "driver.lock").open("a") as lock:  # the supervisor holds it for as long as it lives
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return {"changed": False, "run": str(run_dir)}
-        if not again and (passed := _passed(run_dir)) is not None:
+        if not again and (passed := _passed(run_dir, spec.nonce)) is not None:
             _tell_the_end(run_dir, passed)
             return {"changed": False, "run": str(run_dir)}
         if others := [name for name in running(run_dir.parents[1]) if name not in {run_dir.name, BUILDER}]:
@@ -55,7 +56,6 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
-        spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
         _clear(run_dir, Path(spec.tmpdir))
         extract_job(spec.job.code or spec.job.name, run_dir / "job")
         (run_dir / "evidence").mkdir()
@@ -72,10 +72,11 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     return {"changed": True, "run": str(run_dir)}
 
 
-def _passed(run_dir: Path) -> VerdictRecord | None:
+def _passed(run_dir: Path, nonce: str) -> VerdictRecord | None:
     with suppress(RecordError):
         verdict = read(run_dir / "verdict.json", VerdictRecord)
-        return verdict if verdict.verdict == "PASS" else None
+        same = read(run_dir / "spec.json", RunSpec).nonce == nonce
+        return verdict if same and verdict.verdict == "PASS" else None
     return None
 
 

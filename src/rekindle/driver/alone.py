@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+from rekindle import files
+
 
 class Trainers(NamedTuple):
     """What starts a site's trainers."""
@@ -24,7 +26,7 @@ def trainers(job_folder: Path) -> dict[str, Trainers]:
     found = {}
     for config in sorted(job_folder.glob("workspace/*/*/simulate_job/app_*/config/config_fed_client.json")):
         app = config.parents[1]
-        components = json.loads(config.read_text(encoding="utf-8"))["components"]
+        components = json.loads(files.content(config))["components"]
         for one in components:
             if one["id"] == "launcher":
                 found[app.parents[1].name] = Trainers(shlex.split(one["args"]["script"]), app)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from rekindle import files
+
 from .processes import descendants
 from .stacks import stack
 
@@ -27,7 +29,7 @@ def autopsy(run_dir: Path, tmpdir: str) -> None:
     A question that cannot be answered leaves its reason in its file: an autopsy never fails.
     """
     folder = run_dir / "autopsy"
-    folder.mkdir(exist_ok=True)
+    fresh(folder)
     processes = descendants()
     questions: dict[str, Callable[[], Iterable[str]]] = {
         "processes": lambda: map(_process, processes),
@@ -45,6 +47,15 @@ def autopsy(run_dir: Path, tmpdir: str) -> None:
                 stream.writelines(f"{line}\n" for line in answer())
             except Exception as error:
                 stream.write(f"{type(error).__name__}: {error}\n")
+
+
+def fresh(folder: Path) -> None:
+    """Have an empty folder, whatever the job has put in its place."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
+    folder.mkdir(mode=0o700)
 
 
 def _process(process: psutil.Process) -> str:
@@ -87,16 +98,17 @@ def _disk(path: str) -> str:
 
 
 def _logs(run_dir: Path) -> Iterable[str]:
-    for path in sorted([run_dir / "job.log", *(run_dir / "job" / "workspace").glob("*/*/log.txt")]):
-        with path.open("rb") as stream:
-            stream.seek(max(0, path.stat().st_size - (_LAST_LINES << 9)))
-            lines = stream.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+    for path in [*files.found(run_dir / "job" / "workspace", "*/*/log.txt"), run_dir / "job.log"]:
+        try:
+            lines = files.end(path, _LAST_LINES << 9).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+        except OSError as error:
+            lines = [str(error)]
         yield from (f"== {path.relative_to(run_dir)}", *lines, "")
 
 
 def _flight_records(evidence: Path, folder: Path) -> Iterable[str]:
     """Ask each rank's torch for its record of collectives; the pipes are there if it keeps one."""
-    pipes = sorted(evidence.glob("*.pipe"))
+    pipes = [path for path in files.found(evidence, "*.pipe") if path.is_fifo() and not path.is_symlink()]
     for pipe in pipes:
         with suppress(OSError):  # nobody reads it: the rank is gone
             descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)

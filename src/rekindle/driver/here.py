@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import time
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from rekindle.jobs import prepare
 from rekindle.payload import build_payload
@@ -34,6 +36,7 @@ def start_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRe
     spec = prepare(job, host, plan, env, str(work))
     if not isinstance(spec, RunSpec):
         return spec
+    spec = replace(spec, nonce=secrets.token_hex(16))
     driver = next(one.python for one in env.environments if one.framework == "driver")
     subprocess.run(
         [driver, "-m", "rekindle.driver", "start", str(work / "run")],

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 import pynvml
 
+from rekindle import files
 from rekindle.environments.probe import ProbeError, probe
 from rekindle.evidence import read_lines
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
 
 from .alone import trainers
+from .autopsy import fresh
 from .processes import end_descendants
 
 _TRAINING_LIMIT_S = 120.0
@@ -102,7 +104,8 @@ def _probed(spec: RunSpec) -> Iterator[_Result]:
 def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     """Train one round of every site at once, as in the job but without NVFlare."""
     folder = run_dir / "ladder"
-    (folder / "evidence").mkdir(parents=True, exist_ok=True)
+    fresh(folder)
+    (folder / "evidence").mkdir()
     found = trainers(run_dir / "job")
     if not found:
         return _Result(None, "The job died before its trainers' commands were there.")
@@ -134,6 +137,6 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     if raised is not None:
         says = f"{raised.site} rank {raised.rank} raised {raised.kind}: {raised.message}"
         return _Result(False, f"Without NVFlare too, {says}.")
-    lines = (folder / "training.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = files.end(folder / "training.log", 1 << 16).decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
     return _Result(False, f"The trainers fail without NVFlare too: {last[:200]}.")

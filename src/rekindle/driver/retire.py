@@ -6,14 +6,12 @@ Standard library alone, as nothing else on the host has to be whole; Ansible bri
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import pwd
 import re
 import secrets
 import shutil
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,6 +23,8 @@ from .leftovers import end_processes, outside
 
 _FOLDERS = {"runs", "logs", "envs", "cache", "tmp", "jobs"}
 """Everything that Rekindle makes in its root; ``jobs`` has the payload, comes first and goes last."""
+_NAMED = 1000
+"""Files of a run that are named as not kept."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -128,18 +128,23 @@ def _foreign(place: Path) -> Iterator[str]:
 
 
 def _pack(aside: Path, folder: Path, root: Path) -> dict[str, Any]:
-    aside.symlink_to(folder)  # whose archive comes beside the link
-    archive = pack_folder(aside)
-    with tarfile.open(archive) as stream:
-        names = set(stream.getnames())
-    every = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
-    regular = {name: path for name, path in every.items() if path.is_file() and not path.is_symlink()}
+    archive = aside.with_name(f"{aside.name}.tar.gz")
+    packed = pack_folder(folder, archive)
+    for name, why in packed.left.items():
+        if why == os.strerror(errno.EACCES):  # it would be removed without anybody knowing what it was
+            raise PermissionError(errno.EACCES, why, str(folder / name))
     return {
         "name": folder.relative_to(root).as_posix(),
         "archive": archive.name,
-        "files": {name: hashlib.sha256(regular[name].read_bytes()).hexdigest() for name in sorted(names)},
-        "left": {name: regular[name].stat().st_size for name in sorted(regular.keys() - names)},
+        "files": packed.files,
+        "left": {name: _size(folder / name) for name in sorted(packed.left)[:_NAMED]},
     }
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.lstat().st_size
+    return 0
 
 
 def _environments(root: Path) -> list[dict[str, Any]]:

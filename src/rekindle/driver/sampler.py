@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 import pynvml
 
+from rekindle import files
 from rekindle.records.events import GpuSample, SampleEvent
 
 from .memory import peaks
@@ -18,9 +20,9 @@ from .memory import peaks
 class Sampler:
     """Appends one JSON line a call to ``samples.jsonl``."""
 
-    def __init__(self, path: Path, uuids: set[str]) -> None:
-        """Watch the GPUs with these UUIDs; without any, NVML is not asked for."""
-        self._path = path
+    def __init__(self, path: Path, uuids: set[str], nonce: str | None = None) -> None:
+        """Watch the GPUs with these UUIDs; without any, NVML is not asked for. ``nonce`` is the run's."""
+        self._path, self._nonce = path, nonce
         self._handles: dict[str, Any] = {}
         self._seen = time.time_ns() // 1000
         if uuids:
@@ -38,8 +40,8 @@ class Sampler:
             with suppress(pynvml.NVMLError):  # a GPU that does not answer is missing from the sample
                 gpus[uuid] = _sample(handle, self._seen)
         self._seen = time.time_ns() // 1000
-        event = SampleEvent(time=round(time.time(), 3), gpus=gpus, memory_mib=peaks())
-        with self._path.open("ab") as stream:
+        event = SampleEvent(time=round(time.time(), 3), nonce=self._nonce, gpus=gpus, memory_mib=peaks())
+        with files.opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
         return gpus
 

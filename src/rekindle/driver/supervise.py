@@ -76,9 +76,10 @@ def supervise(run_dir: Path) -> None:
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
     end = _run(run_dir, spec, clock, teller)
-    reserve.unlink()
+    reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(
+        nonce=spec.nonce or None,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         duration_s=round(duration, 2),
         reason=end.reason,
@@ -99,7 +100,8 @@ def supervise(run_dir: Path) -> None:
 
 def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
-    sampler = Sampler(run_dir / "samples.jsonl", {uuid for site in spec.sites for uuid in site.gpus})
+    uuids = {uuid for site in spec.sites for uuid in site.gpus}
+    sampler = Sampler(run_dir / "samples.jsonl", uuids, spec.nonce or None)
     watchdog = Watchdog(run_dir, spec)
     with (run_dir / "job.log").open("wb") as log:
         try:
@@ -166,5 +168,6 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYTHONUTF8": "1",
         "REKINDLE_EVIDENCE": str(run_dir / "evidence"),
+        "REKINDLE_NONCE": spec.nonce,
         "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from rekindle import files
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
@@ -132,8 +133,8 @@ class Watchdog:
         """
         sizes = {}
         for path in self._files():
-            with suppress(FileNotFoundError):  # another run of the name takes files away as we look
-                sizes[path] = path.stat().st_size
+            with suppress(OSError):  # another run of the name takes files away as we look
+                sizes[path] = path.lstat().st_size
         grew, self._sizes = sizes != self._sizes, sizes
         if any(gpu.processes for gpu in gpus.values()):
             return grew or any(gpu.memory_utilisation or 0 < gpu.utilisation < 100 for gpu in gpus.values())
@@ -141,7 +142,7 @@ class Watchdog:
 
     def _files(self) -> list[Path]:
         patterns = ("job.log", "evidence/*.jsonl", "job/workspace/*/*/log.txt")
-        return [path for pattern in patterns for path in self._run_dir.glob(pattern)]
+        return [path for pattern in patterns for path in files.found(self._run_dir, pattern)]
 
 
 def _title(process: psutil.Process) -> str:

@@ -30,18 +30,30 @@ class Frame(NamedTuple):
         return next((line for line in lines if not line.startswith("<")), lines[0] if lines else "no output")
 
 
-def parse(raw: str, nonce: str) -> dict[str, Frame]:
-    """Return the frames of ``raw`` by name.
+class Frames(dict[str, Frame]):
+    """Frames by name; asking for one that did not come is told as the host's fault."""
+
+    def __missing__(self, name: str) -> Frame:
+        """Refuse an answer without ``name``."""
+        raise FactsError(
+            f"The host's answer has nothing on {name}. Fix: run preflight again; if it stays, do not trust "
+            "that host."
+        )
+
+
+def parse(raw: str, nonce: str) -> Frames:
+    """Return the frames of ``raw`` by name; bytes in it that are no UTF-8 are shown as U+FFFD.
 
     Raises:
         FactsError: there is none, or the last one is missing.
     """
+    raw = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     parts = re.split(rf"^@@{re.escape(nonce)} (\S+) (\S+)\n", raw, flags=re.MULTILINE)
     names, statuses, texts = parts[1::3], parts[2::3], parts[3::3]
-    frames = {
-        name: Frame(status, text.removesuffix("\n"))
+    frames = Frames(
+        (name, Frame(status, text.removesuffix("\n")))
         for name, status, text in zip(names, statuses, texts, strict=True)
-    }
+    )
     if not frames:
         said = Frame("", raw).first_line[:200]
         raise FactsError(

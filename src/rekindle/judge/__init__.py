@@ -9,33 +9,37 @@ from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
-from rekindle.records import Device, Evidence, JobRound, VerdictKind, VerdictRecord
+from rekindle.records import Device, Evidence, JobRound, RunSpec, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent
 
-from . import claims, clock, gpus, messages, tracking
+from . import claims, clock, contract, gpus, messages, tracking
 from .foreign import judge_foreign
 from .run import Run
 from .validators import VALIDATORS, check
 from .workspace import locate
 
-__all__ = ["VALIDATORS", "claims", "clock", "gpus", "judge", "messages", "tracking"]
+__all__ = ["VALIDATORS", "claims", "clock", "contract", "gpus", "judge", "messages", "tracking"]
 
 
-def judge(run_dir: Path) -> VerdictRecord:
+def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     """Judge the run in ``run_dir`` by the claims that its job makes.
 
     A run that Rekindle did not start is judged by NVFlare's own files, and is never a PASS.
 
+    Args:
+        run_dir: the run's folder, wherever it lies.
+        spec: what was asked for, and not what spec.json there says.
+
     Raises:
         RecordError: ``run_dir`` is no run's folder.
     """
-    if not (run_dir / "spec.json").exists():
+    if spec is None and not (run_dir / "spec.json").exists():
         return _diagnosed(judge_foreign(locate(run_dir)), run_dir)
-    run = Run.open(run_dir)
+    run = Run.open(run_dir, spec)
     checked = [check(run, claim) for claim in run.spec.job.proof]
-    evidence = tuple(one for one in checked if one is not None)
+    evidence = (*(one for one in checked if one is not None), *contract.hold(run))
     verdict, cause = _verdict(run, evidence)
-    findings = diagnose_run(run_dir) if verdict != "PASS" else ()
+    findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
     root = next((one for one in findings if not one.echo and one.confidence != "possible"), None)
     remedy = None
     if root is not None:
@@ -96,7 +100,8 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
             "interrupted": ("FAIL", run.ended.says or "Stopped from outside."),
         }
         return ends[run.ended.reason]
-    broken = next((one.says for one in evidence if one.holds is False), None)
+    false = next((one.says for one in evidence if one.holds is False), None)
+    broken = None if run.unread else false  # it may be false for want of what was not read
     if broken is None and run.ended.exit_status != 0:
         broken = f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
     if broken is not None:

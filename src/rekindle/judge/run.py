@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rekindle.evidence import Line, read_lines
-from rekindle.records import Ended, Evidence, Ladder, RecordError, Rung, RunSpec, read
-from rekindle.records.events import AnyEvent, Event, FinalEvent, RoundEvent, SampleEvent
+from rekindle import files
+from rekindle.evidence import Line, read_evidence
+from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, read
+from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
+from .log import Entry, LogRecord, read_records, server_ledger, site_ledger
 from .workspace import LogLine, Member, Workspace, simulated
 
 EventT = TypeVar("EventT", bound=Event)
+_ZONE_S = 900
+"""Time zones differ by multiples of a quarter of an hour."""
+_PROOF = ("evidence/*.jsonl", "samples.jsonl", "evidence/", "job/workspace/*/*/log*.txt", "job.log")
+"""What verdicts are read from."""
 
 
 @dataclass(frozen=True)
@@ -25,21 +34,28 @@ class Run:
     ended: Ended | None
     lines: list[Line[AnyEvent]]
     workspace: Workspace
+    unread: tuple[str, ...] = ()
+    """What is there and was not read, one sentence each."""
+    broken: tuple[tuple[str, int], ...] = ()
+    """File and number of each line of evidence that is no event."""
 
     @classmethod
-    def open(cls, folder: Path) -> Run:
-        """Read a run's folder.
+    def open(cls, folder: Path, spec: RunSpec | None = None) -> Run:
+        """Read a run's folder, and its spec.json unless there is a ``spec`` that counts instead.
 
         Raises:
             RecordError: it is none, or a record in it is broken.
         """
-        spec = read(folder / "spec.json", RunSpec)
+        spec = spec or read(folder / "spec.json", RunSpec)
         ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None
         if not spec.sites:
             raise RecordError(f"{folder / 'spec.json'} names no site. Fix: have its stage write it again.")
         folders = sorted((folder / "job" / "workspace").glob("*/server"))
         workspace = simulated(folders[0].parent, folder) if folders else None
-        return cls(folder, spec, ended, read_lines(folder), workspace or Workspace(folder, {}))
+        workspace = workspace or Workspace(folder, {})
+        told = read_evidence(folder)
+        unread = (*told.unread, *workspace.unread(), *_left_behind(folder))
+        return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken))
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
@@ -75,11 +91,65 @@ class Run:
         return next(iter(self.of(FinalEvent)), None)
 
     @property
+    def lossy(self) -> bool:
+        """Whether messages are quantised, so that a site has nearly, and not exactly, what the server has."""
+        return any(claim.options.get("lossy") for claim in self.spec.job.proof)
+
+    @cached_property
+    def processes(self) -> dict[tuple[str, int], int]:
+        """PID of each rank that told its device, by site and rank."""
+        return {(one.event.site, one.event.rank): one.event.pid for one in self.of(DeviceEvent)}
+
+    @cached_property
+    def started(self) -> float | None:
+        """Seconds since the epoch; None if the run has no record of its end, or that none of a time."""
+        try:
+            moment = datetime.strptime(self.ended.started if self.ended else "", "%Y-%m-%dT%H:%M:%SZ")
+        except ValueError:
+            return None
+        return moment.replace(tzinfo=timezone.utc).timestamp()
+
+    def zone(self, name: str) -> float:
+        """Return the seconds that the time in the log of ``name`` is ahead of UTC.
+
+        NVFlare logs in local time. The run's start tells the zone: a log begins within minutes of it.
+        """
+        first = next(iter(self.records(name)), None)
+        if first is None or self.started is None:
+            return 0.0
+        return round((first.time - self.started) / _ZONE_S) * _ZONE_S
+
+    def records(self, name: str, log: str = "log.txt") -> list[LogRecord]:
+        """Return the records of a log of ``name`` (``server``, ``site-1``)."""
+        if (name, log) not in self._records:
+            self._records[name, log] = read_records(self.workspace, name, log)
+        return self._records[name, log]
+
+    @cached_property
+    def _records(self) -> dict[tuple[str, str], list[LogRecord]]:
+        return {}
+
+    @cached_property
+    def ledger(self) -> list[Entry]:
+        """What the server's log says of rounds, tasks and results, in its order."""
+        return server_ledger(self.records("server"))
+
+    def site_ledger(self, name: str) -> list[Entry]:
+        """Return what a site's log says of its tasks, in its order."""
+        return site_ledger(self.records(name))
+
+    @cached_property
+    def job_log(self) -> list[str]:
+        """The lines that job.py printed, the last 16 MiB of them."""
+        try:
+            return files.end(self.folder / "job.log", 1 << 24).decode("utf-8", "replace").split("\n")
+        except OSError:
+            return []
+
+    @property
     def last_words(self) -> str:
         """The last line that job.py printed."""
-        log = self.folder / "job.log"
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing.")
+        return next((line.strip() for line in reversed(self.job_log) if line.strip()), "it printed nothing.")
 
     @property
     def server(self) -> Member | None:
@@ -100,3 +170,12 @@ class Run:
     ) -> Evidence:
         """Make the evidence for ``claim``; ``at`` is where it stands (a path or text: a whole file)."""
         return self.workspace.evidence(claim, holds, says, at)
+
+
+def _left_behind(folder: Path) -> Iterator[str]:
+    """Say what of a run that came home stayed on its host although verdicts are read from it."""
+    path = folder / "left.json"
+    left = read(path, LeftBehind) if path.exists() else LeftBehind(files={})
+    for name, why in left.files.items():
+        if any(fnmatch(name, pattern) for pattern in _PROOF):
+            yield f"{name} stayed on the host: {why}."

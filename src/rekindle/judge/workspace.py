@@ -6,12 +6,14 @@ import json
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rekindle.evidence import Line, sha256
+from rekindle import files
+from rekindle.evidence import Line, not_read, sha256
 from rekindle.records import Evidence, RecordError
 
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
@@ -38,8 +40,8 @@ class Member:
     def sizes(self) -> dict[str, int]:
         """Bytes of every file by its name in there; nothing in an archive that is damaged."""
         if not self._archived:
-            files = sorted(one for one in self._place.rglob("*") if one.is_file())
-            return {one.relative_to(self._place).as_posix(): one.stat().st_size for one in files}
+            found = sorted(one for one in self._place.rglob("*") if one.is_file() and not one.is_symlink())
+            return {one.relative_to(self._place).as_posix(): one.lstat().st_size for one in found}
         try:
             with zipfile.ZipFile(self._place) as archive:
                 return {one.filename: one.file_size for one in archive.infolist() if not one.is_dir()}
@@ -54,9 +56,10 @@ class Member:
         """Return the content of ``name``; None if it is not there or damaged."""
         try:
             if not self._archived:
-                return (self._place / name).read_bytes()
-            with zipfile.ZipFile(self._place) as archive:
-                return archive.read(name)
+                return files.content(self._place / name)
+            with zipfile.ZipFile(self._place) as archive, archive.open(name) as stream:
+                found = stream.read(files.LIMIT + 1)
+                return found if len(found) <= files.LIMIT else None
         except (OSError, KeyError, zipfile.BadZipFile, zlib.error, EOFError):
             return None
 
@@ -103,6 +106,16 @@ class Workspace:
         found = ((number, re.search(pattern, line)) for number, line in enumerate(member.log, 1))
         return [LogLine(match, file, number) for number, match in found if match]
 
+    def unread(self) -> Iterator[str]:
+        """Say which logs are there and cannot be read, one sentence each."""
+        for path in (one.path(log) for one in self.members.values() for log in ("log.txt", "log_error.txt")):
+            try:
+                files.content(path)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                yield not_read(path.relative_to(self.folder).as_posix(), error)
+
     def models(self) -> dict[str, int]:
         """Bytes of each model file that the server saved, by its name."""
         sizes = self.members["server"].sizes if "server" in self.members else {}
@@ -124,9 +137,18 @@ def simulated(folder: Path, root: Path) -> Workspace | None:
     """Return the simulator's workspace ``folder``, if it is one; evidence names files in ``root``."""
     if not (folder / "server").is_dir() or folder.name.startswith("prod_"):
         return None
-    members = {one.name: Member(one) for one in sorted(folder.iterdir()) if (one / "log.txt").is_file()}
+    members = {one.name: Member(one) for one in sorted(folder.iterdir()) if _exists(one / "log.txt")}
     members["server"] = Member(folder / "server")
     return Workspace(root, members, folder.name)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is anything at ``path``, be it a log or not."""
+    try:
+        path.lstat()
+    except OSError:
+        return False
+    return True
 
 
 def locate(path: Path) -> Workspace:

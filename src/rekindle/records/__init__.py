@@ -12,7 +12,7 @@ from .job import Claim, GpuShortage, Job
 from .outcome import Outcome, RunRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
-from .run import Ended, GivenGpu, Progress, RunSpec, Site
+from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site
 from .verdict import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "JobRound",
     "Ladder",
     "Layer",
+    "LeftBehind",
     "Memory",
     "Os",
     "Outcome",

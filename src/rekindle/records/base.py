@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
+
+from rekindle import files
 
 Timestamp = str
 """UTC, ISO 8601 to the second: ``2026-11-21T02:15:00Z``."""
@@ -34,7 +34,7 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
         RecordError: the file is missing, is no JSON, or does not fit the schema.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(files.content(path), type=kind)
     except FileNotFoundError:
         raise RecordError(
             f"{path} does not exist. Fix: run the stage that writes {path.name}, or name another folder."
@@ -49,16 +49,7 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
 
 def write(path: Path, record: Record) -> None:
     """Write ``record`` to ``path`` as indented JSON, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = msgspec.json.format(_encode(record), indent=2) + b"\n"
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    files.write(path, msgspec.json.format(_encode(record), indent=2) + b"\n")
 
 
 def to_builtins(record: Record) -> dict[str, Any]:

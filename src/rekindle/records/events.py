@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
@@ -13,6 +16,8 @@ class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
     """The spec's, by which a line belongs to this run and no other; None in runs of spec/1."""
 
 
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+"""SHA-256, in hexadecimal."""
 Sketch = tuple[float, ...]
 """What is linear in a model's weights: the sums of every eighth value, from the first, the second … on.
 
@@ -44,8 +49,8 @@ class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
     """Mean training loss of each local epoch; None for one that is not finite."""
     metrics: dict[str, float | None]
     """Of the model as received, on held-out data."""
-    model_in: str
-    model_out: str
+    model_in: Digest
+    model_out: Digest
     sketch_in: Sketch | None = None
     sketch_out: Sketch | None = None
     """Of the weights whose digests ``model_in`` and ``model_out`` are; None in runs of spec/1."""
@@ -75,8 +80,8 @@ class TrackingEvent(Event, kw_only=True, frozen=True, tag="tracking"):
 class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
     """What came of the run."""
 
-    initial: str
-    final: str
+    initial: Digest
+    final: Digest
     distance: float | None
     """L2 between the first and the last global model; None if it is not finite."""
     metrics: dict[str, float | None]
@@ -91,7 +96,7 @@ class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
     """
 
     round: int
-    digest: str
+    digest: Digest
     sketch: Sketch
 
 
@@ -102,7 +107,7 @@ class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
     round: int
     return_code: str
     """NVFlare's; ``OK``."""
-    digest: str
+    digest: Digest
     sketch: Sketch
     weight: float | None
     """What its weights count in the aggregation: the site's training steps; None if it told none."""

@@ -17,7 +17,7 @@ class RetiredRecord(Record, kw_only=True, frozen=True):
     environments: tuple[str, ...] = ()
     """Locks of the environments that the capsule rebuilds."""
     runs: dict[str, str] = {}
-    """The verdict of each run, by its folder; empty where it had none."""
+    """What each run was judged to be at home, by its folder; empty where it was not sent from there."""
     files: int = 0
     left: dict[str, int] = {}
     """Bytes of each file of a log or run that was not copied, most of them models, and went with the host."""

@@ -68,6 +68,16 @@ class Progress(Record, kw_only=True, frozen=True):
     """What came of it, if its follower needs to know."""
 
 
+class LeftBehind(Record, kw_only=True, frozen=True):
+    """``left.json`` of a run that came home: what stayed on the host, written there as it was packed."""
+
+    schema: Literal["rekindle/left/1"] = "rekindle/left/1"
+    files: dict[str, str]
+    """Why, by the file's name in the run's folder; names of folders end with ``/``."""
+    more: int = 0
+    """How many further ones are not named."""
+
+
 class Ended(Record, kw_only=True, frozen=True):
     """How a run ended."""
 

@@ -93,6 +93,13 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """Peak of NVFlare's own processes: ``server``, and each client by its site's name."""
 
     @property
+    def contradiction(self) -> str | None:
+        """One sentence where the host says something else."""
+        if self.host_says in {None, self.verdict}:
+            return None
+        return f"The host itself says {self.host_says}, and its files do not show it."
+
+    @property
     def blamed(self) -> Rung | None:
         """The lowest rung of the blame ladder that fails."""
         return next((rung for rung in self.rungs if rung.holds is False), None)

@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+from rekindle import files
 from rekindle.records import RecordError
 
 from .data import data
@@ -33,26 +35,41 @@ __all__ = [
 ]
 
 
+_REPORTS = ("report.html", "results.json", "junit.xml")
+
+
 def write_reports(folder: Path) -> Results:
-    """Write report.html, results.json and junit.xml into ``folder``.
+    """Write report.html, results.json and junit.xml into ``folder``, all of them anew.
+
+    If one cannot be, none is left, as the one of an earlier run may say that everything passed.
 
     Raises:
         RecordError: ``folder`` is no results folder, or cannot be written.
     """
     results = gather(folder)
-    reports = {
-        "report.html": html(results).encode(),
-        "results.json": json.dumps(data(results), indent=2).encode() + b"\n",
-        "junit.xml": junit(results),
-    }
-    for name, content in reports.items():
-        try:
-            (folder / name).write_bytes(content)
-        except OSError as error:
-            raise RecordError(
-                f"{folder / name} cannot be written: {error.strerror}. Fix: make it writable, with room."
-            ) from None
+    try:
+        reports = {
+            "report.html": html(results).encode(),
+            "results.json": json.dumps(data(results), indent=2).encode() + b"\n",
+            "junit.xml": junit(results),
+        }
+        for name, content in reports.items():
+            _write(folder / name, content)
+    except BaseException:
+        for name in _REPORTS:
+            with suppress(OSError):
+                (folder / name).unlink()
+        raise
     return results
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        files.write(path, content)
+    except OSError as error:
+        raise RecordError(
+            f"{path} cannot be written: {error.strerror}. Fix: make it writable, with room."
+        ) from None
 
 
 def summary(results: Results, folder: Path) -> str:

@@ -41,6 +41,7 @@ def _row(row: Row) -> dict[str, Any]:
         "host": row.host,
         "job": row.job,
         "verdict": row.kind,
+        "host_says": verdict.host_says if verdict else None,
         "cause": row.cause,
         "notice": row.notice,
         "remedy": verdict.remedy if verdict else None,

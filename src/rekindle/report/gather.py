@@ -46,8 +46,12 @@ class Row:
 
     @property
     def notice(self) -> str | None:
-        """What has to be done about a job that passed in spite of a known issue."""
-        if self.kind != "PASS" or self.verdict is None or self.verdict.known_issue is None:
+        """What has to be done about a job that passed in spite of a known issue, or of its host's word."""
+        if self.kind != "PASS" or self.verdict is None:
+            return None
+        if self.verdict.contradiction:
+            return f"{self.verdict.contradiction} Fix: look at verdict-of-host.json."
+        if self.verdict.known_issue is None:
             return None
         name = self.verdict.known_issue
         return f"KNOWN ISSUE GONE: {name} no longer shows. Fix: remove it from doctor/known_issues.json."
@@ -137,7 +141,9 @@ def _host(folder: Path, name: str) -> HostResults:
         broken.clear()
         verdict = record(f"{job}/verdict.json", VerdictRecord)
         if verdict:
-            rows.append(Row(name, job, verdict.verdict, verdict.cause, verdict))
+            said = None if verdict.verdict == "PASS" else verdict.contradiction
+            cause = " ".join(filter(None, (said, verdict.cause))) or None
+            rows.append(Row(name, job, verdict.verdict, cause, verdict))
         elif broken:
             rows.append(Row(name, job, "UNPROVEN", broken[0]))
         else:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
+from rekindle import files
 from rekindle.records import Outcome, RunRecord, Timestamp, read, write
 
 from .text import one_line
@@ -27,11 +28,12 @@ def begin_play(
         RecordError: a record that is there already cannot be read.
         OSError: the folder cannot be written.
     """
-    path = folder / "run.json"
-    known = read(path, RunRecord) if path.exists() else RunRecord(run=folder.name, started=now, hosts=())
-    names = tuple(hosts)
-    both = tuple(dict.fromkeys([*known.hosts, *names]))
-    write(path, RunRecord(run=known.run, started=known.started, hosts=both))
+    path, names = folder / "run.json", tuple(hosts)
+    files.make_folder(folder)
+    with files.alone(folder):  # other playbooks may begin in it at the same time
+        known = read(path, RunRecord) if path.exists() else RunRecord(run=folder.name, started=now, hosts=())
+        both = tuple(dict.fromkeys([*known.hosts, *names]))
+        write(path, RunRecord(run=known.run, started=known.started, hosts=both))
     reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
     for host in set(names).difference(left):
         outcome = folder / host / "outcome.json"

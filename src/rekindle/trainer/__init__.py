@@ -2,10 +2,11 @@
 
 Only the standard library is imported here, so that a trainer pays nothing for it and any
 framework version goes with it; ``ddp`` and ``weights`` are for those who have torch, ``executor`` is for
-NVFlare's clients.
+NVFlare's clients, and ``server`` for its server.
 """
 
 from .evidence import Evidence
+from .fingerprints import change, fingerprint
 from .guard import end_at_uncaught_exception
 from .ranks import GLOBAL_RANK, LOCAL_RANK, WORLD_SIZE, follow_rank_zero, turn
 from .sites import SITE, Sites, job_options
@@ -18,7 +19,9 @@ __all__ = [
     "WORLD_SIZE",
     "Evidence",
     "Sites",
+    "change",
     "end_at_uncaught_exception",
+    "fingerprint",
     "follow_rank_zero",
     "job_options",
     "shorten_waits",

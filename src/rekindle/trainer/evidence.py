@@ -12,12 +12,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .fingerprints import Fingerprint
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
 
 
 class Evidence:
-    """The evidence file of a rank (a process, or a replica in one), or of job.py with ``name``."""
+    """The evidence file of a rank (a process, or a replica in one), or of job.py or the server with ``name``.
+
+    Every line repeats the nonce of the run that the driver named in REKINDLE_NONCE.
+    """
 
     def __init__(self, name: str = "", *, rank: int = GLOBAL_RANK) -> None:
         """Open the file in the folder that the driver named in REKINDLE_EVIDENCE."""
@@ -26,7 +30,8 @@ class Evidence:
         self._path = Path(os.environ["REKINDLE_EVIDENCE"]) / f"{stem}.jsonl"
 
     def _write(self, event: str, **fields: Any) -> None:
-        line = json.dumps(_finite({"event": event, "time": round(time.time(), 3), **fields}))
+        nonce = os.environ.get("REKINDLE_NONCE") or None
+        line = json.dumps(_finite({"event": event, "time": time.time(), "nonce": nonce, **fields}))
         with self._path.open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
@@ -52,8 +57,8 @@ class Evidence:
         seconds: float,
         losses: list[float],
         metrics: dict[str, float],
-        model_in: str,
-        model_out: str,
+        model_in: Fingerprint,
+        model_out: Fingerprint,
         bytes_in: int | None = None,
         bytes_out: int | None = None,
     ) -> None:
@@ -65,8 +70,8 @@ class Evidence:
             seconds: wall time of the training loop alone.
             losses: mean training loss of each local epoch.
             metrics: of the model as received, on held-out data.
-            model_in: digest of the weights as received.
-            model_out: digest of the weights as sent.
+            model_in: of the weights as received.
+            model_out: of the weights as sent.
             bytes_in: size of the weights that rank 0 received from NVFlare.
             bytes_out: size of those that it sent.
         """
@@ -76,18 +81,56 @@ class Evidence:
             rank=self._rank,
             round=number,
             samples=samples,
-            seconds=round(seconds, 4),
+            seconds=seconds,
             losses=losses,
             metrics=metrics,
-            model_in=model_in,
-            model_out=model_out,
+            model_in=model_in.digest,
+            sketch_in=model_in.sketch,
+            model_out=model_out.digest,
+            sketch_out=model_out.sketch,
             bytes_in=bytes_in,
             bytes_out=bytes_out,
         )
 
-    def exception(self, kind: str, message: str, place: str) -> None:
+    def exception(self, kind: str, message: str, place: str, *, site: str = SITE) -> None:
         """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
-        self._write("exception", site=SITE, rank=self._rank, kind=kind, message=message, place=place)
+        self._write("exception", site=site, rank=self._rank, kind=kind, message=message, place=place)
+
+    def global_model(self, number: int, model: Fingerprint) -> None:
+        """Say what the server's model is as round ``number`` begins, or after the last one."""
+        self._write("global", round=number, digest=model.digest, sketch=model.sketch)
+
+    def contribution(  # noqa: PLR0913 - these are the fields of one event
+        self,
+        site: str,
+        number: int,
+        *,
+        return_code: str,
+        model: Fingerprint,
+        weight: float | None,
+        distance: float,
+    ) -> None:
+        """Say what the server got from a site in round ``number``.
+
+        Args:
+            site: whose it is.
+            number: the round, from 0.
+            return_code: NVFlare's.
+            model: of the weights as they are aggregated.
+            weight: the site's training steps; None if it told none.
+            distance: L2 to the global model of the round.
+        """
+        self._write(
+            "contribution",
+            site=site,
+            round=number,
+            return_code=return_code,
+            digest=model.digest,
+            sketch=model.sketch,
+            weight=weight,
+            finite=bool(model.sketch),
+            distance=distance,
+        )
 
     def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
         """Say what was read back from a tracker: site, tag, step and value of every scalar."""

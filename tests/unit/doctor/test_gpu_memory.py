@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run, diagnose_texts, texts
+from rekindle.records import GivenGpu, GpuProcess, RunSpec, read, write
 
 FREE = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 572.00 MiB. "
@@ -81,12 +83,17 @@ def test_samples_name_the_other_site(tmp_path):
     assert diagnose_run(tmp_path)[0].cause.endswith("It is held by process 99 (site-2 rank 0): 8 MiB.")
 
 
-def test_host_json_tells_who_was_there_before(tmp_path, recordings):
+def test_the_spec_tells_who_was_there_before_and_no_file_beside_the_run(tmp_path, recordings):
     record = json.loads((recordings / "h200-x2/host.json").read_text())
-    record["gpus"][0]["processes"] = [{"pid": 7, "name": "vllm", "memory_mib": 100}]
+    record["gpus"][0]["processes"] = [{"pid": 7, "name": "another", "memory_mib": 100}]
     (tmp_path / "host.json").write_text(json.dumps(record))
     (tmp_path / "job/site-1").mkdir(parents=True)
     (tmp_path / "job/site-1/log.txt").write_text(FREE + OTHER.replace("3721648", "7"))
-    assert diagnose_run(tmp_path / "job")[0].cause.endswith(
-        "process 7 (vllm, there before the run): 414.00 MiB."
-    )
+    assert diagnose_run(tmp_path / "job")[0].cause.endswith("held by process 7: 414.00 MiB.")
+    before = GpuProcess(pid=7, name="vllm", memory_mib=100)
+    gpu = GivenGpu(uuid="GPU-a", index=0, name=None, memory_mib=None, processes=(before,))
+    spec = replace(read(recordings / "runs/pt_ddp-cpu/spec.json", RunSpec), gpus=(gpu,))
+    said = "process 7 (vllm, there before the run): 414.00 MiB."
+    assert diagnose_run(tmp_path / "job", spec)[0].cause.endswith(said)
+    write(tmp_path / "job/spec.json", spec)
+    assert diagnose_run(tmp_path / "job")[0].cause.endswith(said)

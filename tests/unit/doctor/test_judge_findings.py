@@ -43,7 +43,7 @@ def test_what_is_merely_possible_leaves_it_too(clean_run):
 
 
 def test_a_run_that_passed_is_not_diagnosed(clean_run):
-    with (clean_run / SITE_LOG).open("a") as stream:
-        stream.write("2026-11-21 03:01:00,000 - SubprocessLauncher - INFO - we survived CUDA out of memory\n")
+    said = r"\1\2 - SubprocessLauncher - INFO - we survived CUDA out of memory\n"
+    edit(clean_run / SITE_LOG, r"((\S+ \S+) - SubprocessLauncher - .*\n)", said, count=1)
     verdict = judge(clean_run)
     assert (verdict.verdict, verdict.findings, verdict.layer) == ("PASS", (), None)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -147,3 +148,35 @@ def test_nvidia_smi_cannot_blow_up() -> None:
     entities = "".join(f'<!ENTITY x{n} "{f"&x{n - 1};" * 10}">' for n in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE b [<!ENTITY x0 "boom">{entities}]><nvidia_smi_log>'
     assert host(nvidia_smi=f"{bomb}&x11;</nvidia_smi_log>").problems
+
+
+def refusal(record: Callable[[], HostRecord]) -> ValueError | None:
+    """Return why there is no record, or none that can be written; the action makes a sentence of it."""
+    try:
+        msgspec.json.encode(record())
+    except ValueError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_an_answer_without_a_frame_is_a_record_or_a_sentence(name: str) -> None:
+    raw = "".join(
+        f"@@{NONCE} {one} {frame.status}\n{frame.text}\n" for one, frame in FRAMES.items() if one != name
+    )
+    error = refusal(lambda: host_record(raw, NONCE, "lease-1", "~/rekindle"))
+    assert error is None or str(error).count("Fix: ") == 1
+
+
+@pytest.mark.parametrize("name", FRAMES)
+@pytest.mark.parametrize("text", ["\udcff{}", "{}\udcfe\n", "\udcc3"])
+def test_bytes_that_are_no_utf_8_are_a_record_or_a_sentence(name: str, text: str) -> None:
+    """As Ansible hands them on."""
+    changed = Frame(FRAMES[name].status, text.format(FRAMES[name].text))
+    error = refusal(lambda: host(**{name.replace("-", "_"): changed}))
+    assert error is None or str(error).isprintable()
+    assert not isinstance(error, UnicodeError)
+
+
+def test_a_python_whose_path_is_no_text_is_left_out() -> None:
+    assert host(pythons=r'{"path": "/\ud800", "version": "3.12.1"}').pythons == ()

@@ -10,7 +10,8 @@ import pytest
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
 
 from rekindle.records import Device, RecordError, VerdictKind
-from rekindle.report import Row, gather
+from rekindle.report import Row, gather, write_reports
+from rekindle.report.table import table
 
 
 def rows(folder: Path) -> list[tuple[str, str | None, str]]:
@@ -36,6 +37,30 @@ def test_one_row_that_is_no_pass_is_not_passed(tmp_path: Path, kind: VerdictKind
     add_host(tmp_path, "gpu-1")
     add_host(tmp_path, "gpu-2", verdict=msgspec.structs.replace(FAIL, verdict=kind))
     assert not gather(tmp_path).passed
+
+
+def test_a_host_that_says_something_else_than_its_files_is_loud_in_every_report(tmp_path: Path) -> None:
+    fill(tmp_path, "gpu-1", "gpu-2")
+    add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(PASS, host_says="FAIL"))
+    add_host(tmp_path, "gpu-2", verdict=msgspec.structs.replace(FAIL, host_says="PASS"))
+    results = write_reports(tmp_path)
+    first, second = "The host itself says FAIL, and", "The host itself says PASS, and"
+    assert [row["host_says"] for row in json.loads((tmp_path / "results.json").read_text())["rows"]] == [
+        "FAIL",
+        "PASS",
+    ]
+    shown = [table(results, 200, False)]
+    shown += [(tmp_path / name).read_text() for name in ("results.json", "junit.xml", "report.html")]
+    for text in shown:
+        assert first in text
+        assert second in text
+
+
+@pytest.mark.parametrize("said", [None, "PASS"])
+def test_a_host_that_says_the_same_or_nothing_is_not_shown(tmp_path: Path, said: VerdictKind | None) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=msgspec.structs.replace(PASS, host_says=said))
+    (row,) = gather(tmp_path).rows
+    assert (row.cause, row.notice) == (None, None)
 
 
 def test_a_job_that_is_not_required_may_fail_but_does_not_pass_a_run_alone(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,17 @@ def test_a_broken_run_record_is_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"run\.json is no RunRecord"):
         begin_play(tmp_path, "plan", ["a"], left=(), now=FIRST)
     assert (tmp_path / "run.json").read_text() == "{"
+
+
+def test_no_host_is_lost_when_many_plays_begin_in_one_folder(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from rekindle.report import begin_play\n"
+        "folder, who = Path(sys.argv[1]), sys.argv[2]\n"
+        "(folder / who).touch()\n"
+        "while len(list(folder.iterdir())) < 4: pass\n"
+        "for n in range(20): begin_play(folder, 'plan', [f'{who}-{n}'], left=(), now='now')"
+    )
+    (tmp_path / "r").mkdir()
+    plays = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "r", str(n)]) for n in range(4)]
+    assert [one.wait() for one in plays] == [0] * 4
+    assert len(read(tmp_path / "r" / "run.json", RunRecord).hosts) == 80

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,33 @@ def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
     (tmp_path / "report.html").mkdir()
     with pytest.raises(RecordError, match=r"report\.html cannot be written: Is a directory\. Fix:"):
         write_reports(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["report.html", "results.json", "junit.xml"])
+def test_a_full_disk_leaves_no_report_that_looks_green(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write_reports(three_hosts(tmp_path))
+    real = Path.replace
+
+    def full(self: Path, target: Path) -> Path:
+        if target.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(RecordError, match=rf"{name} cannot be written: No space left on device\. Fix:"):
+        write_reports(tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["run.json"]
+
+
+def test_reports_are_for_their_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+    three_hosts(tmp_path)
+    (tmp_path / "junit.xml").touch(0o666)
+    before = os.umask(0)
+    try:
+        write_reports(tmp_path)
+    finally:
+        os.umask(before)
+    for name in ("report.html", "results.json", "junit.xml"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import nvflare.client as flare
-from model import accuracy, digest, load, step
+from model import accuracy, load, step
 
-from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, follow_rank_zero
+from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, fingerprint, follow_rank_zero
 
 EPOCHS = 100
 
@@ -21,7 +21,7 @@ def main() -> None:
 
     for number, received in follow_rank_zero(lambda current: current):
         weights = received.params["numpy_key"]
-        model_in, metrics = digest(weights), {"accuracy": accuracy(weights, *held_out)}
+        model_in, metrics = fingerprint(received.params), {"accuracy": accuracy(weights, *held_out)}
         losses, began = [], time.perf_counter()
         for _ in range(EPOCHS):
             weights, loss = step(weights, points, labels)
@@ -34,7 +34,7 @@ def main() -> None:
             losses=losses,
             metrics=metrics,
             model_in=model_in,
-            model_out=digest(weights),
+            model_out=fingerprint({"numpy_key": weights}),
         )
         send(weights, metrics)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from model import INITIAL, accuracy, digest, load
+from model import INITIAL, accuracy, load
 from nvflare.app_common.np.recipes.fedavg import NumpyFedAvgRecipe
 from nvflare.recipe import SimEnv
 
-from rekindle.trainer import Evidence, Sites, job_options, shorten_waits
+from rekindle.trainer import Evidence, Sites, change, job_options, shorten_waits
+from rekindle.trainer.server import witness
 
 GLOBAL_MODEL = Path("workspace/fault_job/server/simulate_job/models/server.npy")
 
@@ -29,15 +30,14 @@ def main() -> None:
     )
     recipe.add_client_file("model.py")
     shorten_waits(recipe, exchange_format="numpy")
+    witness(recipe)
     recipe.execute(SimEnv(clients=sites.names, workspace_root="workspace"))
 
     if not GLOBAL_MODEL.exists():
         raise SystemExit(f"NVFlare left no global model at {GLOBAL_MODEL}: the cause is in the sites' logs.")
     final = np.load(GLOBAL_MODEL)
     Evidence("job").final(
-        initial=digest(INITIAL),
-        final=digest(final),
-        distance=float(np.linalg.norm(final - INITIAL)),
+        **change({"numpy_key": INITIAL}, {"numpy_key": final}),
         metrics={"accuracy": accuracy(final, *load(seed=0))},
     )
 

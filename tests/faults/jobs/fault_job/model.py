@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
 FEATURES = 8
@@ -28,8 +26,3 @@ def step(weights: np.ndarray, points: np.ndarray, labels: np.ndarray) -> tuple[n
 def accuracy(weights: np.ndarray, points: np.ndarray, labels: np.ndarray) -> float:
     """Share of points that ``weights`` put into the right cloud, 0…1."""
     return float(np.mean((points @ weights > 0) == labels))
-
-
-def digest(weights: np.ndarray) -> str:
-    """Return the SHA-256 of the weights."""
-    return hashlib.sha256(np.ascontiguousarray(weights, dtype=np.float32).tobytes()).hexdigest()

@@ -1,0 +1,12 @@
+"""Action ``bring_file``: ansible.builtin.copy, whose task can be given up."""
+
+from __future__ import annotations
+
+from ansible.plugins.action.copy import ActionModule as Copy
+
+from rekindle.limits import limited
+
+
+@limited
+class ActionModule(Copy):
+    """Arguments: those of copy."""

@@ -1,0 +1,82 @@
+"""Which process ran on what: each its own PID, told before it trained, on the device of its rank."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rekindle.judge.run import Run
+from rekindle.records.events import DeviceEvent
+
+from .registry import Doubt, rule
+
+_DEVICE = re.compile(r"(?P<kind>cpu|cuda|/device:[CG]PU)(?::(?P<number>\d{1,6}))?")
+"""As torch and TensorFlow call them: ``cuda:0``, ``cpu``, ``/device:GPU:0``."""
+_PID_MAX = 1 << 22
+"""Linux gives no higher one (proc(5), pid_max)."""
+
+
+@rule()
+def processes_are_distinct(run: Run) -> Iterator[Doubt]:
+    """No two sites share a process, and a site's ranks are one process each, or one all together."""
+    owners: dict[int, str] = {}
+    of_site: dict[str, set[int]] = {}
+    for line in run.of(DeviceEvent):
+        event = line.event
+        if not 1 < event.pid <= _PID_MAX:
+            yield Doubt(f"{event.site} rank {event.rank} has PID {event.pid}, which no process has.", line)
+        other = owners.setdefault(event.pid, event.site)
+        if other != event.site:
+            yield Doubt(f"{event.site} and {other} both ran in process {event.pid}.", line)
+        of_site.setdefault(event.site, set()).add(event.pid)
+    for site in run.spec.sites:
+        count = len(of_site.get(site.name, ()))
+        if count not in {0, 1, site.ranks}:
+            yield Doubt(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
+
+
+@rule()
+def devices_told_before_training(run: Run) -> Iterator[Doubt]:
+    """Every rank told its device before it began its first round."""
+    for line in run.of(DeviceEvent):
+        event = line.event
+        rounds = run.rounds(event.site, event.rank)
+        if rounds and event.time > rounds[0].event.time - rounds[0].event.seconds + 0.01:
+            yield Doubt(f"{event.site} rank {event.rank} told its device after it began to train.", line)
+
+
+@rule()
+def device_of_its_rank(run: Run) -> Iterator[Doubt]:
+    """A rank's device has its local number: of its process, or of its replica where one process has all."""
+    pids: dict[str, set[int]] = {}
+    for (name, _), pid in run.processes.items():
+        pids.setdefault(name, set()).add(pid)
+    for line in run.of(DeviceEvent):
+        event = line.event
+        replicas = len(pids[event.site]) == 1
+        if event.local_rank != (0 if replicas else event.rank):
+            says = f"{event.site} rank {event.rank} has the local rank {event.local_rank}."
+            yield Doubt(says, line)
+        device = _DEVICE.fullmatch(event.device)
+        who = f"{event.site} rank {event.rank}"
+        if device is None or ("cpu" in device["kind"].lower()) != (event.uuid is None):
+            yield Doubt(f"{who} calls {event.uuid or 'a CPU'} {event.device!r}.", line)
+        elif device["number"] != (None if event.device == "cpu" else str(event.rank)):
+            yield Doubt(f"{who} ran on the device {event.device}.", line)
+        if (event.uuid is None) != (event.name is None):
+            yield Doubt(f"{event.site} rank {event.rank} calls {event.uuid or 'a CPU'} {event.name}.", line)
+
+
+@rule()
+def device_names_agree(run: Run) -> Iterator[Doubt]:
+    """A GPU has one name whoever tells it: that of preflight or, in runs of spec/1, that of all others.
+
+    TensorFlow tells no name but ``GPU``.
+    """
+    names = {gpu.uuid: gpu.name for gpu in run.spec.gpus if gpu.name}
+    told = [line for line in run.of(DeviceEvent) if line.event.uuid]
+    for line in told:
+        name, known = line.event.name, names.get(line.event.uuid or "", told[0].event.name)
+        if name != known and (name != "GPU" or not names):
+            says = f"{line.event.site} rank {line.event.rank} calls {line.event.uuid} {name}; it is {known}."
+            yield Doubt(says, line)

@@ -1,0 +1,261 @@
+"""That figures lie where such figures can lie, and agree where two processes tell one and the same."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import mean
+
+from rekindle.judge.run import Run
+from rekindle.records.events import RoundEvent, TrackingEvent
+
+from .registry import Doubt, rule
+
+_BOUNDS = {
+    "accuracy": (0.0, 1.0),
+    "loss": (0.0, 1e4),
+    "eval_loss": (0.0, 1e4),
+    "neg_eval_loss": (-1e4, 0.0),
+}
+"""Where a metric can lie, by name: shares, and means of a cross-entropy, which is not negative nor above 20
+but for models that are surer of a wrong answer than one in 500 million. Others have to be finite."""
+_AGREE = 1e-4
+"""Relative: what ranks of a site tell of one model differs by the order of sums alone."""
+_LEAST_DISTANCE, _MOST_DISTANCE = 1.0, 1000.0
+"""L2, from scratch: 9 to 166 in recorded runs of 30 thousand to 124 million parameters."""
+_LAST_STEP = 1.5
+"""How many times as far as the rounds before it the last one may take a metric: trainings slow down."""
+_SPREAD = 3.0
+"""How many times one site's first figure may be another's: they start from one and the same model."""
+
+
+@rule()
+def losses_of_every_epoch(run: Run) -> Iterator[Doubt]:
+    """Every rank tells a loss for each epoch of each round, finite and where a loss can lie."""
+    epochs = run.spec.job.arguments.get("local_epoch")
+    low, high = _BOUNDS["loss"]
+    for line in run.of(RoundEvent):
+        event = line.event
+        where = f"{event.site} rank {event.rank} in round {event.round}"
+        wanted = epochs or len(run.of(RoundEvent)[0].event.losses)
+        if len(event.losses) != wanted:
+            yield Doubt(f"{where} tells {len(event.losses)} losses of {wanted} epochs.", line)
+        for loss in event.losses:
+            if loss is None:
+                yield Doubt(f"{where} tells a loss that is not finite.", line, holds=False)
+            elif not low <= loss <= high:
+                yield Doubt(f"{where} tells a loss of {loss:g}, which no mean cross-entropy is.", line)
+
+
+@rule()
+def losses_still_fall(run: Run) -> Iterator[Doubt]:
+    """No rank's loss rises tenfold from one epoch to the next, nor is it one and the same in all of them."""
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            lines = run.rounds(site.name, rank)
+            losses = [loss for line in lines for loss in line.event.losses if loss is not None]
+            if len(losses) > 1 and len(set(losses)) == 1:
+                yield Doubt(
+                    f"{site.name} rank {rank} tells one loss, {losses[0]:g}, of all epochs.", lines[0]
+                )
+            for before, after in pairwise(losses):
+                if after > 10 * max(before, 1e-3):
+                    says = f"{site.name} rank {rank} tells a loss of {after:g} after one of {before:g}."
+                    yield Doubt(says, lines[0])
+
+
+@rule()
+def ranks_agree(run: Run) -> Iterator[Doubt]:
+    """The ranks of a site tell the same losses, metrics and number of samples: means over all of them."""
+    for site in run.spec.sites:
+        first = {line.event.round: line.event for line in run.rounds(site.name, 0)}
+        for rank in range(1, site.ranks):
+            for line in run.rounds(site.name, rank):
+                event, other = line.event, first.get(line.event.round)
+                where = f"{site.name} ranks 0 and {rank} in round {event.round}"
+                if other is None:
+                    continue
+                if not _same_all(event.losses, other.losses):
+                    yield Doubt(f"{where} tell different losses.", line)
+                if event.metrics.keys() != other.metrics.keys() or not _same_all(
+                    tuple(event.metrics.values()), tuple(other.metrics[name] for name in event.metrics)
+                ):
+                    yield Doubt(f"{where} tell different metrics of one model.", line)
+                if event.samples != other.samples:
+                    says = f"{where} tell {other.samples} and {event.samples} samples."
+                    yield Doubt(says, line)
+                if (event.bytes_in, event.bytes_out) != (None, None):
+                    says = f"{site.name} rank {rank} tells sizes of messages, which rank 0 alone exchanges."
+                    yield Doubt(says, line)
+
+
+@rule()
+def as_many_samples_each_round(run: Run) -> Iterator[Doubt]:
+    """A rank goes through as many samples in each round: its data and epochs stay the same."""
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            lines = run.rounds(site.name, rank)
+            for line in lines:
+                if line.event.samples != lines[0].event.samples:
+                    says = (
+                        f"{site.name} rank {rank} went through {line.event.samples} samples in round "
+                        f"{line.event.round} and {lines[0].event.samples} in round {lines[0].event.round}."
+                    )
+                    yield Doubt(says, line)
+
+
+@rule()
+def metrics_in_their_range(run: Run) -> Iterator[Doubt]:
+    """Every metric is finite, in the range of its name, and told in every round by every rank."""
+    names: set[str] = set()
+    told = [(f"{one.event.site} rank {one.event.rank}", one, one.event.metrics) for one in run.of(RoundEvent)]
+    names.update(*(metrics.keys() for _, _, metrics in told))
+    final = [("job.py", run.final, run.final.event.metrics)] if run.final else []
+    for who, line, metrics in [*told, *final]:
+        if who != "job.py" and metrics.keys() != names:
+            yield Doubt(f"{who} does not tell {', '.join(sorted(names - metrics.keys()))}.", line)
+        for name, value in metrics.items():
+            low, high = _BOUNDS.get(name, (-math.inf, math.inf))
+            if value is None:
+                yield Doubt(f"{who} tells a {name} that is not finite.", line)
+            elif not low <= value <= high:
+                yield Doubt(f"{who} tells {name} {value:g}, which lies between {low:g} and {high:g}.", line)
+        loss, negative = metrics.get("eval_loss"), metrics.get("neg_eval_loss")
+        if loss is not None and negative is not None and not _same(loss, -negative):
+            yield Doubt(f"{who} tells eval_loss {loss:g} and neg_eval_loss {negative:g}.", line)
+
+
+@rule()
+def first_metrics_are_of_one_model(run: Run) -> Iterator[Doubt]:
+    """All sites start from one model, whose figures at one site are about those at another."""
+    firsts = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
+    for line in firsts:
+        for name, value in line.event.metrics.items():
+            other = firsts[0].event.metrics.get(name)
+            if value and other and not 1 / _SPREAD <= value / other <= _SPREAD:
+                says = (
+                    f"The first model has {name} {value:g} at {line.event.site} and {other:g} at "
+                    f"{firsts[0].event.site}."
+                )
+                yield Doubt(says, line)
+
+
+@rule()
+def server_saw_these_metrics(run: Run) -> Iterator[Doubt]:
+    """The metric that the server logged of a site and round is one that the site told of that round.
+
+    NVFlare leaves out the first round.
+    """
+    for site in run.spec.sites:
+        lines = run.rounds(site.name, 0)
+        pattern = rf"IntimeModelSelector .* validation metric (\S+) from client {re.escape(site.name)}$"
+        logged = run.find("server", pattern)
+        for line, log in zip(lines[1:], logged, strict=False):
+            value = _number(log.match[1])
+            if not any(_same(value, told) for told in line.event.metrics.values()):
+                says = (
+                    f"The server had {log.match[1]} as {site.name}'s metric of round {line.event.round}, "
+                    "which is none that the site told."
+                )
+                yield Doubt(says, line)
+
+
+@rule()
+def final_metrics_follow(run: Run) -> Iterator[Doubt]:
+    """The final model's metrics follow from the rounds before it: no leap that none of them made."""
+    rounds: dict[int, list[dict[str, float | None]]] = {}
+    for site in run.spec.sites:
+        for line in run.rounds(site.name, 0):
+            rounds.setdefault(line.event.round, []).append(line.event.metrics)
+    for name, final in run.final.event.metrics.items() if run.final else ():
+        means = [mean(told) for _, ones in sorted(rounds.items()) if (told := _told(ones, name))]
+        if final is None or len(means) < 2 or min(means) <= 0 or final <= 0:
+            continue
+        steps = [after / before for before, after in pairwise(means)]
+        last = final / means[-1]
+        if not min(1.0, *steps) / _LAST_STEP <= last <= max(1.0, *steps) * _LAST_STEP:
+            yield Doubt(f"The final {name} is {final:g}, after {means[-1]:g} in the last round.", run.final)
+
+
+def _told(ones: list[dict[str, float | None]], name: str) -> list[float]:
+    return [value for one in ones if (value := one.get(name)) is not None]
+
+
+@rule()
+def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
+    """What a tracker gives back is each site's loss and metrics of each round, as the site told them."""
+    wanted: dict[tuple[str, str, int], float | None] = {}
+    for site in run.spec.sites:
+        for line in run.rounds(site.name, 0):
+            figures = {**line.event.metrics, "loss": line.event.losses[-1] if line.event.losses else None}
+            wanted.update({(site.name, tag, line.event.round): value for tag, value in figures.items()})
+    for tracked in run.of(TrackingEvent):
+        told = {(site, tag, step): value for site, tag, step, value in tracked.event.scalars}
+        tags = {tag for _, tag, _ in told}
+        due = {key for key in wanted if key[1] in tags}
+        if len(told) != len(tracked.event.scalars) or told.keys() != due:
+            yield Doubt(f"{tracked.event.tracker} does not have one figure a site, tag and round.", tracked)
+        for key, value in told.items():
+            if key in wanted and not _same(value, wanted[key]):
+                says = f"{tracked.event.tracker} has {value:g} as {key[0]}'s {key[1]} of round {key[2]}."
+                yield Doubt(says, tracked)
+
+
+@rule()
+def bytes_of_one_model(run: Run) -> Iterator[Doubt]:
+    """All sites exchange models of one size in all rounds, both ways, and no larger than the whole model."""
+    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
+    whole = run.final.event.model_bytes if run.final else None
+    for line in lines:
+        event, size = line.event, lines[0].event.bytes_in
+        if (event.bytes_in, event.bytes_out) != (size, size):
+            says = (
+                f"{event.site} exchanged {event.bytes_in} and {event.bytes_out} bytes in round "
+                f"{event.round}, where the model has {size}."
+            )
+            yield Doubt(says, line)
+    size = lines[0].event.bytes_in if lines else None
+    parts = any("at_most_share" in claim.options for claim in run.spec.job.proof)
+    if not _fits(size, whole, parts):
+        yield Doubt(f"{size} bytes were exchanged of a model of {whole}.", run.final)
+
+
+def _fits(size: int | None, whole: int | None, parts: bool) -> bool:
+    """Whether so many bytes are exchanged of a model: all of them, those of its adapters, or untold ones."""
+    if size is None or whole is None:
+        return size is whole
+    return 0 < size < whole if parts else size == whole
+
+
+@rule()
+def model_moved(run: Run) -> Iterator[Doubt]:
+    """The distance from the first to the last global model is finite and above 0."""
+    distance = run.final.event.distance if run.final else 1.0
+    if distance is None or distance <= 0:
+        yield Doubt(f"The final model is {distance} from the initial one.", run.final, holds=False)
+
+
+@rule(1)
+def distance_of_a_training(run: Run) -> Iterator[Doubt]:
+    """The distance from the first to the last global model is one that a training goes."""
+    if run.final and not _LEAST_DISTANCE <= (run.final.event.distance or 0.0) <= _MOST_DISTANCE:
+        yield Doubt(f"The final model is {run.final.event.distance} from the initial one.", run.final)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_AGREE, abs_tol=1e-9)
+
+
+def _same_all(ones: tuple[float | None, ...], others: tuple[float | None, ...]) -> bool:
+    return len(ones) == len(others) and all(map(_same, ones, others))

@@ -1,0 +1,83 @@
+"""That the driver's samples are of this run, of its GPUs, and figures that NVML gives."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from rekindle.judge.run import Run
+from rekindle.records.events import DeviceEvent, GpuSample
+
+from .registry import Doubt, rule
+
+_MOST_MIB = 1 << 24
+"""16 TiB: more than any GPU, or host, has."""
+_PERIOD_S = 1.0
+"""Between two samples; one that began before the round may be told in it."""
+
+
+@rule()
+def samples_are_sound(run: Run) -> Iterator[Doubt]:
+    """Samples are of the GPUs that the run was given, with percents of 0 to 100 and memory that they have."""
+    given = {uuid for site in run.spec.sites for uuid in site.gpus}
+    totals = {gpu.uuid: gpu.memory_mib for gpu in run.spec.gpus}
+    for line in run.samples:
+        for uuid, gpu in line.event.gpus.items():
+            if uuid not in given:
+                yield Doubt(f"A sample has {uuid}, which the run was not given.", line)
+            for what in _flaws(gpu, totals.get(uuid) or _MOST_MIB):
+                yield Doubt(f"A sample has {what} of {uuid}.", line)
+        for name, mib in line.event.memory_mib.items():
+            if not 0 <= mib <= _MOST_MIB:
+                yield Doubt(f"A sample has {mib} MiB of {name}.", line)
+
+
+def _flaws(gpu: GpuSample, total_mib: int) -> Iterator[str]:
+    rates = [gpu.utilisation, gpu.memory_utilisation or 0, *(gpu.process_utilisation or {}).values()]
+    for rate in rates:
+        if not 0 <= rate <= 100:
+            yield f"{rate} %"
+    for mib in (gpu.used_mib, *gpu.processes.values()):
+        if not 0 <= mib <= total_mib:
+            yield f"{mib} MiB"
+    if sum(gpu.processes.values()) > gpu.used_mib:
+        yield f"{sum(gpu.processes.values())} MiB held by processes and {gpu.used_mib} MiB used"
+    for pid in (*gpu.processes, *(gpu.process_utilisation or {})):
+        if not pid.isascii() or not pid.isdigit():
+            yield f"a process {pid[:20]!r}"
+
+
+@rule()
+def sampled_all_along(run: Run) -> Iterator[Doubt]:
+    """The driver took samples from before the first round to after the last one, of all GPUs each time."""
+    given = {uuid for site in run.spec.sites for uuid in site.gpus}
+    if not given:
+        return
+    times = [line.event.time for line in run.samples]
+    rounds = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
+    if times and rounds:
+        first = min(line.event.time - line.event.seconds for line in rounds)
+        last = max(line.event.time for line in rounds)
+        if min(times) > first or max(times) < last:
+            yield Doubt("The samples do not reach from before the first round to after the last.")
+    for line in run.samples:
+        if missing := given - line.event.gpus.keys():
+            yield Doubt(f"A sample lacks {min(missing)}.", line)
+
+
+@rule()
+def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
+    """While a rank trains on a GPU, the samples taken meanwhile show its process there."""
+    samples = sorted(run.samples, key=lambda one: one.event.time)
+    times = [one.event.time for one in samples]
+    for line in run.of(DeviceEvent):
+        event = line.event
+        if event.uuid is None:
+            continue
+        for told in run.rounds(event.site, event.rank):
+            begin = bisect_left(times, told.event.time - told.event.seconds + _PERIOD_S)
+            end = bisect_right(times, told.event.time)
+            seen = [one.event.gpus[event.uuid] for one in samples[begin:end] if event.uuid in one.event.gpus]
+            if seen and not any(str(event.pid) in gpu.processes for gpu in seen):
+                who, where = f"{event.site} rank {event.rank}", f"in round {told.event.round}"
+                yield Doubt(f"{who} held no memory on {event.uuid} {where}.", told)

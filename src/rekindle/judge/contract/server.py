@@ -1,0 +1,133 @@
+"""What our component at NVFlare's server saw, against what the trainers tell: runs of spec/2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rekindle.judge.run import Run
+from rekindle.records.events import ContributionEvent, GlobalEvent, RoundEvent, Sketch
+
+from .registry import Doubt, rule
+
+_EXACT = 1e-4
+"""Relative to the largest figure of a sketch: sums of float32 in another order."""
+_QUANTISED = 2e-2
+"""The same where messages are quantised to 16 bits or fewer."""
+
+
+@rule(2)
+def server_told_every_round(run: Run) -> Iterator[Doubt]:
+    """The server told the global model of every round and the last, and each site's result of every round."""
+    rounds = run.spec.job.rounds
+    models = {line.event.round for line in run.of(GlobalEvent)}
+    if models != set(range(rounds + 1)):
+        yield Doubt(f"The server told the global models of rounds {sorted(models)}, not 0 to {rounds}.")
+    wanted = {(site.name, number) for site in run.spec.sites for number in range(rounds)}
+    told = {(line.event.site, line.event.round) for line in run.of(ContributionEvent)}
+    for site, number in sorted(wanted ^ told):
+        known = (site, number) in wanted
+        says = "told nothing" if known else "told, unasked,"
+        yield Doubt(f"The server {says} of {site}'s result of round {number}.")
+
+
+@rule(2)
+def contributions_are_sound(run: Run) -> Iterator[Doubt]:
+    """Each result had the return code OK, finite weights that moved, and a weight above 0."""
+    for line in run.of(ContributionEvent):
+        event, what = line.event, f"{line.event.site}'s result of round {line.event.round}"
+        if event.return_code != "OK":
+            yield Doubt(f"{what} has the return code {event.return_code}.", line, holds=False)
+        if not event.finite or event.distance is None:
+            yield Doubt(f"{what} is not finite.", line, holds=False)
+        elif event.distance <= 0:
+            yield Doubt(f"{what} is the global model that it was sent.", line, holds=False)
+        if event.weight is None or not 0 < event.weight < math.inf:
+            yield Doubt(f"{what} counts {event.weight}.", line)
+
+
+@rule(2)
+def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
+    """The model from which every rank starts a round is the one that the server had, by digest and sketch."""
+    models = {line.event.round: line.event for line in run.of(GlobalEvent)}
+    for line in run.of(RoundEvent):
+        event, model = line.event, models.get(line.event.round)
+        if model is None:
+            continue
+        if not _same(event.sketch_in, model.sketch, _tolerance(run)) or (
+            event.model_in != model.digest and not run.lossy
+        ):
+            who = f"{event.site} rank {event.rank}"
+            says = f"{who} started round {event.round} from another model than the server's."
+            yield Doubt(says, line, holds=False)
+
+
+@rule(2)
+def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
+    """What the server got from a site is what every rank of it ended the round with, by digest and sketch."""
+    results = {(line.event.site, line.event.round): line.event for line in run.of(ContributionEvent)}
+    for line in run.of(RoundEvent):
+        event, result = line.event, results.get((line.event.site, line.event.round))
+        if result is None:
+            continue
+        if not _same(event.sketch_out, result.sketch, _tolerance(run)) or (
+            event.model_out != result.digest and not run.lossy
+        ):
+            who = f"{event.site} rank {event.rank}"
+            says = f"The server got another model in round {event.round} than {who} made."
+            yield Doubt(says, line, holds=False)
+
+
+@rule(2)
+def aggregated_from_all(run: Run) -> Iterator[Doubt]:
+    """The next global model is the mean of the sites' results by their weights, as its sketch shows."""
+    models = {line.event.round: line for line in run.of(GlobalEvent)}
+    results: dict[int, list[ContributionEvent]] = {}
+    for line in run.of(ContributionEvent):
+        results.setdefault(line.event.round, []).append(line.event)
+    for number, ones in sorted(results.items()):
+        following = models.get(number + 1)
+        total = sum(one.weight or 0 for one in ones)
+        if following is None or not total:
+            continue
+        mean = tuple(
+            sum((one.weight or 0) * value for one, value in zip(ones, values, strict=True)) / total
+            for values in zip(*(one.sketch for one in ones), strict=False)
+        )
+        if not _same(mean, following.event.sketch, _tolerance(run)):
+            says = f"The global model after round {number} is not the mean of what the sites sent in it."
+            yield Doubt(says, following, holds=False)
+
+
+@rule(2)
+def final_model_is_the_servers(run: Run) -> Iterator[Doubt]:
+    """The final model is the server's last, the first its first, no further apart than the rounds."""
+    models = {line.event.round: line.event for line in run.of(GlobalEvent)}
+    first, last = models.get(0), models.get(run.spec.job.rounds)
+    if run.final is None or first is None or last is None:
+        return
+    final = run.final.event
+    if final.final != last.digest:
+        yield Doubt("The final model is not what the server aggregated last.", run.final, holds=False)
+    if final.initial != first.digest:
+        yield Doubt("The initial model is not the one from which the server began.", run.final, holds=False)
+    steps: dict[int, float] = {}
+    for line in run.of(ContributionEvent):
+        steps[line.event.round] = max(steps.get(line.event.round, 0.0), line.event.distance or 0.0)
+    most = sum(steps.values())
+    if final.distance is not None and final.distance > most * (1 + _tolerance(run)):
+        says = f"The final model is {final.distance:g} from the first; the rounds went {most:g} at most."
+        yield Doubt(says, run.final)
+
+
+def _tolerance(run: Run) -> float:
+    return _QUANTISED if run.lossy else _EXACT
+
+
+def _same(one: Sketch | None, other: Sketch | None, tolerance: float) -> bool:
+    if one is None or other is None or len(one) != len(other):
+        return False
+    scale = max((abs(value) for value in (*one, *other)), default=0.0)
+    return math.isfinite(scale) and all(
+        abs(a - b) <= tolerance * max(scale, 1e-12) for a, b in zip(one, other, strict=True)
+    )

@@ -1,0 +1,89 @@
+"""That every time in a run's files is one of its own: within it, and told by all clocks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from rekindle.judge.run import Run
+from rekindle.records.events import ContributionEvent, DeviceEvent, FinalEvent, GlobalEvent, RoundEvent
+
+from .registry import Doubt, rule
+
+_ROUNDING_S = 1.0
+"""The record of a run's start gives whole seconds."""
+_SLACK_S = 0.1
+"""Clocks of processes on one host, and the time that writing a line takes."""
+_TAIL_S, _TAIL_SHARE = 5.0, 0.1
+"""After its last word, a process needs a moment to end; the driver looks once a second."""
+
+
+@rule()
+def all_within_the_run(run: Run) -> Iterator[Doubt]:
+    """Every event, sample and log line lies between the start and the end of the run."""
+    if run.started is None or run.ended is None:
+        return
+    begin, end = run.started - _SLACK_S, run.started + run.ended.duration_s + _ROUNDING_S + _SLACK_S
+    for line in run.lines:
+        if not begin <= line.event.time <= end:
+            off = line.event.time - (begin if line.event.time < begin else end)
+            yield Doubt(f"An event lies {off:+.1f} s outside of the run.", line)
+    for name in ("server", *(site.name for site in run.spec.sites)):
+        zone = run.zone(name)
+        for record in run.records(name):
+            if not begin <= record.time - zone <= end:
+                yield Doubt(f"A line of {name}'s log lies outside of the run.", record.at)
+
+
+@rule()
+def ends_with_its_last_word(run: Run) -> Iterator[Doubt]:
+    """The run ended soon after its last sample or event."""
+    if run.started is None or run.ended is None or not run.lines:
+        return
+    duration = run.ended.duration_s
+    last = max(line.event.time for line in run.lines)
+    idle = run.started + duration - last
+    if idle > _TAIL_S + _TAIL_SHARE * duration:
+        yield Doubt(
+            f"The run went on for {idle:.1f} s of {duration:.1f} s after its last word.", "ended.json"
+        )
+
+
+@rule()
+def told_in_order(run: Run) -> Iterator[Doubt]:
+    """Each rank tells its device, then its rounds in turn, and job.py the final model after them all."""
+    rounds = run.of(RoundEvent)
+    for final in run.of(FinalEvent):
+        for line in rounds:
+            if line.event.time > final.event.time:
+                yield Doubt("A round ended after the final model was looked at.", line)
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            told = run.rounds(site.name, rank)
+            for before, after in pairwise(told):
+                if after.line <= before.line or after.event.time <= before.event.time:
+                    says = f"{site.name} rank {rank} tells round {after.event.round} before an earlier one."
+                    yield Doubt(says, after)
+    ends = {line.file: line.line for line in rounds}
+    for device in run.of(DeviceEvent):
+        if device.line > 1 and device.file in ends:
+            yield Doubt(f"{device.event.site} rank {device.event.rank} told its device late.", device)
+
+
+@rule(2)
+def server_and_sites_tell_one_time(run: Run) -> Iterator[Doubt]:
+    """The server had the global model before any rank trained on it, and results after the sites' rounds."""
+    starts = {line.event.round: line for line in run.of(GlobalEvent)}
+    results = {(line.event.site, line.event.round): line for line in run.of(ContributionEvent)}
+    for line in run.of(RoundEvent):
+        event = line.event
+        start, result = starts.get(event.round), results.get((event.site, event.round))
+        if start and start.event.time > event.time - event.seconds + _SLACK_S:
+            yield Doubt(f"{event.site} trained in round {event.round} before the server began it.", line)
+        if result and event.rank == 0 and result.event.time < event.time - _SLACK_S:
+            yield Doubt(
+                f"The server had {event.site}'s result of round {event.round} before its end.", result
+            )
+        following = starts.get(event.round + 1)
+        if following and result and following.event.time < result.event.time - _SLACK_S:
+            yield Doubt(f"Round {event.round + 1} began before {event.site}'s result was there.", following)

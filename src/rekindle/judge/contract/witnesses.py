@@ -1,0 +1,118 @@
+"""Who wrote the evidence: each file its own process, each once, and nobody else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rekindle.judge.run import Run
+from rekindle.records.events import (
+    ContributionEvent,
+    DeviceEvent,
+    ExceptionEvent,
+    FinalEvent,
+    GlobalEvent,
+    RoundEvent,
+    SampleEvent,
+    TrackingEvent,
+)
+
+from .registry import Doubt, rule
+
+_DIGITS = 8
+"""Different ones among the 64 of a digest; fewer come by chance once in 10^17."""
+_RANKS = (DeviceEvent, RoundEvent, ExceptionEvent)
+_WRITERS = {
+    "samples.jsonl": (SampleEvent,),
+    "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent),
+    "evidence/server.jsonl": (GlobalEvent, ContributionEvent, ExceptionEvent),
+}
+
+
+@rule()
+def nobody_raised(run: Run) -> Iterator[Doubt]:
+    """No trainer wrote down an exception."""
+    for line in run.of(ExceptionEvent):
+        event = line.event
+        says = f"{event.site} rank {event.rank} raised {event.kind}: {event.message[:300]}"
+        yield Doubt(says, line, holds=False)
+
+
+@rule()
+def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
+    """Every line of evidence is of the site and rank whose file it stands in, and of nobody unknown."""
+    files = {
+        f"evidence/{site.name}.rank-{rank}.jsonl": (site.name, rank)
+        for site in run.spec.sites
+        for rank in range(site.ranks)
+    }
+    for line in run.lines:
+        event = line.event
+        if line.file in files:
+            own = isinstance(event, _RANKS) and (event.site, event.rank) == files[line.file]
+        else:
+            own = isinstance(event, _WRITERS.get(line.file, ()))
+        if not own:
+            yield Doubt(f"{line.file} has a line that its writer does not write.", line)
+    sites = {site.name for site in run.spec.sites}
+    for told in run.of(ContributionEvent):
+        if told.event.site not in sites:
+            yield Doubt(f"The server tells of a site {told.event.site!r} that the run has not.", told)
+
+
+@rule()
+def nothing_told_twice(run: Run) -> Iterator[Doubt]:
+    """Each rank tells its device once and each of the job's rounds once; job.py tells one final model."""
+    rounds = range(run.spec.job.rounds)
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            who = f"{site.name} rank {rank}"
+            for line in run.rounds(site.name, rank):
+                if line.event.round not in rounds:
+                    yield Doubt(f"{who} tells of round {line.event.round} of {len(rounds)}.", line)
+    keys = [
+        *(("device", line.event.site, line.event.rank) for line in run.of(DeviceEvent)),
+        *(("round", line.event.site, line.event.rank, line.event.round) for line in run.of(RoundEvent)),
+        *(("final",) for _ in run.of(FinalEvent)),
+        *(("tracker", line.event.tracker) for line in run.of(TrackingEvent)),
+        *(("global", line.event.round) for line in run.of(GlobalEvent)),
+        *(("contribution", line.event.site, line.event.round) for line in run.of(ContributionEvent)),
+    ]
+    for key, count in Counter(keys).items():
+        if count > 1:
+            yield Doubt(f"The evidence tells {' '.join(map(str, key))} {count} times.")
+
+
+@rule()
+def everything_is_read(run: Run) -> Iterator[Doubt]:
+    """Every file is a regular one of bounded size, and every line of evidence an event."""
+    for says in run.unread:
+        yield Doubt(says)
+    for file, number in run.broken:
+        yield Doubt(f"Line {number} of {file} is no event.", file)
+    if run.ended and run.ended.reason == "finished" and run.ended.says is not None:
+        yield Doubt("A run that finished by itself has a word on why it was ended.", "ended.json")
+
+
+@rule()
+def digests_look_like_digests(run: Run) -> Iterator[Doubt]:
+    """No digest of weights is made of a few digits, as a made-up one may be."""
+    for line in run.of(RoundEvent):
+        if min(len(set(line.event.model_in)), len(set(line.event.model_out))) < _DIGITS:
+            yield Doubt("A digest of weights is none that SHA-256 gives.", line)
+    final = run.final
+    if final and min(len(set(final.event.initial)), len(set(final.event.final))) < _DIGITS:
+        yield Doubt("A digest of weights is none that SHA-256 gives.", final)
+
+
+@rule(2)
+def all_of_this_run(run: Run) -> Iterator[Doubt]:
+    """Every line of evidence, and the record of the run's end, repeat the nonce of its spec."""
+    nonce = run.spec.nonce
+    if not nonce:
+        yield Doubt("The run's spec has no nonce, so nothing ties the evidence to it.", "spec.json")
+    for line in run.lines:
+        if line.event.nonce != nonce:
+            yield Doubt("A line of evidence has another nonce than the run's spec.", line)
+    if run.ended and run.ended.nonce != nonce:
+        yield Doubt("The record of the run's end has another nonce than its spec.", "ended.json")

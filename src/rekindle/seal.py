@@ -1,0 +1,195 @@
+"""The seal of a run at home: one signed statement of what its files were when it was judged.
+
+A DSSE envelope (payloadType application/vnd.in-toto+json) around a Statement v1 of in-toto, signed by the
+controller's Ed25519 key. Its subjects are the files of the run's folder, verdict.json among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+
+from rekindle.environments.lockfile import sha256
+from rekindle.records import Record, VerdictKind
+from rekindle.records.base import Timestamp
+
+_PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
+
+
+class SealedRun(Record, kw_only=True, frozen=True):
+    """What is stated of a run, beside its files; digests are SHA-256."""
+
+    host: str
+    job: str
+    verdict: VerdictKind
+    judged: Timestamp
+    nonce: str | None = None
+    """None, as the digests, where nothing was run: the job could not, or not in time."""
+    spec: str | None = None
+    """Digest of the spec that was sent."""
+    payload: str | None = None
+    lock: str | None = None
+
+
+class Subject(Record, kw_only=True, frozen=True):
+    """A file of the run's folder."""
+
+    name: str
+    digest: dict[Literal["sha256"], str]
+
+
+class Statement(Record, kw_only=True, frozen=True):
+    """A Statement v1 of in-toto about a run."""
+
+    type_: Literal["https://in-toto.io/Statement/v1"] = msgspec.field(
+        name="_type", default="https://in-toto.io/Statement/v1"
+    )
+    subject: tuple[Subject, ...]
+    predicateType: Literal["urn:x-rekindle:run:1"] = "urn:x-rekindle:run:1"
+    predicate: SealedRun
+
+
+class Signature(Record, frozen=True):
+    """By the key of that name."""
+
+    keyid: str
+    sig: bytes
+
+
+class Envelope(Record, frozen=True):
+    """DSSE's: a statement, byte for byte, and who signed it."""
+
+    payload: bytes
+    payloadType: Literal["application/vnd.in-toto+json"]
+    signatures: tuple[Signature]
+
+
+class SealError(ValueError):
+    """A seal proves nothing; the text is the end of a sentence about it."""
+
+
+def new_key() -> bytes:
+    """Return a new private key as PEM."""
+    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def public_key(private_pem: bytes) -> bytes:
+    """Return the PEM by which others can check what the private key signs."""
+    return _private(private_pem).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def keyid(public_pem: bytes) -> str:
+    """Return the name of a key: the SHA-256 of its 32 bytes.
+
+    Raises:
+        SealError: it is no Ed25519 key.
+    """
+    return hashlib.sha256(_public(public_pem).public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()
+
+
+def is_key(pem: bytes) -> bool:
+    """Whether that is a public key that can have signed a seal."""
+    try:
+        keyid(pem)
+    except SealError:
+        return False
+    return True
+
+
+def make(folder: Path, run: SealedRun, private_pem: bytes) -> Envelope:
+    """Return the envelope that seals ``run`` and the files in ``folder``."""
+    files = sorted(_files(folder).items())
+    subject = tuple(Subject(name=name, digest={"sha256": digest}) for name, digest in files)
+    payload = msgspec.json.encode(Statement(subject=subject, predicate=run))
+    signed = Signature(keyid(public_key(private_pem)), _private(private_pem).sign(_authenticated(payload)))
+    return Envelope(payload, _PAYLOAD_TYPE, (signed,))
+
+
+def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:
+    """Return the statement in an envelope, which one of the keys has signed.
+
+    Raises:
+        SealError: it is no such envelope, or none of the keys has signed it.
+    """
+    try:
+        outer = msgspec.json.decode(envelope, type=Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise SealError("is no seal, or not a whole one") from None
+    (signature,) = outer.signatures
+    signer = next((_public(pem) for pem in public_pems if keyid(pem) == signature.keyid), None)
+    if signer is None:
+        raise SealError(f"is signed by another key, {short(signature.keyid)!r}")
+    try:
+        signer.verify(signature.sig, _authenticated(outer.payload))
+        return msgspec.json.decode(outer.payload, type=Statement)
+    except InvalidSignature:
+        raise SealError("was altered: its signature does not fit") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise SealError("seals something else than a run") from None
+
+
+def differences(statement: Statement, folder: Path) -> Iterator[str]:
+    """Say what of ``folder`` is no longer as it was sealed, file by file."""
+    sealed = {one.name: one.digest.get("sha256") for one in statement.subject}
+    here = _files(folder)
+    for name in sorted(sealed.keys() | here.keys()):
+        if name not in here:
+            yield f"{name} is missing"
+        elif name not in sealed:
+            yield f"{name} was added"
+        elif here[name] != sealed[name]:
+            yield f"{name} was altered"
+
+
+def short(keyid: str) -> str:
+    """Return what of a key's name is enough for a person."""
+    return keyid[:16]
+
+
+def _authenticated(payload: bytes) -> bytes:
+    """Return DSSE's pre-authentication encoding, which is what is signed."""
+    kind = _PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of everything in ``folder`` that is no folder; empty for what is no plain file."""
+    found = {}
+    for base, folders, names in os.walk(folder):
+        links = [name for name in folders if Path(base, name).is_symlink()]
+        for path in (Path(base, name) for name in (*names, *links)):
+            plain = path.is_file() and not path.is_symlink()
+            found[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
+    return found
+
+
+def _private(pem: bytes) -> Ed25519PrivateKey:
+    key = load_pem_private_key(pem, password=None)
+    if not isinstance(key, Ed25519PrivateKey):
+        raise SealError("cannot be made, as the controller's key is no Ed25519 key")
+    return key
+
+
+def _public(pem: bytes) -> Ed25519PublicKey:
+    try:
+        key = load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise SealError("cannot be checked: that is no public key of Ed25519")
+    return key

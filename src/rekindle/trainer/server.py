@@ -1,0 +1,88 @@
+"""What NVFlare's server tells: the global model of every round, and each site's result as it aggregates it.
+
+For job.py and for the server, which both have NVFlare loaded already.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from contextlib import suppress
+from typing import Any
+
+from nvflare.apis.dxo import from_shareable
+from nvflare.apis.fl_component import FLComponent
+from nvflare.apis.fl_constant import FLContextKey, FLMetaKey, ReturnCode
+from nvflare.apis.fl_context import FLContext
+from nvflare.app_common.abstract.model import ModelLearnableKey
+from nvflare.app_common.app_constant import AppConstants
+from nvflare.app_common.app_event_type import AppEventType
+
+from .evidence import Evidence
+from .fingerprints import distance, fingerprint
+
+
+def witness(recipe: Any) -> None:
+    """Have a recipe's server write ``evidence/server.jsonl``; call it before ``recipe.execute``."""
+    recipe.job.set_app_packages(["rekindle"])  # the server imports it as job.py does, and not from a copy
+    recipe.job.to_server(ServerWitness(), "rekindle_witness")
+
+
+class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
+    """Writes a GlobalEvent as each round begins and after the last one, and a ContributionEvent a result.
+
+    It sees models before the filters on their way out and after those on their way in, as they are
+    aggregated. It keeps none of them, and an error in it is written down and the run goes on.
+    """
+
+    def __init__(self) -> None:
+        """Know of no round yet."""
+        super().__init__()
+        self._round = self._rounds = 0
+
+    def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
+        """Write down what NVFlare's controller says by its events."""
+        try:
+            if event_type == AppEventType.ROUND_STARTED:
+                self._round = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
+                self._rounds = fl_ctx.get_prop(AppConstants.NUM_ROUNDS)
+                self._tell_global(self._round, fl_ctx)
+            elif event_type == AppEventType.AFTER_CONTRIBUTION_ACCEPT:
+                self._tell_contribution(fl_ctx)
+            elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE and self._round + 1 == self._rounds:
+                self._tell_global(self._rounds, fl_ctx)
+        except Exception as error:
+            _tell_error(error)
+
+    def _tell_global(self, number: int, fl_ctx: FLContext) -> None:
+        Evidence("server").global_model(number, fingerprint(_global_weights(fl_ctx)))
+
+    def _tell_contribution(self, fl_ctx: FLContext) -> None:
+        accepted = fl_ctx.get_prop(AppConstants.TRAINING_RESULT)
+        result = accepted or fl_ctx.get_prop(FLContextKey.TASK_RESULT)
+        code = result.get_return_code(ReturnCode.OK)
+        if accepted is None and code == ReturnCode.OK:
+            code = ReturnCode.TASK_RESULT_FILTER_ERROR  # alone puts another result in its place
+        dxo = from_shareable(result) if code == ReturnCode.OK else None
+        weights = (dxo.data or {}) if dxo else {}
+        steps = dxo.meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND) if dxo else None
+        Evidence("server").contribution(
+            fl_ctx.get_peer_context().get_identity_name(),
+            fl_ctx.get_prop(AppConstants.CURRENT_ROUND),
+            return_code=code,
+            model=fingerprint(weights),
+            weight=None if steps is None else float(steps),
+            distance=distance(_global_weights(fl_ctx), weights) if weights else math.nan,
+        )
+
+
+def _global_weights(fl_ctx: FLContext) -> dict[str, Any]:
+    weights: dict[str, Any] = fl_ctx.get_prop(AppConstants.GLOBAL_MODEL)[ModelLearnableKey.WEIGHTS]
+    return weights
+
+
+def _tell_error(error: Exception) -> None:
+    with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"
+        Evidence("server").exception(kind, str(error), place, site="server")

@@ -1,0 +1,117 @@
+"""Fingerprints of weights, in the environment that trains them."""
+
+import subprocess
+
+import pytest
+
+from rekindle.records import EnvRecord, read
+
+BEGIN = """
+import math
+import numpy as np
+import torch
+from rekindle.trainer.fingerprints import change, distance, fingerprint
+
+chance = np.random.default_rng(0)
+TREE = {"b": chance.normal(size=(700, 33)), "a": chance.normal(size=13), "c": chance.normal(size=())}
+TREE = {name: np.asarray(value, dtype=np.float32) for name, value in TREE.items()}
+PLAIN = fingerprint(TREE)
+
+def close(first, last):
+    return np.allclose(first, last, rtol=0, atol=1e-6 * max(map(abs, last)))
+"""
+HOLDS = {
+    "the order in which names come is of no matter": """
+        assert fingerprint(dict(sorted(TREE.items()))) == PLAIN == fingerprint(dict(TREE))
+    """,
+    "tensors are told as arrays are": """
+        assert fingerprint({name: torch.tensor(value) for name, value in TREE.items()}) == PLAIN
+        parameter = torch.nn.Parameter(torch.tensor(TREE["b"]).T.contiguous().T)
+        assert not parameter.is_contiguous()
+        assert fingerprint({**TREE, "b": parameter}) == PLAIN
+    """,
+    "integers and halves are told as float32 has them": """
+        for kind in (torch.int64, torch.bfloat16, torch.float16, torch.float64):
+            one = torch.arange(20).to(kind)
+            assert fingerprint({"n": one}) == fingerprint({"n": np.arange(20, dtype=np.float32)})
+        for kind in (np.int64, np.float16, np.float64):
+            one = np.arange(20, dtype=kind)
+            assert fingerprint({"n": one}) == fingerprint({"n": one.astype(np.float32)})
+    """,
+    "Keras' layers are told as NVFlare's server has them": """
+        layers = {"first": [TREE["a"], TREE["b"]], "pool": []}
+        assert fingerprint(layers) == fingerprint({"first_nvf_0": TREE["a"], "first_nvf_1": TREE["b"]})
+    """,
+    "another value, name or size is other weights": """
+        value = TREE["b"].copy()
+        value[-1, -1] = np.nextafter(value[-1, -1], 9, dtype=np.float32)
+        others = [
+            {**TREE, "b": value},
+            {"b": TREE["b"], "a": TREE["a"], "d": TREE["c"]},
+            {**TREE, "d": np.zeros(0, np.float32)},
+            {**TREE, "a": TREE["a"][:-1], "c": np.append(TREE["a"][-1], TREE["c"])},
+        ]
+        assert len({fingerprint(one).digest for one in [TREE, *others]}) == 5
+        assert fingerprint(others[0]).sketch != PLAIN.sketch
+        name_like = np.frombuffer(b"bcd\\0", np.float32)
+        one, two = {"a": np.append(name_like, TREE["c"])}, {"a": name_like[:0], "bcd": TREE["c"]}
+        assert fingerprint(one).digest != fingerprint(two).digest
+    """,
+    "a sketch has the sums of every eighth value": """
+        flat = np.concatenate([TREE[name].ravel() for name in "abc"]).astype(float)
+        assert close(PLAIN.sketch, [flat[k::8].sum() for k in range(8)])
+    """,
+    "a sketch is linear": """
+        other = {name: value + 1 for name, value in TREE.items()}
+        mean = {name: (3 * value + 5 * other[name]) / 8 for name, value in TREE.items()}
+        expected = (3 * np.array(PLAIN.sketch) + 5 * np.array(fingerprint(other).sketch)) / 8
+        assert close(fingerprint(mean).sketch, expected)
+    """,
+    "weights that are not finite have no sketch": """
+        for bad in (np.nan, np.inf):
+            assert fingerprint({**TREE, "d": np.array([1, bad])}).sketch == ()
+        assert fingerprint({}).sketch == (0.0,) * 8
+    """,
+    "a distance is L2": """
+        moved = {**TREE, "a": torch.tensor(TREE["a"]) + 1, "c": TREE["c"] + 2}
+        assert math.isclose(distance(TREE, moved), math.sqrt(13 + 4), rel_tol=1e-6)
+        long = np.zeros(200_000, np.float32)
+        assert math.isclose(distance({"a": long}, {"a": long + 0.5}), math.sqrt(50_000), rel_tol=1e-12)
+        told = change(TREE, moved)
+        assert (told["initial"], told["final"]) == (PLAIN.digest, fingerprint(moved).digest)
+        assert told["distance"] == distance(TREE, moved)
+    """,
+    "between weights of other names or sizes there is none": """
+        renamed = {"a": TREE["a"], "b": TREE["b"], "d": TREE["c"]}
+        for other in (renamed, {**TREE, "d": 1.0}, {**TREE, "a": TREE["a"][1:]}, {}):
+            assert math.isnan(distance(TREE, other))
+    """,
+    "they need no framework": """
+        import sys, subprocess
+        code = (
+            "import sys; from rekindle.trainer import fingerprint; assert 'numpy' not in sys.modules;"
+            "fingerprint({'a': [1.0]}); assert not {'torch', 'tensorflow'} & sys.modules.keys()"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def python(host_records):
+    """Return the torch environment's interpreter."""
+    environments = read(host_records / "env.json", EnvRecord).environments
+    return next(one.python for one in environments if one.framework == "torch")
+
+
+@pytest.mark.parametrize("what", HOLDS)
+def test_of_fingerprints(what, python, request):
+    lines = HOLDS[what].replace("\n        ", "\n")
+    done = subprocess.run(
+        [python, "-c", BEGIN + lines],
+        env={"PYTHONPATH": str(request.config.rootpath / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

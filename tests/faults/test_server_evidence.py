@@ -1,0 +1,116 @@
+"""What NVFlare's server tells of a run, and that telling it changes nothing in the run."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fault_runs import Edit, Fault, inject
+
+from rekindle.evidence import read_lines
+from rekindle.records import RunSpec, read
+from rekindle.records.events import (
+    ContributionEvent,
+    ExceptionEvent,
+    FinalEvent,
+    GlobalEvent,
+    RoundEvent,
+)
+
+BREAKER = """
+from nvflare.apis.fl_component import FLComponent
+from rekindle.trainer import server
+
+class Breaker(FLComponent):
+    def handle_event(self, event_type, fl_ctx):
+        server.fingerprint = lambda weights: 1 / 0
+"""
+BREAK = "from breaker import Breaker\nrecipe.job.to_server(Breaker(), 'breaker')"
+FLOATS = 1e-6
+"""Of a sketch's largest sum: what a mean in float32 may be off."""
+
+
+def _write_breaker(work):
+    (work / "jobs" / "fault_job" / "breaker.py").write_text(BREAKER)
+
+
+RUNS = {
+    "told": Fault("told", "PASS", ""),
+    "not told": Fault("not told", "", "", (Edit("job.py", "witness(recipe)", "", instead=True),)),
+    "broken": Fault("broken", "", "", (Edit("job.py", "recipe.execute(", BREAK),), before=_write_breaker),
+    "a site fails": Fault(
+        "a site fails",
+        "FAIL",
+        "",
+        (Edit("client.py", "weights = received.params", 'if SITE == "site-2" and number == 1:\n    1 / 0'),),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(host_records, tmp_path_factory):
+    """Return the folders of the same job with a server that tells, that does not, and that cannot."""
+    works = {name: tmp_path_factory.mktemp(name.replace(" ", "-")) for name in RUNS}
+    with ThreadPoolExecutor(len(RUNS)) as pool:
+        list(pool.map(lambda name: inject(RUNS[name], host_records, works[name]), RUNS))
+    return {name: work / "run" for name, work in works.items()}
+
+
+def _of(run, kind):
+    return [one.event for one in read_lines(run) if isinstance(one.event, kind)]
+
+
+def test_the_server_tells_the_global_model_of_every_round_and_what_came_of_the_last(runs):
+    told = _of(runs["told"], GlobalEvent)
+    (final,) = _of(runs["told"], FinalEvent)
+    assert [event.round for event in told] == [0, 1, 2]
+    assert (told[0].digest, told[-1].digest) == (final.initial, final.final)
+
+
+def test_it_is_what_the_trainers_got_and_sent(runs):
+    models = {event.round: event for event in _of(runs["told"], GlobalEvent)}
+    came = {(event.site, event.round): event for event in _of(runs["told"], ContributionEvent)}
+    trained = _of(runs["told"], RoundEvent)
+    assert len(came) == len(trained) == 4
+    for event in trained:
+        model, result = models[event.round], came[event.site, event.round]
+        assert (event.model_in, event.sketch_in) == (model.digest, model.sketch)
+        assert (event.model_out, event.sketch_out) == (result.digest, result.sketch)
+        assert (result.return_code, result.finite, result.weight) == ("OK", True, None)
+        assert result.distance > 0.1
+
+
+def test_the_next_model_is_the_mean_of_what_came(runs):
+    models = {event.round: event.sketch for event in _of(runs["told"], GlobalEvent)}
+    for number in (0, 1):
+        came = [event.sketch for event in _of(runs["told"], ContributionEvent) if event.round == number]
+        means = [sum(sums) / len(sums) for sums in zip(*came, strict=True)]
+        assert means == pytest.approx(models[number + 1], rel=0, abs=FLOATS * max(map(abs, means)))
+        assert means != pytest.approx(models[number], rel=0, abs=FLOATS * max(map(abs, means)))
+
+
+def test_every_line_belongs_to_the_run(runs):
+    nonces = {name: read(run / "spec.json", RunSpec).nonce for name, run in runs.items()}
+    assert len({*nonces.values(), ""}) == len(runs) + 1
+    for name, run in runs.items():
+        assert {one.event.nonce for one in read_lines(run)} == {nonces[name]}
+
+
+@pytest.mark.parametrize("other", ["not told", "broken"])
+def test_telling_changes_nothing(runs, other):
+    finals = [_of(runs[name], FinalEvent)[0] for name in ("told", other)]
+    assert finals[0].final == finals[1].final
+    assert finals[0].metrics == finals[1].metrics
+
+
+def test_a_server_that_cannot_tell_says_so(runs):
+    assert _of(runs["broken"], GlobalEvent) == _of(runs["broken"], ContributionEvent) == []
+    errors = _of(runs["broken"], ExceptionEvent)
+    assert {(event.site, event.kind) for event in errors} == {("server", "ZeroDivisionError")}
+    assert len(errors) == 7
+    log = next(runs["broken"].glob("job/workspace/*/server/log_error.txt"))
+    assert log.read_text() == ""
+
+
+def test_a_site_that_fails_is_told_by_its_return_code(runs):
+    came = _of(runs["a site fails"], ContributionEvent)
+    (event,) = (one for one in came if (one.site, one.round) == ("site-2", 1))
+    assert (event.return_code, event.weight, event.distance) == ("TASK_ABORTED", None, None)
