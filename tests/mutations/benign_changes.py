@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 
 from lies_in_logs import STAMP, places
-from lies_in_times import move_events, move_log, move_stamp, move_start
+from lies_in_times import every_log, move_events, move_logs, move_stamp, move_start
 from mutation_kinds import benign, on_gpus, pick
 from mutation_runs import clone
 
@@ -60,9 +60,7 @@ def _a_last_sample_cut_off(run, rng):
 @benign("zones", ways=4)
 def _another_zone_of_the_host(run, rng):
     """Its logs are in local time, evidence is not."""
-    seconds = 900 * rng.randint(-48, 56)
-    for member in run.members:
-        move_log(run, member, seconds)
+    move_logs(run, 900 * rng.randint(-48, 56))
 
 
 @benign("times", ways=2)
@@ -70,8 +68,7 @@ def _all_on_another_day(run, rng):
     seconds = 86400 * rng.choice((-400, -1, 1, 30)) + rng.randint(0, 5000)
     move_events(run, seconds)
     move_start(run, seconds)
-    for member in run.members:
-        move_log(run, member, seconds)
+    move_logs(run, seconds)
 
 
 def _stretched(factor):
@@ -84,8 +81,7 @@ def _stretched(factor):
                 one["time"] = began + (one["time"] - began) * factor
                 if kind == "round":
                     one["seconds"] *= factor
-        for member in run.members:
-            log = run.log(member)
+        for log in every_log(run):
             zone = _zone(run, began)
             log[:] = [_stretch(line, began + zone, factor) for line in log]
         run.ended["duration_s"] *= factor
@@ -106,7 +102,9 @@ def _stretch(line, began, factor):
     found = STAMP.match(line)
     if not found:
         return line
-    now = (datetime.strptime(found.group(), "%Y-%m-%d %H:%M:%S,%f") - datetime(1970, 1, 1)).total_seconds()
+    now = (
+        datetime.strptime(found.group()[-23:], "%Y-%m-%d %H:%M:%S,%f") - datetime(1970, 1, 1)
+    ).total_seconds()
     return move_stamp(line, (now - began) * (factor - 1))
 
 
@@ -128,7 +126,7 @@ def _a_host_two_thirds_as_slow(run, rng):
 WARNINGS = (
     "warnings - WARNING - /opt/torch/x.py:21: FutureWarning: `y` is deprecated",
     "PTClientAPILauncherExecutor - WARNING - max_resends is None (unbounded).",
-    "SubprocessLauncher - INFO - WARNING: All log messages before absl::InitializeLog() are written to STDERR",
+    "SubprocessLauncher - INFO - WARNING: All messages before absl::InitializeLog() are written to STDERR",
     "SubprocessLauncher - INFO - UserWarning: The given NumPy array is not writable",
     "ClientRunner - INFO - [identity=site-1] - no errors so far",
     "SubprocessLauncher - INFO - errors=0 failures=0",
@@ -153,22 +151,18 @@ NOISE = (
 
 @benign("logs", ways=4)
 def _noise_on_stderr(run, rng):
-    run.write("job.log", ("\n".join(rng.sample(NOISE, 3)) + "\n").encode())
-
-
-@benign("logs", ways=1)
-def _an_empty_job_log(run, rng):
-    run.write("job.log", b"")
+    told = run.files.get("job.log", b"")
+    run.write("job.log", ("\n".join(rng.sample(NOISE, 3)) + "\n").encode() + told)
 
 
 @benign("names", ways=1)
 def _another_host_user_and_folder(run, rng):
     """Of what tells nothing of the run."""
     run.spec.update(host="another", python="/opt/x/bin/python", tmpdir="/var/x", cache="/var/cache/x")
-    for member in run.members:
-        run.log(member)[:] = [
+    for log in every_log(run):
+        log[:] = [
             re.sub(r"/(home/u|tmp)/rekindle", "/srv/x", re.sub(r"192\.0\.2\.\d+", "198.51.100.7", line))
-            for line in run.log(member)
+            for line in log
         ]
 
 
@@ -184,8 +178,7 @@ def _other_pids(run, rng):
             for name in ("processes", "process_utilisation"):
                 if gpu.get(name):
                     gpu[name] = {new.get(pid, pid): value for pid, value in gpu[name].items()}
-    for member in run.members:
-        log = run.log(member)
+    for log in every_log(run):
         for pid, other in new.items():
             log[:] = [re.sub(rf"\b{pid}\b", other, line) for line in log]
 
@@ -209,8 +202,8 @@ def _other_task_ids(run, rng):
     ids = sorted(
         {
             found
-            for member in run.members
-            for line in run.log(member)
+            for log in every_log(run)
+            for line in log
             for found in re.findall(
                 r"(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", line
             )
@@ -218,8 +211,7 @@ def _other_task_ids(run, rng):
     )
     new = {one: f"{rng.getrandbits(32):08x}{one[8:]}" for one in ids}
     pattern = re.compile("|".join(ids))
-    for member in run.members:
-        log = run.log(member)
+    for log in every_log(run):
         log[:] = [pattern.sub(lambda found: new[found.group()], line) for line in log]
 
 
@@ -248,12 +240,16 @@ def _files_of_others(run, rng):
     }
 
 
-@benign("files", ways=1)
+def _judged_there(run):
+    return "verdict.json" in run.files
+
+
+@benign("files", _judged_there, ways=1)
 def _a_verdict_of_the_host_that_says_fail(run, rng):
     run.record("verdict.json").update(verdict="FAIL", cause="It was not well.", required=False)
 
 
-@benign("files", ways=1)
+@benign("files", _judged_there, ways=1)
 def _no_verdict_of_the_host(run, rng):
     run.remove("verdict.json")
 

@@ -12,6 +12,9 @@ ROWS = pytest.StashKey[list[dict]]()
 
 def pytest_addoption(parser):
     parser.addoption("--seed", default="rekindle", help="of the places and values that mutations choose")
+    parser.addoption(
+        "--run", default="", help="part of the names of the recorded runs to alter; all by default"
+    )
     parser.addoption("--ways", type=int, default=3, help="places or values to try, by mutation and run")
 
 
@@ -27,6 +30,12 @@ def bench(tmp_path_factory):
 def chosen(request):
     """Return the seed, and how many ways to try."""
     return request.config.option.seed, request.config.option.ways
+
+
+@pytest.fixture(scope="session")
+def only(request):
+    """Return what the names of the chosen recorded runs have in them."""
+    return request.config.option.run
 
 
 @pytest.fixture
@@ -58,5 +67,5 @@ def pytest_terminal_summary(terminalreporter, config):
     if rows:
         terminalreporter.section("mutations")
         terminalreporter.write(show(rows))
-        if not config.option.keyword:
+        if not config.option.keyword and not config.option.run:
             write(rows, REPORT)

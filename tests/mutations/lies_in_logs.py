@@ -5,7 +5,7 @@ import re
 from mutation_kinds import claims, lie, lies, pick, several_sites
 from mutation_runs import recordings
 
-STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
+STAMP = re.compile(r"(?:\x1b\[[\d;]*m)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
 
 
 def places(log, pattern):
@@ -203,8 +203,12 @@ def _an_error_log_is_gone(run, rng):
 
 
 def _printed(*texts):
+    """Return what prints a text somewhere, after the first lines."""
+
     def change(run, rng):
-        run.write("job.log", f"starting\n{pick(rng, texts)}\ndone\n".encode())
+        log = run.text("job.log") if "job.log" in run.files else ["starting", "done", ""]
+        log.insert(rng.randint(1, len(log) - 1), pick(rng, texts))
+        run.write("job.log", "\n".join(log).encode())
 
     return change
 

@@ -21,14 +21,28 @@ def move_stamp(line, seconds):
     found = STAMP.match(line)
     if not found:
         return line
-    moved = datetime.strptime(found.group(), _FORM) + timedelta(seconds=seconds)
-    return moved.strftime(_FORM)[:-3] + line[found.end() :]
+    stamp = found.group()[-23:]
+    moved = datetime.strptime(stamp, _FORM) + timedelta(seconds=seconds)
+    return line[: found.end() - 23] + moved.strftime(_FORM)[:-3] + line[found.end() :]
 
 
 def move_log(run, member, seconds, start=0):
     """Move the time stamps of a log from a line on."""
     log = run.log(member)
     log[start:] = [move_stamp(line, seconds) for line in log[start:]]
+
+
+def every_log(run):
+    """Return the lines of each log, what job.py printed among them."""
+    return [run.log(member) for member in run.members] + (
+        [run.text("job.log")] if "job.log" in run.files else []
+    )
+
+
+def move_logs(run, seconds):
+    """Move the time stamps of all logs."""
+    for log in every_log(run):
+        log[:] = [move_stamp(line, seconds) for line in log]
 
 
 def move_start(run, seconds):
@@ -132,16 +146,12 @@ def _the_server_s_log_moved_by_a_day(run, rng):
 
 @lie("times")
 def _all_logs_moved_by_seven_minutes(run, rng):
-    seconds = _signed(rng, 420)
-    for member in run.members:
-        move_log(run, member, seconds)
+    move_logs(run, _signed(rng, 420))
 
 
 @lie("times")
 def _all_logs_moved_by_a_day(run, rng):
-    seconds = _signed(rng, 86400 * rng.randint(1, 30))
-    for member in run.members:
-        move_log(run, member, seconds)
+    move_logs(run, _signed(rng, 86400 * rng.randint(1, 30)))
 
 
 @lie("times")

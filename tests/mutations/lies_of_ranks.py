@@ -34,6 +34,10 @@ def trained_on(run, uuid):
     return {str(one["pid"]) for one in run.of("device", uuid=uuid)}
 
 
+def _memory_told(run):
+    return any(one.get("memory_mib") for one in run.of("sample"))
+
+
 def _working(run):
     """Return (sample, uuid, gpu) of each look at a GPU while a trainer held it."""
     return [
@@ -650,13 +654,13 @@ def _no_memory_of_the_server(run, rng):
         one.get("memory_mib", {}).pop("server", None)
 
 
-@lie("memory", lambda run: any(one.get("memory_mib") for one in run.of("sample")) if on_gpus(run) else False)
+@lie("memory", _memory_told)
 def _memory_below_zero(run, rng):
     one = pick(rng, [one for one in run.of("sample") if one.get("memory_mib")])
     one["memory_mib"][pick(rng, one["memory_mib"])] = -rng.randint(1, 1000)
 
 
-@lie("memory", lambda run: any(one.get("memory_mib") for one in run.of("sample")) if on_gpus(run) else False)
+@lie("memory", _memory_told)
 def _peak_memory_that_falls(run, rng):
     """It is the most so far."""
     told = [one for one in run.of("sample") if one.get("memory_mib")]
@@ -667,7 +671,7 @@ def _peak_memory_that_falls(run, rng):
     having[len(having) // 2]["memory_mib"][name] *= 3
 
 
-@lie("memory", lambda run: any(one.get("memory_mib") for one in run.of("sample")) if on_gpus(run) else False)
+@lie("memory", _memory_told)
 def _memory_of_a_site_that_the_run_does_not_have(run, rng):
     one = pick(rng, [one for one in run.of("sample") if one.get("memory_mib")])
     one["memory_mib"][rng.choice(("site-9", "", "client"))] = 100

@@ -4,7 +4,7 @@ import re
 
 from lies_in_logs import places
 from lies_in_models import digest, last_round, rounds
-from lies_in_times import move_events, move_log, move_stamp, move_start
+from lies_in_times import move_events, move_logs, move_stamp, move_start
 from mutation_kinds import both, lie, on_gpus, pick, several_sites, spec2
 from mutation_runs import clone, recordings
 
@@ -208,8 +208,7 @@ def _evidence_and_end_moved_by_ten_minutes_and_the_logs_not(run, rng):
 @lie("times", ways=2)
 def _logs_and_end_moved_by_an_hour_and_the_evidence_not(run, rng):
     seconds = rng.choice((-3600, 3600))
-    for member in run.members:
-        move_log(run, member, seconds)
+    move_logs(run, seconds)
     move_start(run, seconds)
 
 
@@ -219,8 +218,7 @@ def _everything_moved_by_a_day_but_the_samples(run, rng):
     move_events(run, seconds)
     move_events(run, -seconds, run.of("sample"))
     move_start(run, seconds)
-    for member in run.members:
-        move_log(run, member, seconds)
+    move_logs(run, seconds)
 
 
 @lie("gpu samples", on_gpus, ways=1)

@@ -21,6 +21,8 @@ class Mutation:
     change: Callable[[RunCopy, Random], None]
     where: Callable[[RunCopy], bool]
     benign: bool = False
+    made: bool = False
+    """Whether it was made from a schema, and may find no such value in any recorded run."""
     ways: int | None = None
     """How many places or values to try by run; None: as many as asked for."""
 

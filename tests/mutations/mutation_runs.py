@@ -80,11 +80,10 @@ class RunCopy:
 
     def of(self, kind, **where):
         """Return the events of a kind, of all files, with such fields."""
-        paths = ["samples.jsonl"] if kind == "sample" else self.evidence
+        samples = [path for path in ("samples.jsonl",) if path in self.files]
         return [
             event
-            for path in paths
-            if path in self.files or path in self._events
+            for path in (samples if kind == "sample" else self.evidence)
             for event in self.events_of(path)
             if isinstance(event, dict)
             and event.get("event") == kind
@@ -110,7 +109,7 @@ class RunCopy:
         self.remove(path)
 
     def remove(self, path):
-        del self.files[path]
+        self.files.pop(path, None)
         for parsed in (self._json, self._events, self._logs):
             parsed.pop(path, None)
 
@@ -203,10 +202,10 @@ class Bench:
             return "REFUSED", str(error)
         finally:
             for path in changes:
-                place = run / path
-                place.unlink(missing_ok=True)
                 if path in _recorded(name):
-                    place.write_bytes(_recorded(name)[path])
+                    (run / path).write_bytes(_recorded(name)[path])
+                else:
+                    (run / path).unlink(missing_ok=True)
             for folder in made:
                 shutil.rmtree(folder, ignore_errors=True)
         return verdict.verdict, verdict.cause or ""
