@@ -67,7 +67,9 @@ def read_evidence(run_dir: Path) -> Told:
             try:
                 told.lines.append(Line(decode_event(text), name, number))
             except RecordError:
-                if name != "samples.jsonl" or number < len(texts):
+                if not text.strip():
+                    continue
+                if name != "samples.jsonl" or number < len(texts) or content.endswith(b"\n"):
                     told.broken.append((name, number))
     return told
 

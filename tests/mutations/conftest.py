@@ -22,7 +22,7 @@ def pytest_addoption(parser):
 def bench(tmp_path_factory):
     """Return what judges altered runs; the doctor is left out, as no finding of his makes a PASS."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rekindle.judge.diagnose_run", lambda folder: ())
+        patch.setattr("rekindle.judge.diagnose_run", lambda *given: ())
         yield Bench(tmp_path_factory.mktemp("runs"))
 
 

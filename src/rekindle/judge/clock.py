@@ -86,18 +86,18 @@ def _start(line: Line[RoundEvent]) -> float:
 def _rushed(run: Run) -> _Doubt | None:
     """Return a round that claims more samples a second than other rounds allow; the first one warms up."""
     lines = run.of(RoundEvent)
-    fastest: dict[int, float] = {}
-    for event in (one.event for one in lines):
-        if event.round and event.seconds > 0:
-            fastest[event.round] = max(event.samples / event.seconds, fastest.get(event.round, 0.0))
-    best = sorted(fastest.items(), key=lambda pair: -pair[1])[:2]
+    warm = (one.event for one in lines if one.event.round and one.event.seconds > 0)
+    paces = sorted((event.samples / event.seconds for event in warm), reverse=True)[:2]
     for one in lines:
-        pace = _FASTER * next((pace for number, pace in best if number != one.event.round), 0.0)
-        least = one.event.samples / pace if pace else 0.0
-        if least > max(one.event.seconds, _SLACK_S):
+        event = one.event
+        own = event.samples / event.seconds if event.seconds > 0 else 0.0
+        others = paces[1:] if event.round and paces and own >= paces[0] else paces
+        pace = _FASTER * max(others, default=0.0)
+        least = event.samples / pace if pace else 0.0
+        if least > max(event.seconds, _SLACK_S):
             says = (
-                f"{one.event.site} rank {one.event.rank} claims {one.event.samples} samples in "
-                f"{one.event.seconds} s of round {one.event.round}; at {_FASTER} times the pace of other "
+                f"{event.site} rank {event.rank} claims {event.samples} samples in "
+                f"{event.seconds} s of round {event.round}; at {_FASTER} times the pace of other "
                 f"rounds they take {least:.3g} s."
             )
             return says, one

@@ -72,9 +72,15 @@ class Entry:
     """The round, or how many results had been aggregated."""
     of: int = -1
     """How many results there should be."""
+    sites: tuple[str, ...] = ()
+    """Who was sampled."""
 
 
 _SERVER = {
+    "began": r"Start FedAvg\.",
+    "sampled": r"Sampled clients: \[(?P<sites>.{0,10000})\]$",
+    "persisted": r"End persist model on server\.$",
+    "aborted": r"asked to abort",
     "round": r"Round (?P<number>\d{1,9}) started\.",
     "assigned": r"assigned task to client (?P<site>\S{1,200}): name=train, id=(?P<task>\S{1,200})$",
     "result": r"got result from client (?P<site>\S{1,200}) for task: name=train, id=(?P<task>\S{1,200})$",
@@ -118,4 +124,5 @@ def _entries(found: list[LogRecord], told: dict[str, re.Pattern[str]], loggers: 
                         values.get("task") or "",
                         int(values.get("number") or -1),
                         int(values.get("of") or -1),
+                        tuple(re.findall(r"'([^']*)'", values.get("sites") or "")),
                     )

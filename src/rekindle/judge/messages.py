@@ -49,6 +49,10 @@ def tensors_streamed(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
             if len(full) != rounds:
                 says = f"The server {word} {site.name} in {len(full)} of {rounds} rounds."
                 return run.evidence(claim, False, says, lines[-1] if lines else None)
+    names = {site.name for site in run.spec.sites}
+    for line in run.find("server", r"\bpeer '([^']{0,200})'"):
+        if line.match[1] not in names:
+            return run.evidence(claim, False, f"The server streamed tensors with {line.match[1]!r}.", line)
     count, size = full[-1].match.groups()
     says = f"{count} tensors ({int(size) / 1e6:.2f} MB) streamed each way, a site and round."
     return run.evidence(claim, True, says, full[-1])
@@ -65,10 +69,11 @@ def messages_quantised(run: Run, claim: str, options: dict[str, Any]) -> Evidenc
         if len(lines) != rounds:
             says = f"{name} quantised whole messages in {len(lines)} of {rounds} rounds."
             return run.evidence(claim, False, says, lines[-1] if lines else None)
-        before, after, meta = (float(value) for value in lines[-1].match.groups()[1:])
-        if after + meta > bar * before:
-            says = f"{name} quantised {before} MB to {after + meta} MB only."
-            return run.evidence(claim, False, says, lines[-1])
+        for line in lines:
+            before, after, meta = (float(value) for value in line.match.groups()[1:])
+            if after + meta > bar * before:
+                says = f"{name} quantised {before} MB to {after + meta} MB only."
+                return run.evidence(claim, False, says, line)
     says = f"Every message was quantised, from {before} MB to {after + meta:.2f} MB."
     return run.evidence(claim, True, says, lines[-1])
 

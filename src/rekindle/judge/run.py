@@ -75,8 +75,8 @@ class Run:
 
     @cached_property
     def samples(self) -> list[Line[SampleEvent]]:
-        """GPU samples that the driver took."""
-        return self.of(SampleEvent)
+        """GPU samples that the driver took, in the order of their times."""
+        return sorted(self.of(SampleEvent), key=lambda one: one.event.time)
 
     @cached_property
     def host_memory_mib(self) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """The contract over a run's whole story; docs/verdicts.md says what each rule needs and cannot see."""
 
-from . import devices, federation, figures, gpu_errors, logs, samples, server, times, witnesses
+from . import devices, federation, figures, gpu_errors, ledger, logs, samples, server, times, witnesses
 from .registry import RULES, Doubt, hold
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "figures",
     "gpu_errors",
     "hold",
+    "ledger",
     "logs",
     "samples",
     "server",

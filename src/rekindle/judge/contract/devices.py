@@ -18,9 +18,10 @@ _PID_MAX = 1 << 22
 
 @rule()
 def processes_are_distinct(run: Run) -> Iterator[Doubt]:
-    """No two sites share a process, and a site's ranks are one process each, or one all together."""
+    """No two sites share a process; a site's ranks are one each, and TensorFlow's replicas one together."""
     owners: dict[int, str] = {}
     of_site: dict[str, set[int]] = {}
+    replicas = any(_is_replica(line.event) for line in run.of(DeviceEvent))
     for line in run.of(DeviceEvent):
         event = line.event
         if not 1 < event.pid <= _PID_MAX:
@@ -31,8 +32,13 @@ def processes_are_distinct(run: Run) -> Iterator[Doubt]:
         of_site.setdefault(event.site, set()).add(event.pid)
     for site in run.spec.sites:
         count = len(of_site.get(site.name, ()))
-        if count not in {0, 1, site.ranks}:
+        if count not in {0, 1 if replicas else site.ranks}:
             yield Doubt(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
+
+
+def _is_replica(event: DeviceEvent) -> bool:
+    """Whether a rank is one of TensorFlow's replicas, which call their devices as it does."""
+    return event.device.startswith("/")
 
 
 @rule()
@@ -48,13 +54,9 @@ def devices_told_before_training(run: Run) -> Iterator[Doubt]:
 @rule()
 def device_of_its_rank(run: Run) -> Iterator[Doubt]:
     """A rank's device has its local number: of its process, or of its replica where one process has all."""
-    pids: dict[str, set[int]] = {}
-    for (name, _), pid in run.processes.items():
-        pids.setdefault(name, set()).add(pid)
     for line in run.of(DeviceEvent):
         event = line.event
-        replicas = len(pids[event.site]) == 1
-        if event.local_rank != (0 if replicas else event.rank):
+        if event.local_rank != (0 if _is_replica(event) else event.rank):
             says = f"{event.site} rank {event.rank} has the local rank {event.local_rank}."
             yield Doubt(says, line)
         device = _DEVICE.fullmatch(event.device)

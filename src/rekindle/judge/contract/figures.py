@@ -51,15 +51,19 @@ def losses_of_every_epoch(run: Run) -> Iterator[Doubt]:
 
 @rule()
 def losses_still_fall(run: Run) -> Iterator[Doubt]:
-    """No rank's loss rises tenfold from one epoch to the next, nor is it one and the same in all of them."""
+    """No rank's loss rises tenfold from one epoch to the next, and no two rounds or epochs tell the same."""
     for site in run.spec.sites:
         for rank in range(site.ranks):
             lines = run.rounds(site.name, rank)
             losses = [loss for line in lines for loss in line.event.losses if loss is not None]
-            if len(losses) > 1 and len(set(losses)) == 1:
+            told = [line.event.losses for line in lines]
+            if len(set(told)) < len(told) and any(told):
                 yield Doubt(
-                    f"{site.name} rank {rank} tells one loss, {losses[0]:g}, of all epochs.", lines[0]
+                    f"{site.name} rank {rank} tells the losses of one round in another too.", lines[0]
                 )
+            for line in lines:
+                if len(line.event.losses) > 1 and len(set(line.event.losses)) == 1:
+                    yield Doubt(f"{site.name} rank {rank} tells one loss of all epochs of a round.", line)
             for before, after in pairwise(losses):
                 if after > 10 * max(before, 1e-3):
                     says = f"{site.name} rank {rank} tells a loss of {after:g} after one of {before:g}."
@@ -201,6 +205,24 @@ def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
             if key in wanted and not _same(value, wanted[key]):
                 says = f"{tracked.event.tracker} has {value:g} as {key[0]}'s {key[1]} of round {key[2]}."
                 yield Doubt(says, tracked)
+
+
+@rule()
+def best_model_is_of_a_round(run: Run) -> Iterator[Doubt]:
+    """The best metric that the server logged lies between what the sites told of that very round."""
+    for line in run.find("server", r"new best validation metric at round (\d{1,9}): (\S{1,40})"):
+        number, value = int(line.match[1]), _number(line.match[2])
+        rounds = [
+            one.event for one in run.of(RoundEvent) if one.event.round == number and one.event.rank == 0
+        ]
+        told = [figure for one in rounds for figure in one.metrics.values() if figure is not None]
+        if value is None or not told or not _between(min(told), value, max(told)):
+            says = f"The server's best metric is {line.match[2]} of round {number}, which no site told."
+            yield Doubt(says, line)
+
+
+def _between(low: float, value: float, high: float) -> bool:
+    return low <= value <= high or _same(low, value) or _same(value, high)
 
 
 @rule()

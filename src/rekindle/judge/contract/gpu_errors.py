@@ -34,7 +34,7 @@ def no_gpu_errors(run: Run) -> Iterator[Doubt]:
     """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
 
     What a run did over such an error proves nothing. A GPU that counts no memory errors (NVML knows of no ECC
-    there) and one with an Xid that the vendor has one ignore are named, and pass.
+    there) is named, and passes.
     """
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     bars = [bar for look in (_errors, _lost, _unwatched) for uuid in assigned for bar in look(run, uuid)]
@@ -42,18 +42,13 @@ def no_gpu_errors(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"{'; '.join(dict.fromkeys(bar.says for bar in bars))}.", bars[0].at)
     elif assigned:
         says = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
-        more = [f"{uuid} met {_named(xid)}" for uuid in assigned for xid in _xids(run, uuid)]
-        more += [f"{uuid} counts no memory errors (ECC)" for uuid in assigned if _uncounted(run, uuid)]
+        more = [f"{uuid} counts no memory errors (ECC)" for uuid in assigned if _uncounted(run, uuid)]
         yield Doubt(f"{'; '.join([says, *more])}.", run.samples[-1], holds=True)
 
 
 def _errors(run: Run, uuid: str) -> list[Doubt]:
     """Return the Xids that bar a PASS, and whether the count of memory errors moved."""
-    seen = [
-        Doubt(f"{uuid} met {_named(xid)}", line)
-        for xid, line in _xids(run, uuid).items()
-        if not _is_ignored(xid)
-    ]
+    seen = [Doubt(f"{uuid} met {_named(xid)}", line) for xid, line in _xids(run, uuid).items()]
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
@@ -98,11 +93,6 @@ def _xids(run: Run, uuid: str) -> dict[int, Line[SampleEvent]]:
 def _of(sample: SampleEvent, uuid: str) -> tuple[int, ...] | None:
     gpu = sample.gpus.get(uuid)
     return gpu.xids if gpu else sample.unanswered.get(uuid)
-
-
-def _is_ignored(xid: int) -> bool:
-    known = _catalogue().xids.get(str(xid))
-    return known is not None and known[1] is None
 
 
 def _named(xid: int) -> str:

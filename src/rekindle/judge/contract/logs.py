@@ -1,9 +1,9 @@
-"""What the logs of NVFlare's server and sites say: all of it, in causal order, without an error."""
+"""That the logs of NVFlare's server and sites, and what job.py printed, are whole and without an error."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -11,13 +11,41 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.judge.log import Entry, LogRecord
+from rekindle.judge.log import LogRecord
 from rekindle.judge.run import Run
-from rekindle.judge.workspace import LogLine
 from rekindle.records import decodable, decode
 
 from .registry import Doubt, rule
 
+_BACKBONE = {
+    "server": (
+        "Create the Simulator Server.",
+        "Deploy the Apps.",
+        "Create the simulate clients.",
+        "Set the client status ready.",
+        "Server runner starting ...",
+        "Beginning model controller run.",
+        "Start the clients run simulation.",
+        "ABOUT_TO_END_RUN fired",
+        "END_RUN fired",
+        "Server runner finished.",
+        "Server app stopped.",
+        "server off",
+    ),
+    "site": (
+        "ClientTaskWorker started to run",
+        "synced to parent server",
+        "_start_external_process: launching new subprocess",
+        "client runner started",
+        "Initialize ClientRunner for client",
+        "External setup for task (train) succeeded.",
+        "started end-run events sequence",
+        "ABOUT_TO_END_RUN fired",
+        "END_RUN fired",
+        "End the Simulator run.",
+    ),
+}
+"""What every log of NVFlare 2.7's simulator has."""
 _FIRST = {"server": "Create the Simulator Server.", "site": "ClientTaskWorker started to run"}
 _LAST = {"server": "MPM: Good Bye!", "site": "End the Simulator run."}
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
@@ -26,7 +54,15 @@ _OF_TRAINERS = "SubprocessLauncher"
 _CONSOLE = re.compile(
     r"^(?:\x1b\[[\d;]*m)*\d{4}-\d\d-\d\d [\d:,]+ - (?:[\w.]+ - )?(ERROR|CRITICAL|FATAL) - (.*)"
 )
-_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Signal\w*)\b.*")
+_RAISED = re.compile(r"^[A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*")
+_DIED = re.compile(
+    r"^(?:Killed$|Segmentation fault|Bus error|Fatal Python error|Aborted \(core dumped\)"
+    r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
+    r"|External process exited with return code -?[1-9])"
+)
+"""How a process says that it, or another, ended; without an exception."""
+_RANK = re.compile(r"^\[rank\d{1,6}\]: ?")
+"""As torch begins each line of an exception."""
 _BACKWARDS_S = 2.0
 """Threads write to one log, each with the time at which it began to."""
 
@@ -62,10 +98,15 @@ def logs_are_whole(run: Run) -> Iterator[Doubt]:
         if not told:
             yield Doubt(f"{name} left no log.")
             continue
+        if any("\0" in line for line in run.workspace.members[name].log or ()):
+            yield Doubt(f"{name}'s log has zeros in it, as after a loss of power.", told[0].at)
         if told[0].message.strip() != _FIRST[kind] or told[0].at.line != 1:
             yield Doubt(f"{name}'s log does not begin with NVFlare's first word.", told[0].at)
         if told[-1].message.strip() != _LAST[kind]:
             yield Doubt(f"{name}'s log does not end with NVFlare's last word.", told[-1].at)
+        for word in _BACKBONE[kind]:
+            if not any(word in record.message for record in told):
+                yield Doubt(f"{name}'s log lacks the line: {word}")
         for before, after in pairwise(told):
             if after.time < before.time - _BACKWARDS_S:
                 yield Doubt(f"The times of {name}'s log go backwards.", after.at)
@@ -85,12 +126,28 @@ def no_error_logged(run: Run) -> Iterator[Doubt]:
 
 
 def _errors(record: LogRecord) -> Iterator[str]:
-    if record.logger == _OF_TRAINERS:
-        return
     if record.level in _BAD_LEVELS:
         yield record.message
     elif any(line.startswith("Traceback (most recent call last)") for line in record.more):
         yield next((line for line in reversed(record.more) if _RAISED.match(line)), record.message)
+
+
+@rule()
+def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
+    """What trainers print, which sites' logs repeat, has no unexplained exception or end of a process."""
+    for name in ("server", *(site.name for site in run.spec.sites)):
+        begun = ended = 0
+        for record in run.records(name):
+            if record.logger != _OF_TRAINERS:
+                continue
+            said = _RANK.sub("", record.message)
+            begun += said.startswith("Traceback (most recent call last)")
+            if _RAISED.match(said) or _DIED.match(said):
+                ended += 1
+                if not _is_harmless("site", record.logger, said, after_end=True):
+                    yield Doubt(f"A trainer, as {name} logged it: {said[:300]}", record.at)
+        if begun > ended:
+            yield Doubt(f"A trainer printed a traceback, as {name} logged it, that does not say of what.")
 
 
 @rule()
@@ -125,6 +182,8 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
             inside = True
         elif inside and _RAISED.match(line):
             inside, says = False, line
+        elif _DIED.match(line):
+            says = line
         if says is not None and not _is_harmless("job", "", says, after_end=True):
             yield Doubt(f"Line {number} of job.log: {says[:300]}", "job.log", holds=False)
 
@@ -155,106 +214,8 @@ def results_are_good(run: Run) -> Iterator[Doubt]:
         for record in run.records(site.name):
             failed = re.search(
                 r"launcher completed with status (?!success)\w+|Failed external setup|_PEER_GONE_"
-                r"|exit(?:ed)? with (?:code|status) (?!0\b)-?\d+|return code:? (?!0\b)-?\d+",
+                r"|exit(?:ed)? with (?:code|status) (?!0\b)-?\d+|return[ _]code[:=]? ?(?!0\b)-?\d+",
                 record.message if record.logger != _OF_TRAINERS else "",
             )
             if failed:
                 yield Doubt(f"{site.name} logged: {record.message[:300]}", record.at, holds=False)
-
-
-@rule()
-def server_tells_in_order(run: Run) -> Iterator[Doubt]:
-    """The server began each round in turn, gave each site a task, had its result, and then aggregated."""
-    order = _Order(run)
-    for entry in run.ledger:
-        says = order.flaw(entry)
-        if says:
-            yield Doubt(says, entry.record.at)
-    if not order.finished:
-        yield Doubt("The server's log does not show that FedAvg finished.")
-
-
-class _Order:
-    """How far the server is by its log, and what of the next entry does not follow from that."""
-
-    def __init__(self, run: Run) -> None:
-        self._sites = {site.name for site in run.spec.sites}
-        self._rounds = run.spec.job.rounds
-        self._round, self._aggregated = -1, len(self._sites)
-        self._given: dict[str, str] = {}
-        self._had: set[str] = set()
-        self.finished = False
-
-    def flaw(self, entry: Entry) -> str | None:
-        check: dict[str, Callable[[Entry], str | None]] = {
-            "round": self._begins,
-            "assigned": self._is_given,
-            "result": self._is_had,
-            "aggregated": self._is_aggregated,
-            "finished": self._finishes,
-            "ended": lambda _: None if self.finished else "The server ended before FedAvg had finished.",
-        }
-        return check[entry.kind](entry)
-
-    @property
-    def _complete(self) -> bool:
-        return self._aggregated == len(self._sites) and not self.finished
-
-    def _begins(self, entry: Entry) -> str | None:
-        in_turn = entry.number == self._round + 1 and self._complete
-        self._round, self._given, self._had, self._aggregated = entry.number, {}, set(), 0
-        return None if in_turn else f"Round {entry.number} began out of its turn."
-
-    def _is_given(self, entry: Entry) -> str | None:
-        in_turn = entry.site in self._sites and entry.site not in self._given and self._round >= 0
-        self._given[entry.site] = entry.task
-        return None if in_turn else f"{entry.site} got a task of round {self._round} out of its turn."
-
-    def _is_had(self, entry: Entry) -> str | None:
-        in_turn = self._given.get(entry.site) == entry.task and entry.site not in self._had
-        self._had.add(entry.site)
-        return (
-            None if in_turn else f"{entry.site}'s result of round {self._round} is of no task it was given."
-        )
-
-    def _is_aggregated(self, entry: Entry) -> str | None:
-        self._aggregated += 1
-        in_turn = entry.number == self._aggregated <= len(self._had) and entry.of == len(self._sites)
-        return (
-            None if in_turn else f"{entry.number}/{entry.of} results aggregated after {len(self._had)} came."
-        )
-
-    def _finishes(self, entry: Entry) -> str | None:
-        in_turn = self._round == self._rounds - 1 and self._complete
-        self.finished = True
-        return None if in_turn else f"FedAvg finished in round {self._round} of {self._rounds}."
-
-
-@rule()
-def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
-    """Each site's log is its own, with the tasks that the server gave it, and one result for each."""
-    given: dict[str, list[str]] = {}
-    for entry in run.ledger:
-        if entry.kind == "assigned":
-            given.setdefault(entry.site, []).append(entry.task)
-    for site in run.spec.sites:
-        told = run.site_ledger(site.name)
-        names = [entry for entry in told if entry.kind == "joined"]
-        if [entry.site for entry in names] != [site.name]:
-            yield Doubt(f"The log of {site.name} is not one start of its client.", _at(names))
-        for record in run.records(site.name):
-            identity = re.search(r"\[identity=([^,\]]+)", record.context)
-            if identity and identity[1] != site.name:
-                yield Doubt(f"The log of {site.name} is {identity[1]}'s.", record.at)
-        tasks = [entry.task for entry in told if entry.kind == "assigned"]
-        if tasks != given.get(site.name, []):
-            yield Doubt(f"{site.name}'s log has other tasks than the server gave it.", _at(told))
-        kinds = [entry.kind for entry in told if entry.kind in ("assigned", "result")]
-        if kinds != ["assigned", "result"] * len(tasks):
-            yield Doubt(f"{site.name} did not send one result for each of its tasks.", _at(told))
-        if not any(entry.kind == "ended" for entry in told):
-            yield Doubt(f"The server did not ask {site.name} to end.", _at(told))
-
-
-def _at(entries: list[Entry]) -> LogLine | None:
-    return entries[-1].record.at if entries else None

@@ -12,6 +12,8 @@ from .registry import Doubt, rule
 
 _MOST_MIB = 1 << 24
 """16 TiB: more than any GPU, or host, has."""
+_FALL = 0.95
+"""The kernel counts pages by processor and adds them up now and then, so that a peak may fall by a few."""
 _PERIOD_S = 1.0
 """Between two samples; one that began before the round may be told in it."""
 
@@ -20,6 +22,7 @@ _PERIOD_S = 1.0
 def samples_are_sound(run: Run) -> Iterator[Doubt]:
     """Samples are of the GPUs that the run was given, with percents of 0 to 100 and memory that they have."""
     given = {uuid for site in run.spec.sites for uuid in site.gpus}
+    names = {"server", *(site.name for site in run.spec.sites)}
     totals = {gpu.uuid: gpu.memory_mib for gpu in run.spec.gpus}
     for line in run.samples:
         for uuid, gpu in line.event.gpus.items():
@@ -28,6 +31,8 @@ def samples_are_sound(run: Run) -> Iterator[Doubt]:
             for what in _flaws(gpu, totals.get(uuid) or _MOST_MIB):
                 yield Doubt(f"A sample has {what} of {uuid}.", line)
         for name, mib in line.event.memory_mib.items():
+            if name not in names:
+                yield Doubt(f"A sample has memory of {name}, which the run does not have.", line)
             if not 0 <= mib <= _MOST_MIB:
                 yield Doubt(f"A sample has {mib} MiB of {name}.", line)
 
@@ -62,6 +67,8 @@ def sampled_all_along(run: Run) -> Iterator[Doubt]:
         last = max(line.event.time for line in rounds)
         if min(times) > first or max(times) < last:
             yield Doubt("The samples do not reach from before the first round to after the last.")
+    if len(set(times)) < len(times):
+        yield Doubt("Two samples are of one moment.")
     for line in run.samples:
         if missing := given - line.event.gpus.keys() - line.event.unanswered.keys():
             yield Doubt(f"A sample lacks {min(missing)}.", line)
@@ -70,8 +77,7 @@ def sampled_all_along(run: Run) -> Iterator[Doubt]:
 @rule()
 def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
     """While a rank trains on a GPU, the samples taken meanwhile show its process there."""
-    samples = sorted(run.samples, key=lambda one: one.event.time)
-    times = [one.event.time for one in samples]
+    times = [one.event.time for one in run.samples]
     for line in run.of(DeviceEvent):
         event = line.event
         if event.uuid is None:
@@ -79,7 +85,40 @@ def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
         for told in run.rounds(event.site, event.rank):
             begin = bisect_left(times, told.event.time - told.event.seconds + _PERIOD_S)
             end = bisect_right(times, told.event.time)
-            seen = [one.event.gpus[event.uuid] for one in samples[begin:end] if event.uuid in one.event.gpus]
+            seen = [
+                one.event.gpus[event.uuid] for one in run.samples[begin:end] if event.uuid in one.event.gpus
+            ]
             if seen and not any(str(event.pid) in gpu.processes for gpu in seen):
                 who, where = f"{event.site} rank {event.rank}", f"in round {told.event.round}"
                 yield Doubt(f"{who} held no memory on {event.uuid} {where}.", told)
+
+
+@rule()
+def no_gpu_held_before_the_start(run: Run) -> Iterator[Doubt]:
+    """No trainer held a GPU before its site's client had launched it."""
+    launched: dict[str, float] = {}
+    for site in run.spec.sites:
+        for record in run.records(site.name):
+            if "launching new subprocess" in record.message:
+                launched.setdefault(site.name, record.time - run.zone(site.name))
+    trainers = {str(pid): site for (site, _), pid in run.processes.items()}
+    for line in run.samples:
+        for gpu in line.event.gpus.values():
+            for pid in gpu.processes:
+                start = launched.get(trainers.get(pid, ""))
+                if start is not None and line.event.time < start - _PERIOD_S:
+                    yield Doubt(f"Process {pid} held a GPU before {trainers[pid]} had launched it.", line)
+
+
+@rule()
+def peaks_last_until_the_end_of_training(run: Run) -> Iterator[Doubt]:
+    """The most memory so far of the server and of each client gets no less while the sites train."""
+    last = max((line.event.time for site in run.spec.sites for line in run.rounds(site.name, 0)), default=0.0)
+    most: dict[str, int] = {}
+    for line in run.samples:
+        if line.event.time > last:
+            return
+        for name, mib in line.event.memory_mib.items():
+            if mib < _FALL * most.get(name, 0):
+                yield Doubt(f"The peak of {name} falls from {most[name]} to {mib} MiB.", line)
+            most[name] = max(mib, most.get(name, 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from statistics import median
 
 from rekindle.judge.run import Run
 from rekindle.records.events import ContributionEvent, GlobalEvent, RoundEvent, Sketch
@@ -12,6 +13,9 @@ from .registry import Doubt, rule
 
 _EXACT = 1e-6
 """Relative to the largest figure of a sketch: means of float32, off by 4e-8 at most in recorded runs."""
+_FURTHER = 100.0
+_LEAST_SHARE = 0.01
+"""Of a round's way that a training ends from its start, at least."""
 _QUANTISED = 5e-3
 """The same where messages are quantised to 16 bits or fewer: 3e-4 at most in recorded runs."""
 
@@ -44,6 +48,19 @@ def contributions_are_sound(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{what} is the global model that it was sent.", line, holds=False)
         if not 0 < _weight(event) < math.inf:
             yield Doubt(f"{what} counts {event.weight}.", line)
+
+
+@rule(2)
+def contributions_go_as_far(run: Run) -> Iterator[Doubt]:
+    """No result is a hundred times as far from the global model as the others, or a hundredth as far."""
+    told = run.of(ContributionEvent)
+    usual = median([line.event.distance or 0.0 for line in told] or [0.0])
+    for line in told:
+        distance = line.event.distance or 0.0
+        if not usual / _FURTHER <= distance <= usual * _FURTHER:
+            yield Doubt(
+                f"{line.event.site} went {distance:g} in round {line.event.round}; {usual:g} is usual.", line
+            )
 
 
 @rule(2)
@@ -115,6 +132,11 @@ def final_model_is_the_servers(run: Run) -> Iterator[Doubt]:
     for line in run.of(ContributionEvent):
         steps[line.event.round] = max(steps.get(line.event.round, 0.0), line.event.distance or 0.0)
     most = sum(steps.values())
+    if final.distance is not None and final.distance < _LEAST_SHARE * max(steps.values(), default=0.0):
+        says = (
+            f"The final model is {final.distance:g} from the first; one round went {max(steps.values()):g}."
+        )
+        yield Doubt(says, run.final)
     if final.distance is not None and final.distance > most * (1 + _tolerance(run)):
         says = f"The final model is {final.distance:g} from the first; the rounds went {most:g} at most."
         yield Doubt(says, run.final)

@@ -14,6 +14,8 @@ _ROUNDING_S = 1.0
 """The record of a run's start gives whole seconds."""
 _SLACK_S = 0.1
 """Clocks of processes on one host, and the time that writing a line takes."""
+_ZONES_S = 14 * 3600
+"""Furthest from UTC that a time zone is."""
 _TAIL_S, _TAIL_SHARE = 5.0, 0.1
 """After its last word, a process needs a moment to end; the driver looks once a second."""
 
@@ -30,6 +32,10 @@ def all_within_the_run(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"An event lies {off:+.1f} s outside of the run.", line)
     for name in ("server", *(site.name for site in run.spec.sites)):
         zone = run.zone(name)
+        if abs(zone) > _ZONES_S:
+            yield Doubt(f"The log of {name} is {zone / 3600:+.0f} h off, which no time zone is.")
+        if name != "server" and zone != run.zone(run.spec.sites[0].name):
+            yield Doubt(f"The log of {name} is in another time zone than that of {run.spec.sites[0].name}.")
         for record in run.records(name):
             if not begin <= record.time - zone <= end:
                 yield Doubt(f"A line of {name}'s log lies outside of the run.", record.at)

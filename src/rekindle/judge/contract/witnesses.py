@@ -116,3 +116,43 @@ def all_of_this_run(run: Run) -> Iterator[Doubt]:
             yield Doubt("A line of evidence has another nonce than the run's spec.", line)
     if run.ended and run.ended.nonce != nonce:
         yield Doubt("The record of the run's end has another nonce than its spec.", "ended.json")
+
+
+@rule(1)
+def nothing_newer_than_its_spec(run: Run) -> Iterator[Doubt]:
+    """A run whose spec is of the first version has none of the evidence that came with the second."""
+    newer = "A run of spec/1 has evidence of spec/2."
+    if run.spec.nonce or run.spec.gpus or (run.ended and run.ended.nonce is not None):
+        yield Doubt(newer, "spec.json")
+    for line in run.lines:
+        event = line.event
+        if (
+            event.nonce is not None
+            or isinstance(event, (GlobalEvent, ContributionEvent))
+            or (isinstance(event, RoundEvent) and (event.sketch_in or event.sketch_out))
+            or (isinstance(event, SampleEvent) and any(gpu.xids is not None for gpu in event.gpus.values()))
+        ):
+            yield Doubt(newer, line)
+
+
+@rule()
+def spec_fits_itself(run: Run) -> Iterator[Doubt]:
+    """The spec has as many sites as its job asks for, no more ranks, and a GPU a rank or none."""
+    job = run.spec.job
+    if len(run.spec.sites) != job.sites or len({site.name for site in run.spec.sites}) != job.sites:
+        yield Doubt(f"The job asks for {job.sites} sites; the spec has {len(run.spec.sites)}.", "spec.json")
+    for site in run.spec.sites:
+        if not 0 < site.ranks <= job.ranks_per_site or len(site.gpus) not in {0, site.ranks}:
+            says = f"{site.name} has {site.ranks} ranks and {len(site.gpus)} GPUs; the job asks for "
+            yield Doubt(f"{says}{job.ranks_per_site}.", "spec.json")
+
+
+@rule(2)
+def given_gpus_are_known(run: Run) -> Iterator[Doubt]:
+    """The spec tells each GPU that it gives, once, with the memory that preflight saw."""
+    given = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
+    if sorted(gpu.uuid for gpu in run.spec.gpus) != given:
+        yield Doubt("The spec does not tell each GPU that it gives.", "spec.json")
+    for gpu in run.spec.gpus:
+        if gpu.memory_mib is not None and gpu.memory_mib < 1:
+            yield Doubt(f"{gpu.uuid} has {gpu.memory_mib} MiB.", "spec.json")

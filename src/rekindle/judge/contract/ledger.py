@@ -1,0 +1,162 @@
+"""What the server and the sites log of rounds, tasks and results: in causal order, and the same at both ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rekindle.judge.log import Entry
+from rekindle.judge.run import Run
+from rekindle.judge.workspace import LogLine
+
+from .registry import Doubt, rule
+
+_TASK = (
+    "got task assignment",
+    "invoking task executor",
+    "sending task to peer",
+    "task train sent to peer",
+    "received result of train from peer",
+    "finished processing task",
+    "start to send task result to server",
+    "task result sent to server",
+    "Finished one task run",
+)
+"""What a site's log has of each of its tasks."""
+
+
+@rule()
+def server_tells_in_order(run: Run) -> Iterator[Doubt]:
+    """The server began each round in turn, gave each site a task, had its result, and then aggregated."""
+    order = _Order(run)
+    for entry in run.ledger:
+        says = order.flaw(entry)
+        if says:
+            yield Doubt(says, entry.record.at)
+    if not order.finished:
+        yield Doubt("The server's log does not show that FedAvg finished.")
+
+
+class _Order:
+    """How far the server is by its log, and what of the next entry does not follow from that."""
+
+    def __init__(self, run: Run) -> None:
+        self._sites = [site.name for site in run.spec.sites]
+        self._rounds = run.spec.job.rounds
+        self._began, self._round, self._aggregated, self._persisted = False, -1, len(self._sites), True
+        self._sampled = True
+        self._given: dict[str, str] = {}
+        self._had: set[str] = set()
+        self.finished = False
+
+    def flaw(self, entry: Entry) -> str | None:
+        """Return what is wrong with the next entry; None if it follows."""
+        return {
+            "began": self._begins,
+            "round": self._begins_round,
+            "sampled": self._samples,
+            "assigned": self._is_given,
+            "result": self._is_had,
+            "aggregated": self._is_aggregated,
+            "persisted": self._persists,
+            "finished": self._finishes,
+            "ended": self._ends,
+            "aborted": self._ends,
+        }[entry.kind](entry)
+
+    @property
+    def _complete(self) -> bool:
+        whole = self._aggregated == len(self._sites) and self._persisted and self._sampled
+        return self._began and whole and not self.finished
+
+    def _begins(self, entry: Entry) -> str | None:
+        in_turn, self._began = not self._began, True
+        return None if in_turn else "FedAvg began twice."
+
+    def _begins_round(self, entry: Entry) -> str | None:
+        in_turn = entry.number == self._round + 1 and self._complete
+        self._round, self._given, self._had = entry.number, {}, set()
+        self._aggregated, self._persisted, self._sampled = 0, False, False
+        return None if in_turn else f"Round {entry.number} began out of its turn."
+
+    def _samples(self, entry: Entry) -> str | None:
+        in_turn = not self._sampled and sorted(entry.sites) == sorted(self._sites)
+        self._sampled = True
+        return None if in_turn else f"Round {self._round} was to be of {', '.join(entry.sites) or 'nobody'}."
+
+    def _is_given(self, entry: Entry) -> str | None:
+        in_turn = entry.site in self._sites and entry.site not in self._given and self._round >= 0
+        self._given[entry.site] = entry.task
+        return None if in_turn else f"{entry.site} got a task of round {self._round} out of its turn."
+
+    def _is_had(self, entry: Entry) -> str | None:
+        in_turn = self._given.get(entry.site) == entry.task and entry.site not in self._had
+        self._had.add(entry.site)
+        return (
+            None if in_turn else f"{entry.site}'s result of round {self._round} is of no task it was given."
+        )
+
+    def _is_aggregated(self, entry: Entry) -> str | None:
+        self._aggregated += 1
+        in_turn = entry.number == self._aggregated <= len(self._had) and entry.of == len(self._sites)
+        return None if in_turn else f"{entry.number}/{entry.of} results aggregated, {len(self._had)} had."
+
+    def _persists(self, entry: Entry) -> str | None:
+        in_turn = self._aggregated == len(self._sites) and not self._persisted
+        self._persisted = True
+        return None if in_turn else f"The model of round {self._round} was saved out of its turn."
+
+    def _finishes(self, entry: Entry) -> str | None:
+        in_turn = self._round == self._rounds - 1 and self._complete
+        self.finished = True
+        return None if in_turn else f"FedAvg finished in round {self._round} of {self._rounds}."
+
+    def _ends(self, entry: Entry) -> str | None:
+        return None if self.finished else "The server ended, or was asked to, before FedAvg had finished."
+
+
+@rule()
+def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
+    """Each site has the tasks that the server gave it, in that order, and sent one result of each."""
+    given: dict[str, list[str]] = {}
+    for entry in run.ledger:
+        if entry.kind == "assigned":
+            given.setdefault(entry.site, []).append(entry.task)
+    for site in run.spec.sites:
+        told = run.site_ledger(site.name)
+        tasks = [entry.task for entry in told if entry.kind == "assigned"]
+        if tasks != given.get(site.name, []):
+            yield Doubt(f"{site.name}'s log has other tasks than the server gave it.", _at(told))
+        kinds = [entry.kind for entry in told if entry.kind in ("assigned", "result")]
+        if kinds != ["assigned", "result"] * len(tasks):
+            yield Doubt(f"{site.name} did not send one result for each of its tasks.", _at(told))
+        for word in _TASK:
+            count = sum(word in record.message for record in run.records(site.name))
+            if count < len(tasks):
+                yield Doubt(f"{site.name}'s log has {count} of {len(tasks)} times: {word}")
+        if not any(entry.kind == "ended" for entry in told):
+            yield Doubt(f"The server did not ask {site.name} to end.", _at(told))
+
+
+@rule()
+def logs_are_of_their_sites(run: Run) -> Iterator[Doubt]:
+    """Each site's log is of one start of its own client; no other site left one, and the job is the spec's."""
+    names = {site.name for site in run.spec.sites}
+    for name in names:
+        joined = [entry for entry in run.site_ledger(name) if entry.kind == "joined"]
+        if [entry.site for entry in joined] != [name]:
+            yield Doubt(f"The log of {name} is not one start of its client.", _at(joined))
+        for record in run.records(name):
+            identity = re.search(r"\[identity=([^,\]]+)", record.context)
+            if identity and identity[1] != name:
+                yield Doubt(f"The log of {name} is {identity[1]}'s.", record.at)
+    for name in run.workspace.sites:
+        if name not in names:
+            yield Doubt(f"{name}, which the run does not have, left a log.")
+    wanted = run.spec.job.code or run.spec.job.name
+    if run.workspace.job and run.workspace.job != wanted:
+        yield Doubt(f"NVFlare ran {run.workspace.job}, where {wanted} was to run.")
+
+
+def _at(entries: list[Entry]) -> LogLine | None:
+    return entries[-1].record.at if entries else None
