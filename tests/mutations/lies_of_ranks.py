@@ -143,10 +143,8 @@ def _one_gpu_with_a_name_and_without(run, rng):
     pick(rng, shared)["name"] = rng.choice((None, ""))
 
 
-@lie("devices", spec2)
+@lie("devices", both(spec2, on_gpus))
 def _a_gpu_has_another_name_than_preflight_saw(run, rng):
-    if not run.spec.get("gpus"):
-        pick(rng, ())
     pick(rng, run.spec["gpus"])["name"] = "Tesla T4"
 
 
