@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shlex
 import tempfile
 from pathlib import Path
 
-import msgspec
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -16,7 +14,7 @@ from ansible.utils.display import Display
 from rekindle import home, records
 from rekindle.archive import LEFT, TOTAL_LIMIT, ArchiveError, files_end_at
 from rekindle.limits import limited
-from rekindle.records import RecordError, RunSpec
+from rekindle.records import RecordError, RunSpec, convert
 from rekindle.report.text import one_line
 
 
@@ -36,7 +34,7 @@ class ActionModule(ActionBase):
                 "dest": {"required": True},
             }
         )
-        spec = msgspec.json.decode(json.dumps(args["spec"]), type=RunSpec)
+        spec = convert(args["spec"], RunSpec)
         packed = f"{args['run']}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
         command = shlex.join([args["python"], "-m", "rekindle.archive", args["run"], packed])
         answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(args['payload'])} {command}")

@@ -9,7 +9,6 @@ import time
 from contextlib import suppress
 from datetime import datetime, timezone
 
-import msgspec
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -17,7 +16,7 @@ from ansible.utils.display import Display
 from rekindle import lease
 from rekindle.hostfacts import frames
 from rekindle.limits import limited, within
-from rekindle.records import Progress, RecordError
+from rekindle.records import Progress, RecordError, decode
 from rekindle.report.text import one_line
 
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
@@ -88,7 +87,7 @@ class ActionModule(ActionBase):
                     Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
                     shown = progress.says
                 if progress.state == "failed":
-                    return {**result, "failed": True, "msg": progress.says}
+                    return {**result, "failed": True, "msg": one_line(progress.says)}
                 if progress.state == "ended":
                     return {**result, "changed": progress.changed, "result": progress.result}
             last = progress or last
@@ -122,8 +121,8 @@ class ActionModule(ActionBase):
             return None, None
         held = "held" in said if "held" in said or "free" in said else None
         try:
-            return held, msgspec.json.decode(said["record"].text, type=Progress)
-        except (KeyError, ValueError, RecursionError):
+            return held, decode(said["record"].text, Progress)
+        except (frames.FactsError, RecordError):
             return held, None
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import msgspec
 from ansible.plugins.action import ActionBase
 
 from rekindle import capsule
 from rekindle.environments.specs import environment_specs
-from rekindle.records import EnvRecord, HostRecord, PlanRecord, RecordError, read
+from rekindle.records import EnvRecord, HostRecord, PlanRecord, RecordError, convert, read
 
 
 class ActionModule(ActionBase):
@@ -29,14 +27,14 @@ class ActionModule(ActionBase):
         folder, kept = Path(args["folder"]), Path(args["capsule"]) if args["capsule"] else None
         told = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
         try:
-            env = msgspec.json.decode(json.dumps(told), type=EnvRecord)
+            env = convert(told, EnvRecord)
             plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
             sent = environment_specs(plan, host, capsule=kept)
             locks = sorted((one["name"], one["lock"], one["lock_sha256"]) for one in sent)
             if sorted((one.framework, one.lock, one.lock_sha256) for one in env.environments) != locks:
                 raise RecordError("its locks are not those that were sent")
             capsule.save(env, folder)
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        except (RecordError, ValueError) as error:
             msg = f"What came from the host is no EnvRecord: {error}. Fix: run the stage again."
             return {**result, "failed": True, "msg": msg}
         return result

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import CallbackBase
+from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
 from rekindle import records, report
@@ -65,6 +67,7 @@ class CallbackModule(CallbackBase):
             self._folder = None
             return
         os.umask(0o077)  # results are for their owner alone
+        _clean_display()
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
         name = now.strftime("%Y%m%dT%H%M%SZ")
         self._folder = Path(given or _REPOSITORY / "results" / name).expanduser().absolute()
@@ -120,6 +123,17 @@ class CallbackModule(CallbackBase):
             report.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
         results = report.write_reports(self._folder)
         self._display.display("\n" + report.summary(results, self._folder))
+
+
+def _clean_display():
+    """Have every text cleaned that Ansible shows: a task's error, a module's stderr, ssh's own words."""
+    display = Display.display
+
+    @functools.wraps(display)
+    def cleaned(self, msg, *args, **kwargs):
+        return display(self, report.for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
+
+    Display.display = cleaned
 
 
 def _stages(play):

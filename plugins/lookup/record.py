@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
@@ -18,6 +17,6 @@ class LookupModule(LookupBase):
         """Return each record as a dictionary."""
         kind = getattr(records, kwargs["kind"])
         try:
-            return [msgspec.to_builtins(records.read(Path(path), kind)) for path in terms]
+            return [records.to_builtins(records.read(Path(path), kind)) for path in terms]
         except records.RecordError as error:
             raise AnsibleLookupError(str(error)) from None

@@ -103,11 +103,14 @@ def _fetch(pin: Pin, folder: Path, target: _Target) -> int:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as aside:
         requirement = Path(aside, "requirement.txt")
         requirement.write_text(pin.requirement + "\n", encoding="utf-8")
+        lock = Path(aside, target.lock)
+        lock.write_text(target.text, encoding="utf-8")
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"),
                 *(f"--python-version={target.python}", "--implementation=cp", *platforms),
                 *(f"--dest={aside}/files", f"--requirement={requirement}"),
+                f"--build-constraint={lock}",  # what reads a source's metadata is of the lock as well
             ],
             capture_output=True,
             text=True,

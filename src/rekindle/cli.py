@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-
-import msgspec
 
 from rekindle import bundle, diff, doctor, records, report, solver, verify
 from rekindle.judge import judge
@@ -16,20 +15,21 @@ from rekindle.records.plan import FRAMEWORKS
 def _judge(run_dir: Path, as_json: bool) -> int:
     verdict = judge(run_dir)
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(verdict), indent=2).decode())
+        print(report.as_json(verdict))
     else:
-        print(
-            f"{verdict.host} {verdict.job}: {verdict.verdict}"
-            + (f": {verdict.cause}" if verdict.cause else "")
-        )
-        for one in verdict.evidence:
-            mark = {True: "holds", False: "FAILS", None: "cannot be told"}[one.holds]
-            place = f" ({one.file}{f':{one.line}' if one.line else ''})" if one.file else ""
-            print(f"  {one.claim}: {mark}. {one.says}{place}")
-        for rung in verdict.rungs:
-            word = {True: "holds", False: "FAILS", None: "not tried"}[rung.holds]
-            print(f"  step {rung.name}: {word}. {rung.says}")
+        print("\n".join(report.printed(line) for line in _lines(verdict)))
     return 0 if verdict.verdict == "PASS" else 1
+
+
+def _lines(verdict: records.VerdictRecord) -> Iterator[str]:
+    yield f"{verdict.host} {verdict.job}: {verdict.verdict}" + (f": {verdict.cause}" if verdict.cause else "")
+    for one in verdict.evidence:
+        mark = {True: "holds", False: "FAILS", None: "cannot be told"}[one.holds]
+        place = f" ({one.file}{f':{one.line}' if one.line else ''})" if one.file else ""
+        yield f"  {one.claim}: {mark}. {one.says}{place}"
+    for rung in verdict.rungs:
+        word = {True: "holds", False: "FAILS", None: "not tried"}[rung.holds]
+        yield f"  step {rung.name}: {word}. {rung.says}"
 
 
 def _diagnose(paths: list[str], as_json: bool) -> int:
@@ -40,7 +40,7 @@ def _diagnose(paths: list[str], as_json: bool) -> int:
         findings += doctor.diagnose_texts([text])
     findings = tuple(sorted(findings, key=lambda one: one.echo))
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(findings), indent=2).decode())
+        print(report.as_json(findings))
     else:
         print(report.findings(findings))
     return 1 if findings else 0
@@ -95,7 +95,7 @@ def main() -> int:
     try:
         return _run(args)
     except (records.RecordError, bundle.BundleError) as error:
-        print(error, file=sys.stderr)
+        print(report.one_line(str(error)), file=sys.stderr)
         return 2
 
 

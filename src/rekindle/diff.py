@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.records import Environment, EnvRecord, read
+from rekindle.report.text import printed
 
 
 def run(one: Path, other: Path) -> int:
@@ -16,7 +17,7 @@ def run(one: Path, other: Path) -> int:
         RecordError: a file is no env.json.
     """
     lines = list(differences(read(one, EnvRecord), read(other, EnvRecord)))
-    print("\n".join(lines) if lines else "The environments are the same.")
+    print("\n".join(map(printed, lines)) if lines else "The environments are the same.")
     return 1 if lines else 0
 
 
@@ -40,8 +41,13 @@ def _facts(environment: Environment) -> dict[str, Any]:
     }
     facts |= {f"package {name}": version for name, version in environment.packages.items()}
     facts |= {f"lent by the host: {name}": version for name, version in environment.system_site.items()}
-    facts |= {f"build says {name}": value for name, value in environment.probe.get("build", {}).items()}
-    facts["GPUs"] = [gpu["name"] for gpu in environment.probe.get("gpus", [])]
+    build, gpus = environment.probe.get("build"), environment.probe.get("gpus")
+    facts |= {f"build says {name}": value for name, value in build.items()} if isinstance(build, dict) else {}
+    facts["GPUs"] = (
+        [gpu.get("name") if isinstance(gpu, dict) else gpu for gpu in gpus]
+        if isinstance(gpus, list)
+        else gpus
+    )
     facts["collective"] = environment.probe.get("collective")
     return facts
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-import msgspec
-
 from rekindle import files
-from rekindle.records.events import AnyEvent
+from rekindle.records import RecordError
+from rekindle.records.events import AnyEvent, decode_event
 
-_EVENT = msgspec.json.Decoder(AnyEvent)
 _LIMIT = 4 * files.LIMIT
 """Bytes of all evidence of one run."""
 _BLOCK = 1 << 20
@@ -67,8 +65,8 @@ def read_evidence(run_dir: Path) -> Told:
         texts = content.splitlines()
         for number, text in enumerate(texts, 1):
             try:
-                told.lines.append(Line(_EVENT.decode(text), name, number))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                told.lines.append(Line(decode_event(text), name, number))
+            except RecordError:
                 if name != "samples.jsonl" or number < len(texts):
                     told.broken.append((name, number))
     return told

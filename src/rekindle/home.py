@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from rekindle import seal, state
+from rekindle import files, seal, state
 from rekindle.archive import unpack
 from rekindle.evidence import sha256
 from rekindle.jobs import without_a_run
@@ -23,6 +23,8 @@ from rekindle.records import (
     RunSpec,
     VerdictKind,
     VerdictRecord,
+    decodable,
+    decode,
     read,
     to_builtins,
     write,
@@ -33,6 +35,7 @@ _OF_HOST = "verdict-of-host.json"
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
 
 
+@decodable
 class _Said(msgspec.Struct):
     verdict: VerdictKind
 
@@ -137,6 +140,6 @@ def _difference(sent: RunSpec, came: RunSpec) -> str:
 
 def _said(verdict: Path) -> VerdictKind | None:
     try:
-        return msgspec.json.decode(verdict.read_bytes(), type=_Said).verdict
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode(files.content(verdict), _Said).verdict
+    except (OSError, RecordError):
         return None

@@ -24,6 +24,7 @@ from rekindle.records import (
     RunSpec,
     VerdictKind,
     VerdictRecord,
+    convert,
     to_builtins,
 )
 
@@ -47,8 +48,8 @@ def load_job(jobs: Path, name: str) -> Job:
             f"There is no job {name!r} in {jobs.name}/. Fix: name one of {known} in rekindle_jobs."
         )
     try:
-        job = msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Job)
-    except (msgspec.ValidationError, yaml.YAMLError) as error:
+        job = convert(yaml.safe_load(path.read_text(encoding="utf-8")), Job)
+    except (RecordError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())
         raise RecordError(
             f"{path} is no job: {said}. Fix: correct that field (see CONTRIBUTING.md)."
@@ -73,8 +74,8 @@ def with_arguments(job: Job, arguments: dict[str, Any]) -> Job:
         RecordError: one has a value that no option can have.
     """
     try:
-        return msgspec.convert({**msgspec.to_builtins(job), "arguments": {**job.arguments, **arguments}}, Job)
-    except msgspec.ValidationError as error:
+        return convert({**to_builtins(job), "arguments": {**job.arguments, **arguments}}, Job)
+    except RecordError as error:
         raise RecordError(
             f"rekindle_job_arguments has a value for {job.name} that is no option's: {error}. "
             "Fix: give texts, numbers, true, or lists of texts."

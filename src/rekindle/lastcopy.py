@@ -6,7 +6,6 @@ results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,9 +22,12 @@ from rekindle.records import (
     Record,
     RecordError,
     RetiredRecord,
+    convert,
+    decodable,
     read,
     write,
 )
+from rekindle.records.base import Few, Integer, Table, Text
 
 _RECORD = "retired.json"
 
@@ -33,27 +35,28 @@ _RECORD = "retired.json"
 class Part(Record, frozen=True):
     """One archive, as the host describes it."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^(logs|runs/\w[\w.-]*)\Z")]
-    archive: Annotated[str, msgspec.Meta(pattern=r"^\d+\.tar\.gz\Z")]
-    files: dict[str, str]
+    name: Annotated[str, msgspec.Meta(pattern=r"^(logs|runs/\w[\w.-]*)\Z", max_length=1_000)]
+    archive: Annotated[str, msgspec.Meta(pattern=r"^\d+\.tar\.gz\Z", max_length=100)]
+    files: Table[Text]
     """SHA-256 of each."""
-    left: dict[str, int]
+    left: Table[Integer]
 
 
 class Built(Record, frozen=True):
     """One environment on the host."""
 
     environment: Environment
-    lock_text: str
+    lock_text: Annotated[str, msgspec.Meta(max_length=1 << 20)]
 
 
+@decodable
 class Packed(Record, frozen=True):
     """What a host that is to be retired packed, for driver/retire.py."""
 
-    place: Annotated[str, msgspec.Meta(pattern=r"^/[\w./@+=~-]*/rekindle-[0-9a-f]{16}\Z")]
+    place: Annotated[str, msgspec.Meta(pattern=r"^/[\w./@+=~-]*/rekindle-[0-9a-f]{16}\Z", max_length=4_000)]
     """Its name reaches sftp, which would take a line of its own for a command of ours."""
-    parts: tuple[Part, ...]
-    environments: tuple[Built, ...]
+    parts: Few[Part]
+    environments: Few[Built]
 
 
 def packed(told: dict[str, Any]) -> Packed:
@@ -63,10 +66,8 @@ def packed(told: dict[str, Any]) -> Packed:
         RecordError: it does not fit the schema.
     """
     try:
-        return msgspec.json.decode(
-            json.dumps({name: told.get(name) for name in Packed.__struct_fields__}), type=Packed
-        )
-    except msgspec.ValidationError as error:
+        return convert({name: told.get(name) for name in Packed.__struct_fields__}, Packed)
+    except RecordError as error:
         raise RecordError(
             f"What the host packed is not what was asked for: {error}. Fix: look at its runs/ folder."
         ) from None

@@ -23,8 +23,11 @@ def build_payload(jobs: Path, folder: Path) -> Path:
     """Write the payload, with all jobs under ``jobs``, into ``folder``; same content, same file."""
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for root, prefix in ((_PACKAGE, "rekindle"), (jobs, _JOBS)):
-            for name in travelling(root):
+        for root, prefix, names in (
+            (_PACKAGE, "rekindle", _own(_PACKAGE, _every(_PACKAGE))),
+            (jobs, _JOBS, travelling(jobs)),
+        ):
+            for name in names:
                 entry = zipfile.ZipInfo(f"{prefix}/{name}", _EPOCH)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, (root / name).read_bytes())
@@ -59,7 +62,7 @@ def _own(root: Path, names: list[str]) -> list[str]:
         hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
         return not hidden and not linked and (root / name).is_file()
 
-    return sorted(name for name in names if owns(name))
+    return sorted({name for name in names if owns(name)})
 
 
 def _git(root: Path, *options: str) -> list[str]:

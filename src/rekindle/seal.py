@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from rekindle.environments.lockfile import sha256
-from rekindle.records import Record, VerdictKind
+from rekindle.records import Record, RecordError, VerdictKind, decodable, decode
 from rekindle.records.base import Timestamp
 
 _PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
@@ -53,6 +53,7 @@ class Subject(Record, kw_only=True, frozen=True):
     digest: dict[Literal["sha256"], str]
 
 
+@decodable
 class Statement(Record, kw_only=True, frozen=True):
     """A Statement v1 of in-toto about a run."""
 
@@ -71,6 +72,7 @@ class Signature(Record, frozen=True):
     sig: bytes
 
 
+@decodable
 class Envelope(Record, frozen=True):
     """DSSE's: a statement, byte for byte, and who signed it."""
 
@@ -127,8 +129,8 @@ def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:
         SealError: it is no such envelope, or none of the keys has signed it.
     """
     try:
-        outer = msgspec.json.decode(envelope, type=Envelope)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        outer = decode(envelope, Envelope)
+    except RecordError:
         raise SealError("is no seal, or not a whole one") from None
     (signature,) = outer.signatures
     signer = next((_public(pem) for pem in public_pems if keyid(pem) == signature.keyid), None)
@@ -136,10 +138,10 @@ def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:
         raise SealError(f"is signed by another key, {short(signature.keyid)!r}")
     try:
         signer.verify(signature.sig, _authenticated(outer.payload))
-        return msgspec.json.decode(outer.payload, type=Statement)
+        return decode(outer.payload, Statement)
     except InvalidSignature:
         raise SealError("was altered: its signature does not fit") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except RecordError:
         raise SealError("seals something else than a run") from None
 
 

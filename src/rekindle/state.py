@@ -18,11 +18,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle import seal
-from rekindle.records import Record, RecordError, RunSpec, VerdictKind, read, write
+from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, read, write
 
 _KEY = "key.pem"
 
 
+@decodable
 class Sent(Record, kw_only=True, frozen=True):
     """One run as it was sent to a host."""
 

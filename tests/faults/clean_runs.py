@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from fault_runs import MARK, Edit, Fault
+from slow_hosts import crowded, throttled
 
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "runs"
 
@@ -51,6 +52,14 @@ REAL = [
         ),
     ),
 ]
+
+IMPORTS = Edit("client.py", "import nvflare.client", "import torch._dynamo")
+"""What takes each trainer some seconds of CPU time, and says nothing."""
+SLOW = [
+    Fault(name, "PASS", "", (IMPORTS, _in_round("")), act=act, changes={"limit_s": 390, "silence_s": 30})
+    for name, act in {"a host with 0.2 cores": throttled(0.2), "a host at load 12": crowded(12)}.items()
+]
+"""They need cgroups."""
 
 
 def _traceback_in_a_log(run: Path) -> None:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,6 +55,8 @@ class Live:
 
     def __init__(self, work: Path) -> None:
         self.work, self.run = work, work / "run"
+        self.afterwards = ExitStack()
+        """What is to be done when the run has ended."""
         self.supervisor = next(
             one for one in psutil.process_iter(["cmdline"]) if str(self.run) in (one.info["cmdline"] or [])
         )
@@ -150,6 +152,7 @@ def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
                 live.supervisor.terminate()  # what is left to it is the blame ladder
                 live.supervisor.wait(60)
             left = _end_what_is_left(live)
+            live.afterwards.close()
         record = live.run / "verdict.json"
         told = record.exists()
         verdict = read(record, VerdictRecord) if told else judge(live.run)

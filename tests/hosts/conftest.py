@@ -7,6 +7,7 @@ import pytest
 from lab import LabError
 from lab.labs import Lab
 from lab.machine import check
+from lab.slots import slot
 from lab.wheels import fill_wheelhouse
 from listing import listing
 from plays import play
@@ -21,6 +22,13 @@ def here():
         if "CI" in os.environ:
             raise
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def named(here):
+    """Return what makes names for this run's labs, which no other run on this machine has."""
+    with slot() as prefix:
+        yield lambda name: prefix + name
 
 
 SECRETS = {
@@ -44,9 +52,9 @@ def _leave_secrets(root):
 
 
 @pytest.fixture(scope="session")
-def pair(here):
+def pair(named):
     """Return a lab of two hosts, for which every wheel is here."""
-    lab = Lab("pair")
+    lab = Lab(named("pair"))
     try:
         lab.up(["first", "second"])
         for host in lab.hosts.values():

@@ -173,9 +173,9 @@ def collect(way):
 
 
 @pytest.fixture(scope="module")
-def lab(here):
+def lab(named):
     """Return a lab of two hosts, each with a disk that can be filled."""
-    lab = Lab("cuts")
+    lab = Lab(named("cuts"))
     disks = []
     try:
         lab.up(CUTS)

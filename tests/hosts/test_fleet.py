@@ -10,9 +10,9 @@ SLOW_S = 15
 
 
 @pytest.fixture
-def fleet(here):
+def fleet(named):
     """Return a lab of light hosts: a dead one, one that is slow to say that it is broken, and a good one."""
-    lab = Lab("fleet-test", light=True)
+    lab = Lab(named("fleet"), light=True)
     try:
         lab.up(["dead", "slow", "good"])
         lab.hosts["dead"].set_link(up=False)

@@ -22,9 +22,9 @@ TAKEN = {None, "no-figures", "old-driver"}
 
 
 @pytest.fixture(scope="module")
-def lab(here):
+def lab(named):
     """Return a lab of one host."""
-    lab = Lab("gpus")
+    lab = Lab(named("gpus"))
     try:
         lab.up(["leased"])
         yield lab

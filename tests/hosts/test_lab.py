@@ -1,7 +1,10 @@
 """The lab itself: boots, reboots, loses power, leaves nothing behind, and refuses where it cannot be."""
 
+import os
+import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -10,90 +13,147 @@ from lab import STATE, LabError
 from lab.__main__ import main
 from lab.labs import Lab
 from lab.machine import cgroups
+from lab.slots import slot
 
-NAME = "brief"
 
-
-def traces():
+def traces(lab):
     """Return the files, mounts and processes of the lab."""
-    found = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"/{NAME}/" in line]
-    for folder in (STATE, Path("/run/systemd/nspawn/propagate"), Path("/run/systemd/nspawn/unix-export")):
-        found += [str(path) for path in folder.glob(f"{NAME}*")]
+    found = [
+        line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"/{lab.name}/" in line
+    ]
+    found += [str(path) for path in STATE.glob(f"{lab.name}*")]
     for process in psutil.process_iter(["cmdline"]):
         line = " ".join(process.info["cmdline"] or [])
-        if f"/{NAME}/" in line:
+        if f"/{lab.name}/" in line:
             found.append(line)
     return found
 
 
-def kernel():
-    """Return the names of all links, network namespaces and cgroups for labs."""
-    links = {path.name for path in Path("/sys/class/net").iterdir()}
-    namespaces = {path.name for path in Path("/run/netns").glob("*")}
+def kernel(number):
+    """Return the names of all links, network namespaces, cgroups and nspawn's folders of a lab's number."""
     trees = (cgroups(), Path("/sys/fs/cgroup/systemd"))
-    return links, namespaces, {str(path) for tree in trees for path in tree.glob("rekindle-lab/**")}
+    return (
+        {path.name for path in Path("/sys/class/net").glob(f"rekindle{number}*")},
+        {path.name for path in Path("/run/netns").glob(f"rekindle-{number}-*")},
+        {str(path) for tree in trees for path in tree.glob(f"rekindle-lab/{number}-*/**")},
+        {str(path) for path in Path("/run/systemd/nspawn").glob(f"*/rekindle-{number}-*")},
+    )
 
 
 @pytest.fixture
-def lab(here):
-    lab = Lab(NAME)
+def lab(named):
+    lab = Lab(named("brief"))
     yield lab
     lab.down()
 
 
 def run(lab, command, user="lease"):
     done = subprocess.run(
-        lab.ssh(f"{NAME}-1", command, user=user), capture_output=True, text=True, check=True
+        lab.ssh(next(iter(lab.hosts)), command, user=user), capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 @pytest.mark.parametrize("light", [False, True])
-def test_what_it_made_is_gone_when_it_is_down(here, light):
-    lab = Lab(NAME, light=light)
-    before = kernel()
-    lab.up([f"{NAME}-1", f"{NAME}-2"])
-    assert all(now > then for now, then in zip(kernel(), before, strict=True))
-    assert traces()
+def test_what_it_made_is_gone_when_it_is_down(named, light):
+    lab = Lab(named("brief"), light=light)
+    lab.up(["one", "two"])
+    number = lab.number
+    assert all(names or light for names in kernel(number))
+    assert traces(lab)
     lab.down()
-    assert traces() == []
-    assert kernel() == before
+    assert traces(lab) == []
+    assert kernel(number) == (set(), set(), set(), set())
     lab.down()
+
+
+def test_two_runs_have_labs_of_their_own(here):
+    """Hosts of the same name reach their own lab alone, and one lab's end is nothing to the other."""
+    with slot() as one, slot() as other:
+        labs = [Lab(f"{prefix}twin") for prefix in (one, other)]
+        try:
+            for lab in labs:
+                lab.up(["same"])
+            addresses = [lab.hosts["same"].address for lab in labs]
+            for lab in labs:
+                run(lab, f"echo {lab.name} > whose")
+            assert [run(lab, "hostname; cat whose") for lab in labs] == [f"same\n{lab.name}" for lab in labs]
+            assert "unreachable" in run(labs[0], f"! ip route get {addresses[1]} 2>&1")
+            boot = run(labs[1], "cat /proc/sys/kernel/random/boot_id; cut -d ' ' -f 22 /proc/1/stat")
+            number = labs[0].number
+            labs[0].down()
+            assert kernel(number) == (set(), set(), set(), set())
+            assert boot == run(labs[1], "cat /proc/sys/kernel/random/boot_id; cut -d ' ' -f 22 /proc/1/stat")
+            assert all(kernel(labs[1].number))
+        finally:
+            for lab in labs:
+                lab.down()
+
+
+KILLED = """
+import os, signal
+from lab.labs import Lab
+from lab.slots import slot
+with slot() as prefix:
+    lab = Lab(f"{prefix}dead", light=True)
+    lab.up(["leased"])
+    print(prefix, lab.number, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_run_left_is_cleared_by_the_next_that_takes_its_slot(here):
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    prefix, number = done.stdout.split()
+    assert all(list(kernel(number))[:3])
+    with ExitStack() as slots:
+        while slots.enter_context(slot()) != prefix:
+            pass
+        assert traces(Lab(f"{prefix}dead")) == []
+        assert kernel(number) == (set(), set(), set(), set())
 
 
 def test_up_again_changes_nothing(lab):
-    lab.up([f"{NAME}-1"])
+    lab.up(["one"])
     boot = run(lab, "cat /proc/sys/kernel/random/boot_id; cut -d ' ' -f 22 /proc/1/stat")
-    lab.up([f"{NAME}-1"])
+    lab.up(["one"])
     assert run(lab, "cat /proc/sys/kernel/random/boot_id; cut -d ' ' -f 22 /proc/1/stat") == boot
 
 
-def test_light_hosts_have_a_disk_processes_and_a_name_of_their_own_and_no_systemd(here, tmp_path):
+def test_light_hosts_have_a_disk_processes_and_a_name_of_their_own_and_no_systemd(named, tmp_path):
     (tmp_path / "given").write_text("here")
-    lab = Lab(NAME, light=True, disk=tmp_path)
+    lab = Lab(named("brief"), light=True, disk=tmp_path)
     try:
-        lab.up([f"{NAME}-1", f"{NAME}-2"])
+        lab.up(["one", "two"])
         run(lab, "echo kept > kept")
-        lab.hosts[f"{NAME}-1"].cut_power()
+        lab.hosts["one"].cut_power()
         lab.up([])
-        assert run(lab, "hostname; cat kept /given") == f"{NAME}-1\nkept\nhere"
+        assert run(lab, "hostname; cat kept /given") == "one\nkept\nhere"
         assert "sshd" in run(lab, "cat /proc/1/cmdline")
-        assert not (lab.hosts[f"{NAME}-2"].root / "home/lease/kept").exists()
+        assert not (lab.hosts["two"].root / "home/lease/kept").exists()
     finally:
         lab.down()
 
 
 def test_a_user_as_on_a_lease_and_root_for_the_tests(lab):
-    lab.up([f"{NAME}-1"])
+    lab.up(["one"])
     assert run(lab, "id -un; id -Gn") == "lease\nlease"
     assert "password is required" in run(lab, "! sudo -n true 2>&1")
     assert run(lab, "id -u", user="root") == "0"
-    assert run(lab, "hostname; python3 --version").startswith(f"{NAME}-1\nPython 3.11.")
+    assert run(lab, "hostname; python3 --version").startswith("one\nPython 3.11.")
     assert run(lab, "systemctl is-system-running") == "running"
 
 
 def test_it_comes_back_from_a_reboot_and_from_a_power_cut_with_its_disk(lab):
-    lab.up([f"{NAME}-1"])
+    lab.up(["one"])
     run(lab, "echo kept > kept; sync")
     ansible = [Path(sys.executable).with_name("ansible"), "all", "-i", lab.inventory, "-u", "root"]
     done = subprocess.run(
@@ -101,22 +161,22 @@ def test_it_comes_back_from_a_reboot_and_from_a_power_cut_with_its_disk(lab):
     )
     assert done.returncode == 0, done.stdout
     assert run(lab, "cat kept; ls /run/nologin 2>&1 | tail -n 1").startswith("kept")
-    lab.hosts[f"{NAME}-1"].cut_power()
-    assert not lab.hosts[f"{NAME}-1"].running
+    lab.hosts["one"].cut_power()
+    assert not lab.hosts["one"].running
     lab.up([])
     assert run(lab, "cat kept") == "kept"
 
 
 def test_a_pulled_cable_cuts_it_off_until_it_is_plugged_in(lab):
-    lab.up([f"{NAME}-1"])
-    lab.hosts[f"{NAME}-1"].set_link(up=False)
-    assert subprocess.run(lab.ssh(f"{NAME}-1", "true"), capture_output=True, check=False).returncode == 255
-    lab.hosts[f"{NAME}-1"].set_link(up=True)
-    lab.await_ssh(f"{NAME}-1")
+    lab.up(["one"])
+    lab.hosts["one"].set_link(up=False)
+    assert subprocess.run(lab.ssh("one", "true"), capture_output=True, check=False).returncode == 255
+    lab.hosts["one"].set_link(up=True)
+    lab.await_ssh("one")
 
 
 def test_a_host_with_another_key_is_not_believed(lab):
-    lab.up([f"{NAME}-1", f"{NAME}-2"])
+    lab.up(["one", "two"])
     first, second = lab.hosts.values()
     known = (lab.folder / "known_hosts").read_text()
     (lab.folder / "known_hosts").write_text(known.replace(first.host_key, second.host_key))
@@ -138,7 +198,7 @@ def test_where_it_cannot_be_it_says_so_in_a_sentence(monkeypatch, capsys, lackin
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(lacking, instead)
     for verb in (["up", "1"], ["down"]):
-        monkeypatch.setattr("sys.argv", ["lab", "--lab", NAME, *verb])
+        monkeypatch.setattr("sys.argv", ["lab", "--lab", "nowhere", *verb])
         assert main() == 1
         said = capsys.readouterr().err
         assert said.startswith(says)

@@ -11,12 +11,16 @@ ROLES = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")
 
 
 @pytest.fixture(scope="module")
-def molecule(here):
+def molecule(named, tmp_path_factory):
     """Return what `make molecule` printed, and its status."""
+    own = {
+        "REKINDLE_LAB": named("molecule"),
+        "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path_factory.mktemp("molecule")),
+    }
     done = subprocess.run(
         ["make", "--old-file=.venv/.done", "molecule"],
         cwd=REPOSITORY,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, **own, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         timeout=1800,

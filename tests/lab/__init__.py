@@ -3,7 +3,7 @@
 Each has a root file system, a network namespace and an address of its own, systemd as process 1, and sshd.
 They have no way out: what is installed on them comes from the wheelhouse.
 
-    /var/cache/rekindle-lab/    what all labs share: the base root file system, the wheelhouse
+    /var/cache/rekindle-lab/    what all labs share: the base root file system, the wheelhouse, locks
     /var/lib/rekindle-lab/LAB/  one lab: its key, ssh_config, hosts.yml (an inventory) and hosts
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 from pathlib import Path
@@ -37,19 +36,18 @@ systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.ti
 def base() -> Path:
     """Return the folder of the base, built on the first call; it is never written to afterwards.
 
+    The first call is under a lock (``Lab.up``).
+
     Raises:
         LabError: mmdebstrap failed.
     """
     key = hashlib.sha256(repr((SUITE, _PACKAGES, _WITHOUT, _FINISH)).encode()).hexdigest()[:12]
     target = CACHE / f"base-{key}"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / ".lock").open("a") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
-        if not target.exists():
-            aside = target.with_suffix(".building")
-            shutil.rmtree(aside, ignore_errors=True)
-            _build(aside)
-            aside.rename(target)
+    if not target.exists():
+        aside = target.with_suffix(".building")
+        shutil.rmtree(aside, ignore_errors=True)
+        _build(aside)
+        aside.rename(target)
     return target
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import LabError, network
 from .base import base
-from .machine import cgroups, run
+from .machine import alone, cgroups, run
 
 _KEEPER = """
 echo $$ >"$0/keeper/cgroup.procs"
@@ -79,7 +79,8 @@ class Host:
             run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)
         if not (self.folder / "upper/etc/ssh/ssh_host_ed25519_key").exists():
             self._make_it_one_of_its_own(public_key)
-        network.make_namespace(self.number, self.ordinal)
+        with alone("kernel"):
+            network.make_namespace(self.number, self.ordinal)
 
     def _make_it_one_of_its_own(self, public_key: str) -> None:
         etc = self.root / "etc"
@@ -100,13 +101,12 @@ class Host:
         """Switch it on, unless it runs."""
         if self.running:
             return
-        for name in ("keeper", "host"):
-            (self._cgroup / name).mkdir(parents=True, exist_ok=True)
+        self._make_cgroups("keeper", "host")
         nspawn = [
             *("systemd-nspawn", "--quiet", "--boot", "--settings=no", "--register=no", "--keep-unit"),
             *("--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe"),
             f"--network-namespace-path={network.namespace(self.number, self.ordinal)}",
-            f"--machine={self.name}",
+            *(f"--machine={self._machine}", f"--hostname={self.name}"),
             f"--directory={self.root}",
         ]
         with (self.folder / "console.log").open("a") as console:
@@ -133,11 +133,12 @@ class Host:
                     "Fix: look for what hangs in the kernel (ps, state D)."
                 )
             time.sleep(0.02)
-        for tree in (self._cgroup, Path("/sys/fs/cgroup/systemd", *self._cgroup.parts[-2:])):
-            for folder, _, _ in os.walk(tree, topdown=False):
-                Path(folder).rmdir()
-            with contextlib.suppress(OSError):  # not there, or other hosts are still in it
-                tree.parent.rmdir()
+        with alone("kernel"):
+            for tree in (self._cgroup, Path("/sys/fs/cgroup/systemd", *self._cgroup.parts[-2:])):
+                for folder, _, _ in os.walk(tree, topdown=False):
+                    Path(folder).rmdir()
+                with contextlib.suppress(OSError):  # not there, or other hosts are still in it
+                    tree.parent.rmdir()
 
     def set_link(self, *, up: bool) -> None:
         """Plug its network cable in, or pull it."""
@@ -147,11 +148,22 @@ class Host:
         """Leave nothing of it, whatever is left of it now."""
         self.cut_power()
         if self.root.is_mount():
-            run("umount", self.root)
-        network.remove_namespace(self.number, self.ordinal)
+            run("umount", "--recursive", self.root)
+        with alone("kernel"):
+            network.remove_namespace(self.number, self.ordinal)
         for kind in ("propagate", "unix-export"):
-            shutil.rmtree(f"/run/systemd/nspawn/{kind}/{self.name}", ignore_errors=True)
+            shutil.rmtree(f"/run/systemd/nspawn/{kind}/{self._machine}", ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _make_cgroups(self, *names: str) -> None:
+        with alone("kernel"):
+            for name in names:
+                (self._cgroup / name).mkdir(parents=True, exist_ok=True)
+
+    @property
+    def _machine(self) -> str:
+        """What systemd-nspawn knows it by; other labs may have hosts of its name."""
+        return f"rekindle-{self.number}-{self.ordinal}"
 
     @property
     def _cgroup(self) -> Path:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -18,7 +16,7 @@ from . import CACHE, STATE, LabError, network
 from .base import base
 from .host import Host
 from .light import LightHost
-from .machine import check, provide, run
+from .machine import alone, check, provide, run
 
 WHEELHOUSE = CACHE / "wheelhouse"
 """What `rekindle bundle` filled, shared by all labs and kept when they go."""
@@ -56,13 +54,13 @@ class Lab:
         self.inventory = self.folder / "hosts.yml"
         self.ssh_config = self.folder / "ssh_config"
         known = self.folder / "lab.json"
-        self._number, self._names = json.loads(known.read_text()) if known.exists() else (None, [])
+        self.number, self._names = json.loads(known.read_text()) if known.exists() else (None, [])
 
     @property
     def hosts(self) -> dict[str, Host]:
         """Its hosts by name."""
         return {
-            name: self._kind(name, self.folder / "hosts" / name, self._number, ordinal, self._disk)
+            name: self._kind(name, self.folder / "hosts" / name, self.number, ordinal, self._disk)
             for ordinal, name in enumerate(self._names, 1)
         }
 
@@ -72,8 +70,9 @@ class Lab:
         Raises:
             LabError: this machine can hold no lab, or a host does not boot.
         """
-        provide()
-        base()
+        with alone("base"):
+            provide()
+            base()
         self._enrol(names)
         for host in self.hosts.values():
             host.make((self.folder / "key.pub").read_text().strip())
@@ -90,13 +89,13 @@ class Lab:
         self.hang_up()
         for host in self.hosts.values():
             host.remove()
-        if self._number is not None:
-            network.remove_bridge(self._number)
+        if self.number is not None:
+            network.remove_bridge(self.number)
         shutil.rmtree(self.folder, ignore_errors=True)
-        with _alone():
+        with alone("labs"):
             if STATE.exists() and not any(one.is_dir() for one in STATE.iterdir()):
                 shutil.rmtree(STATE)
-        self._number, self._names = None, []
+        self.number, self._names = None, []
 
     def hang_up(self) -> None:
         """End the connections that ssh keeps open for Ansible."""
@@ -119,18 +118,19 @@ class Lab:
 
     def ssh(self, host: str, *command: str, user: str = "lease") -> list[str]:
         """Return the command that runs one on a host, or a shell."""
-        return ["ssh", "-F", str(self.ssh_config), "-o", "ConnectTimeout=2", f"{user}@{host}", *command]
+        return ["ssh", "-F", str(self.ssh_config), "-o", "ConnectTimeout=10", f"{user}@{host}", *command]
 
     def _enrol(self, names: Sequence[str]) -> None:
         """Give the lab a number and its new hosts ordinals, and remember both."""
-        with _alone():
+        with alone("labs"):
+            STATE.mkdir(parents=True, exist_ok=True)
             taken = {json.loads(path.read_text())[0] for path in STATE.glob("*/lab.json")}
-            if self._number is None:
-                self._number = next(number for number in range(256) if number not in taken)
+            if self.number is None:
+                self.number = next(number for number in range(256) if number not in taken)
             self._names = list(dict.fromkeys([*self._names, *map(_named, names)]))
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            (self.folder / "lab.json").write_text(json.dumps([self._number, self._names]))
-        network.make_bridge(self._number)
+            (self.folder / "lab.json").write_text(json.dumps([self.number, self._names]))
+        network.make_bridge(self.number)
         if not (self.folder / "key").exists():
             run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", self.folder / "key")
 
@@ -159,12 +159,3 @@ def _named(name: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,40}", name):
         raise LabError(f"{name!r} is no name for a lab or a host. Fix: use a to z, 0 to 9 and -.")
     return name
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Hold the lock of all labs."""
-    STATE.mkdir(parents=True, exist_ok=True)
-    with (STATE / ".lock").open("a") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
-        yield

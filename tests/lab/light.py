@@ -31,7 +31,7 @@ class LightHost(Host):
         """Switch it on, unless it runs."""
         if self.running:
             return
-        (self._cgroup / "host").mkdir(parents=True, exist_ok=True)
+        self._make_cgroups("host")
         namespace = network.namespace(self.number, self.ordinal)
         with (self.folder / "console.log").open("a") as console:
             subprocess.run(

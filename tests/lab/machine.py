@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from . import LabError
+from . import CACHE, LabError
 
 _PACKAGES = {
     "mmdebstrap": "mmdebstrap",
@@ -26,6 +29,15 @@ CGROUPS = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 
 SUITE = "bookworm"
 """Debian 12, whose Python is 3.11."""
+
+
+@contextmanager
+def alone(what: str) -> Iterator[None]:
+    """Hold this machine's lock of that name; what is done under it is done by one process at a time."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f".{what}.lock").open("a") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield
 
 
 def run(*command: str | Path, **environ: str) -> str:

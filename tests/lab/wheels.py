@@ -12,6 +12,7 @@ from rekindle.bundle import BundleError, bundle
 
 from . import LabError
 from .labs import WHEELHOUSE, Lab
+from .machine import alone
 
 _REPOSITORY = Path(__file__).parents[2]
 
@@ -38,6 +39,7 @@ def fill_wheelhouse(lab: Lab) -> None:
             if done.returncode != 0:
                 raise LabError(f"{done.stdout}\nThe {stage} stage failed. Fix: mend what it says above.")
         try:
-            bundle(sorted(Path(results).glob("*/plan.json")), WHEELHOUSE)
+            with alone("wheelhouse"):
+                bundle(sorted(Path(results).glob("*/plan.json")), WHEELHOUSE)
         except BundleError as error:
             raise LabError(str(error)) from None

@@ -1,6 +1,8 @@
-"""Breaks a copy of a recorded run, so that a test shows what was broken."""
+"""Breaks a copy of a recorded run, so that a test shows what was broken; packs one as a host does."""
 
 import re
+
+from rekindle import archive
 
 
 def edit(path, old, new, count=0):
@@ -9,3 +11,10 @@ def edit(path, old, new, count=0):
     changed = re.sub(old, new, text, count=count)
     assert changed != text, f"nothing in {path} matches {old}"
     path.write_text(changed)
+
+
+def packed(run):
+    """Return the archive of a run, beside it."""
+    target = run.with_name(f"{run.name}.tar.gz")
+    archive.pack(run, target)
+    return target

@@ -1,5 +1,6 @@
 """Bringing a run home: two at once do not take each other's archive away, and none stays on the host."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,8 +13,11 @@ from types import SimpleNamespace
 import pytest
 from ansible.plugins.action import ActionBase
 
+from rekindle.archive import unpack
+
 SOURCE = Path(__file__).parents[2] / "plugins" / "action" / "collect_run.py"
 PAYLOAD = SOURCE.parents[2] / "src"
+SENT = json.loads((Path(__file__).parents[1] / "recordings/runs/pt_ddp-cpu-2/spec.json").read_text())
 
 
 @pytest.fixture
@@ -24,6 +28,7 @@ def collect(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     shown = []
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=shown.append))
+    monkeypatch.setattr(module.home, "keep", lambda packed, dest, *rest: unpack(packed, dest))
     monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {})
 
     def execute(command):
@@ -37,8 +42,9 @@ def collect(tmp_path, monkeypatch):
             "payload": PAYLOAD,
             "dest": tmp_path / dest,
         }
+        told = {name: str(one) for name, one in args.items()} | {"spec": SENT}
         action = module.ActionModule.__new__(module.ActionModule)
-        action.validate_argument_spec = lambda spec: (None, {name: str(one) for name, one in args.items()})
+        action.validate_argument_spec = lambda spec: (None, told)
         action._low_level_execute_command = execute
         action._connection = SimpleNamespace(fetch_file=lambda *names: (between(), shutil.copy(*names)))
         return action.run(task_vars={"inventory_hostname": "somewhere"}), shown

@@ -8,9 +8,9 @@ import time
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import edit
+from recorded_edits import edit, packed
 
-from rekindle import archive, home, state
+from rekindle import home, state
 from rekindle.judge import judge
 from rekindle.records import (
     Ended,
@@ -48,10 +48,10 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def keep(run, sent, results, packed=None):
+def keep(run, sent, results, archive=None):
     """Bring a run home, and return the verdict there."""
     dest = results / sent.host / "pt_ddp"
-    home.keep(packed or archive.pack(run), dest, sent, RUN, CODE)
+    home.keep(archive or packed(run), dest, sent, RUN, CODE)
     return read(dest / "verdict.json", VerdictRecord)
 
 
@@ -144,14 +144,14 @@ def test_a_host_that_starts_nothing_and_says_pass_has_not_passed(tmp_path, sent,
     "text", ["{", '{"verdict": "MAYBE"}', "[]", "\udce4".encode("utf-8", "replace").decode()]
 )
 def test_a_verdict_of_a_host_that_is_none_says_nothing(tmp_path, sent, results, text):
-    packed = _archive(tmp_path, verdict_json=text, spec_json=json.dumps(to_builtins(sent)))
-    assert keep(None, sent, results, packed).host_says is None
+    archive = _archive(tmp_path, verdict_json=text, spec_json=json.dumps(to_builtins(sent)))
+    assert keep(None, sent, results, archive).host_says is None
 
 
 def test_a_verdict_for_which_nothing_can_be_put_is_an_error_of_one_sentence(tmp_path, sent, results):
-    packed = _archive(tmp_path, **{"verdict_json": "{}", "verdict-of-host_json/x": "", "spec_json": "{"})
+    archive = _archive(tmp_path, **{"verdict_json": "{}", "verdict-of-host_json/x": "", "spec_json": "{"})
     with pytest.raises(RecordError, match="Fix: "):
-        keep(None, sent, results, packed)
+        keep(None, sent, results, archive)
     assert not (results / sent.host / "pt_ddp").exists()
 
 

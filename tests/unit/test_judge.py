@@ -92,7 +92,7 @@ def _final_is_initial(run):
 
 
 def _another_start(run):
-    edit(run / "evidence/site-1.rank-0.jsonl", r'"model_in": "\w+"', '"model_in": "other"', count=1)
+    edit(run / "evidence/site-1.rank-0.jsonl", r'"model_in": "\w+"', f'"model_in": "{"f00d" * 16}"', count=1)
 
 
 def _no_final(run):

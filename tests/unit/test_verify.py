@@ -7,8 +7,9 @@ import sys
 
 import pytest
 from msgspec.structs import replace
+from recorded_edits import packed
 
-from rekindle import archive, cli, home, seal, state
+from rekindle import cli, home, seal, state
 from rekindle.records import RunSpec, read, write
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
@@ -28,7 +29,7 @@ def bring(clean_run, results, host):
     spec = replace(read(clean_run / "spec.json", RunSpec), host=host, nonce="")
     spec = state.agree(RUN, spec, again=False, runs=True)
     write(clean_run / "spec.json", spec)
-    home.keep(archive.pack(clean_run), results / host / "pt_ddp", spec, RUN, CODE)
+    home.keep(packed(clean_run), results / host / "pt_ddp", spec, RUN, CODE)
     return results / host / "pt_ddp"
 
 

@@ -1,12 +1,18 @@
 """The watchdog and its autopsy on runs that are a few lines of Python, each dead in another way."""
 
+import os
 import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 from test_driver import _assert_gone, _pid, _start, _wait_for
 
-from rekindle.driver import watchdog
+from rekindle.driver.snapshot import Process, Snapshot, Times, snapshot
+from rekindle.driver.watchdog import Watchdog, work
 from rekindle.records import Ended, VerdictRecord, read
 from rekindle.records.events import GpuSample
 from rekindle.records.run import RunSpec
@@ -67,56 +73,184 @@ def test_a_run_that_prints_is_not_silent(tmp_path):
     _assert_gone(pid)
 
 
+SERVER, CLIENT, TRAINER = 10, 20, 30
+
+
+class Story:
+    """A run as its snapshots tell it, with a clock of the test's and no processes."""
+
+    def __init__(self, spec):
+        self.processes = {
+            SERVER: Process(SERVER, "server", "S", nvflare="server", threads={SERVER: Times()}),
+            CLIENT: Process(CLIENT, "site-1", "S", nvflare="site-1", threads={CLIENT: Times()}),
+            TRAINER: Process(TRAINER, "site-1 client.py", "S", site="site-1", threads={31: Times()}),
+        }
+        self.at, self.sizes, self.ended = 0.0, {}, set()
+        self.dog = Watchdog(spec, self._now(), lambda pid: pid in self.ended)
+
+    def _now(self):
+        return Snapshot(self.at, tuple(self.processes.values()), dict(self.sizes))
+
+    def change(self, pid, **fields):
+        self.processes[pid] = replace(self.processes[pid], **fields)
+
+    def after(self, seconds, pid=TRAINER, *, ran=0.0, waited=0.0, slice_s=0.002, grown=0, gpus=None):  # noqa: PLR0913
+        """Let time pass, of which a process ran and waited for a CPU in these shares, and look."""
+        self.at += seconds
+        one = self.processes.get(pid)
+        if one:
+            times = {
+                thread: Times(
+                    then.ran + ran * seconds,
+                    then.waited + waited * seconds,
+                    then.slices + round(ran * seconds / slice_s),
+                )
+                for thread, then in one.threads.items()
+            }
+            self.change(pid, threads=times, memory_kib=one.memory_kib + grown)
+        return self.dog.look(self._now(), gpus or {})
+
+    def lasts(self, limit_s, **share):
+        """Return after how many seconds of the same the run is said to be dead, and what is said."""
+        began = self.at
+        while self.at - began < limit_s:
+            if said := self.after(5, **share):
+                return self.at - began, said
+        return None
+
+
 @pytest.fixture
-def dog(clean_run, monkeypatch):
-    """Return a watchdog with a clock of the test's, over a recorded run and no processes."""
-    clock = [0.0]
-    monkeypatch.setattr(watchdog.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(watchdog, "descendants", lambda: [])
-    dog = watchdog.Watchdog(clean_run, read(clean_run / "spec.json", RunSpec))
-
-    def after(seconds, **gpu):
-        clock[0] += seconds
-        sample = GpuSample(**{"utilisation": 100, "used_mib": 900, "processes": {"7": 800}, **gpu})
-        return dog.look({"GPU-1": sample} if gpu else {})
-
-    return after
+def story(clean_run):
+    return Story(read(clean_run / "spec.json", RunSpec))
 
 
-def test_gpus_that_work_are_progress_and_gpus_that_wait_for_a_collective_are_not(dog):
-    assert [dog(20, memory_utilisation=9) for _ in range(9)] == [None] * 9
-    assert [dog(20, memory_utilisation=0, utilisation=4) for _ in range(9)] == [None] * 9
-    assert [dog(20, memory_utilisation=0) for _ in range(3)] == [None] * 3
-    assert "no activity of the GPUs" in dog(20, memory_utilisation=0)
+def _gpu(**figures):
+    return {"GPU-1": GpuSample(**{"utilisation": 100, "used_mib": 900, "processes": {"7": 800}, **figures})}
 
 
-def test_evidence_is_progress(dog, clean_run):
-    for _ in range(9):
-        with (clean_run / "evidence/site-1.rank-0.jsonl").open("a") as stream:
-            stream.write("{}\n")
-        assert dog(50) is None
-    assert dog(61) is not None
+def test_gpus_that_work_are_progress_and_gpus_that_wait_for_a_collective_are_not(story):
+    assert story.lasts(600, gpus=_gpu(memory_utilisation=9)) is None
+    assert story.lasts(600, gpus=_gpu(memory_utilisation=0, utilisation=4)) is None
+    seconds, said = story.lasts(600, ran=1.0, gpus=_gpu(memory_utilisation=0))
+    assert (seconds, "no activity of the GPUs" in said) == (65, True)
 
 
-def test_one_process_in_d_state_is_named(dog, monkeypatch):
-    process = psutil.Process()
-    monkeypatch.setattr(watchdog, "descendants", lambda: [process])
-    monkeypatch.setattr(watchdog, "status", lambda one: psutil.STATUS_DISK_SLEEP)
-    assert dog(1) is None
-    assert dog(20) is None
-    assert f"Process {process.pid}" in dog(11)
+def test_evidence_is_progress_and_the_silence_after_it_is_not(story):
+    for size in range(9):
+        story.sizes[Path("evidence/site-1.rank-0.jsonl")] = size
+        assert story.after(50) is None
+    assert story.lasts(600)[0] == 65
 
 
-def test_a_client_that_nvflares_server_goes_on_without_is_named(dog, monkeypatch):
-    simulator = "nvflare.private.fed.app.simulator.simulator"
-    client, server = psutil.Process(), psutil.Process()
-    monkeypatch.setattr(client, "cmdline", lambda: ["python", f"{simulator}_worker", "--client", "site-2"])
-    monkeypatch.setattr(server, "cmdline", lambda: ["python", simulator])
-    alive = [client, server]
-    monkeypatch.setattr(watchdog, "descendants", lambda: alive)
-    assert [dog(6) for _ in range(3)] == [None] * 3
-    alive.remove(client)
-    assert [dog(6) for _ in range(3)] == [None] * 3
-    assert dog(6) == "NVFlare's client of site-2 ended 18 s ago and the job goes on without it."
-    alive.remove(server)
-    assert dog(6) is None
+@pytest.mark.parametrize(
+    ("idle", "shares"),
+    [
+        ("on a quiet host", {"ran": 0.03, "waited": 0.01, "slice_s": 0.00005}),
+        ("at load 20 on 2 cores", {"ran": 0.017, "waited": 0.24, "slice_s": 0.00005}),
+        ("at a load far beyond", {"ran": 0.01, "waited": 0.97, "slice_s": 0.00005}),
+        ("under a quota of 0.2 cores that others use up", {"ran": 0.003, "waited": 0.094}),
+    ],
+)
+def test_a_run_that_only_polls_is_silent(story, idle, shares):
+    seconds, said = story.lasts(600, **shares)
+    assert seconds == 65, idle
+    assert said == "Nothing has moved for 60 s: no log line, no evidence, no activity of the processes."
+
+
+@pytest.mark.parametrize(
+    ("work", "shares"),
+    [
+        ("under a quota of 0.2 cores", {"ran": 0.2, "waited": 0.8}),
+        ("under it, with three others", {"ran": 0.05, "waited": 0.95}),
+        ("at load 12", {"ran": 0.16, "waited": 0.8}),
+        ("waiting for its disk too, and importing", {"ran": 0.1, "waited": 0.1, "grown": 40_000}),
+        ("importing at a crawl", {"ran": 0.01, "waited": 0.1, "grown": 17_000}),
+    ],
+)
+def test_work_on_a_slow_host_is_progress(story, work, shares):
+    assert story.lasts(590, **shares) is None, work
+
+
+def test_memory_that_leaks_or_comes_and_goes_is_no_progress(story):
+    assert story.lasts(600, grown=7 << 10)[0] == 65
+    assert story.after(5, grown=900_000) is None
+    for _ in range(12):
+        story.change(TRAINER, memory_kib=0)
+        assert story.after(5, grown=90_000) is None
+    assert story.after(5, grown=7000) is not None
+
+
+def test_a_core_that_is_busy_with_nothing_to_show_for_it_is_no_progress_for_ever(story):
+    seconds, said = story.lasts(7200, ran=1.0)
+    assert 10 * 60 < seconds < 12 * 60
+    assert said.startswith("Nothing has moved for 60 s: no log line, no evidence, and nothing came of 6")
+
+
+def test_the_allowance_is_cpu_time_so_that_a_slow_host_has_longer(story):
+    seconds, _ = story.lasts(7200, ran=0.2, waited=0.8)
+    assert 5 * 10 * 60 < seconds < 6 * 10 * 60
+
+
+def test_a_run_whose_rounds_take_long_is_given_longer(story):
+    for size in range(2):
+        assert story.lasts(590, ran=1.0) is None
+        story.sizes[Path("job.log")] = size
+    seconds, _ = story.lasts(7200, ran=1.0)
+    assert 3 * 590 < seconds < 3 * 600 + 70
+
+
+def test_one_process_in_d_state_is_named_unless_it_goes_on_between_our_looks(story):
+    story.change(TRAINER, state="D")
+    for _ in range(40):
+        assert story.after(1, ran=0.001) is None
+    story.sizes[Path("job.log")] = 1
+    assert [story.after(10) for _ in range(3)] == [None] * 3
+    assert f"Process {TRAINER} (site-1 client.py) waits for the kernel (D state)" in story.after(10)
+
+
+def test_a_stopped_process_is_named(story):
+    story.change(CLIENT, state="T")
+    assert [story.after(1) for _ in range(6)] == [None] * 6
+    assert story.after(1) == f"Process {CLIENT} (site-1) is stopped (SIGSTOP) for 6 s."
+
+
+def test_a_trainer_whose_main_thread_ended_is_named_unless_it_is_still_at_it(story):
+    story.ended.add(TRAINER)
+    assert story.lasts(60, ran=0.01, waited=0.99) is None
+    assert story.lasts(60)[1].startswith(
+        f"The main thread of process {TRAINER} (site-1 client.py) ended 20 s"
+    )
+
+
+def test_a_client_that_nvflares_server_goes_on_without_is_named(story):
+    assert [story.after(6) for _ in range(3)] == [None] * 3
+    del story.processes[CLIENT]
+    assert [story.after(6) for _ in range(3)] == [None] * 3
+    assert story.after(6) == "NVFlare's client of site-1 ended 18 s ago and the job goes on without it."
+    del story.processes[SERVER]
+    assert story.after(6) is None
+
+
+def test_a_server_that_is_slow_to_end_after_its_clients_waits_for_nobody(story):
+    assert story.after(6) is None
+    del story.processes[CLIENT]
+    assert [story.after(6, SERVER, ran=0.05, waited=0.9) for _ in range(20)] == [None] * 20
+
+
+def test_a_snapshot_tells_this_tests_own_child(tmp_path):
+    (tmp_path / "job.log").write_text("12345")
+    code = "import signal; signal.pause()"
+    environ = {**os.environ, "REKINDLE_SITE": "site-1"}
+    with subprocess.Popen([sys.executable, "-c", code, "client.py"], env=environ) as child:
+        try:
+            before = snapshot(tmp_path)
+            psutil.Process(child.pid).suspend()
+            now = snapshot(tmp_path)
+        finally:
+            child.kill()
+    one = next(one for one in now.processes if one.pid == child.pid)
+    assert (one.state, one.site, one.nvflare, one.title) == ("T", "site-1", None, f"site-1 {code}")
+    assert 0 < one.memory_kib <= one.peak_kib
+    assert list(one.threads) == [child.pid]
+    assert list(now.sizes.values()) == [5]
+    assert work(before, now)[child.pid].ran >= 0

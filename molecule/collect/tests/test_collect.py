@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
-HOME = Path("/var/lib/rekindle-lab/molecule/results/leased/pt_ddp")
+HOME = Path(os.environ["REKINDLE_RESULTS"], "leased/pt_ddp")
 RUN = "/home/lease/rekindle/runs/pt_ddp-*/"
 
 

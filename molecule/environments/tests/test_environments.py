@@ -1,13 +1,14 @@
 """The environments as a user of the host meets them."""
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 ROOT = "/home/lease/rekindle"
-RESULTS = Path("/var/lib/rekindle-lab/molecule/results/leased")
+RESULTS = Path(os.environ["REKINDLE_RESULTS"], "leased")
 ENVIRONMENTS = {
     one["framework"]: one for one in json.loads((RESULTS / "env.json").read_text())["environments"]
 }

@@ -1,9 +1,10 @@
 """Planning happens on the controller; the host is not touched."""
 
 import json
+import os
 from pathlib import Path
 
-RESULTS = Path("/var/lib/rekindle-lab/molecule/results/leased")
+RESULTS = Path(os.environ["REKINDLE_RESULTS"], "leased")
 
 
 def test_it_plans_a_cpu_build_for_the_hosts_own_python(host):

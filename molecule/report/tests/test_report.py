@@ -1,9 +1,10 @@
 """The reports beside the records."""
 
 import json
+import os
 from pathlib import Path
 
-RESULTS = Path("/var/lib/rekindle-lab/molecule/results")
+RESULTS = Path(os.environ["REKINDLE_RESULTS"])
 
 
 def test_it_says_that_the_host_passed():

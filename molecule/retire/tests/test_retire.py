@@ -1,9 +1,10 @@
 """Nothing of Rekindle is on the host, and what is worth keeping is at home."""
 
 import json
+import os
 from pathlib import Path
 
-HOME = Path("/var/lib/rekindle-lab/molecule/results/leased")
+HOME = Path(os.environ["REKINDLE_RESULTS"], "leased")
 
 
 def test_nothing_is_left(host):

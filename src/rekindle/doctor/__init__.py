@@ -25,6 +25,9 @@ RecordT = TypeVar("RecordT", bound=Record)
 
 __all__ = ["Text", "diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]
 
+_MOST = 1_000
+"""Exceptions that are looked at, from the first: what a thousand do not show, more do not."""
+
 
 def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, ...]:
     """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
@@ -91,7 +94,7 @@ def _said(run_dir: Path) -> Iterator[Text]:
 
 def _exceptions(events: list[Line[ExceptionEvent]], installed: Mapping[str, str]) -> list[Found]:
     found = []
-    for line in sorted(events, key=lambda one: one.event.time):
+    for line in sorted(events, key=lambda one: one.event.time)[:_MOST]:
         event = line.event
         entry = known(f"{event.kind}: {event.message}", installed)
         said = one_line(f"{event.kind}: {event.message}")

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.records import Confidence, Layer
+from rekindle.records import Confidence, Layer, decodable, decode
 
 Rank = Literal["cause", "symptom", "guess", "echo"]
 """A symptom is an echo wherever a cause is found, and the best answer where none is; a guess is made
@@ -52,9 +52,12 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
         )
 
 
+_ALL = decodable(tuple[Entry, ...])
+
+
 @cache
 def catalogue() -> tuple[Entry, ...]:
     """Return all entries; of two that match in one place the first is the closer one."""
     folder = files(__package__).joinpath("catalogue")
     texts = (one.read_bytes() for one in sorted(folder.iterdir(), key=lambda one: one.name))
-    return tuple(entry for text in texts for entry in msgspec.json.decode(text, type=tuple[Entry, ...]))
+    return tuple(entry for text in texts for entry in decode(text, _ALL))

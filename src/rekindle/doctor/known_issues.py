@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import msgspec
 
-from rekindle.records import Finding, RunSpec
+from rekindle.records import Finding, RunSpec, decodable, decode
 
 from . import versions
 
@@ -47,11 +47,14 @@ class KnownIssue(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_field
         return started[:10] >= self.expires
 
 
+_ALL = decodable(tuple[KnownIssue, ...])
+
+
 @cache
 def known_issues() -> tuple[KnownIssue, ...]:
     """Return all of them."""
     text = files(__package__).joinpath("known_issues.json").read_bytes()
-    return msgspec.json.decode(text, type=tuple[KnownIssue, ...])
+    return decode(text, _ALL)
 
 
 def known_issue(spec: RunSpec) -> KnownIssue | None:

@@ -123,10 +123,19 @@ def logs(folder: Path) -> Iterator[Path]:
 
 def since(kernel: Text, started: str) -> Text:
     """Return a kernel log without the lines from before the run: they blame what is long over."""
-    beginning = datetime.fromisoformat(started.replace("Z", "+00:00"))
+    beginning = _moment(started.replace("Z", "+00:00"))
     kept = []
     for line in kernel.raw.split("\n"):
         match = _TIME.match(line)
-        told = match and match[4] and datetime.fromisoformat(f"{match[1]}T{match[2]}{match[4]}")
-        kept.append("" if told and told < beginning else line)
+        told = match and match[4] and _moment(f"{match[1]}T{match[2]}{match[4]}")
+        kept.append("" if beginning and told and told < beginning else line)
     return Text(kernel.file, "\n".join(kept))
+
+
+def _moment(text: str) -> datetime | None:
+    """Return the time that ``text`` tells with its zone; None if it tells none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

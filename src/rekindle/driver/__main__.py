@@ -15,11 +15,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 import psutil
 
 from rekindle.payload import extract_job
-from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, read, write
+from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, decode, read, write
+from rekindle.variables import for_jobs
 
 from .leftovers import BUILDER, running
 from .processes import end_all
@@ -41,7 +41,7 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     Raises:
         BusyError: another run goes on under the same root.
     """
-    spec = msgspec.json.decode(sys.stdin.buffer.read(), type=RunSpec)
+    spec = decode(sys.stdin.buffer.read(), RunSpec)
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (run_dir / "driver.lock").open("a") as lock:  # the supervisor holds it for as long as it lives
         try:
@@ -63,6 +63,7 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
         with (run_dir / "driver.log").open("ab") as log:
             subprocess.Popen(
                 [sys.executable, "-m", "rekindle.driver", "supervise", str(run_dir)],
+                env=for_jobs(os.environ),  # a job can read its supervisor's
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

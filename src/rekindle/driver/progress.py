@@ -6,13 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from rekindle import files
-from rekindle.records import Job, Progress, write
-from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent
+from rekindle.records import Job, Progress, RecordError, write
+from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, decode_event
 
-_EVENT = msgspec.json.Decoder(AnyEvent)
 _AT_ONCE = 1 << 20
 """Bytes of a file that one look reads; the next one goes on there."""
 
@@ -54,8 +51,8 @@ class Teller:
             whole = new[: new.rfind(b"\n") + 1]
             self._read[path] = self._read.get(path, 0) + len(whole)
             for line in whole.splitlines():
-                with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                    self._take(_EVENT.decode(line))
+                with suppress(RecordError):
+                    self._take(decode_event(line))
 
     def _take(self, event: AnyEvent) -> None:
         if isinstance(event, DeviceEvent) and self._began is None:

@@ -1,4 +1,4 @@
-"""What a job takes while it runs: GPUs' utilisation, their memory by process, and NVFlare's host memory."""
+"""What a job takes while it runs: GPUs' utilisation, memory and errors, and NVFlare's host memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pynvml
 from rekindle import files
 from rekindle.records.events import GpuSample, SampleEvent
 
-from .memory import peaks
+from .xids import Xids
 
 
 class Sampler:
@@ -22,31 +22,41 @@ class Sampler:
 
     def __init__(self, path: Path, uuids: set[str], nonce: str | None = None) -> None:
         """Watch the GPUs with these UUIDs; without any, NVML is not asked for. ``nonce`` is the run's."""
-        self._path, self._nonce = path, nonce
+        self._path, self._uuids, self._nonce = path, sorted(uuids), nonce
         self._handles: dict[str, Any] = {}
         self._seen = time.time_ns() // 1000
         if uuids:
-            pynvml.nvmlInit()
-            self._handles = {uuid: pynvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in sorted(uuids)}
+            with suppress(pynvml.NVMLError):
+                pynvml.nvmlInit()
+        for uuid in self._uuids:
+            with suppress(pynvml.NVMLError):
+                self._handles[uuid] = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        self._xids = Xids(self._handles)
 
-    def sample(self) -> dict[str, GpuSample]:
-        """Take one sample: each GPU's utilisation in percent and MiB by PID, and NVFlare's own MiB.
+    def sample(self, memory_mib: dict[str, int]) -> dict[str, GpuSample]:
+        """Take one sample of each GPU, and write it down with the ``memory_mib`` of NVFlare's processes.
 
         Returns:
             The GPUs that answered, by UUID.
         """
-        gpus = {}
+        gpus, xids = {}, self._xids.since()
         for uuid, handle in self._handles.items():
-            with suppress(pynvml.NVMLError):  # a GPU that does not answer is missing from the sample
-                gpus[uuid] = _sample(handle, self._seen)
+            with suppress(pynvml.NVMLError):
+                gpus[uuid] = _sample(handle, self._seen, xids.get(uuid))
         self._seen = time.time_ns() // 1000
-        event = SampleEvent(time=round(time.time(), 3), nonce=self._nonce, gpus=gpus, memory_mib=peaks())
+        event = SampleEvent(
+            time=round(time.time(), 3),
+            nonce=self._nonce,
+            gpus=gpus,
+            unanswered={uuid: xids.get(uuid) for uuid in self._uuids if uuid not in gpus},
+            memory_mib=memory_mib,
+        )
         with files.opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
         return gpus
 
 
-def _sample(handle: Any, since_us: int) -> GpuSample:
+def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None) -> GpuSample:
     rates = pynvml.nvmlDeviceGetUtilizationRates(handle)
     return GpuSample(
         utilisation=rates.gpu,
@@ -57,7 +67,18 @@ def _sample(handle: Any, since_us: int) -> GpuSample:
             for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
         },
         process_utilisation=_by_process(handle, since_us),
+        xids=xids,
+        ecc_uncorrected=_uncorrected(handle),
     )
+
+
+def _uncorrected(handle: Any) -> int | None:
+    """Return the errors of a GPU's memory that were not corrected since the driver was loaded."""
+    kind, since = pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC
+    try:
+        return int(pynvml.nvmlDeviceGetTotalEccErrors(handle, kind, since))
+    except pynvml.NVMLError:
+        return None
 
 
 def _by_process(handle: Any, since_us: int) -> dict[str, int] | None:

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
-
 _LIMIT_S = 10
 _ENDING = ("_python_exit (concurrent/futures/thread.py", "_shutdown (threading.py")
 
@@ -22,7 +20,7 @@ def stack(pid: int) -> str:
     return done.stdout or f"Process {pid}: {' '.join(done.stderr.split())}"
 
 
-def main_thread_has_ended(process: psutil.Process) -> bool:
+def main_thread_has_ended(pid: int) -> bool:
     """Whether the main thread has run out of code, so that only another thread keeps the process alive."""
-    main = stack(process.pid).partition('"MainThread"')[2].partition("\nThread")[0]
+    main = stack(pid).partition('"MainThread"')[2].partition("\nThread")[0]
     return any(frame in main for frame in _ENDING)

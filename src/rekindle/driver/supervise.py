@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import time
@@ -17,21 +16,19 @@ from typing import Literal, NamedTuple
 from rekindle.caches import keep_below
 from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, read, write
+from rekindle.variables import for_jobs
 
 from .autopsy import autopsy
 from .ladder import climb
 from .processes import adopt_orphans, end_descendants
 from .progress import Teller
 from .sampler import Sampler
+from .snapshot import snapshot
 from .watchdog import Watchdog
 
 _PERIOD_S = 1.0
 _RESERVE_BYTES = 1 << 20
 """Held while the job runs, so that its end and verdict can be written on a disk that the job has filled."""
-
-
-_SECRET = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASS|KEY|APIKEY)(_|$)", re.IGNORECASE)
-"""Names of variables that no job gets: its logs come home, and a traceback or a debugger may print them."""
 
 
 class _Interrupted(Exception):
@@ -102,7 +99,7 @@ def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
     uuids = {uuid for site in spec.sites for uuid in site.gpus}
     sampler = Sampler(run_dir / "samples.jsonl", uuids, spec.nonce or None)
-    watchdog = Watchdog(run_dir, spec)
+    watchdog = Watchdog(spec, snapshot(run_dir))
     with (run_dir / "job.log").open("wb") as log:
         try:
             with _interruptible():
@@ -118,7 +115,8 @@ def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
                 while (status := process.poll()) is None:
                     elapsed = time.monotonic() - clock
                     end = _End("limit") if elapsed > spec.job.limit_s else None
-                    says = watchdog.look(sampler.sample())
+                    now = snapshot(run_dir)
+                    says = watchdog.look(now, sampler.sample(now.peaks_mib))
                     if says is not None:
                         end = _End("hung", says=says)
                     teller.tell(elapsed)
@@ -160,7 +158,7 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     given = [uuid for site in spec.sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     return {
-        **{name: value for name, value in os.environ.items() if not _SECRET.search(name)},
+        **for_jobs(os.environ),
         **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",
         "TMPDIR": spec.tmpdir,

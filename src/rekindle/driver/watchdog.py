@@ -1,155 +1,191 @@
-"""Tells from the outside that a run is dead: stopped, ended without going, or silent.
+"""Tells that a run is dead by what is seen of it from outside: stopped, ended without going, or silent.
 
-NVFlare itself says so after 300 s, with an error about something else.
+NVFlare itself says so after 300 s, with an error about something else. Slow is not dead: a thread that runs
+or waits for a CPU all the time works, however little of one a busy machine or a quota leaves it.
 """
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable
+from typing import NamedTuple
 
-import psutil
-
-from rekindle import files
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
-from .memory import nvflare_name
-from .processes import descendants, status
+from .snapshot import Process, Snapshot, Times
 from .stacks import main_thread_has_ended
 
 STOPPED_S = 5.0
 """A process that is stopped (SIGSTOP) for so long is not going on by itself."""
 DISK_SLEEP_S = 30.0
-"""D state: the kernel waits for a device or a file system, which a sound one answers long before."""
+"""D state without any CPU time: the kernel waits for a device or a file system, which a sound one answers."""
 ENDED_S = 15.0
 """NVFlare gives trainers 10 s to end after the job; one that ends well is gone by then, as is the server."""
-_LOOK_S = 5.0
-"""Between two looks at idle trainers' main threads, each of which stops a trainer for some milliseconds."""
+LOOK_S = 5.0
+"""Between two looks at what works, and at idle trainers' main threads, which stops each for milliseconds."""
 _IDLE_SHARE = 0.02
 _WORKING_SHARE = 0.5
 """Of one core's time, all processes of the run together; NVFlare's polls alone take a few hundredths."""
+_EAGER_SHARE = 0.8
+"""Of the time in which a thread ran or waited for a CPU; one that computes comes to 1.0 on any host."""
+_SLICE_S = 0.0002
+"""For which an eager thread keeps a CPU each time. NVFlare's polls take 0.03 to 0.08 ms, and ran or waited
+for 0.3 of the time at load 20 on 2 cores; a thread that computes kept it for 2 ms at 0.2 cores."""
+_LOADED_KIB = 16 << 10
+"""More memory of a process than ever before, by so much between two looks: it imports, or loads data.
+NVFlare's that wait take 1 to 7 MiB more from look to look, for minutes."""
+_FRUITLESS = 10
+"""Times ``silence_s`` of one thread's CPU time may pass with nothing to show for it …"""
+_LONGER = 3
+"""… or so many times as much as it took in this run before something came of it."""
+
+
+class Work(NamedTuple):
+    """What a process did between two snapshots."""
+
+    ran: float
+    """Cores that it kept busy."""
+    eager: bool
+    """Whether a thread computed all the time, or waited for a CPU to compute on."""
+    longest_s: float
+    """CPU time of the thread that ran most."""
+
+    @property
+    def works(self) -> bool:
+        """Whether it is at work, as far as it is let."""
+        return self.ran > _WORKING_SHARE or self.eager
+
+
+def work(before: Snapshot, now: Snapshot) -> dict[int, Work]:
+    """Return what each process that is there now did since ``before``, by PID."""
+    seconds, old = now.at - before.at, {one.pid: one.threads for one in before.processes}
+    done = {}
+    for one in now.processes:
+        then = old.get(one.pid, {})
+        threads = [_since(then.get(thread, Times()), times) for thread, times in one.threads.items()]
+        done[one.pid] = Work(
+            sum(times.ran for times in threads) / seconds,
+            any(_eager(times, seconds) for times in threads),
+            max((times.ran for times in threads), default=0.0),
+        )
+    return done
+
+
+def _since(then: Times, now: Times) -> Times:
+    return Times(max(0.0, now.ran - then.ran), max(0.0, now.waited - then.waited), now.slices - then.slices)
+
+
+def _eager(times: Times, seconds: float) -> bool:
+    return times.ran + times.waited > _EAGER_SHARE * seconds and times.ran >= _SLICE_S * times.slices
 
 
 class Watchdog:
-    """Looks at one run, again and again; a clock of its own, as the system's may be set."""
+    """Looks at one run, again and again; its time is the snapshots'."""
 
-    def __init__(self, run_dir: Path, spec: RunSpec) -> None:
-        """Watch the run in ``run_dir``."""
-        self._run_dir, self._silence_s, self._sites = run_dir, spec.silence_s, spec.sites
-        self._moved = self._looked = time.monotonic()
-        self._sizes: dict[Path, int] = {}
-        self._since: dict[tuple[int | str, str], float] = {}
-        self._cpu: dict[int, float] = {}
+    def __init__(
+        self, spec: RunSpec, start: Snapshot, has_ended: Callable[[int], bool] = main_thread_has_ended
+    ) -> None:
+        """Watch a run from ``start`` on; ``has_ended`` looks at a process's main thread."""
+        self._silence_s, self._sites, self._has_ended = spec.silence_s, spec.sites, has_ended
+        self._last, self._moved = start, start.at
+        self._most: dict[int, int] = {}
+        self._fruitless_s = self._longest_s = 0.0
+        self._since: dict[tuple[int | str, str], tuple[float, object]] = {}
         self._clients: set[str] = set()
 
-    def look(self, gpus: dict[str, GpuSample]) -> str | None:
+    def look(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
         """Return what is wrong with the run, one sentence; None as long as it may go on.
 
         Args:
+            now: the run at this moment.
             gpus: the newest sample of the assigned GPUs, by UUID.
         """
-        now = time.monotonic()
-        processes = descendants()
-        said = self._stuck(processes, now)
-        if said is None and now - self._looked >= _LOOK_S:
-            idle, share = self._idle(processes, now - self._looked)
-            self._looked = now
-            if self._moves(gpus, share):
-                self._moved = now
-            said = self._ended(idle, now) or self._lost(processes, now)
-            if said is None and now - self._moved > self._silence_s:
-                said = (
-                    f"Nothing has moved for {self._silence_s} s: no log line, no evidence, no activity "
-                    f"of the {'GPUs' if gpus else 'processes'}."
-                )
+        said = self._stuck(now)
+        if said is None and now.at - self._last.at >= LOOK_S:
+            done = work(self._last, now)
+            if self._moves(now, gpus, done):
+                self._moved = now.at
+            self._last = now
+            said = self._ended(now, done) or self._lost(now, done) or self._silent(now, gpus)
         return said
 
-    def _stuck(self, processes: list[psutil.Process], now: float) -> str | None:
-        limits = {
-            psutil.STATUS_STOPPED: (STOPPED_S, "is stopped (SIGSTOP)"),
-            psutil.STATUS_DISK_SLEEP: (DISK_SLEEP_S, "waits for the kernel (D state)"),
-        }
-        for process in processes:
-            state = status(process)
-            for name, (limit_s, words) in limits.items():
-                lasting = self._lasts((process.pid, name), state == name, now)
-                if lasting > limit_s:
-                    return f"Process {process.pid} ({_title(process)}) {words} for {lasting:.0f} s."
+    def _stuck(self, now: Snapshot) -> str | None:
+        for one in now.processes:
+            lasting = self._lasts((one.pid, "T"), one.state == "T", now)
+            if lasting > STOPPED_S:
+                return f"Process {one.pid} ({one.title}) is stopped (SIGSTOP) for {lasting:.0f} s."
+            ran = sum(times.ran for times in one.threads.values())
+            lasting = self._lasts((one.pid, "D"), one.state == "D", now, ran)
+            if lasting > DISK_SLEEP_S:
+                return f"Process {one.pid} ({one.title}) waits for the kernel (D state) for {lasting:.0f} s."
         return None
 
-    def _ended(self, idle: list[psutil.Process], now: float) -> str | None:
+    def _ended(self, now: Snapshot, done: dict[int, Work]) -> str | None:
         """Look at the main threads of idle trainers, and of those whose thread is gone for the kernel."""
-        for process in idle:
-            ended = main_thread_has_ended(process)
-            lasting = self._lasts((process.pid, "ended"), ended, now)
+        for one in now.processes:
+            idle = one.site and done[one.pid].ran < _IDLE_SHARE and not done[one.pid].works
+            lasting = self._lasts((one.pid, "ended"), bool(idle) and self._has_ended(one.pid), now)
             if lasting > ENDED_S:
                 return (
-                    f"The main thread of process {process.pid} ({_title(process)}) ended {lasting:.0f} s ago "
+                    f"The main thread of process {one.pid} ({one.title}) ended {lasting:.0f} s ago "
                     "and another thread keeps the process alive."
                 )
         return None
 
-    def _lost(self, processes: list[psutil.Process], now: float) -> str | None:
+    def _lost(self, now: Snapshot, done: dict[int, Work]) -> str | None:
         """Look for NVFlare's clients that were there, for which its server goes on waiting."""
-        names = set()
-        for process in processes:
-            with suppress(psutil.Error):
-                names.add(nvflare_name(process.cmdline()))
-        self._clients |= {site.name for site in self._sites if site.name in names}
+        there = {one.nvflare for one in now.processes}
+        waits = any(one.nvflare == "server" and not done[one.pid].works for one in now.processes)
+        self._clients |= {site.name for site in self._sites if site.name in there}
         for site in sorted(self._clients):
-            lasting = self._lasts((site, "lost"), site not in names and "server" in names, now)
+            lasting = self._lasts((site, "lost"), waits and site not in there, now)
             if lasting > ENDED_S:
                 return f"NVFlare's client of {site} ended {lasting:.0f} s ago and the job goes on without it."
         return None
 
-    def _lasts(self, key: tuple[int | str, str], holds: bool, now: float) -> float:
-        """Return for how many seconds ``key`` has held without a break, as far as we saw."""
+    def _silent(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
+        if now.at - self._moved <= self._silence_s:
+            return None
+        last = f"no activity of the {'GPUs' if gpus else 'processes'}"
+        if self._fruitless_s > self._patience_s:
+            last = f"and nothing came of {self._fruitless_s:.0f} s of CPU time"
+        return f"Nothing has moved for {self._silence_s} s: no log line, no evidence, {last}."
+
+    @property
+    def _patience_s(self) -> float:
+        return max(_FRUITLESS * self._silence_s, _LONGER * self._longest_s)
+
+    def _lasts(self, key: tuple[int | str, str], holds: bool, now: Snapshot, what: object = None) -> float:
+        """Return for how many seconds ``key`` has held without a break and with the same ``what``."""
         if not holds:
             self._since.pop(key, None)
             return 0.0
-        return now - self._since.setdefault(key, now)
+        since, same = self._since.get(key, (now.at, what))
+        if same != what:
+            since = now.at
+        self._since[key] = since, what
+        return now.at - since
 
-    def _idle(self, processes: list[psutil.Process], seconds: float) -> tuple[list[psutil.Process], float]:
-        """Return the trainers that hardly ran since the last look, and the cores that the run kept busy."""
-        idle, used, times = [], 0.0, {}
-        for process in processes:
-            with suppress(psutil.Error):
-                spent = sum(process.cpu_times()[:2])
-                times[process.pid] = spent
-                more = spent - self._cpu.get(process.pid, 0.0)
-                used += more
-                if more < _IDLE_SHARE * seconds and process.environ().get("REKINDLE_SITE"):
-                    idle.append(process)
-        self._cpu = times
-        return idle, used / seconds
-
-    def _moves(self, gpus: dict[str, GpuSample], share: float) -> bool:
-        """Whether any file grew, a GPU computed, or (as long as no rank is on a GPU) the CPU worked.
+    def _moves(self, now: Snapshot, gpus: dict[str, GpuSample], done: dict[int, Work]) -> bool:
+        """Whether a file or process grew, a GPU computed, or (as long as no rank is on a GPU) the CPU worked.
 
         A rank that waits in a collective keeps its GPU at 100 % and its memory idle, and a core busy: neither
         counts. (H200, NCCL 2.28: utilisation 100 and 0, where training has either memory in use or pauses.)
+        On a CPU work alone counts as long as it takes no longer than it well may until something comes of it.
         """
-        sizes = {}
-        for path in self._files():
-            with suppress(OSError):  # another run of the name takes files away as we look
-                sizes[path] = path.lstat().st_size
-        grew, self._sizes = sizes != self._sizes, sizes
-        if any(gpu.processes for gpu in gpus.values()):
+        grew = now.sizes != self._last.sizes or self._loads(now.processes)
+        on_gpu = any(gpu.processes for gpu in gpus.values())
+        if grew or on_gpu:
+            self._longest_s = max(self._longest_s, self._fruitless_s)
+            self._fruitless_s = 0.0
             return grew or any(gpu.memory_utilisation or 0 < gpu.utilisation < 100 for gpu in gpus.values())
-        return grew or share > _WORKING_SHARE
+        self._fruitless_s += max((one.longest_s for one in done.values()), default=0.0)
+        works = sum(one.ran for one in done.values()) > _WORKING_SHARE or any(
+            one.works for one in done.values()
+        )
+        return works and self._fruitless_s <= self._patience_s
 
-    def _files(self) -> list[Path]:
-        patterns = ("job.log", "evidence/*.jsonl", "job/workspace/*/*/log.txt")
-        return [path for pattern in patterns for path in files.found(self._run_dir, pattern)]
-
-
-def _title(process: psutil.Process) -> str:
-    """Return what a reader knows a process by: its site and script, or what it runs."""
-    with suppress(psutil.Error):
-        command = process.cmdline()
-        site = process.environ().get("REKINDLE_SITE")
-        words = [word for word in command[1:] if not word.startswith("-")]
-        return " ".join(" ".join(filter(None, [site, *(words[:1] or command[:1])])).split())[:80]
-    return "gone"
+    def _loads(self, processes: tuple[Process, ...]) -> bool:
+        grew = [one for one in processes if one.memory_kib > self._most.get(one.pid, 0) + _LOADED_KIB]
+        self._most |= {one.pid: max(one.memory_kib, self._most.get(one.pid, 0)) for one in processes}
+        return bool(grew)

@@ -17,6 +17,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from rekindle.variables import for_installers, for_jobs
+
 from .indexes import masked, uv_environment
 from .lockfile import lacking, pins
 from .probe import ProbeError, inventory, probe
@@ -144,13 +146,15 @@ def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes, hear: C
     python = str(aside / "bin" / "python")
     try:
         _run([uv, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside)], environ)
-        _run([uv, "pip", "sync", "--require-hashes", "--python", python, str(lock_file)], environ, hear)
+        # What builds a source distribution is held against the lock's digests too.
+        locked = ["--require-hashes", "--build-constraints", str(lock_file), str(lock_file)]
+        _run([uv, "pip", "sync", "--python", python, *locked], environ, hear)
     finally:
         lock_file.unlink()
     if spec["system_site"]:
         paths = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('platlib'))"
-        lender = _run([spec["python"], "-I", "-c", paths], environ).splitlines()
-        borrower = _run([python, "-I", "-c", paths], environ).splitlines()[0]
+        lender = _run([spec["python"], "-I", "-c", paths], for_jobs(os.environ)).splitlines()
+        borrower = _run([python, "-I", "-c", paths], for_jobs(os.environ)).splitlines()[0]
         (Path(borrower) / "rekindle_system_site.pth").write_text("\n".join(dict.fromkeys(lender)) + "\n")
 
 
@@ -172,9 +176,8 @@ def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
         "UV_NO_CONFIG": "1",
     }
     if wheels is None:
-        return uv_environment(os.environ) | own
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_"))}
-    return environ | own | {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
+        return uv_environment(for_installers(os.environ)) | own
+    return for_jobs(os.environ) | own | {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
 
 
 def _run(command: list[str], environ: dict[str, str], hear: Callable[[str], None] = _deaf) -> str:

@@ -16,6 +16,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+_LONGEST = 1_000
+"""Characters of a URL; searching a longer word takes the square of its length."""
+
 
 def configuration_files(environ: Mapping[str, str]) -> list[Path]:
     """Return pip's configuration files in its order of precedence, weakest first.
@@ -60,10 +63,16 @@ def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, 
 
 
 def masked(text: str) -> str:
-    """Hide what URLs and proxies in ``text`` carry before an @ or after a ?."""
-    text = re.sub(r"://\S*@", "://****@", text)
-    text = re.sub(r"[^\s/:=@'\"`]+:[^\s/@]\S*@", "****@", text)
-    return re.sub(r"(://[^\s?]*\?)[^\s)'\"`]+", r"\1****", text)
+    """Hide what URLs and proxies in ``text`` carry before an @ or after a ?, and words that are too long."""
+    return re.sub(r"\S+", lambda word: _masked(word[0]), text)
+
+
+def _masked(word: str) -> str:
+    if len(word) > _LONGEST:
+        return "****"
+    word = re.sub(r"://\S*@", "://****@", word)
+    word = re.sub(r"[^\s/:=@'\"`]+:[^\s/@]\S*@", "****@", word)
+    return re.sub(r"(://[^\s?]*\?)[^\s)'\"`]+", r"\1****", word)
 
 
 def _option(name: str) -> str:

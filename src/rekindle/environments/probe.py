@@ -11,6 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from rekindle.variables import for_jobs
+
 _LIMIT_S = 300
 """A first product may wait for kernels to be compiled from PTX."""
 _COLLECTIVES = ("NcclAllReduce", "HierarchicalCopyAllReduce")
@@ -64,7 +66,7 @@ def _tensorflow(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
 
 
 def _run(python: Path, script: str, arguments: list[str], tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environ = {name: value for name, value in for_jobs(os.environ).items() if name != "PYTHONPATH"}
     environ |= {"TMPDIR": str(tmpdir), "PYTHONUTF8": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
     name = " ".join([script, *arguments])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-from rekindle.records import HostRecord, Probe
+from rekindle.records import HostRecord, Probe, checked
 
 from . import nvidia, pip, system
 from .frames import FactsError, Frame, parse
@@ -38,6 +38,7 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
 
     Raises:
         FactsError: the answer breaks off or lacks what every Linux host tells, or ``root`` has a flaw.
+        RecordError: it is more than any host has to tell.
     """
     frames = parse(raw, nonce)
     home = system.required(frames, "home")
@@ -46,7 +47,7 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
         raise FactsError(says)
     gpus = nvidia.parse(frames)
     pip_settings, pip_problems = pip.settings(frames)
-    return HostRecord(
+    record = HostRecord(
         host=host,
         collected=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         user=system.line(frames, "user") or system.required(frames, "uid"),
@@ -66,6 +67,7 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
         pip=pip_settings,
         problems=(*_problems(frames), *pip_problems),
     )
+    return checked(record)
 
 
 def _problems(frames: system.Frames) -> tuple[Probe, ...]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+_LIMIT = 8 << 20
+"""Characters of an answer."""
+
 
 class FactsError(ValueError):
     """The host's answer cannot be used; the text says what is wrong and the fix."""
@@ -45,9 +48,14 @@ def parse(raw: str, nonce: str) -> Frames:
     """Return the frames of ``raw`` by name; bytes in it that are no UTF-8 are shown as U+FFFD.
 
     Raises:
-        FactsError: there is none, or the last one is missing.
+        FactsError: there is none, the last one is missing, or there is no end of them.
     """
     raw = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if len(raw) > _LIMIT:
+        raise FactsError(
+            f"The host says more than {_LIMIT >> 20} MiB of itself, where a machine with 8 GPUs says 0.5. "
+            "Fix: do not trust that host."
+        )
     parts = re.split(rf"^@@{re.escape(nonce)} (\S+) (\S+)\n", raw, flags=re.MULTILINE)
     names, statuses, texts = parts[1::3], parts[2::3], parts[3::3]
     frames = Frames(

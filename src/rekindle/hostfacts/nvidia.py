@@ -12,9 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
-import msgspec
-
-from rekindle.records import Driver, Gpu, GpuProcess
+from rekindle.records import Driver, Gpu, GpuProcess, convert
 
 from .frames import Frame
 from .system import Frames, line
@@ -88,6 +86,7 @@ _NO_HANDLE = re.compile(
     r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])\s*:\s*(.+)",
     re.IGNORECASE,
 )
+_MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\.[\d.]{1,40})")
 
 Values = dict[str, str]
 State = Literal["ok", "lost", "error"]
@@ -111,11 +110,12 @@ def parse(frames: Frames) -> Nvidia:
 
 def document(text: str) -> ElementTree.Element | None:
     """Return the XML document in ``text``, without messages around it; None if there is no whole one."""
-    found = re.search(r"<nvidia_smi_log>.*</nvidia_smi_log>", text, re.DOTALL)
-    if not found:
+    _, opened, rest = text.partition("<nvidia_smi_log>")
+    inside, closed, _ = rest.rpartition("</nvidia_smi_log>")
+    if not closed:
         return None
     try:
-        return ElementTree.fromstring(found[0])
+        return ElementTree.fromstring(opened + inside + closed)
     except ElementTree.ParseError:
         return None
 
@@ -125,7 +125,7 @@ def _driver(frames: Frames, log: ElementTree.Element | None, rows: list[Values])
         (log.findtext("driver_version") if log is not None else None) or _first(rows, "driver_version")
     )
     cuda = _figure(log.findtext("cuda_version")) if log is not None else None
-    module = re.search(r"Kernel Module\D*?\s(?:for \S+\s+)?(\d+\.[\d.]+)", frames["driver-proc"].text)
+    module = _MODULE.search(frames["driver-proc"].text)
     if version := line(frames, "driver-sys"):
         return Driver(version=version, source="/sys/module/nvidia/version", cuda=cuda)
     if module:
@@ -161,11 +161,12 @@ def _gpus(log: ElementTree.Element | None, rows: list[Values], frames: Frames) -
     for bus, row in by_bus.items():
         found[bus] = _gpu(row, len(found), links, None)
     messages = "\n".join(frames[name].text for name in COMMANDS)
+    last = max((gpu.index for gpu in found.values()), default=-1)
     for address, says in _NO_HANDLE.findall(messages):
-        index = 1 + max((gpu.index for gpu in found.values()), default=-1)
         state: State = "lost" if _LOST.search(says) else "error"
         words = " ".join(says.split()).rstrip(".")
-        found.setdefault(_bus(address), Gpu(index=index, state=state, says=words, pci_bus_id=_bus(address)))
+        new = Gpu(index=last + 1, state=state, says=words, pci_bus_id=_bus(address))
+        last = max(last, found.setdefault(_bus(address), new).index)
     return tuple(sorted(found.values(), key=lambda gpu: gpu.index))
 
 
@@ -202,7 +203,7 @@ def _gpu(
     state = ("lost" if any(_LOST.search(text) for text in said) else "error") if said else "ok"
     index = _integer(values.get("index"))
     uuid = _figure(values.get("uuid"))
-    return msgspec.convert(
+    return convert(
         {
             "index": position if index is None else index,
             "state": state,
@@ -262,7 +263,7 @@ def _nvlinks(text: str) -> dict[str, tuple[float, ...]]:
     links: dict[str, list[float]] = {}
     speeds: list[float] = []
     for text_line in text.splitlines():
-        if found := re.search(r"^GPU \d+:.*UUID: ([^)]+)\)", text_line):
+        if found := re.search(r"^GPU \d+:.{1,200}?UUID: ([^)]{1,100})\)", text_line):
             speeds = links.setdefault(found[1], [])
         elif found := re.search(r"Link \d+: (?:([\d.]+) GB/s|<?inactive>?)", text_line, re.IGNORECASE):
             speeds.append(float(found[1] or 0))

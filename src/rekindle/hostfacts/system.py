@@ -6,9 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, get_args, get_type_hints
 
-import msgspec
-
-from rekindle.records import Cpu, Disk, Memory, Os, Python
+from rekindle.records import Cpu, Disk, Memory, Os, Python, RecordError, decode
 
 from .frames import FactsError, Frame
 
@@ -109,8 +107,8 @@ def pythons(frames: Frames) -> tuple[Python, ...]:
 
 def _decoded(text: str) -> Python | None:
     try:
-        return msgspec.json.decode(text, type=Python)
-    except (msgspec.DecodeError, RecursionError):  # what a shell says of an interpreter that it cannot start
+        return decode(text, Python)
+    except RecordError:  # what a shell says of an interpreter that it cannot start
         return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from statistics import mean
 
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
 from rekindle.records import Device, Evidence, JobRound, RunSpec, VerdictKind, VerdictRecord
-from rekindle.records.events import DeviceEvent
+from rekindle.records.events import DeviceEvent, RoundEvent
 
 from . import claims, clock, contract, gpus, messages, tracking
 from .foreign import judge_foreign
@@ -113,10 +114,16 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
 
 
 def _devices(run: Run) -> tuple[Device, ...]:
+    used: dict[tuple[str, str], list[int]] = {}
+    held: dict[tuple[str, str], int] = {}
+    for uuid, gpu in (pair for one in run.samples for pair in one.event.gpus.items()):
+        for pid, mib in gpu.processes.items():
+            used.setdefault((uuid, pid), []).append(gpu.utilisation)
+            held[uuid, pid] = max(mib, held.get((uuid, pid), mib))
+    means = {who: round(mean(seen), 1) for who, seen in used.items()}
     devices = []
     for event in (one.event for one in run.of(DeviceEvent)):
-        gpus = [one.event.gpus[event.uuid] for one in run.samples if event.uuid in one.event.gpus]
-        mine = [gpu for gpu in gpus if str(event.pid) in gpu.processes]
+        who = event.uuid or "", str(event.pid)
         devices.append(
             Device(
                 site=event.site,
@@ -124,26 +131,26 @@ def _devices(run: Run) -> tuple[Device, ...]:
                 device=event.device,
                 uuid=event.uuid,
                 name=event.name,
-                mean_utilisation=round(mean(gpu.utilisation for gpu in mine), 1) if mine else None,
-                peak_memory_mib=max((gpu.processes[str(event.pid)] for gpu in mine), default=None),
+                mean_utilisation=means.get(who),
+                peak_memory_mib=held.get(who),
             )
         )
     return tuple(devices)
 
 
 def _rounds(run: Run) -> tuple[JobRound, ...]:
+    ranks = {site.name: site.ranks for site in run.spec.sites}
+    samples: Counter[tuple[str, int]] = Counter()
+    for event in (one.event for one in run.of(RoundEvent)):
+        if 0 <= event.rank < ranks.get(event.site, 0):
+            samples[event.site, event.round] += event.samples
     return tuple(
         JobRound(
             round=line.event.round,
             site=site.name,
             loss=line.event.losses[-1] if line.event.losses else None,
             metrics=_finite(line.event.metrics),
-            samples=sum(
-                other.event.samples
-                for rank in range(site.ranks)
-                for other in run.rounds(site.name, rank)
-                if other.event.round == line.event.round
-            ),
+            samples=samples[site.name, line.event.round],
             seconds=line.event.seconds,
             bytes_in=line.event.bytes_in,
             bytes_out=line.event.bytes_out,

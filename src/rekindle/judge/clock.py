@@ -14,7 +14,7 @@ from .run import Run
 from .validators import validator
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
-_STARTED = re.compile(r"Round (\d+) started")
+_STARTED = re.compile(r"Round (\d{1,9}) started")
 _RESULT = re.compile(r"got result from client (\S+) for task")
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
@@ -86,9 +86,13 @@ def _start(line: Line[RoundEvent]) -> float:
 def _rushed(run: Run) -> _Doubt | None:
     """Return a round that claims more samples a second than other rounds allow; the first one warms up."""
     lines = run.of(RoundEvent)
+    fastest: dict[int, float] = {}
+    for event in (one.event for one in lines):
+        if event.round and event.seconds > 0:
+            fastest[event.round] = max(event.samples / event.seconds, fastest.get(event.round, 0.0))
+    best = sorted(fastest.items(), key=lambda pair: -pair[1])[:2]
     for one in lines:
-        others = [other.event for other in lines if other.event.round not in {0, one.event.round}]
-        pace = _FASTER * max((other.samples / other.seconds for other in others), default=0.0)
+        pace = _FASTER * next((pace for number, pace in best if number != one.event.round), 0.0)
         least = one.event.samples / pace if pace else 0.0
         if least > max(one.event.seconds, _SLACK_S):
             says = (

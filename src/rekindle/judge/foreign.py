@@ -124,8 +124,8 @@ def _announced_rounds(run: Workspace) -> int | None:
 
 def _announced_sites(run: Workspace) -> list[str]:
     """Return the sites that the server asked to train."""
-    asked = run.find("server", r"Sampled clients: \[(.*)\]")
-    return re.findall(r"'([^']+)'", asked[0].match.group(1)) if asked else []
+    asked = run.find("server", r"Sampled clients: \[(.*)")
+    return re.findall(r"'([^']+)'", asked[0].match.group(1).rpartition("]")[0]) if asked else []
 
 
 def _names(run: Workspace) -> list[str]:

@@ -41,7 +41,9 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
     if not seen or seen[-1].time < trained:
         return None, f"{uuid} was not sampled until its trainers were done"
     gpus = [one.gpus[uuid] for one in seen]
-    held = {pid: max((one.processes.get(pid, -1) for one in gpus), default=-1) for pid in trainers}
+    held = dict.fromkeys(trainers, -1)
+    for pid, mib in (pair for one in gpus for pair in one.processes.items() if pair[0] in held):
+        held[pid] = max(mib, held[pid])
     least = min(held, key=lambda pid: held[pid])
     who = f"{trainers[least].site} rank {trainers[least].rank}"
     if held[least] < 0:
@@ -49,23 +51,29 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
     if held[least] == 0:
         return None, f"{uuid} does not tell the memory of {who}"
     said = f"with {sum(held.values())} MiB held by its trainers"
-    shares = {pid: _share(run, uuid, device) for pid, device in trainers.items()}
-    told = {pid: share for pid, share in shares.items() if share is not None}
+    told = _shares(run, uuid, trainers)
     return _by_process(uuid, said, trainers, told) if told else _by_gpu(uuid, said, trainers, gpus)
 
 
-def _share(run: Run, uuid: str, device: DeviceEvent) -> int | None:
-    """Return the most of a GPU that a trainer was seen to use as it trained, percent; None if nothing tells.
+def _shares(run: Run, uuid: str, trainers: dict[str, DeviceEvent]) -> dict[str, int]:
+    """Return the most of a GPU that each trainer was seen to use as it trained, percent; empty if untold.
 
     A sample reaches back to the one before it, so the first second is left out: making a context is work too.
     """
-    rounds = [line.event for line in run.rounds(device.site, device.rank)]
-    first = rounds[0].time - rounds[0].seconds if rounds else device.time
-    gpus = [
-        one.event.gpus[uuid] for one in run.samples if uuid in one.event.gpus and one.event.time > first + 1
+    begun = {}
+    for pid, device in trainers.items():
+        rounds = [line.event for line in run.rounds(device.site, device.rank)[:1]]
+        begun[pid] = (rounds[0].time - rounds[0].seconds if rounds else device.time) + 1
+    samples = [one.event for one in run.samples if uuid in one.event.gpus]
+    told = [
+        (one.time, shares) for one in samples if (shares := one.gpus[uuid].process_utilisation) is not None
     ]
-    shares = [one.process_utilisation for one in gpus if one.process_utilisation is not None]
-    return max((one.get(str(device.pid), 0) for one in shares), default=None)
+    last = max((time for time, _ in told), default=0.0)
+    most = {pid: 0 for pid, begin in begun.items() if last > begin}
+    for time, pid, share in ((time, *pair) for time, shares in told for pair in shares.items()):
+        if pid in most and time > begun[pid]:
+            most[pid] = max(share, most[pid])
+    return most
 
 
 def _by_process(

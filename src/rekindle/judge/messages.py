@@ -43,7 +43,8 @@ def tensors_streamed(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
     for site in run.spec.sites:
         peer = re.escape(site.name)
         for word in ("produced blobs for", "consumed blobs from"):
-            lines = run.find("server", rf"{word} peer '{peer}' with (\d+) tensors, .*\((\d+) bytes\)")
+            size = r"(\d{1,9}) tensors, [^(]{1,80}\((\d{1,18}) bytes\)"
+            lines = run.find("server", rf"{word} peer '{peer}' with {size}")
             full = [line for line in lines if int(line.match.group(1))]
             if len(full) != rounds:
                 says = f"The server {word} {site.name} in {len(full)} of {rounds} rounds."
@@ -57,9 +58,10 @@ def tensors_streamed(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
 def messages_quantised(run: Run, claim: str, options: dict[str, Any]) -> Evidence:
     """The logs of server and sites show every message quantised, to ``at_most_share`` of its size."""
     rounds, bar = run.spec.job.rounds, float(options["at_most_share"])
-    size = r"Before quantization: ([\d.]+) MB\. After quantization: ([\d.]+) MB with meta: ([\d.]+) MB"
+    figure = r"(\d{1,12}(?:\.\d{1,12})?)"
+    size = f"Before quantization: {figure} MB\\. After quantization: {figure} MB with meta: {figure} MB"
     for name in ("server", *(site.name for site in run.spec.sites)):
-        lines = run.find(name, rf"Quantized (\d+)/\1 params\. {size}")
+        lines = run.find(name, rf"Quantized (\d{{1,18}})/\1 params\. {size}")
         if len(lines) != rounds:
             says = f"{name} quantised whole messages in {len(lines)} of {rounds} rounds."
             return run.evidence(claim, False, says, lines[-1] if lines else None)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from rekindle import files
 from rekindle.evidence import Line, read_evidence
 from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, read
+from rekindle.records.base import shortened
 from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 
 from .log import Entry, LogRecord, read_records, server_ledger, site_ledger
@@ -63,8 +64,14 @@ class Run:
 
     def rounds(self, site: str, rank: int) -> list[Line[RoundEvent]]:
         """Return the rounds of one rank, in order."""
-        mine = [one for one in self.of(RoundEvent) if (one.event.site, one.event.rank) == (site, rank)]
-        return sorted(mine, key=lambda one: one.event.round)
+        return self._rounds.get((site, rank), [])
+
+    @cached_property
+    def _rounds(self) -> dict[tuple[str, int], list[Line[RoundEvent]]]:
+        found: dict[tuple[str, int], list[Line[RoundEvent]]] = {}
+        for one in sorted(self.of(RoundEvent), key=lambda one: one.event.round):
+            found.setdefault((one.event.site, one.event.rank), []).append(one)
+        return found
 
     @cached_property
     def samples(self) -> list[Line[SampleEvent]]:
@@ -89,6 +96,11 @@ class Run:
     def final(self) -> Line[FinalEvent] | None:
         """What job.py said of the final global model."""
         return next(iter(self.of(FinalEvent)), None)
+
+    @property
+    def version(self) -> int:
+        """Of the spec: what evidence the run leaves."""
+        return int(self.spec.schema.rpartition("/")[2])
 
     @property
     def lossy(self) -> bool:
@@ -149,7 +161,8 @@ class Run:
     @property
     def last_words(self) -> str:
         """The last line that job.py printed."""
-        return next((line.strip() for line in reversed(self.job_log) if line.strip()), "it printed nothing.")
+        lines = (shortened(line.strip(), 500) for line in reversed(self.job_log) if line.strip())
+        return next(lines, "it printed nothing.")
 
     @property
     def server(self) -> Member | None:

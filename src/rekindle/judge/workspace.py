@@ -15,6 +15,7 @@ from typing import Any
 from rekindle import files
 from rekindle.evidence import Line, not_read, sha256
 from rekindle.records import Evidence, RecordError
+from rekindle.records.base import shortened
 
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 
@@ -130,7 +131,7 @@ class Workspace:
         if isinstance(file, Path):
             file = file.relative_to(self.folder).as_posix()
         digest = sha256(self.folder / file) if file else None
-        return Evidence(claim=claim, holds=holds, says=says, file=file, line=line, sha256=digest)
+        return Evidence(claim=claim, holds=holds, says=shortened(says), file=file, line=line, sha256=digest)
 
 
 def simulated(folder: Path, root: Path) -> Workspace | None:

@@ -4,7 +4,18 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 `RecordError`, whose text is one sentence with the file, the place in it and the fix.
 """
 
-from .base import Record, RecordError, Timestamp, read, to_builtins, write
+from .base import (
+    Record,
+    RecordError,
+    Timestamp,
+    checked,
+    convert,
+    decodable,
+    decode,
+    read,
+    to_builtins,
+    write,
+)
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Probe, Python
@@ -57,7 +68,14 @@ __all__ = [
     "Timestamp",
     "VerdictKind",
     "VerdictRecord",
+    "checked",
+    "convert",
+    "decodable",
+    "decode",
     "read",
     "to_builtins",
     "write",
 ]
+
+for _kind in Record.__subclasses__():
+    decodable(_kind)

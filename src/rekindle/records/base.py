@@ -1,4 +1,4 @@
-"""What every record has in common: strict fields, one JSON file, one-sentence errors."""
+"""What every record has in common: strict and bounded fields, one JSON file, one-sentence errors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,33 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from rekindle import files
 
-Timestamp = str
+FILE_LIMIT = 32 << 20
+"""Bytes of a record's file: one host's record must not keep the others' from being read."""
+_LONGEST = 4_000
+
+T = TypeVar("T")
+
+Text = Annotated[str, Meta(max_length=_LONGEST)]
+"""A name, a path, a few sentences; `write` takes the middle out of a longer one."""
+Integer = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
+"""One that JSON's other readers tell exactly."""
+Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
+"""Finite, as JSON has it, and so are sums of them."""
+Few = Annotated[tuple[T, ...], Meta(max_length=1_000)]
+"""As many as a machine has of anything."""
+Many = Annotated[tuple[T, ...], Meta(max_length=100_000)]
+"""As many as a long run leaves."""
+Table = Annotated[dict[Text, T], Meta(max_length=100_000)]
+"""By name."""
+
+Timestamp = Text
 """UTC, ISO 8601 to the second: ``2026-11-21T02:15:00Z``."""
 
-FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_length=200)]
+FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_length=200)]
 """A plain file name, also where it came from a host."""
 
 
@@ -26,36 +46,102 @@ class RecordError(ValueError):
 
 RecordT = TypeVar("RecordT", bound=Record)
 
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def decodable(kind: T) -> T:
+    """Let `decode` and `convert` know ``kind``, a type; to be called as its module is imported.
+
+    msgspec makes what it knows of a type at its first use, and two threads that are first end in a crash.
+    """
+    _DECODERS[kind] = msgspec.json.Decoder(kind)
+    return kind
+
+
+def decode(content: bytes | str, kind: type[T]) -> T:
+    """Return what JSON says as a ``kind``, a type that is `decodable`.
+
+    Raises:
+        RecordError: it is none; the text says at which place, and whoever calls says of what and the fix.
+    """
+    try:
+        value: T = _DECODERS[kind].decode(content)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise RecordError(shortened(str(error), 500)) from None
+    return value
+
+
+def convert(value: Any, kind: type[T]) -> T:
+    """Return builtins, as YAML or a module gave them, as a ``kind``.
+
+    Raises:
+        RecordError: as `decode` does, also where JSON cannot hold the value.
+    """
+    try:
+        content = msgspec.json.encode(value, enc_hook=_plain)
+    except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
+        raise RecordError(shortened(str(error), 500)) from None
+    return decode(content, kind)
+
+
+def checked(record: RecordT) -> RecordT:
+    """Return ``record`` if it is within its schema's bounds, as one is that was read.
+
+    Raises:
+        RecordError: it is not; the text says at which place.
+    """
+    return decode(_encode(record), type(record))
+
 
 def read(path: Path, kind: type[RecordT]) -> RecordT:
     """Read ``path`` as a record of ``kind``.
 
     Raises:
-        RecordError: the file is missing, is no JSON, or does not fit the schema.
+        RecordError: the file is missing, too large, is no JSON, or does not fit the schema.
     """
     try:
-        return msgspec.json.decode(files.content(path), type=kind)
+        content = files.content(path, FILE_LIMIT)
     except FileNotFoundError:
         raise RecordError(
             f"{path} does not exist. Fix: run the stage that writes {path.name}, or name another folder."
         ) from None
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}. Fix: name a readable file.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    try:
+        if len(content) > FILE_LIMIT:
+            raise RecordError(f"it has more than {FILE_LIMIT >> 20} MiB")
+        return decode(content, kind)
+    except RecordError as error:
         raise RecordError(
             f"{path} is no {kind.__name__}: {error}. Fix: have its stage write it again."
         ) from None
 
 
 def write(path: Path, record: Record) -> None:
-    """Write ``record`` to ``path`` as indented JSON, whole or not at all."""
-    files.write(path, msgspec.json.format(_encode(record), indent=2) + b"\n")
+    """Write ``record`` to ``path`` as indented JSON, whole or not at all; texts are `shortened`."""
+    text = msgspec.json.format(msgspec.json.encode(_readable(to_builtins(record))), indent=2) + b"\n"
+    files.write(path, text)
 
 
 def to_builtins(record: Record) -> dict[str, Any]:
     """Return ``record`` as dictionaries, lists and plain strings."""
     builtins: dict[str, Any] = msgspec.json.decode(_encode(record))
     return builtins
+
+
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """Return ``text`` with its middle left out if it has more than ``longest`` characters."""
+    half = (longest - 3) // 2
+    return text if len(text) <= longest else f"{text[:half]} … {text[-half:]}"
+
+
+def _readable(value: Any) -> Any:
+    """Return builtins with every text as short as its reader wants it."""
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {shortened(name): _readable(one) for name, one in value.items()}
+    return [_readable(one) for one in value] if isinstance(value, list) else value
 
 
 def _encode(record: Record) -> bytes:

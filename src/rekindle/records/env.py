@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .base import FileName, Record, Timestamp
+from .base import Few, FileName, Number, Record, Table, Text, Timestamp
 
 
 class Environment(Record, kw_only=True, frozen=True):
     """One environment on the host."""
 
-    framework: str
-    path: str
-    python: str
+    framework: Text
+    path: Text
+    python: Text
     """Path of the environment's interpreter."""
-    python_version: str
+    python_version: Text
     lock: FileName
-    lock_sha256: str
+    lock_sha256: Text
     built: Timestamp
-    build_s: float
-    packages: dict[str, str]
+    build_s: Number
+    packages: Table[Text]
     """Every installed distribution and its version."""
-    probe: dict[str, Any]
+    probe: Table[Any]
     """``build`` (what it says of itself), ``gpus`` (with the error of a product on each), ``collective``;
     for TensorFlow also ``cross_device_ops``, which its jobs have to use."""
-    system_site: dict[str, str] = {}
+    system_site: Table[Text] = {}
     """Distributions that the host's own Python lends to it."""
 
 
@@ -32,5 +32,5 @@ class EnvRecord(Record, kw_only=True, frozen=True):
     """All environments of one host."""
 
     schema: Literal["rekindle/env/1"] = "rekindle/env/1"
-    host: str
-    environments: tuple[Environment, ...]
+    host: Text
+    environments: Few[Environment]

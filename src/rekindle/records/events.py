@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+
+from .base import Few, Integer, Many, Number, Table, Text, decodable, decode
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
     """One line; ``time`` is seconds since the epoch."""
 
-    time: float
-    nonce: str | None = None
+    time: Number
+    nonce: Text | None = None
     """The spec's, by which a line belongs to this run and no other; None in runs of spec/1."""
 
 
-Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", max_length=64)]
 """SHA-256, in hexadecimal."""
-Sketch = tuple[float, ...]
+Sketch = Few[Number]
 """What is linear in a model's weights: the sums of every eighth value, from the first, the second … on.
 
 So the sketch of a weighted mean of models is the weighted mean of their sketches."""
@@ -27,53 +29,53 @@ So the sketch of a weighted mean of models is the weighted mean of their sketche
 class DeviceEvent(Event, kw_only=True, frozen=True, tag="device"):
     """What a rank runs on."""
 
-    site: str
-    rank: int
-    local_rank: int
-    pid: int
-    device: str
-    uuid: str | None
-    name: str | None
-    backend: str
+    site: Text
+    rank: Integer
+    local_rank: Integer
+    pid: Integer
+    device: Text
+    uuid: Text | None
+    name: Text | None
+    backend: Text
 
 
 class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
     """What a rank did in a round."""
 
-    site: str
-    rank: int
-    round: int
-    samples: int
-    seconds: float
-    losses: tuple[float | None, ...]
+    site: Text
+    rank: Integer
+    round: Integer
+    samples: Integer
+    seconds: Number
+    losses: Many[Number | None]
     """Mean training loss of each local epoch; None for one that is not finite."""
-    metrics: dict[str, float | None]
+    metrics: Table[Number | None]
     """Of the model as received, on held-out data."""
     model_in: Digest
     model_out: Digest
     sketch_in: Sketch | None = None
     sketch_out: Sketch | None = None
     """Of the weights whose digests ``model_in`` and ``model_out`` are; None in runs of spec/1."""
-    bytes_in: int | None = None
-    bytes_out: int | None = None
+    bytes_in: Integer | None = None
+    bytes_out: Integer | None = None
     """Size of the weights that rank 0 received from NVFlare, and of those that it sent."""
 
 
 class ExceptionEvent(Event, kw_only=True, frozen=True, tag="exception"):
     """What ended a rank."""
 
-    site: str
-    rank: int
-    kind: str
-    message: str
-    place: str
+    site: Text
+    rank: Integer
+    kind: Text
+    message: Text
+    place: Text
 
 
 class TrackingEvent(Event, kw_only=True, frozen=True, tag="tracking"):
     """What was read back from a tracker."""
 
-    tracker: str
-    scalars: tuple[tuple[str, str, int, float], ...]
+    tracker: Text
+    scalars: Many[tuple[Text, Text, Integer, Number]]
     """Site, tag, step and value."""
 
 
@@ -82,10 +84,10 @@ class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
 
     initial: Digest
     final: Digest
-    distance: float | None
+    distance: Number | None
     """L2 between the first and the last global model; None if it is not finite."""
-    metrics: dict[str, float | None]
-    model_bytes: int | None = None
+    metrics: Table[Number | None]
+    model_bytes: Integer | None = None
     """Of the whole model in the precision that is exchanged."""
 
 
@@ -95,7 +97,7 @@ class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
     The last one, whose ``round`` is the number of rounds, is what the last round was aggregated to.
     """
 
-    round: int
+    round: Integer
     digest: Digest
     sketch: Sketch
 
@@ -103,42 +105,44 @@ class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
 class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
     """What NVFlare's server got from a site in a round, told by our component there."""
 
-    site: str
-    round: int
-    return_code: str
+    site: Text
+    round: Integer
+    return_code: Text
     """NVFlare's; ``OK``."""
     digest: Digest
     sketch: Sketch
-    weight: float | None
+    weight: Number | None
     """What its weights count in the aggregation: the site's training steps; None if it told none."""
     finite: bool
-    distance: float | None
+    distance: Number | None
     """L2 to the global model of the round; None if it is not finite."""
 
 
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
-    utilisation: int
+    utilisation: Integer
     """Percent, as NVML gives it."""
-    memory_utilisation: int | None = None
+    memory_utilisation: Integer | None = None
     """Percent of the time in which its memory was read or written; None in samples of old."""
-    used_mib: int
-    processes: dict[str, int]
+    used_mib: Integer
+    processes: Table[Integer]
     """MiB by PID."""
-    process_utilisation: dict[str, int] | None = None
+    process_utilisation: Table[Integer] | None = None
     """Percent by PID, the most since the sample before; None where NVML does not tell."""
-    xids: tuple[int, ...] | None = None
+    xids: Few[Integer] | None = None
     """Xid errors since the sample before; None where nothing watches for them."""
-    ecc_uncorrected: int | None = None
+    ecc_uncorrected: Integer | None = None
     """Uncorrected memory errors since the driver was loaded; None where NVML does not tell."""
 
 
 class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
     """All assigned GPUs at one moment, by UUID, and NVFlare's processes."""
 
-    gpus: dict[str, GpuSample]
-    memory_mib: dict[str, int] = {}
+    gpus: Table[GpuSample]
+    unanswered: Table[Few[Integer] | None] = {}
+    """Assigned GPUs that NVML told nothing of, by UUID, and their Xid errors as in GpuSample."""
+    memory_mib: Table[Integer] = {}
     """Most host memory so far, of ``server`` and of each site's client."""
 
 
@@ -152,3 +156,14 @@ AnyEvent = (
     | ContributionEvent
     | SampleEvent
 )
+_ANY: Any = decodable(AnyEvent)
+
+
+def decode_event(line: bytes) -> AnyEvent:
+    """Return what one line tells.
+
+    Raises:
+        RecordError: it is no event.
+    """
+    event: AnyEvent = decode(line, _ANY)
+    return event

@@ -6,41 +6,41 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from .base import Record, Timestamp
+from .base import Few, Integer, Number, Record, Table, Text, Timestamp
 
 
 class Probe(Record, kw_only=True, frozen=True):
     """A command that preflight ran and that did not answer as it should."""
 
-    name: str
-    says: str
+    name: Text
+    says: Text
     """One sentence: what went wrong (missing, timed out after N s, exit status and first line)."""
 
 
 class Os(Record, kw_only=True, frozen=True):
     """The operating system, from /etc/os-release and uname."""
 
-    id: str
-    version: str | None
-    name: str
-    kernel: str
-    architecture: str
+    id: Text
+    version: Text | None
+    name: Text
+    kernel: Text
+    architecture: Text
     """As ``uname -m`` gives it: ``x86_64``, ``aarch64``."""
-    glibc: str | None
+    glibc: Text | None
 
 
 class Cpu(Record, kw_only=True, frozen=True):
     """The processors that this user may run on."""
 
-    model: str | None
-    cores: int
+    model: Text | None
+    cores: Integer
 
 
 class Memory(Record, kw_only=True, frozen=True):
     """Main memory."""
 
-    total_mib: int
-    available_mib: int
+    total_mib: Integer
+    available_mib: Integer
 
 
 class Disk(Record, kw_only=True, frozen=True):
@@ -48,21 +48,21 @@ class Disk(Record, kw_only=True, frozen=True):
 
     use: Literal["system", "home", "root", "tmp", "tmpdir", "shm"]
     """``root`` is Rekindle's own folder, ``system`` is /, ``tmpdir`` the TMPDIR for all that runs."""
-    path: str
-    total_mib: int
-    free_mib: int
+    path: Text
+    total_mib: Integer
+    free_mib: Integer
 
 
 class Python(Record, kw_only=True, frozen=True):
     """A Python interpreter found on the host."""
 
-    path: str
-    version: Annotated[str, Meta(pattern=r"^\d{1,4}\.\d{1,4}\.\d{1,4}$")]
+    path: Text
+    version: Annotated[str, Meta(pattern=r"^\d{1,4}\.\d{1,4}\.\d{1,4}$", max_length=20)]
     """Three numbers: ``3.12.3``."""
-    torch: str | None = None
+    torch: Text | None = None
     """Version of the torch that this interpreter imports, if it has one."""
-    tensorflow: str | None = None
-    lightning: str | None = None
+    tensorflow: Text | None = None
+    lightning: Text | None = None
     venv: bool = False
     """Whether this interpreter lives in a virtual environment."""
 
@@ -70,79 +70,79 @@ class Python(Record, kw_only=True, frozen=True):
 class Driver(Record, kw_only=True, frozen=True):
     """The NVIDIA kernel driver."""
 
-    version: str
+    version: Text
     source: Literal["/sys/module/nvidia/version", "/proc/driver/nvidia/version", "nvidia-smi"]
-    cuda: str | None
+    cuda: Text | None
     """Newest CUDA that the driver supports, as nvidia-smi says it: ``13.0``."""
 
 
 class GpuProcess(Record, kw_only=True, frozen=True):
     """A process that holds memory on a GPU."""
 
-    pid: int
-    name: str
-    memory_mib: int | None
+    pid: Integer
+    name: Text
+    memory_mib: Integer | None
 
 
 class Gpu(Record, kw_only=True, frozen=True):
     """One GPU. ``None`` means that the driver gave no figure (``[N/A]``, ``Unknown Error``)."""
 
-    index: int
+    index: Integer
     state: Literal["ok", "lost", "error"]
-    says: str | None = None
+    says: Text | None = None
     """The driver's own words where ``state`` is not ``ok``."""
-    name: str | None = None
-    uuid: str | None = None
-    pci_bus_id: str | None = None
-    compute_capability: str | None = None
+    name: Text | None = None
+    uuid: Text | None = None
+    pci_bus_id: Text | None = None
+    compute_capability: Text | None = None
     """Major and minor: ``9.0``."""
-    memory_total_mib: int | None = None
-    memory_used_mib: int | None = None
-    temperature_c: int | None = None
+    memory_total_mib: Integer | None = None
+    memory_used_mib: Integer | None = None
+    temperature_c: Integer | None = None
     ecc: bool | None = None
-    ecc_uncorrected_volatile: int | None = None
-    ecc_corrected_volatile: int | None = None
+    ecc_uncorrected_volatile: Integer | None = None
+    ecc_corrected_volatile: Integer | None = None
     row_remap_pending: bool | None = None
     row_remap_failure: bool | None = None
-    throttle_reasons: tuple[str, ...] = ()
+    throttle_reasons: Few[Text] = ()
     """Active clock event reasons but for ``gpu_idle``: ``hw_thermal_slowdown``, ``sw_power_cap`` …"""
-    pcie_generation: int | None = None
-    pcie_generation_max: int | None = None
-    pcie_width: int | None = None
-    pcie_width_max: int | None = None
-    nvlink_gb_per_s: tuple[float, ...] = ()
+    pcie_generation: Integer | None = None
+    pcie_generation_max: Integer | None = None
+    pcie_width: Integer | None = None
+    pcie_width_max: Integer | None = None
+    nvlink_gb_per_s: Few[Number] = ()
     """Speed of each NVLink; 0.0 for one that is inactive."""
     mig: bool | None = None
     persistence: bool | None = None
-    processes: tuple[GpuProcess, ...] = ()
+    processes: Few[GpuProcess] = ()
 
 
 class HostRecord(Record, kw_only=True, frozen=True):
     """What one host is."""
 
     schema: Literal["rekindle/host/1"] = "rekindle/host/1"
-    host: str
+    host: Text
     """The name that the inventory gives it."""
     collected: Timestamp
-    user: str
-    home: str
-    root: str
+    user: Text
+    home: Text
+    root: Text
     """Rekindle's folder on the host, absolute."""
     os: Os
     cpu: Cpu
     memory: Memory
-    disks: tuple[Disk, ...]
-    pythons: tuple[Python, ...]
+    disks: Few[Disk]
+    pythons: Few[Python]
     """Newest first, one for each real path."""
     driver: Driver | None
-    gpus: tuple[Gpu, ...]
+    gpus: Few[Gpu]
     """In nvidia-smi's order."""
-    pci_gpus: int | None
+    pci_gpus: Integer | None
     """NVIDIA display controllers on the PCI bus, whatever the driver says; None if it cannot be read."""
-    topology: tuple[tuple[str, ...], ...] = ()
+    topology: Few[Few[Text]] = ()
     """Square, one row and column a GPU in ``gpus`` order: ``X``, ``NV18``, ``SYS`` … (nvidia-smi topo -m)."""
-    cuda_toolkit: str | None = None
-    nccl_environment: dict[str, str] = {}
-    pip: dict[str, str] = {}
+    cuda_toolkit: Text | None = None
+    nccl_environment: Table[Text] = {}
+    pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""
-    problems: tuple[Probe, ...] = ()
+    problems: Few[Probe] = ()

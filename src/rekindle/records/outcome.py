@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import Record, Timestamp
+from .base import Many, Record, Text, Timestamp
 
 
 class RunRecord(Record, kw_only=True, frozen=True):
     """What one call of ansible-playbook set out to do."""
 
     schema: Literal["rekindle/run/1"] = "rekindle/run/1"
-    run: str
+    run: Text
     """Name of the results folder."""
     started: Timestamp
-    hosts: tuple[str, ...]
+    hosts: Many[Text]
 
 
 class Outcome(Record, kw_only=True, frozen=True):
     """Why a host left the run before its end."""
 
     schema: Literal["rekindle/outcome/1"] = "rekindle/outcome/1"
-    host: str
-    stage: str
+    host: Text
+    stage: Text
     """Name of the role."""
     state: Literal["failed", "unreachable"]
-    says: str
+    says: Text
     """One sentence, with its fix where we know one."""

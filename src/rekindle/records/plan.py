@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from .base import FileName, Record, Timestamp
+from .base import Few, FileName, Record, Text, Timestamp
 
 Framework = Literal["torch", "lightning", "transformers", "tensorflow"]
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
@@ -15,7 +15,7 @@ class Reason(Record, kw_only=True, frozen=True):
 
     axis: Literal["driver", "gpu", "python", "nvflare", "architecture", "glibc", "pin", "system_site"]
     holds: bool
-    says: str
+    says: Text
     """One sentence with the figures that decide."""
 
 
@@ -23,17 +23,17 @@ class Build(Record, kw_only=True, frozen=True):
     """A build of a framework, and the lock that installs it."""
 
     framework: Framework
-    version: str
-    variant: str
+    version: Text
+    variant: Text
     """``cpu``, ``cu130`` …"""
-    cuda: str | None
+    cuda: Text | None
     """CUDA runtime that it brings; None for a CPU build."""
-    python: str
+    python: Text
     """Path of the interpreter on the host."""
-    python_version: str
+    python_version: Text
     lock: FileName
     """File name under rekindle/locks/."""
-    lock_sha256: str
+    lock_sha256: Text
     system_site: bool = False
     """Whether the framework is the host's own and only the rest is installed."""
 
@@ -43,10 +43,10 @@ class PlannedEnvironment(Record, kw_only=True, frozen=True):
 
     framework: Framework
     build: Build | None
-    reasons: tuple[Reason, ...]
-    refusal: str | None = None
+    reasons: Few[Reason]
+    refusal: Text | None = None
     """One sentence: the axis that failed and every way out; None where there is a build."""
-    warnings: tuple[str, ...] = ()
+    warnings: Few[Text] = ()
     first_compile: bool = False
     """Whether the build has only PTX for a GPU, which its first run compiles for minutes."""
 
@@ -55,10 +55,10 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     """What is to be made of one host."""
 
     schema: Literal["rekindle/plan/1"] = "rekindle/plan/1"
-    host: str
+    host: Text
     made: Timestamp
-    host_sha256: str
+    host_sha256: Text
     """Digest of the host record that this was decided from."""
-    environments: tuple[PlannedEnvironment, ...]
-    jobs: tuple[str, ...] = ()
+    environments: Few[PlannedEnvironment]
+    jobs: Few[Text] = ()
     """Jobs that have to pass on this host."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import Record, Timestamp
+from .base import Few, Integer, Record, Table, Text, Timestamp
 
 
 class RetiredRecord(Record, kw_only=True, frozen=True):
     """The last copy of a host; it lies in retired/ beside this record."""
 
     schema: Literal["rekindle/retired/1"] = "rekindle/retired/1"
-    host: str
+    host: Text
     retired: Timestamp | None = None
     """When nothing was left on the host; None while its removal is not complete."""
-    environments: tuple[str, ...] = ()
+    environments: Few[Text] = ()
     """Locks of the environments that the capsule rebuilds."""
-    runs: dict[str, str] = {}
+    runs: Table[Text] = {}
     """What each run was judged to be at home, by its folder; empty where it was not sent from there."""
-    files: int = 0
-    left: dict[str, int] = {}
+    files: Integer = 0
+    left: Table[Integer] = {}
     """Bytes of each file of a log or run that was not copied, most of them models, and went with the host."""

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .base import Record, Timestamp
+from .base import Few, Integer, Number, Record, Table, Text, Timestamp
 from .host import GpuProcess
-from .job import Job
+from .job import Job, Ranks
 
 
 class Site(Record, kw_only=True, frozen=True):
     """A site, and what its trainers run on."""
 
-    name: str
-    ranks: int
-    gpus: tuple[str, ...]
+    name: Text
+    ranks: Ranks
+    gpus: Few[Text]
     """UUIDs, one a rank and in rank order; empty on CPU."""
 
 
 class GivenGpu(Record, kw_only=True, frozen=True):
     """A GPU that the run was given, as preflight saw it."""
 
-    uuid: str
-    index: int
-    name: str | None
-    memory_mib: int | None
-    processes: tuple[GpuProcess, ...] = ()
+    uuid: Text
+    index: Integer
+    name: Text | None
+    memory_mib: Integer | None
+    processes: Few[GpuProcess] = ()
     """What held memory on it before the run."""
 
 
@@ -34,24 +34,24 @@ class RunSpec(Record, kw_only=True, frozen=True):
 
     schema: Literal["rekindle/spec/1", "rekindle/spec/2"] = "rekindle/spec/2"
     """What evidence its run leaves: of /2 also the nonce, sketches and the server's own."""
-    nonce: str = ""
+    nonce: Text = ""
     """Which the controller made up for this run, and every line of its evidence repeats; none in /1."""
-    host: str
+    host: Text
     job: Job
-    sites: tuple[Site, ...]
-    gpus: tuple[GivenGpu, ...] = ()
+    sites: Few[Site]
+    gpus: Few[GivenGpu] = ()
     """Every GPU in ``sites``; none in /1."""
-    python: str
+    python: Text
     """Interpreter of the environment that the job runs in."""
-    lock_sha256: str
-    versions: dict[str, str]
+    lock_sha256: Text
+    versions: Table[Text]
     """Of the packages that matter to the result."""
-    tmpdir: str
-    cache: str | None = None
+    tmpdir: Text
+    cache: Text | None = None
     """Folder for the caches of frameworks; None leaves them where they are."""
-    silence_s: int = 60
+    silence_s: Integer = 60
     """Without any progress for so long, the run is dead."""
-    cross_device_ops: str | None = None
+    cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
 
 
@@ -60,11 +60,11 @@ class Progress(Record, kw_only=True, frozen=True):
 
     schema: Literal["rekindle/progress/1"] = "rekindle/progress/1"
     state: Literal["running", "ended", "failed"]
-    says: str
+    says: Text
     """``round 2/3, loss 0.0585``; a sentence with its fix where it failed."""
-    elapsed_s: float
+    elapsed_s: Number
     changed: bool = False
-    result: dict[str, Any] = {}
+    result: Table[Any] = {}
     """What came of it, if its follower needs to know."""
 
 
@@ -72,9 +72,9 @@ class LeftBehind(Record, kw_only=True, frozen=True):
     """``left.json`` of a run that came home: what stayed on the host, written there as it was packed."""
 
     schema: Literal["rekindle/left/1"] = "rekindle/left/1"
-    files: dict[str, str]
+    files: Table[Text]
     """Why, by the file's name in the run's folder; names of folders end with ``/``."""
-    more: int = 0
+    more: Integer = 0
     """How many further ones are not named."""
 
 
@@ -82,12 +82,12 @@ class Ended(Record, kw_only=True, frozen=True):
     """How a run ended."""
 
     schema: Literal["rekindle/ended/1"] = "rekindle/ended/1"
-    nonce: str | None = None
+    nonce: Text | None = None
     """The spec's; None in runs of spec/1."""
     started: Timestamp
-    duration_s: float
+    duration_s: Number
     reason: Literal["finished", "limit", "hung", "interrupted"]
-    says: str | None = None
+    says: Text | None = None
     """One sentence: what the watchdog saw of a run that hung, or what kept the driver from going on."""
-    exit_status: int | None
+    exit_status: Integer | None
     """Of job.py; None if it was killed by the driver."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import Record, Timestamp
+from .base import Few, Integer, Many, Number, Record, Table, Text, Timestamp
 from .finding import Finding, Layer, Rung
 
 VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"]
@@ -13,45 +13,45 @@ VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPE
 class Evidence(Record, kw_only=True, frozen=True):
     """One claim, whether it holds, and the line that shows it."""
 
-    claim: str
+    claim: Text
     holds: bool | None
     """None: the files cannot tell."""
-    says: str
+    says: Text
     """One sentence with the figures."""
-    file: str | None = None
+    file: Text | None = None
     """Relative to the run's folder."""
-    line: int | None = None
-    sha256: str | None = None
+    line: Integer | None = None
+    sha256: Text | None = None
     """Digest of that file."""
 
 
 class Device(Record, kw_only=True, frozen=True):
     """What one rank of one site ran on."""
 
-    site: str
-    rank: int
-    device: str
+    site: Text
+    rank: Integer
+    device: Text
     """``cuda:0`` as the rank itself counts, or ``cpu``."""
-    uuid: str | None = None
-    name: str | None = None
-    mean_utilisation: float | None = None
+    uuid: Text | None = None
+    name: Text | None = None
+    mean_utilisation: Number | None = None
     """Percent, mean of the samples in which this rank held memory on it."""
-    peak_memory_mib: int | None = None
+    peak_memory_mib: Integer | None = None
     """Most memory that this rank held on it."""
 
 
 class JobRound(Record, kw_only=True, frozen=True):
     """One site's round as its rank 0 told it."""
 
-    round: int
-    site: str
-    loss: float | None
-    metrics: dict[str, float]
+    round: Integer
+    site: Text
+    loss: Number | None
+    metrics: Table[Number]
     """Of the received global model, on held-out data."""
-    samples: int
-    seconds: float
-    bytes_in: int | None = None
-    bytes_out: int | None = None
+    samples: Integer
+    seconds: Number
+    bytes_in: Integer | None = None
+    bytes_out: Integer | None = None
     """Size of the weights that the site received, and of those that it sent."""
 
 
@@ -59,37 +59,37 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """The verdict on one run of one job on one host."""
 
     schema: Literal["rekindle/verdict/1"] = "rekindle/verdict/1"
-    job: str
-    host: str
+    job: Text
+    host: Text
     verdict: VerdictKind
     host_says: VerdictKind | None = None
     """What the host itself made of the run, of which nothing is taken; None for a verdict given there."""
     required: bool = True
     """Whether a run that lacks this PASS has not passed."""
-    cause: str | None
+    cause: Text | None
     """One sentence; None for PASS."""
-    remedy: str | None
+    remedy: Text | None
     """One sentence; None for PASS."""
     layer: Layer | None = None
     """Where the cause lies, if the doctor knows it."""
-    findings: tuple[Finding, ...] = ()
+    findings: Few[Finding] = ()
     """The root cause first, then its echoes."""
-    rungs: tuple[Rung, ...] = ()
+    rungs: Few[Rung] = ()
     """The blame ladder of a job that failed, from the bottom up."""
-    known_issue: str | None = None
+    known_issue: Text | None = None
     """Name of the known issue that applies here, also when the job passed in spite of it."""
-    evidence: tuple[Evidence, ...]
+    evidence: Few[Evidence]
     started: Timestamp | None
-    duration_s: float | None
-    lock_sha256: str | None
+    duration_s: Number | None
+    lock_sha256: Text | None
     """Lock of the environment that the job ran in."""
-    versions: dict[str, str]
+    versions: Table[Text]
     """Of the packages that matter to the result: python, torch, nvflare …"""
-    devices: tuple[Device, ...]
-    rounds: tuple[JobRound, ...]
-    final_metrics: dict[str, float] = {}
+    devices: Few[Device]
+    rounds: Many[JobRound]
+    final_metrics: Table[Number] = {}
     """Of the final global model, on held-out data."""
-    host_memory_mib: dict[str, int] = {}
+    host_memory_mib: Table[Integer] = {}
     """Peak of NVFlare's own processes: ``server``, and each client by its site's name."""
 
     @property

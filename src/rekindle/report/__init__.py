@@ -19,16 +19,21 @@ from .html import html
 from .junit import junit
 from .outcomes import begin_play, forget_left, note_left
 from .table import table
+from .text import as_json, cleaned, for_terminal, one_line, printed
 
 __all__ = [
     "HostResults",
     "Results",
     "Row",
+    "as_json",
     "begin_play",
     "findings",
+    "for_terminal",
     "forget_left",
     "gather",
     "note_left",
+    "one_line",
+    "printed",
     "run",
     "summary",
     "write_reports",
@@ -50,7 +55,7 @@ def write_reports(folder: Path) -> Results:
     try:
         reports = {
             "report.html": html(results).encode(),
-            "results.json": json.dumps(data(results), indent=2).encode() + b"\n",
+            "results.json": json.dumps(cleaned(data(results)), indent=2, allow_nan=False).encode() + b"\n",
             "junit.xml": junit(results),
         }
         for name, content in reports.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -71,8 +72,8 @@ class Row:
             for one in self.verdict.devices
             if one.uuid or "cpu" not in one.device.lower()
         }
-        found = list(models.values())
-        return ", ".join(f"{found.count(model)} × {model}" for model in sorted(set(found))) or "CPU"
+        found = Counter(models.values())
+        return ", ".join(f"{found[model]} × {model}" for model in sorted(found)) or "CPU"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
-"""``report.html``: one self-contained file; everything that came from a host is escaped."""
+"""``report.html``: one self-contained file; every text in it is cleaned, and then escaped."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from rekindle.records import VerdictRecord
 
@@ -12,6 +15,8 @@ from .plot import Plot, plot
 from .text import clean, duration
 
 _Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
+_FIGURES, _LINES = 12, 24
+"""Metrics of a job, and sites of a figure."""
 
 
 def html(results: Results) -> str:
@@ -22,35 +27,33 @@ def html(results: Results) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_clean,
     )
     environment.filters["duration"] = duration
-    page = environment.get_template("report.html.j2").render(results=results, plots=plots, axes=axes)
-    return clean(page)
+    return environment.get_template("report.html.j2").render(results=results, plots=plots, axes=axes)
+
+
+def _clean(value: Any) -> Any:
+    """Clean what an expression gives, before it is escaped; a macro's Markup is of values that were."""
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def plots(verdict: VerdictRecord) -> list[Plot]:
-    """Lay out loss, and each metric, by round with one line a site."""
-    sites = list(dict.fromkeys(one.site for one in verdict.rounds))
-    metrics = list(dict.fromkeys(name for one in verdict.rounds for name in one.metrics))
-    losses: dict[str, list[tuple[int, float]]] = {
-        site: [
-            (one.round + 1, one.loss) for one in verdict.rounds if one.site == site and one.loss is not None
-        ]
-        for site in sites
-    }
+    """Lay out loss, and each metric, by round with one line a site, no more than a person tells apart."""
+    sites = set(list(dict.fromkeys(one.site for one in verdict.rounds))[:_LINES])
+    losses: dict[str, list[tuple[int, float]]] = {}
+    metrics: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for one in verdict.rounds:
+        if one.site in sites and one.loss is not None:
+            losses.setdefault(one.site, []).append((one.round + 1, one.loss))
+        for metric, value in one.metrics.items() if one.site in sites else ():
+            if metric in metrics or len(metrics) < _FIGURES:
+                # What a site receives in round n has been aggregated n times.
+                metrics.setdefault(metric, {}).setdefault(one.site, []).append((one.round, value))
+    last = max((one.round for one in verdict.rounds), default=0) + 1
     found = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]
-    for metric in metrics:
-        # What a site receives in round n has been aggregated n times.
-        values: dict[str, list[tuple[int, float]]] = {
-            site: [
-                (one.round, one.metrics[metric])
-                for one in verdict.rounds
-                if one.site == site and metric in one.metrics
-            ]
-            for site in sites
-        }
+    for metric, values in metrics.items():
         if metric in verdict.final_metrics:
-            last = max(one.round for one in verdict.rounds) + 1
             values["final model"] = [(last, verdict.final_metrics[metric])]
         label = _Y_LABELS.get(metric, metric)
         found.append(plot(f"Held-out {metric} of the global model", "rounds aggregated", label, values))

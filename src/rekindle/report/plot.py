@@ -32,6 +32,7 @@ class Plot:
 
 def plot(title: str, x_label: str, y_label: str, series: dict[str, list[tuple[int, float]]]) -> Plot | None:
     """Lay out ``{name: [(x, y), …]}``; None if no point can be drawn."""
+    series = {name: _thinned(sorted(points)) for name, points in series.items() if points}
     numbers = sorted({x for points in series.values() for x, _ in points})
     values = [y for points in series.values() for _, y in points]
     if not values or max(map(abs, values)) > 1e100:
@@ -48,14 +49,16 @@ def plot(title: str, x_label: str, y_label: str, series: dict[str, list[tuple[in
         title,
         x_label,
         y_label,
-        tuple(
-            Series(name, tuple((across(x), up(y)) for x, y in sorted(points)))
-            for name, points in series.items()
-            if points
-        ),
+        tuple(Series(name, tuple((across(x), up(y)) for x, y in points)) for name, points in series.items()),
         tuple((across(x), str(x)) for x in numbers[:: math.ceil(len(numbers) / 8)]),
         tuple((up(level), f"{level:.4g}") for level in levels),
     )
+
+
+def _thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Return at most as many points as the axis has pixels, the last among them."""
+    step = math.ceil(len(points) / (RIGHT - LEFT))
+    return points[(len(points) - 1) % step :: step]
 
 
 def _levels(low: float, high: float) -> list[float]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
-_SEQUENCE = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
-"""ECMA-48: operating system commands (titles, links) and control sequences (colours, cursor)."""
+import msgspec
+
+_SEQUENCE = re.compile(r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[@-~]")
+"""ECMA-48: whole operating system commands (titles, links) and control sequences (colours, cursor)."""
+
+_COLOUR = re.compile(r"(\x1b\[(?:0|(?:[01];)?3[0-7])m)")
+"""What Ansible, and our table, put around a text for its colour."""
 
 _FORBIDDEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls, which a terminal obeys and XML 1.0 forbids
     r"\ud800-\udfff\ufffe\uffff"  # no characters in XML 1.0
-    r"\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # turn the direction of what follows, and so hide it
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # turn the direction of what follows, and so hide it
 )
 
 
@@ -22,6 +29,31 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Return ``text`` clean, and every run of white space as one space."""
     return " ".join(clean(text).split())
+
+
+def for_terminal(text: str, colour: bool) -> str:
+    """Return several lines, a host's words in them, for a terminal; with ``colour`` plain ones stay."""
+    parts = _COLOUR.split(text) if colour else [text]
+    return "".join(part if number % 2 else clean(part).replace("\r", "") for number, part in enumerate(parts))
+
+
+def printed(line: str) -> str:
+    """Return one line of ours, with texts of a host in it, as one line for a terminal."""
+    return line[: len(line) - len(line.lstrip(" "))] + one_line(line)
+
+
+def as_json(value: Any) -> str:
+    """Return records as JSON for a terminal or a pipe: ASCII alone, so that nothing in it is obeyed."""
+    return json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
+
+
+def cleaned(value: Any) -> Any:
+    """Return builtins with every text in them clean."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(name): cleaned(one) for name, one in value.items()}
+    return [cleaned(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def duration(seconds: float | None) -> str:

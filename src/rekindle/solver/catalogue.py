@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import msgspec
 
-from rekindle.records import Record
+from rekindle.records import Record, decodable, decode
 from rekindle.records.plan import Framework
 
 _TITLES: dict[Framework, str] = {
@@ -66,12 +66,14 @@ class _OnTorch(Record, kw_only=True, frozen=True):
     variant: str
 
 
+@decodable
 class _Builds(Record, kw_only=True, frozen=True):
     framework: Framework
     sources: dict[str, str]
     builds: tuple[CatalogueBuild, ...]
 
 
+@decodable
 class _OnTorchBuilds(Record, kw_only=True, frozen=True):
     framework: Framework
     sources: dict[str, str]
@@ -103,6 +105,7 @@ class _DriverCuda(Record, kw_only=True, frozen=True):
     by_driver: dict[str, str]
 
 
+@decodable
 class Rules(Record, kw_only=True, frozen=True):
     """What holds for every build."""
 
@@ -139,18 +142,18 @@ def lock_sha256(name: str) -> str | None:
 @functools.cache
 def rules() -> Rules:
     """Return the rules."""
-    return msgspec.json.decode(_data("rules"), type=Rules)
+    return decode(_data("rules"), Rules)
 
 
 @functools.cache
 def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     """Return the builds of ``framework``, newest first."""
     if framework in {"lightning", "transformers"}:
-        data = msgspec.json.decode(_data(framework), type=_OnTorchBuilds)
+        data = decode(_data(framework), _OnTorchBuilds)
         pairs = itertools.product(data.builds, builds("torch"))
         found = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
     else:
-        found = list(msgspec.json.decode(_data(framework), type=_Builds).builds)
+        found = list(decode(_data(framework), _Builds).builds)
     return tuple(
         sorted(found, key=lambda one: (version_key(one.torch or one.version), one.variant), reverse=True)
     )

@@ -7,10 +7,9 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-import msgspec
-
 from rekindle.records import HostRecord, PlannedEnvironment, RecordError, read
 from rekindle.records.plan import FRAMEWORKS
+from rekindle.report import text
 
 from .plan import solve
 
@@ -26,7 +25,7 @@ def run(path: Path, framework: str | None, as_json: bool) -> int:
     try:
         host = read(path, HostRecord)
     except RecordError as error:
-        print(error, file=sys.stderr)
+        print(text.one_line(str(error)), file=sys.stderr)
         return 2
     wanted = (framework,) if framework else FRAMEWORKS
     plan = solve(
@@ -37,9 +36,9 @@ def run(path: Path, framework: str | None, as_json: bool) -> int:
         host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
     if as_json:
-        print(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
+        print(text.as_json(plan))
     else:
-        print("\n".join(line for one in plan.environments for line in _lines(one)))
+        print("\n".join(text.printed(line) for one in plan.environments for line in _lines(one)))
     return 0 if all(one.build for one in plan.environments) else 3
 
 

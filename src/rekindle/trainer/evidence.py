@@ -16,6 +16,9 @@ from .fingerprints import Fingerprint
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
 
+_LONGEST = 2_000
+"""Characters of an exception's text; its reader takes no line with twice as many."""
+
 
 class Evidence:
     """The evidence file of a rank (a process, or a replica in one), or of job.py or the server with ``name``.
@@ -94,7 +97,8 @@ class Evidence:
 
     def exception(self, kind: str, message: str, place: str, *, site: str = SITE) -> None:
         """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
-        self._write("exception", site=site, rank=self._rank, kind=kind, message=message, place=place)
+        said = message[:_LONGEST]
+        self._write("exception", site=site, rank=self._rank, kind=kind, message=said, place=place)
 
     def global_model(self, number: int, model: Fingerprint) -> None:
         """Say what the server's model is as round ``number`` begins, or after the last one."""

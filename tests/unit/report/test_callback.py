@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,9 @@ PREFLIGHT = r"""
       when: inventory_hostname == 'rescued'
   rescue:
     - ansible.builtin.debug: {msg: Rescued.}
+- ansible.builtin.fail: {msg: "task\e[31m\e]0;title\a\x9b2J"}
+  when: inventory_hostname == 'ignoring'
+  ignore_errors: true
 - ansible.builtin.assert: {that: item != 2, fail_msg: "Item {{ item }} is odd."}
   loop: [1, 2, 3]
   when: inventory_hostname == 'looping'
@@ -125,6 +129,12 @@ def site(repository: Path) -> tuple[str, Path]:
     said = play(repository, "site.yml")
     (folder,) = (repository / "results").iterdir()
     return said, folder
+
+
+def test_no_escape_of_a_host_reaches_the_terminal(site: tuple[str, Path]) -> None:
+    """Ansible shows what a task, a module's stderr or ssh says as it is."""
+    assert "room" in site[0]
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", site[0])
 
 
 def test_the_folder_is_named_in_utc_and_handed_to_the_workers(site: tuple[str, Path]) -> None:

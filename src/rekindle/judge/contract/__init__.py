@@ -1,6 +1,6 @@
 """The contract over a run's whole story; docs/verdicts.md says what each rule needs and cannot see."""
 
-from . import devices, federation, figures, logs, samples, server, times, witnesses
+from . import devices, federation, figures, gpu_errors, logs, samples, server, times, witnesses
 from .registry import RULES, Doubt, hold
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "devices",
     "federation",
     "figures",
+    "gpu_errors",
     "hold",
     "logs",
     "samples",

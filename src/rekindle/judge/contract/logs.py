@@ -14,6 +14,7 @@ import msgspec
 from rekindle.judge.log import Entry, LogRecord
 from rekindle.judge.run import Run
 from rekindle.judge.workspace import LogLine
+from rekindle.records import decodable, decode
 
 from .registry import Doubt, rule
 
@@ -43,11 +44,14 @@ class Harmless(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Only once the server has asked the sites to end."""
 
 
+_ALL = decodable(tuple[Harmless, ...])
+
+
 @cache
 def harmless() -> tuple[Harmless, ...]:
     """Return the list, ``harmless.json``."""
     text = files("rekindle.judge.contract").joinpath("harmless.json").read_bytes()
-    return msgspec.json.decode(text, type=tuple[Harmless, ...])
+    return decode(text, _ALL)
 
 
 @rule()
@@ -111,6 +115,8 @@ def error_logs_are_empty(run: Run) -> Iterator[Doubt]:
 @rule()
 def job_printed_no_error(run: Run) -> Iterator[Doubt]:
     """What job.py printed has no error of NVFlare's and no traceback that is not known to be harmless."""
+    if not run.job_log and run.version > 1:
+        yield Doubt("What job.py printed was not kept.")
     inside = False
     for number, line in enumerate(run.job_log, 1):
         console = _CONSOLE.match(line)

@@ -22,7 +22,8 @@ class Doubt(NamedTuple):
     at: Line[Any] | LogLine | str | None = None
     """Where it stands."""
     holds: bool | None = None
-    """False: the run itself went wrong. None: its files contradict each other, or do not tell."""
+    """False: the run itself went wrong. None: its files contradict each other, or do not tell. True: it goes
+    with the rule, and is worth saying."""
 
 
 Rule = Callable[[Run], Iterable[Doubt]]
@@ -45,20 +46,19 @@ def rule(*versions: int) -> Callable[[Rule], Rule]:
 
 def hold(run: Run) -> Iterator[Evidence]:
     """Hold ``run`` against every rule that its spec's version knows."""
-    version = int(run.spec.schema.rpartition("/")[2])
     for name, function in RULES.items():
-        if version in _VERSIONS[name]:
+        if run.version in _VERSIONS[name]:
             yield _evidence(run, name, function)
 
 
 def _evidence(run: Run, name: str, function: Rule) -> Evidence:
-    """Return the first doubt that shows the run to be wrong, else the first one, else that the rule holds."""
-    first = None
+    """Return what shows the run to be wrong, else what cannot be told, else that the rule holds."""
+    first: dict[bool | None, Doubt] = {}
     for doubt in function(run):
-        first = first or doubt
+        first.setdefault(doubt.holds, doubt)
         if doubt.holds is False:
-            first = doubt
             break
-    if first is None:
-        return run.evidence(name, True, " ".join((function.__doc__ or "").partition("\n\n")[0].split()))
-    return run.evidence(name, first.holds, first.says, first.at)
+    for holds in (False, None, True):
+        if holds in first:
+            return run.evidence(name, holds, first[holds].says, first[holds].at)
+    return run.evidence(name, True, " ".join((function.__doc__ or "").partition("\n\n")[0].split()))

@@ -51,17 +51,19 @@ def _flaws(gpu: GpuSample, total_mib: int) -> Iterator[str]:
 def sampled_all_along(run: Run) -> Iterator[Doubt]:
     """The driver took samples from before the first round to after the last one, of all GPUs each time."""
     given = {uuid for site in run.spec.sites for uuid in site.gpus}
-    if not given:
+    if not given and run.version == 1:
         return
     times = [line.event.time for line in run.samples]
     rounds = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
-    if times and rounds:
+    if not times:
+        yield Doubt("The driver took no samples.")
+    elif rounds:
         first = min(line.event.time - line.event.seconds for line in rounds)
         last = max(line.event.time for line in rounds)
         if min(times) > first or max(times) < last:
             yield Doubt("The samples do not reach from before the first round to after the last.")
     for line in run.samples:
-        if missing := given - line.event.gpus.keys():
+        if missing := given - line.event.gpus.keys() - line.event.unanswered.keys():
             yield Doubt(f"A sample lacks {min(missing)}.", line)
 
 

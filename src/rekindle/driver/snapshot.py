@@ -1,0 +1,136 @@
+"""What a run's processes and files are like at one moment, read once for all who look at it."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from .processes import descendants
+
+_SIMULATOR = "nvflare.private.fed.app.simulator.simulator"
+_CLIENT = f"{_SIMULATOR}_worker"
+_FILES = ("job.log", "evidence/*.jsonl", "job/workspace/*/*/log.txt")
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+class Times(NamedTuple):
+    """What a thread did so far."""
+
+    ran: float = 0.0
+    """Seconds."""
+    waited: float = 0.0
+    """Seconds in which it was ready to and had no CPU, by load or by a cgroup's quota."""
+    slices: int = 0
+    """How often it was given a CPU."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a run that has not ended."""
+
+    pid: int
+    title: str
+    """What a reader knows it by: its site and script, or what it runs."""
+    state: str
+    """Letter of proc(5): ``T`` is stopped, ``D`` waits for the kernel."""
+    site: str | None = None
+    """Of a trainer."""
+    nvflare: str | None = None
+    """Who it is of NVFlare's own: ``server``, or the client's site."""
+    memory_kib: int = 0
+    peak_kib: int = 0
+    """Most host memory so far."""
+    threads: dict[int, Times] = field(default_factory=dict)
+    """By thread id."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A run at one moment of the monotonic clock, in seconds."""
+
+    at: float
+    processes: tuple[Process, ...] = ()
+    sizes: dict[Path, int] = field(default_factory=dict)
+    """Bytes of its logs and of its evidence."""
+
+    @property
+    def peaks_mib(self) -> dict[str, int]:
+        """The most host memory that each of NVFlare's processes has held so far, by its name."""
+        found: dict[str, int] = {}
+        for one in self.processes:
+            if one.nvflare:
+                found[one.nvflare] = max(found.get(one.nvflare, 0), one.peak_kib >> 10)
+        return found
+
+
+def snapshot(run_dir: Path) -> Snapshot:
+    """Look at all processes below this one and at the files of the run."""
+    processes = []
+    for process in descendants():
+        with suppress(psutil.Error, OSError):
+            one = _process(process)
+            if one.state not in "ZX":
+                processes.append(one)
+    return Snapshot(time.monotonic(), tuple(processes), _sizes(run_dir))
+
+
+def _process(process: psutil.Process) -> Process:
+    folder = Path("/proc", str(process.pid))
+    status = _fields((folder / "status").read_text(encoding="utf-8", errors="replace"))
+    command, site = process.cmdline(), process.environ().get("REKINDLE_SITE")
+    return Process(
+        pid=process.pid,
+        title=_title(command, site),
+        state=status["State"][0],
+        site=site,
+        nvflare=_nvflare_name(command),
+        memory_kib=_kib(status.get("VmRSS", "0")),
+        peak_kib=_kib(status.get("VmHWM", "0")),
+        threads=_threads(folder),
+    )
+
+
+def _fields(text: str) -> dict[str, str]:
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+def _kib(text: str) -> int:
+    return int(text.split(maxsplit=1)[0])
+
+
+def _threads(folder: Path) -> dict[int, Times]:
+    """Return each thread's times by schedstat; a kernel without it tells only what the whole process ran."""
+    times = {}
+    for task in (folder / "task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            ran, waited, slices = map(int, (task / "schedstat").read_text(encoding="ascii").split())
+            times[int(task.name)] = Times(ran / 1e9, waited / 1e9, slices)
+    if times:
+        return times
+    words = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return {int(folder.name): Times((int(words[11]) + int(words[12])) * _TICK_S)}
+
+
+def _title(command: list[str], site: str | None) -> str:
+    words = [word for word in command[1:] if not word.startswith("-")]
+    return " ".join(" ".join(filter(None, [site, *(words[:1] or command[:1])])).split())[:80]
+
+
+def _nvflare_name(command: list[str]) -> str | None:
+    if _CLIENT in command:
+        return command[command.index("--client") + 1]
+    return "server" if _SIMULATOR in command else None
+
+
+def _sizes(run_dir: Path) -> dict[Path, int]:
+    sizes = {}
+    for path in (path for pattern in _FILES for path in run_dir.glob(pattern)):
+        with suppress(FileNotFoundError):  # another run of the name takes files away as we look
+            sizes[path] = path.stat().st_size
+    return sizes

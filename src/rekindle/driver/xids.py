@@ -1,0 +1,126 @@
+"""Xid errors of GPUs, as NVML's events and the kernel's log tell them; reads only, and sets nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pynvml
+
+KERNEL_LOG = Path("/dev/kmsg")
+_AT_ONCE = 1000
+"""Most that is read of either source at once; the rest waits for the next sample."""
+_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]+(?::[0-9a-fA-F]+)+)[^)]*\)[^:]*: (\d+)")
+"""Such as ``NVRM: Xid (PCI:0000:1b:00): 79, pid=…``."""
+
+_BusId = tuple[int, ...]
+"""Domain, bus and device."""
+
+
+class Xids:
+    """Watches GPUs from now on."""
+
+    def __init__(self, handles: dict[str, Any], kernel_log: Path = KERNEL_LOG) -> None:
+        """Watch the GPUs with these NVML handles, by UUID."""
+        self._events = _Events(handles)
+        self._log = _KernelLog(kernel_log, handles)
+
+    def since(self) -> dict[str, tuple[int, ...]]:
+        """Return the Xid errors since the call before, by the UUIDs of the GPUs that something watches."""
+        found: dict[str, set[int]] = {}
+        for source in (self._events, self._log):
+            for uuid, xids in source.since().items():
+                found.setdefault(uuid, set()).update(xids)
+        return {uuid: tuple(sorted(xids)) for uuid, xids in found.items()}
+
+
+class _Events:
+    """NVML's own, which need no rights; some virtual machines have none."""
+
+    def __init__(self, handles: dict[str, Any]) -> None:
+        self._uuids: dict[int | None, str] = {}
+        if not handles:
+            return
+        with suppress(pynvml.NVMLError):
+            self._set = pynvml.nvmlEventSetCreate()
+            for uuid, handle in handles.items():
+                with suppress(pynvml.NVMLError):
+                    kind = pynvml.nvmlEventTypeXidCriticalError
+                    if pynvml.nvmlDeviceGetSupportedEventTypes(handle) & kind:
+                        pynvml.nvmlDeviceRegisterEvents(handle, kind, self._set)
+                        self._uuids[_address(handle)] = uuid
+
+    def since(self) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {uuid: set() for uuid in self._uuids.values()}
+        if not found:
+            return {}
+        try:
+            for _ in range(_AT_ONCE):
+                event = pynvml.nvmlEventSetWait_v2(self._set, 0)
+                uuid = self._uuids.get(_address(event.device))
+                if uuid and event.eventType == pynvml.nvmlEventTypeXidCriticalError:
+                    found[uuid].add(event.eventData)
+        except pynvml.NVMLError_Timeout:
+            return found
+        except pynvml.NVMLError:  # it watches no more: what came before is told, and no GPU has none
+            return {uuid: xids for uuid, xids in found.items() if xids}
+        return found
+
+
+class _KernelLog:
+    """The kernel's messages, where this user may read them and NVIDIA's driver writes to them."""
+
+    def __init__(self, path: Path, handles: dict[str, Any]) -> None:
+        self._uuids: dict[_BusId, str] = {}
+        self._file: int | None = None
+        if not handles:
+            return
+        with suppress(OSError):
+            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            if any("NVRM: " in record for record in self._read(1 << 20)):
+                for uuid, handle in handles.items():
+                    with suppress(pynvml.NVMLError):
+                        self._uuids[_bus_id(pynvml.nvmlDeviceGetPciInfo(handle).busId)] = uuid
+
+    def since(self) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {uuid: set() for uuid in self._uuids.values()}
+        if found:
+            try:
+                for record in self._read(_AT_ONCE):
+                    match = _XID.search(record)
+                    uuid = match and self._uuids.get(_bus_id(match[1]))
+                    if match and uuid:
+                        found[uuid].add(int(match[2]))
+            except OSError:
+                return {uuid: xids for uuid, xids in found.items() if xids}
+        return found
+
+    def _read(self, most: int) -> list[str]:
+        """Return the records that have not been read; the kernel drops the oldest that nobody reads."""
+        records: list[str] = []
+        while self._file is not None and len(records) < most:
+            try:
+                read = os.read(self._file, 1 << 13)
+            except BrokenPipeError:  # the next one was dropped
+                continue
+            except BlockingIOError:
+                break
+            if not read:
+                break
+            records += read.decode("utf-8", errors="replace").splitlines()
+        return records
+
+
+def _address(handle: Any) -> int | None:
+    """Return what tells one NVML handle from another, also when its GPU answers no more."""
+    return ctypes.cast(handle, ctypes.c_void_p).value
+
+
+def _bus_id(text: str | bytes) -> _BusId:
+    """Return a PCI bus id of NVML's (``00000000:1B:00.0``) or of the kernel's (``0000:1b:00``)."""
+    words = (text.decode() if isinstance(text, bytes) else text).partition(".")[0]
+    return tuple(int(word, 16) for word in words.split(":"))

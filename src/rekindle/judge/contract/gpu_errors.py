@@ -1,0 +1,111 @@
+"""The rule on GPUs' errors, from the driver's samples: Xids, and memory errors that were not corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from rekindle.evidence import Line
+from rekindle.judge.run import Run
+from rekindle.records import decodable, decode
+from rekindle.records.events import SampleEvent
+
+from .registry import Doubt, rule
+
+
+@decodable
+class _Catalogue(msgspec.Struct):
+    source: str
+    ignored: str
+    xids: dict[str, tuple[str, str | None]]
+    """What a number means, and what the vendor asks for; None where that is nothing."""
+
+
+@cache
+def _catalogue() -> _Catalogue:
+    return decode(files(__package__).joinpath("xids.json").read_bytes(), _Catalogue)
+
+
+@rule(2)
+def no_gpu_errors(run: Run) -> Iterator[Doubt]:
+    """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
+
+    What a run did over such an error proves nothing. A GPU that counts no memory errors (NVML knows of no ECC
+    there) and one with an Xid that the vendor has one ignore are named, and pass.
+    """
+    assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
+    bars = [bar for look in (_errors, _lost, _unwatched) for uuid in assigned for bar in look(run, uuid)]
+    if bars:
+        yield Doubt(f"{'; '.join(dict.fromkeys(bar.says for bar in bars))}.", bars[0].at)
+    elif assigned:
+        says = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
+        more = [f"{uuid} met {_named(xid)}" for uuid in assigned for xid in _xids(run, uuid)]
+        more += [f"{uuid} counts no memory errors (ECC)" for uuid in assigned if _uncounted(run, uuid)]
+        yield Doubt(f"{'; '.join([says, *more])}.", run.samples[-1], holds=True)
+
+
+def _errors(run: Run, uuid: str) -> list[Doubt]:
+    """Return the Xids that bar a PASS, and whether the count of memory errors moved."""
+    seen = [
+        Doubt(f"{uuid} met {_named(xid)}", line)
+        for xid, line in _xids(run, uuid).items()
+        if not _is_ignored(xid)
+    ]
+    counts = _counts(run, uuid)
+    for count, line in counts:
+        if count != counts[0][0]:
+            was, now = ("untold" if one is None else str(one) for one in (counts[0][0], count))
+            says = f"{uuid}'s uncorrected memory errors (ECC) went from {was} to {now} in the run"
+            return [*seen, Doubt(says, line)]
+    return seen
+
+
+def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
+    return [(one.event.gpus[uuid].ecc_uncorrected, one) for one in run.samples if uuid in one.event.gpus]
+
+
+def _uncounted(run: Run, uuid: str) -> bool:
+    return _counts(run, uuid)[0][0] is None
+
+
+def _lost(run: Run, uuid: str) -> list[Doubt]:
+    last = run.samples[-1] if run.samples else None
+    if last is None or uuid in last.event.gpus:
+        return []
+    return [Doubt(f"{uuid} answered NVML no more at the last sample", last)]
+
+
+def _unwatched(run: Run, uuid: str) -> list[Doubt]:
+    blind = [one for one in run.samples if _of(one.event, uuid) is None]
+    if run.samples and not blind:
+        return []
+    how_long = "" if len(blind) == len(run.samples) else f" in {len(blind)} of {len(run.samples)} samples"
+    return [Doubt(f"Nobody watched {uuid} for Xid errors{how_long}", next(iter(blind), None))]
+
+
+def _xids(run: Run, uuid: str) -> dict[int, Line[SampleEvent]]:
+    """Return each Xid that a GPU met, with the sample that shows it first."""
+    found: dict[int, Line[SampleEvent]] = {}
+    for line in run.samples:
+        for xid in _of(line.event, uuid) or ():
+            found.setdefault(xid, line)
+    return found
+
+
+def _of(sample: SampleEvent, uuid: str) -> tuple[int, ...] | None:
+    gpu = sample.gpus.get(uuid)
+    return gpu.xids if gpu else sample.unanswered.get(uuid)
+
+
+def _is_ignored(xid: int) -> bool:
+    known = _catalogue().xids.get(str(xid))
+    return known is not None and known[1] is None
+
+
+def _named(xid: int) -> str:
+    """Return such as ``Xid 79 (GPU has fallen off the bus; restart the host)``."""
+    means, asks = _catalogue().xids.get(str(xid), ("not in our list", "look it up in the vendor's catalog"))
+    return f"Xid {xid} ({means}; {asks or _catalogue().ignored})"

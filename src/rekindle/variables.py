@@ -1,0 +1,68 @@
+"""Which variables of a host's user go on to what Rekindle starts there, and why; no other does.
+
+What a job has in its environment comes home in a traceback or a debugger's output, so that a list of what is
+secret is never long enough. Driver, jobs, ladder, probes and installers take theirs from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+ALLOWED = {
+    "PATH HOME USER LOGNAME SHELL HOSTNAME PWD": "any program",
+    "LANG LANGUAGE LC_* TZ TERM": "how a program says numbers, texts and times",
+    "TMPDIR TMP TEMP XDG_*": "where a program puts its files",
+    "LD_LIBRARY_PATH LD_PRELOAD": "where the host keeps its driver's libraries and allocators",
+    "CUDA_* NVIDIA_* CUDNN_* CUBLAS_*": "NVIDIA's libraries",
+    "NCCL_* GLOO_* UCX_* FI_* OMPI_*": "what ranks talk through",
+    "TORCH_* TORCHINDUCTOR_* PYTORCH_* TRITON_* TF_* XLA_* KERAS_*": "the frameworks",
+    "OMP_* MKL_* OPENBLAS_* KMP_* GOMP_* NUMEXPR_*": "how many threads a library takes",
+    "PYTHON*": "Python itself, and where our own code lies",
+    "REKINDLE_*": "what our own parts tell each other",
+    "HF_* TRANSFORMERS_* TOKENIZERS_PARALLELISM": "where models are, and whether to download them",
+    "WANDB_* MLFLOW_* MPLCONFIGDIR": "where trackers and plots keep their files",
+    "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE": "whom a program trusts",
+    "http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY": "its way out",
+    "SLURM_*": "what a scheduler gave the host's user",
+}
+"""Names, and beginnings of names, with who needs them."""
+
+_INSTALLERS = "PIP_* UV_* NETRC http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY"
+"""What uv and pip need for the indexes that the host is configured for, with the credentials in it."""
+
+_SECRET = re.compile(
+    r"SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|KEY|AUTH|JWT|COOKIE|SIGNATURE|(^|_)(PASS|PWD)(_|$)",
+    re.IGNORECASE,
+)
+"""In a name that only begins as one that is allowed."""
+_CREDENTIALS = re.compile(r"://[^\s/]*@|^[^\s/:@]+:[^\s/@]*@|://\S*\?")
+"""In a URL or a proxy: what stands before an @ or after a ?."""
+
+
+def _patterns(words: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    names = words.split()
+    return (
+        frozenset(name for name in names if not name.endswith("*")),
+        tuple(name[:-1] for name in names if name.endswith("*")),
+    )
+
+
+_NAMES, _BEGINNINGS = _patterns(" ".join(ALLOWED))
+
+
+def for_jobs(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what a job, its supervisor or a probe gets of ``environ``: allowed names without credentials."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if (name in _NAMES or (name.startswith(_BEGINNINGS) and not _SECRET.search(name)))
+        and not _CREDENTIALS.search(value)
+    }
+
+
+def for_installers(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what uv gets of ``environ``: a job's variables, and how to reach the package indexes."""
+    names, beginnings = _patterns(_INSTALLERS)
+    own = {name: value for name, value in environ.items() if name in names or name.startswith(beginnings)}
+    return for_jobs(environ) | own

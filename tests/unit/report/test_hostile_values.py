@@ -1,0 +1,186 @@
+"""Hostile text in every field of every record that reaches the reports: their structure stays what it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, get_args
+from xml.etree import ElementTree
+
+import pytest
+from msgspec import inspect
+
+from rekindle import records
+from rekindle.report import write_reports
+from rekindle.report.text import clean
+
+KINDS = {
+    "host.json": records.HostRecord,
+    "plan.json": records.PlanRecord,
+    "env.json": records.EnvRecord,
+    "outcome.json": records.Outcome,
+    "retired.json": records.RetiredRecord,
+    "job/verdict.json": records.VerdictRecord,
+}
+MARK = "HARMLESS"
+HOSTILE = {
+    "an OSC without an end": f"{MARK}\x1b]0;",
+    "an OSC's end": f"\x07{MARK}",
+    "an OSC over quotes": f'\x1b]8;;" autofocus onfocus=alert(1) \x07{MARK}',
+    "a CSI without an end": f"{MARK}\x1b[",
+    "a CSI of eight bits": f"\x9b31m\x9d0;{MARK}\x9c",
+    "quotes": f"\"'`{MARK}\"'` onfocus=x ",
+    "tags": f"</td></table><script>{MARK}</script><!--",
+    "a CDATA section": f"]]>{MARK}<![CDATA[",
+    "entities": f"&lt;{MARK}&#x3c;script&gt;&amp;",
+    "a template": f"{{{{ 7*7 }}}}{{% raw %}}{MARK}{{% endraw %}}%s %d",
+    "a comment's end": f"--></style></title>{MARK}",
+    "other directions": f"\u202e{MARK}\u2066\u061c\ufffe",
+    "what XML forbids": f"\x00\x0b{MARK}\uffff",
+}
+_VOID = {"meta"}
+
+
+class Skeleton(HTMLParser):
+    """Elements and attributes of a page in their order, without texts and values; refuses wrong nesting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.parts: list[tuple[str, tuple[str, ...]]] = []
+        self.said: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.parts.append((tag, tuple(name for name, _ in attrs)))
+        self.said += [value or "" for _, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        self.parts.append((f"/{tag}", ()))
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    handle_decl_known = ("DOCTYPE html", "doctype html")
+
+    def handle_decl(self, decl: str) -> None:
+        assert decl in self.handle_decl_known
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError(f"a declaration: {data}")
+
+    def handle_pi(self, data: str) -> None:
+        raise AssertionError(f"an instruction: {data}")
+
+
+def example(kind: Any, text: str) -> Any:  # noqa: PLR0911 - a type, a value
+    """Return builtins for a type, with ``text`` wherever a text of any kind may stand."""
+    match kind:
+        case inspect.StructType(fields=fields):
+            return {field.encode_name: example(field.type, text) for field in fields}
+        case inspect.UnionType(types=types):
+            return example(next(one for one in types if not isinstance(one, inspect.NoneType)), text)
+        case inspect.VarTupleType(item_type=item):
+            return [example(item, text), example(item, text)]
+        case inspect.TupleType(item_types=items):
+            return [example(item, text) for item in items]
+        case inspect.DictType(key_type=key, value_type=value):
+            return {example(key, text): example(value, text)}
+        case inspect.StrType(pattern=pattern):
+            return text if pattern is None else "1.2.3"
+        case inspect.LiteralType(values=values):
+            return values[0]
+        case inspect.IntType(ge=least):
+            return max(least or 0, 1)
+        case inspect.FloatType():
+            return 0.5
+        case inspect.BoolType():
+            return False
+        case inspect.AnyType():
+            return text
+    raise AssertionError(kind)
+
+
+def skeleton(value: Any) -> Any:
+    """Return JSON's own structure, each text replaced by its type."""
+    if isinstance(value, dict):
+        return [skeleton(one) for one in value.values()]
+    return [skeleton(one) for one in value] if isinstance(value, list) else type(value).__name__
+
+
+def reports(folder: Path, text: str, **changes: str) -> Path:
+    """Fill a results folder with ``text`` everywhere, and write its reports."""
+    for name, kind in KINDS.items():
+        told = example(inspect.type_info(kind), text)
+        if kind is records.PlanRecord:
+            told["jobs"] = ["job"]
+        if kind is records.VerdictRecord:
+            told["verdict"] = changes.get("verdict", "FAIL")
+        if kind is records.Outcome:
+            told["state"] = "failed"
+        path = folder / "host" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(told))
+    run = {"schema": "rekindle/run/1", "run": text, "started": text, "hosts": ["host"]}
+    (folder / "run.json").write_text(json.dumps(run))
+    write_reports(folder)
+    return folder
+
+
+VERDICTS = ("PASS", "FAIL", "UNPROVEN")
+
+
+@pytest.fixture(scope="module", params=VERDICTS)
+def harmless(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[str, Path]:
+    assert set(VERDICTS) < set(get_args(records.VerdictKind))
+    return request.param, reports(tmp_path_factory.mktemp("harmless"), MARK, verdict=request.param)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_structure_and_text_of_every_report_stay(
+    name: str, harmless: tuple[str, Path], tmp_path: Path
+) -> None:
+    verdict, other = harmless
+    folder = reports(tmp_path, HOSTILE[name], verdict=verdict)
+    page, expected = (Skeleton((one / "report.html").read_text()) for one in (folder, other))
+    assert page.parts == expected.parts
+    shown = clean(HOSTILE[name])
+    count = "\n".join(expected.said).count(MARK)
+    assert count > 60
+    cut = 3  # digests are shown with their first 12 characters
+    assert "\n".join(page.said).count(shown) >= count - cut
+
+    cases, expected_cases = (
+        list(ElementTree.parse(one / "junit.xml").getroot().iter()) for one in (folder, other)
+    )
+    assert [(one.tag, list(one.attrib)) for one in cases] == [
+        (one.tag, list(one.attrib)) for one in expected_cases
+    ]
+    assert any(" ".join(shown.split()) in value for one in cases for value in one.attrib.values())
+
+    told, expected_told = (json.loads((one / "results.json").read_text()) for one in (folder, other))
+    assert skeleton(told) == skeleton(expected_told)
+    assert told["run"] == shown
+
+    everything = "".join((folder / one).read_text() for one in ("report.html", "junit.xml", "results.json"))
+    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u2066\u061c]|\\u00[01189]", everything)
+
+
+def test_the_oldest_attack_has_no_attribute_of_its_own(tmp_path: Path) -> None:
+    """Stripped from the page, the command took ``">`` with it, and what follows became attributes."""
+    folder = reports(tmp_path, '\x1b]0;"\x07 autofocus onfocus=alert(1) ')
+    page = Skeleton((folder / "report.html").read_text())
+    assert {name for _, names in page.parts for name in names} & {"autofocus", "onfocus"} == set()

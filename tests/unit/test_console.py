@@ -1,0 +1,106 @@
+"""What a host or a job says reaches a terminal as text: no escape, no line of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+from rekindle import cli, records, report
+from rekindle.records import Finding
+
+HOSTILE = "a\x1b[2J\x1b]0;t\x07b\x9b31mc\rd\nPASS \u202e"
+SHOWN = "abc d PASS"
+OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+@pytest.fixture
+def said(monkeypatch, capsys):
+    """Run ``rekindle`` with arguments and return what it printed, which has to be harmless."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
+        cli.main()
+        told = "".join(capsys.readouterr())
+        assert not OBEYED.search(told)
+        return told
+
+    return run
+
+
+def _hostile(recording, path, *fields):
+    """Copy a record with the hostile text in some fields, named as a path of keys each."""
+    told = json.loads(recording.read_text())
+    for keys in fields:
+        *parents, last = keys
+        place = told
+        for key in parents:
+            place = place[key]
+        place[last] = HOSTILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(told))
+    return path
+
+
+def test_judge(said, clean_run):
+    _hostile(clean_run / "spec.json", clean_run / "spec.json", ["host"])
+    (clean_run / "ended.json").unlink()
+    lines = said("judge", clean_run).splitlines()
+    assert lines[0].startswith(f"{SHOWN} pt_ddp: UNPROVEN")
+    assert lines[1].startswith("  rounds_aggregated: holds.")
+    assert json.loads(said("judge", clean_run, "--json"))["host"] == HOSTILE
+
+
+def test_diff(said, tmp_path, recordings):
+    ours = recordings / "h200-x2/env.json"
+    first = ("environments", 0)
+    theirs = _hostile(ours, tmp_path / "env.json", [*first, "lock_sha256"], [*first, "packages", "torch"])
+    assert SHOWN in said("diff", ours, theirs)
+    for probe in ({"build": "x"}, {"gpus": [1]}, {"gpus": 5}, {"gpus": [{}]}, {"build": {HOSTILE: HOSTILE}}):
+        told = json.loads(ours.read_text())
+        told["environments"][0]["probe"] = probe
+        theirs.write_text(json.dumps(told))
+        said("diff", ours, theirs)
+
+
+def test_plan(said, tmp_path, recordings):
+    host = recordings / "h200-x2/host.json"
+    theirs = _hostile(host, tmp_path / "host.json", ["os", "architecture"])
+    assert SHOWN in said("plan", theirs)
+    json.loads(said("plan", theirs, "--json"))
+
+
+def test_report(said, tmp_path, recordings):
+    run = {"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["h"]}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    recorded = recordings / "runs/pt_ddp-h200-x2/verdict.json"
+    _hostile(recorded, tmp_path / "h/pt_ddp/verdict.json", ["cause"], ["devices", 0, "name"])
+    assert "pt_ddp" in said("report", tmp_path)
+
+
+def test_a_finding():
+    one = Finding(name="n", cause=HOSTILE, layer="job", remedy=HOSTILE, confidence="likely", file=HOSTILE)
+    assert not OBEYED.search(report.findings((one,)))
+
+
+def test_an_error(said, tmp_path):
+    path = tmp_path / "env.json"
+    path.write_text(json.dumps({"host": "h", "x" + HOSTILE: 1}))
+    assert SHOWN in said("diff", path, path)
+    assert SHOWN in said("plan", path)
+
+
+def test_json_for_a_terminal_is_ascii():
+    run = records.RunRecord(run=HOSTILE, started="", hosts=())
+    assert report.as_json(run).isascii()
+    assert json.loads(report.as_json(run))["run"] == HOSTILE
+
+
+def test_colours_of_ours_stay_on_a_terminal_and_nothing_else():
+    ours = "\x1b[0;31mred\x1b[0m\n"
+    assert report.for_terminal(ours, True) == ours
+    assert report.for_terminal(ours, False) == "red\n"
+    theirs = "\x1b[8mhidden\x1b[2J\x1b[31mred\x1b]0;t\x07\r\x9bm"
+    assert report.for_terminal(theirs, True) == "hidden\x1b[31mred"

@@ -1,0 +1,131 @@
+"""The claim on GPUs' errors: recorded runs on GPUs, in which the driver's samples tell of some."""
+
+import json
+import shutil
+
+import pytest
+
+from rekindle.judge.contract import hold
+from rekindle.judge.run import Run
+
+
+@pytest.fixture
+def run(recordings, tmp_path):
+    """Return a recorded run on two H200s as one of spec/2, whose samples tell of no error."""
+    run = shutil.copytree(recordings / "runs" / "pt_ddp-h200-x2", tmp_path / "run")
+    spec = json.loads((run / "spec.json").read_text())
+    (run / "spec.json").write_text(json.dumps({**spec, "schema": "rekindle/spec/2"}))
+    _gpus(run, lambda number, gpu: gpu.update(xids=[], ecc_uncorrected=0))
+    return run
+
+
+def _samples(run, change):
+    path = run / "samples.jsonl"
+    samples = [json.loads(line) for line in path.read_text().splitlines()]
+    for number, sample in enumerate(samples):
+        change(number, sample)
+    path.write_text("".join(json.dumps(one) + "\n" for one in samples))
+    return len(samples)
+
+
+def _gpus(run, change, only=None):
+    """Change every GPU of every sample, or the ``only`` one (0 or 1)."""
+
+    def each(number, sample):
+        for uuid in sorted(sample["gpus"])[only : None if only is None else only + 1]:
+            change(number, sample["gpus"][uuid])
+
+    return _samples(run, each)
+
+
+def gpu_errors(run):
+    """Return what the rule says; None where it does not apply."""
+    return next((one for one in hold(run) if one.claim == "no_gpu_errors"), None)
+
+
+def _says(run):
+    told = gpu_errors(Run.open(run))
+    return told.holds, told.says
+
+
+def _uuids(run):
+    return sorted({uuid for site in Run.open(run).spec.sites for uuid in site.gpus})
+
+
+def test_a_run_without_errors_holds_and_its_last_sample_is_cited(run):
+    told = gpu_errors(Run.open(run))
+    assert told.holds is True
+    assert told.says == f"No error of 2 GPUs in {told.line} samples."
+
+
+def test_it_does_not_apply_to_spec_1(recordings):
+    assert gpu_errors(Run.open(recordings / "runs" / "pt_ddp-h200-x2")) is None
+
+
+def test_it_holds_where_no_gpu_was_given(recordings):
+    assert gpu_errors(Run.open(recordings / "runs" / "pt_ddp-cpu-2")).holds
+
+
+@pytest.mark.parametrize(
+    ("xid", "named"),
+    [
+        (79, "Xid 79 (GPU has fallen off the bus; restart the host)"),
+        (48, "Xid 48 (double bit ECC error; drain the host and reset the GPU)"),
+        (999, "Xid 999 (not in our list; look it up in the vendor's catalog)"),
+    ],
+)
+def test_an_xid_is_unproven_with_its_gpu_its_number_and_what_it_means(run, xid, named):
+    _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number in {3, 5} else []), only=1)
+    told = gpu_errors(Run.open(run))
+    assert (told.holds, told.says, told.line) == (None, f"{_uuids(run)[1]} met {named}.", 4)
+
+
+@pytest.mark.parametrize("xid", [43, 63, 92])
+def test_an_xid_that_the_vendor_asks_nothing_for_is_said_and_bars_nothing(run, xid):
+    _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number == 3 else []))
+    holds, says = _says(run)
+    assert holds is True
+    assert f"{_uuids(run)[0]} met Xid {xid} (" in says
+
+
+def test_a_rise_of_uncorrected_memory_errors_is_unproven(run):
+    _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=3))
+    assert _says(run)[0] is True
+    _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=3 + 2 * (number > 4)), only=0)
+    says = f"{_uuids(run)[0]}'s uncorrected memory errors (ECC) went from 3 to 5 in the run."
+    assert _says(run) == (None, says)
+
+
+def test_a_count_that_is_told_no_more_is_unproven_and_a_gpu_that_has_none_is_named(run):
+    _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=None if number > 4 else 0), only=0)
+    assert _says(run)[0] is None
+    assert "went from 0 to untold" in _says(run)[1]
+    _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=None), only=0)
+    assert _says(run)[0] is True
+    assert f"{_uuids(run)[0]} counts no memory errors (ECC)" in _says(run)[1]
+
+
+def test_nobody_watched_is_unproven(run):
+    _gpus(run, lambda number, gpu: gpu.update(xids=None), only=1)
+    assert _says(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors.")
+    count = _gpus(run, lambda number, gpu: gpu.update(xids=[] if number else None), only=1)
+    assert _says(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors in 1 of {count} samples.")
+    (run / "samples.jsonl").unlink()
+    holds, says = _says(run)
+    assert holds is None
+    assert "Nobody watched" in says
+
+
+def test_a_gpu_that_answers_no_more_is_unproven_with_the_xid_that_the_kernel_told(run):
+    lost = _uuids(run)[0]
+
+    def lose(number, sample):
+        if number > 4:
+            del sample["gpus"][lost]
+            sample["unanswered"] = {lost: [79] if number == 5 else []}
+
+    _samples(run, lose)
+    holds, says = _says(run)
+    assert holds is None
+    assert says.startswith(f"{lost} met Xid 79 (GPU has fallen off the bus; restart the host)")
+    assert f"{lost} answered NVML no more" in says
