@@ -95,10 +95,7 @@ FIELDS = {
         wrong("missing, zero, negative, thousandth", "It is no record."),
         free("*", OURS[1].why),
     ),
-    ("Job", "rounds"): (
-        free("huge", "The records' own bounds refuse it, which their tests show."),
-        wrong("*", "Evidence and logs have so many rounds."),
-    ),
+    ("Job", "rounds"): (wrong("*", "Evidence and logs have so many rounds."),),
     ("Job", "when_short_of_gpus"): (wrong("*", "It is no record."),),
     ("Job", "limit_s"): (
         wrong("missing, zero, negative, thousandth", "It is no record."),
@@ -119,10 +116,7 @@ FIELDS = {
     ),
     ("Claim", "options"): (free("*", "It is another question, to which the answer may be yes."),),
     ("Site", "name"): (wrong("*", "Evidence and logs are of these sites."),),
-    ("Site", "ranks"): (
-        free("huge", "The records' own bounds refuse it, which their tests show."),
-        wrong("*", "Evidence is of so many ranks."),
-    ),
+    ("Site", "ranks"): (wrong("*", "Evidence is of so many ranks."),),
     ("Site", "gpus"): (wrong("*", "Each rank told the GPU that it was given."),),
     ("GivenGpu", "uuid"): (wrong("*", "It is one that a site was given."),),
     ("GivenGpu", "index"): OURS,
@@ -289,6 +283,7 @@ FIELDS = {
     ("sample", "time"): (free("missing", "A sample less proves nothing."), *TIME),
     ("sample", "nonce"): NONCE,
     ("sample", "gpus"): (free("*", "A sample less proves nothing."),),
+    ("sample", "unanswered"): (free("*", "It is empty where NVML tells of all GPUs."),),
     ("sample", "memory_mib"): (
         wrong("negative, huge", "No host has such memory."),
         free("*", "A sample less proves nothing."),
