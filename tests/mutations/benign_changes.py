@@ -128,7 +128,7 @@ WARNINGS = (
     "PTClientAPILauncherExecutor - WARNING - max_resends is None (unbounded).",
     "SubprocessLauncher - INFO - WARNING: All messages before absl::InitializeLog() are written to STDERR",
     "SubprocessLauncher - INFO - UserWarning: The given NumPy array is not writable",
-    "ClientRunner - INFO - [identity=site-1] - no errors so far",
+    "ClientRunner - INFO - no errors so far",
     "SubprocessLauncher - INFO - errors=0 failures=0",
     "conn_manager - DEBUG - Connection [CN00011 127.0.0.1:1 => 127.0.0.1:2] is created",
 )
@@ -278,12 +278,6 @@ def _lines_that_end_as_on_windows(run, rng):
 def _no_newline_at_the_end(run, rng):
     for path in run.evidence:
         run.write(path, run.files[path].rstrip(b"\n"))
-
-
-@benign("spelling", ways=1)
-def _empty_lines_at_the_end(run, rng):
-    for path in run.evidence:
-        run.write(path, run.files[path] + b"\n\n")
 
 
 @benign("figures")

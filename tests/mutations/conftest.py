@@ -15,14 +15,14 @@ def pytest_addoption(parser):
     parser.addoption(
         "--run", default="", help="part of the names of the recorded runs to alter; all by default"
     )
-    parser.addoption("--ways", type=int, default=3, help="places or values to try, by mutation and run")
+    parser.addoption("--ways", type=int, default=2, help="places or values to try, by mutation and run")
 
 
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory):
     """Return what judges altered runs; the doctor is left out, as no finding of his makes a PASS."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rekindle.judge.diagnose_run", lambda *given: ())
+        patch.setattr("rekindle.judge.diagnose_run", lambda *told: ())
         yield Bench(tmp_path_factory.mktemp("runs"))
 
 

@@ -268,7 +268,7 @@ def _cut(member, part):
 def _gap(member):
     def change(run, rng):
         log = run.log(pick(rng, run.sites) if member == "site" else member)
-        start = rng.randint(len(log) // 5, len(log) // 2)
+        start = pick(rng, places(log, r"assigned task to client|got task assignment"))
         del log[start : start + max(12, len(log) // 4)]
 
     return change
@@ -448,7 +448,7 @@ lies(
         "a site's tensors were not produced": _drop(r"produced blobs for peer"),
         "a site's tensors were not consumed": _drop(r"consumed blobs from peer"),
         "no tensor was streamed": _replace(r"with \d+ tensors", "with 0 tensors"),
-        "tensors were streamed to a stranger": _replace(r"peer 'site-\d'", "peer 'site-9'"),
+        "tensors were streamed to a stranger": _replace(r"(blobs \w+ peer) 'site-\d'", r"\g<1> 'site-9'"),
     },
     where=claims("tensors_streamed"),
 )

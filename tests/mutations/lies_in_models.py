@@ -321,6 +321,12 @@ lies(
 )
 
 
+@lie("metrics", claims("metric_reached"))
+def _the_final_metric_is_below_what_is_claimed(run, rng):
+    claim = next(one for one in run.spec["job"]["proof"] if one["claim"] == "metric_reached")["options"]
+    run.final["metrics"][claim["metric"]] = claim["at_least"] - rng.choice((0.001, 0.05))
+
+
 @lie("metrics", ways=1)
 def _no_final_metrics(run, rng):
     run.final["metrics"] = {}
@@ -343,6 +349,28 @@ def _ranks_of_a_site_disagree_on_a_metric(run, rng):
     one = pick(rng, [one for one in run.of("round") if one["metrics"]])
     name = pick(rng, one["metrics"])
     one["metrics"][name] = one["metrics"][name] * 0.5 + 0.01
+
+
+@lie("metrics", both(several_sites, _accuracy))
+def _one_site_found_the_first_model_far_better_than_another(run, rng):
+    site = pick(rng, run.sites)
+    for one in run.of("round", site=site, round=0):
+        one["metrics"]["accuracy"] = 0.99
+
+
+@lie("metrics", _eval_loss)
+def _the_final_eval_loss_is_a_ten_thousandth_of_the_last(run, rng):
+    """Sites have not come near it in any round."""
+    run.final["metrics"]["eval_loss"] /= 10_000
+
+
+@lie("models")
+def _a_model_whose_digest_is_one_digit(run, rng):
+    """In all of the evidence."""
+    model = pick(rng, run.of("round"))["model_out"]
+    digit = pick(rng, "0123456789abcdef")
+    for path in run.evidence:
+        run.write(path, run.files[path].replace(model.encode(), digit.encode() * 64))
 
 
 @lie("losses")
@@ -469,6 +497,13 @@ def _fewer_samples_than_none(run, rng):
 @lie("samples")
 def _a_thousand_times_as_many_samples(run, rng):
     pick(rng, run.of("round"))["samples"] *= 1000
+
+
+@lie("samples")
+def _a_site_trained_on_fewer_samples_in_one_round(run, rng):
+    site, number = pick(rng, run.sites), rng.randint(0, last_round(run))
+    for one in run.of("round", site=site, round=number):
+        one["samples"] -= max(1, one["samples"] // 10)
 
 
 @lie("rounds")

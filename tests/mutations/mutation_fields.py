@@ -7,7 +7,7 @@ from a right value, each with its reason. A field or a way without an entry fail
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import msgspec
+from msgspec import inspect
 from mutation_kinds import Mutation, anywhere, pick, register
 from mutation_runs import clone, recordings
 
@@ -81,7 +81,7 @@ NUMBERS = {
     "thousandth": _number(lambda value: value // 1000 if isinstance(value, int) else value / 1000),
     "one more": _number(lambda value: value + 1),
     "one less": _number(lambda value: value - 1),
-    "huge": _number(lambda value: 2**62 if isinstance(value, int) else 1e300),
+    "huge": _number(lambda value: 10**15 if isinstance(value, int) else 1e90),
     "of another": _another,
 }
 TIMES = {
@@ -112,7 +112,7 @@ FLOATS = {
     "doubled": lambda value, place, rng: [one * 2 for one in value],
     "negative": lambda value, place, rng: [-abs(one) for one in value],
     "zeros": lambda value, place, rng: [0.0] * len(value),
-    "huge": lambda value, place, rng: [1e300, *value[1:]],
+    "huge": lambda value, place, rng: [1e90, *value[1:]],
 }
 DICTS = {
     "emptied": lambda value, place, rng: {},
@@ -122,7 +122,7 @@ METRICS = {
     **DICTS,
     "not finite": lambda value, place, rng: dict.fromkeys(value),
     "negative": lambda value, place, rng: {name: -abs(one) - 0.01 for name, one in value.items()},
-    "huge": lambda value, place, rng: dict.fromkeys(value, 1e300),
+    "huge": lambda value, place, rng: dict.fromkeys(value, 1e90),
     "halved": lambda value, place, rng: {name: one / 2 for name, one in value.items()},
 }
 COUNTS = {
@@ -138,36 +138,37 @@ GONE = {"missing": lambda value, place, rng: MISSING}
 def fields():
     """Yield (name of the schema, its field) of all that a run's folder holds."""
     for name, kind in {**RECORDS, **EVENTS}.items():
-        for field in msgspec.structs.fields(kind):
+        for field in inspect.type_info(kind).fields:
             yield name, field
 
 
 def ways(field):
     """Return the ways to alter a field, by its type and meaning."""
-    types = getattr(field.type, "__args__", ()) if "Union" in type(field.type).__name__ else (field.type,)
-    kinds = {str(one) for one in types}
-    nullable = type(None) in types
-    found = dict(GONE)
-    if nullable:
-        found |= NONE
-    return found | _by_meaning(field.name, kinds)
+    types = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
+    told = [one for one in types if not isinstance(one, inspect.NoneType)]
+    return GONE | (NONE if len(told) < len(types) else {}) | _by_meaning(field.name, told[0])
 
 
-def _by_meaning(name, kinds):
-    told = " ".join(sorted(kinds - {"<class 'NoneType'>"}))
+def _by_meaning(name, kind):
+    whole = isinstance(kind, inspect.DictType) and _kinds(kind.value_type)
     meanings = (
         (name == "time", TIMES),
         (name in DIGESTS, DIGEST_WAYS),
-        ("Literal" in told or "class 'bool'" in told, CHOICES),
-        (told.startswith("dict[str, float"), METRICS),
-        (told.startswith("dict[str, int]"), COUNTS),
-        ("dict" in told, DICTS),
-        ("tuple[float" in told, FLOATS),
-        ("tuple" in told, TUPLES),
-        ("class 'str'" in told or told.startswith("typing.Annotated[str"), TEXTS),
-        ("float" in told or "int" in told, NUMBERS),
+        (isinstance(kind, inspect.LiteralType | inspect.BoolType), CHOICES),
+        (whole and inspect.FloatType in whole and inspect.StrType not in whole, METRICS),
+        (whole == {inspect.IntType}, COUNTS),
+        (isinstance(kind, inspect.DictType), DICTS),
+        (isinstance(kind, inspect.VarTupleType) and inspect.FloatType in _kinds(kind.item_type), FLOATS),
+        (isinstance(kind, inspect.VarTupleType), TUPLES),
+        (isinstance(kind, inspect.StrType), TEXTS),
+        (isinstance(kind, inspect.IntType | inspect.FloatType), NUMBERS),
     )
     return next((found for holds, found in meanings if holds), {})
+
+
+def _kinds(kind):
+    """Return the kinds of values that an item has."""
+    return {type(one) for one in getattr(kind, "types", (kind,))}
 
 
 def holders(run, kind):

@@ -180,7 +180,7 @@ class Bench:
         self._folder = folder
 
     def judge(self, name, changes):
-        """Return the verdict on a run with these changes, and its cause.
+        """Return the verdict on a run with these changes, its cause, and what rules and claims do not hold.
 
         ``REFUSED`` is a folder that is no run; any other exception is a fault of the judge and is raised.
         """
@@ -199,7 +199,7 @@ class Bench:
                 place.write_bytes(content)
             verdict = judging.judge(run)
         except RecordError as error:
-            return "REFUSED", str(error)
+            return "REFUSED", str(error), []
         finally:
             for path in changes:
                 if path in _recorded(name):
@@ -208,7 +208,8 @@ class Bench:
                     (run / path).unlink(missing_ok=True)
             for folder in made:
                 shutil.rmtree(folder, ignore_errors=True)
-        return verdict.verdict, verdict.cause or ""
+        broken = [one.claim for one in verdict.evidence if not one.holds]
+        return verdict.verdict, verdict.cause or "", broken
 
 
 def clone(value):

@@ -7,7 +7,7 @@ from collections import defaultdict
 def by_kind(rows):
     """Return the counts of each kind: tries, PASS that should not be, not PASS that should be, and examples.
 
-    A row has ``kind``, ``attacks``, ``benign``, ``run``, ``seed``, ``verdict`` and ``cause``.
+    A row has ``kind``, ``attacks``, ``benign``, ``run``, ``seed``, ``verdict``, ``cause`` and ``seen_by``.
     """
     kinds = defaultdict(list)
     for row in rows:
@@ -24,6 +24,8 @@ def _counts(kind, rows):
         "benign": benign,
         "runs": len({row["run"] for row in rows}),
         "tries": len(rows),
+        "seen_by": sorted({name for row in rows for name in row["seen_by"]}),
+        "seen_alone_by": sorted({row["seen_by"][0] for row in rows if len(row["seen_by"]) == 1}),
         "false_pass": 0 if benign else len(false),
         "false_fail": len(false) if benign else 0,
         "examples": [{name: row[name] for name in ("run", "seed", "verdict", "cause")} for row in false[:3]],

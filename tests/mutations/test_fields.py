@@ -40,8 +40,6 @@ def test_what_cannot_be_told_breaks_nothing(bench, chosen):
     """Whatever its verdict; each in one recorded run."""
     names = recordings()
     for kind, name, way, change in free_ways(FIELDS):
-        if way == "huge" and (kind, name) in {("Job", "rounds"), ("Site", "ranks")}:
-            continue
         rng = Random(f"{chosen[0]}/{kind}.{name} {way}")
         for recording in rng.sample(names, len(names)):
             run = RunCopy(recording)

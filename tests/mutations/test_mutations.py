@@ -36,7 +36,7 @@ def altered(mutation, name, seed, ways):
 def test_mutation(mutation, bench, chosen, only, rows):
     for name in [one for one in recordings() if only in one]:
         for key, changes in altered(mutation, name, *chosen):
-            verdict, cause = bench.judge(name, changes)
+            verdict, cause, broken = bench.judge(name, changes)
             rows.append(
                 {
                     "kind": mutation.name,
@@ -46,6 +46,7 @@ def test_mutation(mutation, bench, chosen, only, rows):
                     "seed": key,
                     "verdict": verdict,
                     "cause": cause,
+                    "seen_by": broken,
                 }
             )
     applies = any(mutation.where(RunCopy(name)) for name in recordings() if not only)

@@ -1,4 +1,4 @@
-"""What the server and the sites log of rounds, tasks and results: in causal order, and the same at both ends."""
+"""What the server and the sites log of rounds, tasks and results: in causal order, the same at both ends."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
 
 @rule()
 def logs_are_of_their_sites(run: Run) -> Iterator[Doubt]:
-    """Each site's log is of one start of its own client; no other site left one, and the job is the spec's."""
+    """Each site has the log of one start of its own client, no other site left one, and the job is the spec's."""
     names = {site.name for site in run.spec.sites}
     for name in names:
         joined = [entry for entry in run.site_ledger(name) if entry.kind == "joined"]
