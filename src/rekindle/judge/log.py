@@ -11,7 +11,6 @@ from .workspace import LogLine, Workspace
 
 _RECORD = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) - ([\w.]{1,200}) - ([A-Z]{1,10}) - ")
 _CONTEXT = re.compile(r"(\[identity=[^\]]*\]) - ")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass
@@ -53,10 +52,10 @@ def read_records(run: Workspace, name: str, log: str = "log.txt") -> list[LogRec
 
 def _seconds(stamp: str) -> float | None:
     try:
-        moment = datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=timezone.utc)
+        moment = datetime.fromisoformat(stamp.replace(",", "."))
     except ValueError:
         return None
-    return (moment - _EPOCH).total_seconds()
+    return moment.replace(tzinfo=timezone.utc).timestamp()
 
 
 @dataclass(frozen=True)

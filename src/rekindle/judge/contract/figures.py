@@ -45,7 +45,7 @@ def losses_of_every_epoch(run: Run) -> Iterator[Doubt]:
         for loss in event.losses:
             if loss is None:
                 yield Doubt(f"{where} tells a loss that is not finite.", line, holds=False)
-            elif not low <= loss <= high:
+            elif not low < loss <= high:
                 yield Doubt(f"{where} tells a loss of {loss:g}, which no mean cross-entropy is.", line)
 
 

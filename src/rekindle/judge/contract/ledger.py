@@ -140,7 +140,7 @@ def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
 
 @rule()
 def logs_are_of_their_sites(run: Run) -> Iterator[Doubt]:
-    """Each site has the log of one start of its own client, no other site left one, and the job is the spec's."""
+    """Each site has the log of one start of its own client, no other has one, and the job is the spec's."""
     names = {site.name for site in run.spec.sites}
     for name in names:
         joined = [entry for entry in run.site_ledger(name) if entry.kind == "joined"]
