@@ -67,6 +67,15 @@ SEEN_BY = {
     "nothing_told_twice": "a final model told twice",
     "everything_is_read": "an unknown event",
     "digests_look_like_digests": "a model whose digest is one digit",
+    "best_model_is_of_a_round": "the best metric is one that no site told",
+    "contributions_go_as_far": "a contribution at a distance of 1e30",
+    "given_gpus_are_known": "GivenGpu.memory_mib zero",
+    "logs_are_of_their_sites": "a site that the run does not have left a log",
+    "no_gpu_held_before_the_start": "trainers held a gpu before they told it",
+    "nothing_newer_than_its_spec": "a line with a nonce in a run that has none",
+    "peaks_last_until_the_end_of_training": "peak memory that falls",
+    "spec_fits_itself": "Site.gpus lengthened",
+    "trainers_print_no_failure": "a RuntimeError of a trainer in a site's log",
     "all_of_this_run": "another nonce in all lines",
 }
 """By the name of the validator or rule, the name of a mutation that is not PASS because of it."""
