@@ -28,11 +28,21 @@ def _more_samples(run, rng):
 
 @benign("samples", on_gpus, ways=2)
 def _fewer_samples(run, rng):
-    """Every second one and the last, as a busy host takes them, but never all of a trainer's work."""
+    """Every second one and the last; each tells the most that a process used since the one before it."""
     samples = run.events_of("samples.jsonl")
-    samples[:] = [one for place, one in enumerate(samples[:-1]) if place % 2 == rng.randrange(1)] + samples[
-        -1:
-    ]
+    first = rng.randrange(2)
+    for left_out, kept in zip(samples[first::2], samples[first + 1 :: 2], strict=False):
+        for uuid, gpu in kept["gpus"].items():
+            before = left_out["gpus"].get(uuid, {}).get("process_utilisation")
+            if before and gpu.get("process_utilisation") is not None:
+                now = gpu["process_utilisation"]
+                gpu["process_utilisation"] = {
+                    pid: max(now.get(pid, 0), before.get(pid, 0)) for pid in before | now
+                }
+    last = samples[-1]
+    samples[:] = [*samples[:first], *samples[first + 1 :: 2]]
+    if samples[-1] is not last:
+        samples.append(last)
 
 
 @benign("samples", on_gpus, ways=1)

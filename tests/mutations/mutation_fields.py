@@ -85,7 +85,7 @@ NUMBERS = {
     "of another": _another,
 }
 TIMES = {
-    **{name: NUMBERS[name] for name in ("zero", "negative", "doubled", "thousandfold", "thousandth", "huge")},
+    **{name: NUMBERS[name] for name in ("zero", "negative", "huge")},
     "an hour later": _number(lambda value: value + 3600),
     "an hour earlier": _number(lambda value: value - 3600),
     "a millisecond later": _number(lambda value: value + 0.001),

@@ -4,8 +4,11 @@ from random import Random
 
 import benign_changes  # noqa: F401
 import field_table  # noqa: F401
+import lies_in_figures  # noqa: F401
+import lies_in_files  # noqa: F401
 import lies_in_logs  # noqa: F401
 import lies_in_models  # noqa: F401
+import lies_in_samples  # noqa: F401
 import lies_in_times  # noqa: F401
 import lies_of_ranks  # noqa: F401
 import lies_of_spec_2  # noqa: F401
