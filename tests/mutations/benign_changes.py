@@ -26,25 +26,6 @@ def _more_samples(run, rng):
     samples[:] = [*more, samples[-1]]
 
 
-@benign("samples", on_gpus, ways=2)
-def _fewer_samples(run, rng):
-    """Every second one and the last; each tells the most that a process used since the one before it."""
-    samples = run.events_of("samples.jsonl")
-    first = rng.randrange(2)
-    for left_out, kept in zip(samples[first::2], samples[first + 1 :: 2], strict=False):
-        for uuid, gpu in kept["gpus"].items():
-            before = left_out["gpus"].get(uuid, {}).get("process_utilisation")
-            if before and gpu.get("process_utilisation") is not None:
-                now = gpu["process_utilisation"]
-                gpu["process_utilisation"] = {
-                    pid: max(now.get(pid, 0), before.get(pid, 0)) for pid in before | now
-                }
-    last = samples[-1]
-    samples[:] = [*samples[:first], *samples[first + 1 :: 2]]
-    if samples[-1] is not last:
-        samples.append(last)
-
-
 @benign("samples", on_gpus, ways=1)
 def _more_memory_in_use(run, rng):
     for sample in run.of("sample"):

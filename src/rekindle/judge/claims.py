@@ -35,7 +35,7 @@ def every_rank_on_its_device(run: Run, claim: str, options: dict[str, Any]) -> E
     """
     on_gpu, on_cpu = options.get("on_gpu", ["nccl"]), options.get("on_cpu", ["gloo"])
     given = {
-        (site.name, rank): site.gpus[rank] if site.gpus else None
+        (site.name, rank): site.gpus[rank] if rank < len(site.gpus) else None
         for site in run.spec.sites
         for rank in range(site.ranks)
     }
