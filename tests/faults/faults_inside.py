@@ -46,6 +46,13 @@ with open({where}, "wb", buffering=0) as filler:
         assert error.errno == 28
 """
 SHAPES = f'{AT_SITE_2}    {MARK}\n    raise ValueError("shapes differ")'
+ON_ITS_OWN = f"""\
+if number == 0:
+    kept = None
+{MARK}
+weights = received.params["numpy_key"] if kept is None else kept
+received.params["numpy_key"] = weights"""
+"""Each site takes the global model once and then goes on with its own."""
 UNCHANGED = f"{MARK}\nweights = received.params['numpy_key']"
 
 FAULTS = [
@@ -289,5 +296,22 @@ FAULTS = [
         _client("evidence.round(", f"if dist.get_rank() == 1:\n    {MARK}\n    continue"),
         job="pt_ddp",
         changes={"sites": 1, "rounds": 1},
+    ),
+    Fault(
+        "trainers that take the global model once",
+        "FAIL",
+        r"site-\d rank 0 started round 1 from another model than",
+        (
+            *_client(IN_LOOP, ON_ITS_OWN, instead=True),
+            *_client("send(weights, metrics)", "kept = weights"),
+        ),
+    ),
+    Fault(
+        "an exception on all ranks after the last round",
+        "FAIL",
+        r"rank \d raised RuntimeError: too late",
+        _client("dist.destroy_process_group()", f'{MARK}\nraise RuntimeError("too late")', instead=True),
+        job="pt_ddp",
+        changes={"rounds": 1},
     ),
 ]
