@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rekindle.judge import judge
+from rekindle.judge.contract import RULES
 
 REPOSITORY = Path(__file__).parents[1]
 RUNS = REPOSITORY / "tests" / "recordings" / "runs"
@@ -19,6 +20,7 @@ def short_form(run: Path) -> str:
     verdict = judge(run)
     gpus = {device.uuid: device for device in verdict.devices if device.uuid}
     where = f"{len(gpus)} × {next(iter(gpus.values())).name}" if gpus else "CPU"
+    claims = [one for one in verdict.evidence if one.claim not in RULES or not one.holds]
     versions = ", ".join(f"{name} {version}" for name, version in verdict.versions.items())
     lines = [
         f"# {run.name}: {verdict.verdict}",
@@ -28,7 +30,9 @@ def short_form(run: Path) -> str:
         "",
         "| claim | evidence | file |",
         "|---|---|---|",
-        *(f"| {one.claim} | {one.says} | {one.file or ''}:{one.line or ''} |" for one in verdict.evidence),
+        *(f"| {one.claim} | {one.says} | {one.file or ''}:{one.line or ''} |" for one in claims),
+        "",
+        f"Beside its claims, {len(verdict.evidence) - len(claims)} rules of the contract hold.",
         "",
         "| site, rank | device | peak memory, MiB | mean utilisation, % |",
         "|---|---|---|---|",

@@ -3,6 +3,7 @@
 import re
 
 from rekindle import archive
+from rekindle.records import RunSpec, read, write
 
 
 def edit(path, old, new, count=0):
@@ -18,3 +19,11 @@ def packed(run):
     target = run.with_name(f"{run.name}.tar.gz")
     archive.pack(run, target)
     return target
+
+
+def under(run, spec):
+    """Have a recorded run of spec/2 be one of ``spec``: every line of its evidence repeats its nonce."""
+    old = read(run / "spec.json", RunSpec).nonce
+    for path in [*(run / "evidence").iterdir(), run / "samples.jsonl", run / "ended.json"]:
+        path.write_text(path.read_text().replace(old, spec.nonce))
+    write(run / "spec.json", spec)

@@ -9,7 +9,8 @@ from rekindle.trainer import Evidence
 from rekindle.trainer.fingerprints import Fingerprint
 
 SKETCH = tuple(range(8))
-GOOD, NOT_FINITE = Fingerprint("d", SKETCH), Fingerprint("e", ())
+DIGEST, OTHER = "d" * 64, "e" * 64
+GOOD, NOT_FINITE = Fingerprint(DIGEST, SKETCH), Fingerprint(OTHER, ())
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_every_line_repeats_the_nonce_of_its_run(told):
     _round(evidence)
     evidence.exception("ValueError", "shapes differ", "client.py:1")
     evidence.tracking("wandb", [])
-    evidence.final(initial="d", final="e", distance=1.0, metrics={})
+    evidence.final(initial=DIGEST, final=OTHER, distance=1.0, metrics={})
     evidence.global_model(0, GOOD)
     evidence.contribution("a", 0, return_code="OK", model=GOOD, weight=4.0, distance=1.0)
     assert [event.nonce for event in told()] == ["n"] * 7
@@ -57,10 +58,10 @@ def test_ranks_that_end_a_round_in_the_same_millisecond_are_told_apart(told, mon
 
 
 def test_a_round_has_the_sketches_of_the_weights_whose_digests_it_has(told):
-    _round(Evidence(), Fingerprint("f", SKETCH[::-1]))
+    _round(Evidence(), Fingerprint(OTHER, SKETCH[::-1]))
     (event,) = told()
-    assert (event.model_in, event.sketch_in) == ("d", SKETCH)
-    assert (event.model_out, event.sketch_out) == ("f", SKETCH[::-1])
+    assert (event.model_in, event.sketch_in) == (DIGEST, SKETCH)
+    assert (event.model_out, event.sketch_out) == (OTHER, SKETCH[::-1])
 
 
 def test_weights_that_are_not_finite_are_a_line_too(told):

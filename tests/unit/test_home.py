@@ -2,13 +2,15 @@
 
 import io
 import json
+import shutil
 import tarfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import edit, packed
+from recorded_edits import edit, packed, under
 
 from rekindle import home, state
 from rekindle.judge import judge
@@ -31,11 +33,17 @@ CODE = "rekindle-0123456789abcdef.zip"
 
 
 @pytest.fixture
+def clean_run(recordings, tmp_path):
+    """Return a copy of a recorded run of spec/2."""
+    return Path(shutil.copytree(recordings / "runs" / "pt_ddp-cpu-2", tmp_path / "run"))
+
+
+@pytest.fixture
 def sent(clean_run, request):
     """Return the spec that the run was sent with; on the host it is as it was sent."""
     spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, nonce="")
     spec = state.agree(RUN, spec, again=False, runs=True)
-    write(clean_run / "spec.json", spec)
+    under(clean_run, spec)
     write(clean_run / "verdict.json", judge(clean_run))
     return spec
 
@@ -164,7 +172,7 @@ CHANGES = {
     "lock": lambda spec: spec.update(lock_sha256="1" * 64),
     "versions": lambda spec: spec["versions"].update(torch="9.9.9"),
     "nonce": lambda spec: spec.update(nonce="0" * 32),
-    "schema": lambda spec: spec.update(schema="rekindle/spec/2"),
+    "schema": lambda spec: spec.update(schema="rekindle/spec/1"),
 }
 
 

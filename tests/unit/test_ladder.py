@@ -19,7 +19,7 @@ import json, os
 site = os.environ["REKINDLE_SITE"]
 with open(f"{{os.environ['REKINDLE_EVIDENCE']}}/{{site}}.jsonl", "w") as stream:
     for rank in (0, 1):
-        told = {{**{ROUND}, "site": site, "rank": rank, "model_in": "a", "model_out": "b"}}
+        told = {{**{ROUND}, "site": site, "rank": rank, "model_in": "a" * 64, "model_out": "b" * 64}}
         stream.write(json.dumps(told) + "\\n")
 """
 

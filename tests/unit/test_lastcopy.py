@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from recorded_edits import under
 
 from rekindle import capsule, lastcopy, state
-from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read, write
+from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read
 
 LOCK = "torch==9.9.9 \\\n    --hash=sha256:" + "0" * 64 + "\n"
 RUNS = Path(__file__).parents[1] / "recordings" / "runs"
@@ -152,11 +153,11 @@ def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path: Path) -> None:
     ("alter", "judged"), [(None, "PASS"), ("ended.json", "UNPROVEN"), ("spec.json", "UNPROVEN")]
 )
 def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path: Path, alter: str | None, judged: str) -> None:
-    spec = read(RUNS / "pt_ddp-cpu" / "spec.json", RunSpec)
+    spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     run = tmp_path / "retired" / "runs" / "pt_ddp-0123456789ab"
-    shutil.copytree(RUNS / "pt_ddp-cpu", run)
+    shutil.copytree(RUNS / "pt_ddp-cpu-2", run)
     spec = state.agree(f"/r/runs/{run.name}", replace(spec, host="gpu-9"), again=False, runs=True)
-    write(run / "spec.json", spec)
+    under(run, spec)
     if alter:
         (run / alter).unlink()
     lastcopy.keep(lastcopy.packed(told(parts=[])), "gpu-9", tmp_path)

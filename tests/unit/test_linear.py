@@ -71,7 +71,14 @@ def test_an_answer_without_end_is_refused_at_once():
 
 
 def _round(number, **more):
-    told = {"samples": 10, "seconds": 1.0, "losses": (1.0,), "metrics": {}, "model_in": "a", "model_out": "b"}
+    told = {
+        "samples": 10,
+        "seconds": 1.0,
+        "losses": (1.0,),
+        "metrics": {},
+        "model_in": "a" * 64,
+        "model_out": "b" * 64,
+    }
     return RoundEvent(**{"time": 1.0 + number, "site": "site-1", "rank": 0, "round": number, **told, **more})
 
 

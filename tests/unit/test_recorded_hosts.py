@@ -7,6 +7,7 @@ import pytest
 
 from rekindle import solver
 from rekindle.judge import judge
+from rekindle.judge.contract import RULES
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, read
 from rekindle.solver import solve
 
@@ -14,11 +15,14 @@ REPOSITORY = Path(__file__).parents[2]
 RECORDINGS = REPOSITORY / "tests" / "recordings"
 
 
-@pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
+JUDGED = sorted(path.parent for path in (RECORDINGS / "runs").glob("*/verdict.json"))
+
+
+@pytest.mark.parametrize("run", JUDGED, ids=lambda run: run.name)
 def test_a_recorded_run_is_judged_at_home_as_it_was_on_its_host(run):
     there, here = json.loads((run / "verdict.json").read_text()), judge(run)
     assert here.verdict == there["verdict"] == "PASS"
-    assert [(one.claim, one.holds) for one in here.evidence] == [
+    assert [(one.claim, one.holds) for one in here.evidence if one.claim not in RULES] == [
         (one["claim"], one["holds"]) for one in there["evidence"]
     ]
 

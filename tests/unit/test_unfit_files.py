@@ -11,6 +11,7 @@ from rekindle.doctor import diagnose_run
 from rekindle.driver.autopsy import autopsy
 from rekindle.driver.progress import Teller
 from rekindle.driver.sampler import Sampler
+from rekindle.driver.snapshot import snapshot
 from rekindle.driver.watchdog import Watchdog
 from rekindle.judge import judge
 from rekindle.records import LeftBehind, RecordError, RunSpec, VerdictRecord, read, write
@@ -88,7 +89,7 @@ def test_the_driver_goes_on(clean_run, plant):
     for name in ("autopsy", "evidence/rank.pipe"):
         plant(clean_run / name)
     Teller(clean_run, spec.job).tell(1.0)
-    Watchdog(clean_run, spec)._moves({}, 0.0)
+    Watchdog(spec, snapshot(clean_run)).look(snapshot(clean_run), {})
     autopsy(clean_run, str(clean_run))
     diagnose_run(clean_run)
 
@@ -97,7 +98,7 @@ def test_samples_go_into_no_fifo(clean_run, plant):
     if plant(clean_run / "samples.jsonl") != "it is no regular file":
         return
     with pytest.raises(OSError, match="no regular file"):
-        Sampler(clean_run / "samples.jsonl", set()).sample()
+        Sampler(clean_run / "samples.jsonl", set()).sample({})
 
 
 def test_the_last_bytes_of_an_endless_file_are_read(tmp_path):

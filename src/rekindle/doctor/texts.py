@@ -97,11 +97,14 @@ def read(path: Path, file: str) -> Text:
 
 
 def read_stream(stream: BinaryIO, file: str) -> Text:
-    """Read an open file; of one beyond `LIMIT` the middle is left out, but its lines count."""
+    """Read an open file; of one beyond `LIMIT` the middle is left out, though its lines may count."""
     size = os.fstat(stream.fileno()).st_size
     if size <= LIMIT:
         return text(file, stream.read(LIMIT))
     head, left_out, left = stream.read(LIMIT // 2), 0, size - LIMIT
+    if size > files.LIMIT:
+        stream.seek(size - LIMIT // 2)
+        left = 0
     while left > 0 and (block := stream.read(min(left, 1 << 20))):
         left_out += block.count(b"\n")
         left -= len(block)

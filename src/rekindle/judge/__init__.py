@@ -107,9 +107,8 @@ def _verdict(run: Run, evidence: tuple[Evidence, ...]) -> tuple[VerdictKind, str
         broken = f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
     if broken is not None:
         return "FAIL", broken
-    untold = next(
-        (one.says for one in evidence if one.holds is None), None if evidence else "Nothing is claimed."
-    )
+    doubts = [*run.unread[:1], *(one.says for one in evidence if one.holds is None)]
+    untold = doubts[0] if doubts else None if evidence else "Nothing is claimed."
     return ("PASS", None) if untold is None else ("UNPROVEN", untold)
 
 

@@ -86,13 +86,14 @@ def _start(line: Line[RoundEvent]) -> float:
 def _rushed(run: Run) -> _Doubt | None:
     """Return a round that claims more samples a second than other rounds allow; the first one warms up."""
     lines = run.of(RoundEvent)
-    warm = (one.event for one in lines if one.event.round and one.event.seconds > 0)
-    paces = sorted((event.samples / event.seconds for event in warm), reverse=True)[:2]
+    fastest: dict[int, float] = {}
+    for event in (one.event for one in lines):
+        if event.round and event.seconds > 0:
+            fastest[event.round] = max(event.samples / event.seconds, fastest.get(event.round, 0.0))
+    best = sorted(fastest.items(), key=lambda pair: -pair[1])[:2]
     for one in lines:
         event = one.event
-        own = event.samples / event.seconds if event.seconds > 0 else 0.0
-        others = paces[1:] if event.round and paces and own >= paces[0] else paces
-        pace = _FASTER * max(others, default=0.0)
+        pace = _FASTER * next((pace for number, pace in best if number != event.round), 0.0)
         least = event.samples / pace if pace else 0.0
         if least > max(event.seconds, _SLACK_S):
             says = (
@@ -101,6 +102,20 @@ def _rushed(run: Run) -> _Doubt | None:
                 f"rounds they take {least:.3g} s."
             )
             return says, one
+    return _ahead(lines)
+
+
+def _ahead(lines: list[Line[RoundEvent]]) -> _Doubt | None:
+    """Return a rank that took for a round's samples a tenth of the time that every other took for as many."""
+    rounds: dict[int, list[tuple[float, Line[RoundEvent]]]] = {}
+    for one in lines:
+        each = max(one.event.seconds, _SLACK_S) / max(one.event.samples, 1)
+        rounds.setdefault(one.event.round, []).append((each, one))
+    for ones in rounds.values():
+        (fast, first), *rest = sorted(ones, key=lambda pair: pair[0])
+        if rest and fast * _FASTER < rest[0][0]:
+            who = f"{first.event.site} rank {first.event.rank}"
+            return f"{who} was {_FASTER} times as fast as all others in round {first.event.round}.", first
     return None
 
 
