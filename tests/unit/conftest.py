@@ -18,6 +18,12 @@ def clean_run(tmp_path):
 
 
 @pytest.fixture
+def newer_run(tmp_path):
+    """Return a copy of a recorded run on CPU that passed, with the evidence of spec/2."""
+    return Path(shutil.copytree(RECORDINGS / "runs" / "pt_ddp-cpu-2", tmp_path / "run"))
+
+
+@pytest.fixture
 def recordings():
     """Return the folder of recordings of real hosts and runs."""
     return RECORDINGS

@@ -2,11 +2,9 @@
 
 import io
 import json
-import shutil
 import tarfile
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -33,18 +31,12 @@ CODE = "rekindle-0123456789abcdef.zip"
 
 
 @pytest.fixture
-def clean_run(recordings, tmp_path):
-    """Return a copy of a recorded run of spec/2."""
-    return Path(shutil.copytree(recordings / "runs" / "pt_ddp-cpu-2", tmp_path / "run"))
-
-
-@pytest.fixture
-def sent(clean_run, request):
+def sent(newer_run, request):
     """Return the spec that the run was sent with; on the host it is as it was sent."""
-    spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, nonce="")
+    spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, nonce="")
     spec = state.agree(RUN, spec, again=False, runs=True)
-    under(clean_run, spec)
-    write(clean_run / "verdict.json", judge(clean_run))
+    under(newer_run, spec)
+    write(newer_run / "verdict.json", judge(newer_run))
     return spec
 
 
@@ -63,11 +55,11 @@ def keep(run, sent, results, archive=None):
     return read(dest / "verdict.json", VerdictRecord)
 
 
-def test_a_pass_is_a_pass_at_home_too(clean_run, sent, results):
-    verdict = keep(clean_run, sent, results)
+def test_a_pass_is_a_pass_at_home_too(newer_run, sent, results):
+    verdict = keep(newer_run, sent, results)
     assert (verdict.verdict, verdict.host_says, verdict.contradiction) == ("PASS", "PASS", None)
     here = results / sent.host / "pt_ddp"
-    assert (here / "verdict-of-host.json").read_bytes() == (clean_run / "verdict.json").read_bytes()
+    assert (here / "verdict-of-host.json").read_bytes() == (newer_run / "verdict.json").read_bytes()
 
 
 def _hung(run):
@@ -91,7 +83,7 @@ def _no_memory(run):
 
 @pytest.mark.parametrize("break_", [_hung, _limit, _loss_rises, _no_memory])
 @pytest.mark.parametrize("beside", [7, 8])
-def test_on_the_host_and_at_home_the_verdict_is_the_same(clean_run, results, break_, beside, request):
+def test_on_the_host_and_at_home_the_verdict_is_the_same(newer_run, results, break_, beside, request):
     given = GivenGpu(
         uuid="GPU-a",
         index=0,
@@ -99,18 +91,18 @@ def test_on_the_host_and_at_home_the_verdict_is_the_same(clean_run, results, bre
         memory_mib=None,
         processes=(GpuProcess(pid=7, name="vllm", memory_mib=414),),
     )
-    spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
+    spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
     spec = state.agree(RUN, spec, again=False, runs=True)
-    write(clean_run / "spec.json", spec)
+    write(newer_run / "spec.json", spec)
     rungs = (Rung(name="GPUs visible", holds=False, says="No.", seconds=0.1),)
-    write(clean_run / "ladder.json", Ladder(rungs=rungs))
-    break_(clean_run)
-    there = judge(clean_run)
-    write(clean_run / "verdict.json", there)
+    write(newer_run / "ladder.json", Ladder(rungs=rungs))
+    break_(newer_run)
+    there = judge(newer_run)
+    write(newer_run / "verdict.json", there)
     record = {"gpus": [{"index": 0, "state": "ok", "processes": [{"pid": beside, "name": "x"}]}]}
     (results / spec.host).mkdir()
     (results / spec.host / "host.json").write_text(json.dumps(record))
-    here = keep(clean_run, spec, results)
+    here = keep(newer_run, spec, results)
     assert there.verdict in {"FAIL", "HUNG"}
     assert here == replace(there, host_says=there.verdict)
     assert here.rungs == rungs
@@ -177,24 +169,24 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_another_spec_than_was_sent_proves_nothing(clean_run, sent, results, change):
-    spec = json.loads((clean_run / "spec.json").read_text())
+def test_another_spec_than_was_sent_proves_nothing(newer_run, sent, results, change):
+    spec = json.loads((newer_run / "spec.json").read_text())
     change(spec)
-    (clean_run / "spec.json").write_text(json.dumps(spec))
-    write(clean_run / "verdict.json", judge(clean_run))
-    verdict = keep(clean_run, sent, results)
+    (newer_run / "spec.json").write_text(json.dumps(spec))
+    write(newer_run / "verdict.json", judge(newer_run))
+    verdict = keep(newer_run, sent, results)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.startswith("The host did not run ")
     assert "rerun=true" in verdict.remedy
     assert (verdict.host, verdict.required) == (sent.host, True)
 
 
-def test_a_lease_that_ends_earlier_makes_it_no_other_run(clean_run, sent, results):
+def test_a_lease_that_ends_earlier_makes_it_no_other_run(newer_run, sent, results):
     spec = replace(sent, job=replace(sent.job, limit_s=77))
-    write(clean_run / "spec.json", spec)
-    assert keep(clean_run, sent, results).verdict == "PASS"
-    _limit(clean_run)
-    assert keep(clean_run, sent, results).cause == "Ended at its limit of 77 s."
+    write(newer_run / "spec.json", spec)
+    assert keep(newer_run, sent, results).verdict == "PASS"
+    _limit(newer_run)
+    assert keep(newer_run, sent, results).cause == "Ended at its limit of 77 s."
 
 
 def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import packed
+from recorded_edits import packed, under
 
 from rekindle import cli, home, seal, state
 from rekindle.records import RunSpec, read, write
@@ -22,20 +22,20 @@ def own(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def bring(clean_run, results, host):
+def bring(newer_run, results, host):
     """Have a run of ``host`` at home, sealed; return its folder."""
     (results / "payload").mkdir(parents=True, exist_ok=True)
     (results / "payload" / CODE).write_bytes(b"code")
-    spec = replace(read(clean_run / "spec.json", RunSpec), host=host, nonce="")
+    spec = replace(read(newer_run / "spec.json", RunSpec), host=host, nonce="")
     spec = state.agree(RUN, spec, again=False, runs=True)
-    write(clean_run / "spec.json", spec)
-    home.keep(packed(clean_run), results / host / "pt_ddp", spec, RUN, CODE)
+    under(newer_run, spec)
+    home.keep(packed(newer_run), results / host / "pt_ddp", spec, RUN, CODE)
     return results / host / "pt_ddp"
 
 
 @pytest.fixture
-def run(clean_run, tmp_path):
-    return bring(clean_run, tmp_path / "results", "gpu-1")
+def run(newer_run, tmp_path):
+    return bring(newer_run, tmp_path / "results", "gpu-1")
 
 
 @pytest.fixture
@@ -125,8 +125,8 @@ def test_a_name_with_escapes_does_not_reach_the_terminal(run, verify):
     assert "\x1b" not in said
 
 
-def test_swapped_seals_are_named(run, verify, clean_run):
-    other = bring(clean_run, run.parents[1], "gpu-2")
+def test_swapped_seals_are_named(run, verify, newer_run):
+    other = bring(newer_run, run.parents[1], "gpu-2")
     first, second = home.seal_of(run), home.seal_of(other)
     texts = first.read_bytes(), second.read_bytes()
     assert verify()[0] == 0
@@ -140,10 +140,10 @@ def test_swapped_seals_are_named(run, verify, clean_run):
     ]
 
 
-def test_an_older_seal_of_the_same_job_does_not_fit(run, verify, clean_run):
+def test_an_older_seal_of_the_same_job_does_not_fit(run, verify, newer_run):
     before = home.seal_of(run).read_bytes()
     state.note(RUN, read(run / "spec.json", RunSpec), "FAIL")
-    bring(clean_run, run.parents[1], "gpu-1")
+    bring(newer_run, run.parents[1], "gpu-1")
     home.seal_of(run).write_bytes(before)
     status, said = verify()
     assert status == 1

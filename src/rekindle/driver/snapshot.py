@@ -131,6 +131,6 @@ def _nvflare_name(command: list[str]) -> str | None:
 def _sizes(run_dir: Path) -> dict[Path, int]:
     sizes = {}
     for path in (path for pattern in _FILES for path in run_dir.glob(pattern)):
-        with suppress(FileNotFoundError):  # another run of the name takes files away as we look
-            sizes[path] = path.stat().st_size
+        with suppress(OSError):  # another run of the name takes files away as we look
+            sizes[path] = path.lstat().st_size
     return sizes
