@@ -168,7 +168,7 @@ def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, 
     start()
     log = _wait_for(_wait_for_end(run) / "job.log").read_text()
     assert "REKINDLE_EVIDENCE" in log
-    assert "\0PATH=" in log, "the supervisor's own are not there"
+    assert "PATH=" in log, "the supervisor's own are not there"
     assert re.findall(r"(\w+)\W+CANARY", log) == ["TOKENIZERS_PARALLELISM"] * 2
     assert [path for path in [run, *run.rglob("*")] if path.stat().st_mode & 0o077] == []
 
