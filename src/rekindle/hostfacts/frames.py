@@ -47,10 +47,12 @@ class Frames(dict[str, Frame]):
 def parse(raw: str, nonce: str) -> Frames:
     """Return the frames of ``raw`` by name; bytes in it that are no UTF-8 are shown as U+FFFD.
 
+    Lines may end as a terminal ends them, which ssh gives to commands without input.
+
     Raises:
         FactsError: there is none, the last one is missing, or there is no end of them.
     """
-    raw = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    raw = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\r\n", "\n")
     if len(raw) > _LIMIT:
         raise FactsError(
             f"The host says more than {_LIMIT >> 20} MiB of itself, where a machine with 8 GPUs says 0.5. "

@@ -18,6 +18,10 @@ def test_what_a_login_shell_says_first_is_left_out() -> None:
     assert parse("Welcome to the cluster!\n" + RAW, NONCE) == FRAMES
 
 
+def test_lines_may_end_as_a_terminal_ends_them() -> None:
+    assert parse(RAW.replace("\n", "\r\n"), NONCE) == FRAMES
+
+
 def test_a_frame_of_another_nonce_is_text() -> None:
     frames = parse("@@n one 0\n@@m two 0\n@@n end 0\n", "n")
     assert frames["one"].text == "@@m two 0"
