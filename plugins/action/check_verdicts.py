@@ -30,7 +30,9 @@ class ActionModule(ActionBase):
             except records.RecordError as error:
                 said.append(str(error))
                 continue
-            if verdict.required and verdict.verdict != "PASS":
+            if flaw := verdict.flaw(task_vars["inventory_hostname"], name):
+                said.append(f"{name} has no verdict: {flaw} Fix: have it run again.")
+            elif verdict.required and verdict.verdict != "PASS":
                 why = " ".join(filter(None, (verdict.contradiction, verdict.cause)))
                 said.append(f"{name} is {verdict.verdict}: {why} Fix: {verdict.remedy}")
         return {**result, "failed": bool(said), "msg": "\n".join(said) or "Every required job passed."}

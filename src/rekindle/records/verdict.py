@@ -103,3 +103,15 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     def blamed(self) -> Rung | None:
         """The lowest rung of the blame ladder that fails."""
         return next((rung for rung in self.rungs if rung.holds is False), None)
+
+    def flaw(self, host: str, job: str) -> str | None:
+        """Return what keeps this from being the verdict on ``job`` of ``host`` that it says it is."""
+        if (self.host, self.job) != (host, job):
+            return f"It is of {self.job} on {self.host}."
+        if self.verdict != "PASS":
+            return None
+        if not self.evidence or any(one.holds is not True for one in self.evidence):
+            return "It says PASS without evidence that every claim holds."
+        if self.started is None or self.duration_s is None or not self.rounds:
+            return "It says PASS of what never ran."
+        return None if self.cause is None and self.remedy is None else "It says PASS, and why it is none."

@@ -141,7 +141,11 @@ def _host(folder: Path, name: str) -> HostResults:
     for job in plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json")):
         broken.clear()
         verdict = record(f"{job}/verdict.json", VerdictRecord)
-        if verdict:
+        flaw = verdict.flaw(name, job) if verdict else None
+        if flaw:
+            says = f"{folder / job / 'verdict.json'} is no verdict. {flaw} Fix: have the job run again."
+            rows.append(Row(name, job, "UNPROVEN", says))
+        elif verdict:
             said = None if verdict.verdict == "PASS" else verdict.contradiction
             cause = " ".join(filter(None, (said, verdict.cause))) or None
             rows.append(Row(name, job, verdict.verdict, cause, verdict))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
 
-from rekindle.records import Device, RecordError, VerdictKind
+from rekindle.records import Device, RecordError, VerdictKind, write
 from rekindle.report import Row, gather, write_reports
 from rekindle.report.table import table
 
@@ -173,3 +173,29 @@ def test_gpus_are_counted_by_uuid_and_not_by_rank() -> None:
     assert gpus(device(0, "cpu", None, None)) == "CPU"
     assert gpus(device(0, "/device:CPU:0", None, None), device(1, "/device:CPU:1", None, None)) == "CPU"
     assert gpus() == "–"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"host": "gpu-2"},
+        {"job": "another"},
+        {"evidence": ()},
+        {"evidence": (msgspec.structs.replace(PASS.evidence[0], holds=None),)},
+        {"evidence": (msgspec.structs.replace(PASS.evidence[0], holds=False),)},
+        {"started": None},
+        {"duration_s": None},
+        {"rounds": ()},
+        {"cause": "It failed."},
+        {"remedy": "Mend it."},
+    ],
+)
+def test_a_pass_that_shows_nothing_or_is_of_another_is_none(
+    tmp_path: Path, changes: dict[str, object]
+) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
+    write(tmp_path / "gpu-1" / "pt_ddp" / "verdict.json", msgspec.structs.replace(PASS, **changes))
+    results = gather(tmp_path)
+    assert not results.passed
+    assert [row.kind for row in results.rows] == ["UNPROVEN"]
+    assert "Fix: " in (results.rows[0].cause or "")

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from junitparser import JUnitXml
-from report_folders import FAIL, add_host, fill, three_hosts
+from report_folders import FAIL, PASS, add_host, fill, three_hosts
 
 from rekindle.records import VerdictKind
 from rekindle.report import gather
@@ -36,7 +36,8 @@ def test_a_suite_for_each_host_and_a_case_for_each_job(tmp_path: Path) -> None:
     ],
 )
 def test_only_pass_is_green(tmp_path: Path, kind: VerdictKind, tag: str | None) -> None:
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=msgspec.structs.replace(FAIL, verdict=kind))
+    verdict = PASS if kind == "PASS" else msgspec.structs.replace(FAIL, verdict=kind)
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
     (case,) = ET.fromstring(junit(gather(tmp_path))).iter("testcase")
     assert [child.tag for child in case] == ([tag] if tag else [])
     if tag:
