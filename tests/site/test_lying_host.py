@@ -100,7 +100,8 @@ def test_a_lock_that_was_not_sent_does_not_come_into_env_json(tmp_path, inventor
         playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
         return play(playbook, inventory, tmp_path / "r")
 
-    assert save().status == 0
+    done = save()
+    assert done.status == 0, done.output
     (home / "env.json").unlink()
     for other in ("tensorflow-2.21.0-cpu-py312.txt", "torch-2.13.0-cpu-py311.txt"):
         told[-1]["lock"], told[-1]["lock_sha256"] = other, _digest(own / other)

@@ -42,7 +42,7 @@ def test_every_record_is_home_and_fits_its_schema(site):
 def test_all_that_the_verdict_cites_came_home(site):
     home = site.results / "local" / "pt_ddp"
     for one in read(home / "verdict.json", VerdictRecord).evidence:
-        assert (home / one.file).is_file()
+        assert one.file is None or (home / one.file).is_file()
 
 
 def test_four_reports_say_the_same(site):

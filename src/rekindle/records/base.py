@@ -148,8 +148,12 @@ def _encode(record: Record) -> bytes:
     return msgspec.json.encode(record, enc_hook=_plain)
 
 
-def _plain(value: object) -> str:
-    """Encode a subclass of str, as Ansible's tagged strings are."""
+def _plain(value: object) -> str | int | float:
+    """Encode a subclass of a plain type, as Ansible's tagged values are."""
     if isinstance(value, str):
         return value.encode().decode()
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
     raise NotImplementedError(f"no JSON for {type(value)}")
