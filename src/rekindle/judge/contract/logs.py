@@ -52,7 +52,7 @@ _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
 _OF_TRAINERS = "SubprocessLauncher"
 """The logger under which a client repeats line by line what its trainer prints."""
 _CONSOLE = re.compile(
-    r"^(?:\x1b\[[\d;]*m)*\d{4}-\d\d-\d\d [\d:,]+ - (?:[\w.]+ - )?(ERROR|CRITICAL|FATAL) - (.*)"
+    r"^(?:\x1b\[[\d;]*m)*\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(?:ERROR|CRITICAL|FATAL) - (.*)"
 )
 _RAISED = re.compile(r"^[A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*")
 _DIED = re.compile(
@@ -177,14 +177,14 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
     inside = False
     for number, line in enumerate(run.job_log, 1):
         console = _CONSOLE.match(line)
-        says = console[2] if console else None
+        logger, says = (console[1] or "", console[2]) if console else ("", None)
         if line.startswith("Traceback (most recent call last)"):
             inside = True
         elif inside and _RAISED.match(line):
             inside, says = False, line
         elif _DIED.match(line):
             says = line
-        if says is not None and not _is_harmless("job", "", says, after_end=True):
+        if says is not None and not _is_harmless("job", logger, says, after_end=True):
             yield Doubt(f"Line {number} of job.log: {says[:300]}", "job.log", holds=False)
 
 
