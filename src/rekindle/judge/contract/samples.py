@@ -119,6 +119,7 @@ def peaks_last_until_the_end_of_training(run: Run) -> Iterator[Doubt]:
         if line.event.time > last:
             return
         for name, mib in line.event.memory_mib.items():
-            if mib < _FALL * most.get(name, 0):
-                yield Doubt(f"The peak of {name} falls from {most[name]} to {mib} MiB.", line)
-            most[name] = max(mib, most.get(name, 0))
+            before = most.get(name, 0)
+            if mib < _FALL * before:
+                yield Doubt(f"The peak of {name} falls from {before} to {mib} MiB.", line)
+            most[name] = max(mib, before)
