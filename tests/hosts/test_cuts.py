@@ -242,7 +242,9 @@ def test_the_host_is_as_one_where_nothing_happened(again, ways, name):
         *(f".{one.framework}.lock" for one in built),
     }
     run = way.run().name
-    assert {path.name for path in (way.disk / "runs").iterdir()} == {run}
+    kept = {path.name for path in (way.disk / "runs").iterdir()}
+    # what a killed collector had packed may be another's that goes on: it goes after two hours
+    assert {name for name in kept if not re.fullmatch(rf"{run}\.[0-9a-f]{{16}}\.tar\.gz", name)} == {run}
     left = {path.name for path in (way.disk / "tmp").iterdir()}
     assert {
         name for name in left if not re.fullmatch(r"ansible|uv-.*\.lock|torch(elastic|inductor)_.*", name)
