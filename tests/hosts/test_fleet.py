@@ -6,7 +6,7 @@ from plays import play
 
 from rekindle.records import Outcome, read
 
-SLOW_S = 15
+SLOW_S = 40
 
 
 @pytest.fixture
