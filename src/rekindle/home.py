@@ -112,7 +112,7 @@ def put_seal(
         lock=sent.lock_sha256 if sent else None,
     )
     public = seal.public_key(key)
-    state.write_whole(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
+    files.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
     write(seal_of(folder), seal.make(folder, run, key))
 
 

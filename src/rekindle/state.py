@@ -10,14 +10,13 @@ import fcntl
 import hashlib
 import os
 import secrets
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from rekindle import seal
+from rekindle import files, seal
 from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, read, write
 
 _KEY = "key.pem"
@@ -93,7 +92,7 @@ def keep_lock(text: str) -> None:
     content = text.encode()
     path = folder("locks") / hashlib.sha256(content).hexdigest()
     if not path.exists():
-        write_whole(path, content)
+        files.write(path, content)
 
 
 def sent_lock(sha256: str) -> str | None:
@@ -107,7 +106,7 @@ def key() -> bytes:
     """Return the controller's private key as PEM, which is made at its first use."""
     with _locked(folder() / _KEY) as path:
         if not path.exists():
-            write_whole(path, seal.new_key())
+            files.write(path, seal.new_key())
         return path.read_bytes()
 
 
@@ -115,15 +114,6 @@ def own_key() -> bytes | None:
     """Return the controller's private key as PEM, if it was ever used."""
     path = _base() / _KEY
     return path.read_bytes() if path.exists() else None
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, 0600."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
-        new = Path(aside, "new")
-        new.touch(mode=0o600)
-        new.write_bytes(content)
-        new.replace(path)
 
 
 def _base() -> Path:

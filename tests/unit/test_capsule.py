@@ -81,8 +81,8 @@ def test_an_altered_lock_is_not_taken_for_the_capsule_s(kept):
 
 
 EVIL = {
-    "an index": "--index-url https://198.51.100.7/simple\n",
-    "another one": "--extra-index-url=https://198.51.100.7/simple\n",
+    "an index": "--index-url https://198.51.100.7/i\n",
+    "another one": "--extra-index-url=https://198.51.100.7/i\n",
     "an option of a pin": OLD_LOCK.replace("2.7.3 ", "2.7.3 --config-settings=x=y "),
     "a direct URL": OLD_LOCK.replace("nvflare==2.7.3", "nvflare @ https://198.51.100.7/nvflare.whl"),
     "a URL alone": "https://198.51.100.7/nvflare.whl\n",
@@ -90,7 +90,7 @@ EVIL = {
     "a folder": "-e .\n",
     "no digest": "nvflare==2.7.3\n",
     "no exact pin": OLD_LOCK.replace("==", ">="),
-    "a line's end of another kind": OLD_LOCK + "#\r--index-url https://198.51.100.7/simple\n",
+    "a line's end of another kind": OLD_LOCK + "#\r--index-url https://198.51.100.7/i\n",
     "bytes": OLD_LOCK + "\x00\n",
 }
 

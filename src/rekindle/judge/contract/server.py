@@ -71,9 +71,7 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
         event, model = line.event, models.get(line.event.round)
         if model is None:
             continue
-        if not _same(event.sketch_in, model.sketch, _tolerance(run)) or (
-            event.model_in != model.digest and not run.lossy
-        ):
+        if not _is(event.model_in, event.sketch_in, model, run):
             who = f"{event.site} rank {event.rank}"
             says = f"{who} started round {event.round} from another model than the server's."
             yield Doubt(says, line, holds=False)
@@ -87,9 +85,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
         event, result = line.event, results.get((line.event.site, line.event.round))
         if result is None:
             continue
-        if not _same(event.sketch_out, result.sketch, _tolerance(run)) or (
-            event.model_out != result.digest and not run.lossy
-        ):
+        if not _is(event.model_out, event.sketch_out, result, run):
             who = f"{event.site} rank {event.rank}"
             says = f"The server got another model in round {event.round} than {who} made."
             yield Doubt(says, line, holds=False)
@@ -140,6 +136,11 @@ def final_model_is_the_servers(run: Run) -> Iterator[Doubt]:
     if final.distance is not None and final.distance > most * (1 + _tolerance(run)):
         says = f"The final model is {final.distance:g} from the first; the rounds went {most:g} at most."
         yield Doubt(says, run.final)
+
+
+def _is(digest: str, sketch: Sketch | None, seen: GlobalEvent | ContributionEvent, run: Run) -> bool:
+    """Whether a trainer's model is the one that the server saw."""
+    return _same(sketch, seen.sketch, _tolerance(run)) and (run.lossy or digest == seen.digest)
 
 
 def _weight(event: ContributionEvent) -> float:
