@@ -20,10 +20,14 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory):
-    """Return what judges altered runs; the doctor is left out, as no finding of his makes a PASS."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rekindle.judge.diagnose_run", lambda *told: ())
-        yield Bench(tmp_path_factory.mktemp("runs"))
+    """Return what judges altered runs."""
+    return Bench(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(autouse=True)
+def no_doctor(monkeypatch):
+    """Leave the doctor out, as no finding of his makes a PASS."""
+    monkeypatch.setattr("rekindle.judge.diagnose_run", lambda *told: ())
 
 
 @pytest.fixture(scope="session")

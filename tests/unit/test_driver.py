@@ -233,3 +233,21 @@ def test_a_driver_that_died_is_not_waited_for_for_ever(tmp_path, monkeypatch):
     job = msgspec.structs.replace(load_job(REPOSITORY / "flare_jobs", "pt_ddp"), limit_s=60)
     with pytest.raises(TimeoutError, match=r"pt_ddp has no verdict. Fix: see .*driver\.log"):
         here.run_here(job, REPOSITORY / "flare_jobs", recorded, tmp_path)
+
+
+def test_a_signal_between_two_steps_interrupts_the_next():
+    code = """
+import os, signal
+from rekindle.driver.supervise import _Interrupted, _interruptible
+with _interruptible():
+    pass
+os.kill(os.getpid(), signal.SIGTERM)
+print("in peace")
+try:
+    with _interruptible():
+        print("not interrupted")
+except _Interrupted:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["in peace", "interrupted"]

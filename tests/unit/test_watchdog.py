@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -244,7 +245,8 @@ def test_a_snapshot_tells_this_tests_own_child(tmp_path):
     with subprocess.Popen([sys.executable, "-c", code, "client.py"], env=environ) as child:
         try:
             before = snapshot(tmp_path)
-            psutil.Process(child.pid).suspend()
+            os.kill(child.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, child.pid, os.WSTOPPED)
             now = snapshot(tmp_path)
         finally:
             child.kill()

@@ -41,15 +41,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let signals interrupt what is done here; what comes after it, records above all, is done in peace."""
+    """Let signals interrupt what is done here; what comes after it, records above all, is done in peace.
+
+    A signal that comes in between waits for the next that may be interrupted.
+    """
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    for number in numbers:
+        signal.signal(number, _interrupt)
     try:
-        for number in numbers:
-            signal.signal(number, _interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
 
 
 class _End(NamedTuple):

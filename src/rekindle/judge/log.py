@@ -91,7 +91,7 @@ _SITE = {
     "joined": r"Initialize ClientRunner for client: (?P<site>\S{1,200})$",
     "assigned": r"got task assignment: name=train, id=(?P<task>\S{1,200})$",
     "result": r"task result sent to server$",
-    "ended": r"server asked to end the run$",
+    "ended": r"(?:server asked to end the run|received request from Server to end current RUN)$",
 }
 _TOLD_BY_SERVER = {kind: re.compile(text) for kind, text in _SERVER.items()}
 _TOLD_BY_SITE = {kind: re.compile(text) for kind, text in _SITE.items()}

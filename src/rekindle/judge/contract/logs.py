@@ -48,6 +48,9 @@ _BACKBONE = {
 """What every log of NVFlare 2.7's simulator has."""
 _FIRST = {"server": "Create the Simulator Server.", "site": "ClientTaskWorker started to run"}
 _LAST = {"server": "MPM: Good Bye!", "site": "End the Simulator run."}
+_AFTER_LAST = re.compile(r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$")
+"""What a client may add before NVFlare, which has heard its last word, ends it."""
+_ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
 _OF_TRAINERS = "SubprocessLauncher"
 """The logger under which a client repeats line by line what its trainer prints."""
@@ -102,8 +105,9 @@ def logs_are_whole(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{name}'s log has zeros in it, as after a loss of power.", told[0].at)
         if told[0].message.strip() != _FIRST[kind] or told[0].at.line != 1:
             yield Doubt(f"{name}'s log does not begin with NVFlare's first word.", told[0].at)
-        if told[-1].message.strip() != _LAST[kind]:
-            yield Doubt(f"{name}'s log does not end with NVFlare's last word.", told[-1].at)
+        last = next((record for record in reversed(told) if not _AFTER_LAST.match(record.message)), told[-1])
+        if last.message.strip() != _LAST[kind]:
+            yield Doubt(f"{name}'s log does not end with NVFlare's last word.", last.at)
         for word in _BACKBONE[kind]:
             if not any(word in record.message for record in told):
                 yield Doubt(f"{name}'s log lacks the line: {word}")
@@ -119,7 +123,7 @@ def no_error_logged(run: Run) -> Iterator[Doubt]:
         kind: Literal["server", "site"] = "server" if name == "server" else "site"
         ended = False
         for record in run.records(name):
-            ended = ended or "asked to end the run" in record.message or "END_RUN fired" in record.message
+            ended = ended or any(word in record.message for word in _ENDING)
             for says in _errors(record):
                 if not _is_harmless(kind, record.logger, says, ended):
                     yield Doubt(f"{name} logged: {says[:300]}", record.at, holds=False)
