@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 from test_driver import _assert_gone, _pid, _start, _wait_for
 
