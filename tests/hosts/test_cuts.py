@@ -75,7 +75,7 @@ def build(way):
     bring(way)
     way.fill()
     assert way.half_built()
-    way.fails("No space left on device.*Fix: ", 60)
+    way.fails("No space left on device.*Fix: ")
     way.empty()
     way.note()
 
@@ -83,13 +83,13 @@ def build(way):
     way.until(way.half_built)
     way.power_cut()
     assert way.half_built()
-    way.fails("environments was killed before it could say how it ended.*Fix: ", 60)
+    way.fails("environments was killed before it could say how it ended.*Fix: ")
     way.note()
 
     way.start()
     way.until(way.half_built)
     way.reboot()
-    way.fails("environments was killed before it could say how it ended.*Fix: ", 60)
+    way.fails("environments was killed before it could say how it ended.*Fix: ")
     way.note()
 
     way.start()
@@ -130,20 +130,20 @@ def train(way):
     way.start("-e", "rerun=true")
     begun = way.trains_anew(begun)
     way.reboot()
-    way.fails("FAIL|pt_ddp was killed before it could say how it ended.*Fix: ", 60)
+    way.fails("FAIL|pt_ddp was killed before it could say how it ended.*Fix: ")
     way.note()
 
     way.start()
     begun = way.trains_anew(begun)
     way.fill()
-    way.fails("disk|space", 90)
+    way.fails("disk|space")
     way.empty()
     way.note()
 
     way.start()
     begun = way.trains_anew(begun)
     way.power_cut()
-    way.fails("pt_ddp was killed before it could say how it ended.*Fix: ", 60)
+    way.fails("pt_ddp was killed before it could say how it ended.*Fix: ")
     assert not (way.home / "pt_ddp" / "verdict.json").exists()  # the full disk's is not this run's
     way.note()
 
@@ -162,7 +162,7 @@ def collect(way):
     way.start()
     way.is_collected()
     way.host.cut_power()
-    assert way.ended(120) != 0, way.output
+    assert way.ended() != 0, way.output
     assert not (way.home / "pt_ddp" / "verdict.json").exists()
     way.host.start()
     way.lab.await_ssh(way.host.name)

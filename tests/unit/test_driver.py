@@ -77,7 +77,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
     return run, start
 
 
-def _wait_for(path: Path, limit_s=30):
+def _wait_for(path: Path, limit_s=300):
     end = time.monotonic() + limit_s
     while not (path.exists() and path.stat().st_size):
         assert time.monotonic() < end, f"{path} did not come"
@@ -85,7 +85,7 @@ def _wait_for(path: Path, limit_s=30):
     return path
 
 
-def _wait_for_end(run, limit_s=30):
+def _wait_for_end(run, limit_s=300):
     """Return the run's folder once its supervisor has let go of it."""
     end = time.monotonic() + limit_s
     while True:

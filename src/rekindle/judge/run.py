@@ -60,7 +60,14 @@ class Run:
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
-        return [Line(one.event, one.file, one.line) for one in self.lines if isinstance(one.event, kind)]
+        return self._by_kind.get(kind, [])
+
+    @cached_property
+    def _by_kind(self) -> dict[type[Event], list[Line[Any]]]:
+        found: dict[type[Event], list[Line[Any]]] = {}
+        for one in self.lines:
+            found.setdefault(type(one.event), []).append(one)
+        return found
 
     def rounds(self, site: str, rank: int) -> list[Line[RoundEvent]]:
         """Return the rounds of one rank, in order."""
@@ -148,7 +155,13 @@ class Run:
 
     def site_ledger(self, name: str) -> list[Entry]:
         """Return what a site's log says of its tasks, in its order."""
-        return site_ledger(self.records(name))
+        if name not in self._site_ledgers:
+            self._site_ledgers[name] = site_ledger(self.records(name))
+        return self._site_ledgers[name]
+
+    @cached_property
+    def _site_ledgers(self) -> dict[str, list[Entry]]:
+        return {}
 
     @cached_property
     def job_log(self) -> list[str]:

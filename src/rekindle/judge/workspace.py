@@ -104,7 +104,8 @@ class Workspace:
         if member is None or member.log is None:
             return []
         file = member.path("log.txt").relative_to(self.folder).as_posix()
-        found = ((number, re.search(pattern, line)) for number, line in enumerate(member.log, 1))
+        search = re.compile(pattern).search
+        found = ((number, search(line)) for number, line in enumerate(member.log, 1))
         return [LogLine(match, file, number) for number, match in found if match]
 
     def unread(self) -> Iterator[str]:
