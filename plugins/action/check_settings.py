@@ -1,21 +1,23 @@
-"""Action ``check_settings``: refuses a setting that nobody reads, and values that cannot work."""
+"""Action ``check_settings``: refuses settings that nobody reads or that cannot work; writes lease.json."""
 
 from __future__ import annotations
 
-import difflib
+from datetime import datetime, timezone
 from pathlib import Path
 
 import yaml
 from ansible.plugins.action import ActionBase
 
+from rekindle import lease, records
 from rekindle.hostfacts import flaw
+from rekindle.settings import misnamed
 
 _SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
 
 
 class ActionModule(ActionBase):
     """Arguments: ``root`` and ``tmpdir`` on the host, ``here`` (folders here by setting), ``jobs``,
-    and ``job_arguments`` by job.
+    ``job_arguments`` by job, ``lease_ends`` and ``budget``; ``results``, and ``home``, the host's in it.
     """
 
     def run(self, tmp=None, task_vars=None):
@@ -28,17 +30,14 @@ class ActionModule(ActionBase):
                 "here": {"type": "dict", "default": {}},
                 "jobs": {"type": "list", "elements": "str", "required": True},
                 "job_arguments": {"type": "dict", "required": True},
+                "lease_ends": {"required": True},
+                "budget": {"required": True},
+                "results": {"required": True},
+                "home": {"required": True},
             }
         )
         known = yaml.safe_load(_SPECS.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
-        said = []
-        for name in sorted(task_vars):
-            if name.startswith("rekindle_") and name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                fix = f"write {near[0]}" if near else "remove it"
-                said.append(
-                    f"The inventory sets {name}, which is no setting. Fix: {fix} (see roles/settings)."
-                )
+        said = misnamed(task_vars, known)
         for name in sorted(set(args["job_arguments"]) - set(args["jobs"])):
             said.append(
                 f"rekindle_job_arguments has options for {name}, which is not in rekindle_jobs. "
@@ -51,4 +50,12 @@ class ActionModule(ActionBase):
                 said.append(
                     f"{name} is {value!r}, which sftp or Ansible would read more into. Fix: name another."
                 )
+        host, home = task_vars["inventory_hostname"], Path(args["home"])
+        try:
+            started = lease.started(Path(args["results"]), host) or datetime.now(timezone.utc)
+            ends = lease.deadline(args["lease_ends"], args["budget"], started)
+            if not said:
+                lease.keep(home, host, started, ends)
+        except records.RecordError as error:
+            said.append(str(error))
         return {**result, "failed": bool(said), "msg": "\n".join(said) or "All settings are known."}

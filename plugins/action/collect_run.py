@@ -14,30 +14,34 @@ from ansible.utils.display import Display
 from rekindle import home, records
 from rekindle.archive import LEFT, TOTAL_LIMIT, ArchiveError, files_end_at
 from rekindle.limits import limited
-from rekindle.records import RecordError, RunSpec, convert
+from rekindle.records import RecordError
 from rekindle.report.text import one_line
 
 
 @limited
 class ActionModule(ActionBase):
-    """Arguments: ``run``, ``python`` and ``payload`` on the host; here the ``spec`` sent and ``dest``."""
+    """Arguments: ``job``, ``python`` on the host; here the host's folder of results, ``home``."""
 
     def run(self, tmp=None, task_vars=None):
         """Pack there, fetch, unpack and judge here: what the host says names no file and is no verdict."""
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(
             {
-                "run": {"required": True},
+                "job": {"required": True},
                 "python": {"required": True},
-                "payload": {"required": True},
-                "spec": {"type": "dict", "required": True},
-                "dest": {"required": True},
+                "home": {"required": True},
             }
         )
-        spec = convert(args["spec"], RunSpec)
-        packed = f"{args['run']}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
-        command = shlex.join([args["python"], "-m", "rekindle.archive", args["run"], packed])
-        answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(args['payload'])} {command}")
+        path, dest = home.placed_in(Path(args["home"]), args["job"]), Path(args["home"], args["job"])
+        if not path.exists():
+            return {**result, "skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
+        try:
+            placed = records.read(path, records.PlacedRecord)
+        except RecordError as error:
+            return {**result, "failed": True, "msg": str(error)}
+        packed = f"{placed.run}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
+        command = shlex.join([args["python"], "-m", "rekindle.archive", placed.run, packed])
+        answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(placed.payload)} {command}")
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]
             return {**result, "failed": True, "msg": f"The run could not be packed on the host: {said}"}
@@ -47,7 +51,7 @@ class ActionModule(ActionBase):
             try:
                 with files_end_at(TOTAL_LIMIT):
                     self._connection.fetch_file(packed, str(archive))
-                home.keep(archive, Path(args["dest"]), spec, args["run"], Path(args["payload"]).name)
+                home.keep(archive, dest, placed)
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:
@@ -57,8 +61,8 @@ class ActionModule(ActionBase):
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         if said:
             return {**result, "failed": True, "msg": said}
-        if left := _left(Path(args["dest"])):
-            Display().display(f"{task_vars['inventory_hostname']} {Path(args['dest']).name}: {left}")
+        if left := _left(dest):
+            Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return result
 
 

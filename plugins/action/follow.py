@@ -8,6 +8,7 @@ import shlex
 import time
 from contextlib import suppress
 from datetime import datetime, timezone
+from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
@@ -54,7 +55,7 @@ Answers in the frames of preflight's collector, as a shell there may print what 
 @limited
 class ActionModule(ActionBase):
     """Arguments: ``progress`` (a Progress record on the host), ``lock`` (held there by who writes it, for as
-    long as that lives), ``python`` there, ``what`` is followed, ``limit_s``; ``lease_ends`` and ``budget``.
+    long as that lives), ``python`` there, ``what`` is followed, ``limit_s``; here ``home``, of its results.
     """
 
     def run(self, tmp=None, task_vars=None):
@@ -67,13 +68,11 @@ class ActionModule(ActionBase):
                 "python": {"required": True},
                 "what": {"required": True},
                 "limit_s": {"type": "int", "required": True},
-                "lease_ends": {"required": True},
-                "budget": {"required": True},
+                "home": {"required": True},
             }
         )
         try:
-            started = datetime.fromisoformat(os.environ["REKINDLE_STARTED"])
-            ends = lease.deadline(args["lease_ends"], args["budget"], started)
+            ends = lease.ends(Path(args["home"]))
         except RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
         nonce = secrets.token_hex(8)

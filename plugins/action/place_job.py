@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from datetime import datetime
 from pathlib import Path
 
 from ansible.plugins.action import ActionBase
@@ -16,13 +14,13 @@ _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 class ActionModule(ActionBase):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there;
-    ``lease_ends`` and ``budget``; ``runs``, whether it is about to, and ``rerun``, whether in any case.
+    ``rerun``, whether it runs in any case.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
 
     def run(self, tmp=None, task_vars=None):
-        """Place the job; one that cannot run, or not in time, gets its verdict.json here."""
+        """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
         result = super().run(tmp, task_vars)
         _, args = self.validate_argument_spec(
             {
@@ -31,9 +29,6 @@ class ActionModule(ActionBase):
                 "tmpdir": {"required": True},
                 "arguments": {"type": "dict", "required": True},
                 "payload": {"required": True},
-                "lease_ends": {"required": True},
-                "budget": {"required": True},
-                "runs": {"type": "bool", "required": True},
                 "rerun": {"type": "bool", "required": True},
             }
         )
@@ -45,8 +40,7 @@ class ActionModule(ActionBase):
             host = records.read(folder / "host.json", records.HostRecord)
             plan = records.read(folder / "plan.json", records.PlanRecord)
             env = records.read(folder / "env.json", records.EnvRecord)
-            started = datetime.fromisoformat(os.environ["REKINDLE_STARTED"])
-            ends = lease.deadline(args["lease_ends"], args["budget"], started)
+            ends = lease.ends(folder)
         except records.RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
         tmpdir = (
@@ -62,9 +56,10 @@ class ActionModule(ActionBase):
         verdict = folder / job.name / "verdict.json"
         try:
             if isinstance(prepared, records.RunSpec):
-                spec = state.agree(run, prepared, runs=args["runs"], again=args["rerun"])
-                if args["runs"]:
-                    _forget(verdict)
+                spec = state.agree(run, prepared, again=args["rerun"])
+                placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec)
+                records.write(home.placed_in(folder, job.name), placed)
+                _forget(verdict)
                 return {**result, "spec": records.to_builtins(spec), "run": run}
             records.write(verdict, prepared)
             home.put_seal(verdict.parent, prepared)

@@ -55,13 +55,12 @@ class CallbackModule(CallbackBase):
     def __init__(self):
         """Begin without a results folder."""
         super().__init__()
-        self._folder = None
+        self._folder = self._began = None
         self._left = set()
 
     def v2_playbook_on_start(self, playbook):
-        """Hand the time to every worker and, in a playbook of ours, the results folder."""
-        now = datetime.now(timezone.utc)
-        os.environ["REKINDLE_STARTED"] = now.isoformat()
+        """Hand the results folder to every worker in a playbook of ours."""
+        self._began = datetime.now(timezone.utc)
         path = Path(playbook._file_name).resolve()
         if path not in _ENTRIES and path.parent != _REPOSITORY / "playbooks":
             self._folder = None
@@ -69,7 +68,7 @@ class CallbackModule(CallbackBase):
         os.umask(0o077)  # results are for their owner alone
         _clean_display()
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
-        name = now.strftime("%Y%m%dT%H%M%SZ")
+        name = self._began.strftime("%Y%m%dT%H%M%SZ")
         self._folder = Path(given or _REPOSITORY / "results" / name).expanduser().absolute()
         os.environ["REKINDLE_RESULTS"] = str(self._folder)
 
@@ -80,7 +79,7 @@ class CallbackModule(CallbackBase):
             return
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
         self._refuse_names(hosts)
-        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = self._began.strftime("%Y-%m-%dT%H:%M:%SZ")
         report.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
 
     def _refuse_names(self, hosts):

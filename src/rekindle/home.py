@@ -1,7 +1,7 @@
 """A run that came home: judged here, by what was sent from here, and sealed. No word of its host counts.
 
 results/<run>/<host>/<job>/verdict.json  verdict-of-host.json
-results/<run>/<host>/<job>.seal.json  <key>.pem
+results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rekindle.evidence import sha256
 from rekindle.jobs import without_a_run
 from rekindle.judge import judge
 from rekindle.records import (
+    PlacedRecord,
     RecordError,
     RunSpec,
     VerdictKind,
@@ -55,15 +56,13 @@ def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
     return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, came), remedy=_RUN_AGAIN)
 
 
-def keep(archive: Path, dest: Path, sent: RunSpec, run: str, payload: str) -> None:
+def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
     """Unpack a run into ``dest`` with our verdict in the place of its host's, and seal it.
 
     Args:
         archive: what came from the host.
         dest: results/<run>/<host>/<job>.
-        sent: what the run was asked to be.
-        run: its folder on the host.
-        payload: name of the payload that it was run by.
+        placed: what the run was asked to be, and where.
 
     Raises:
         ArchiveError: the archive is damaged, or holds what no run packs.
@@ -71,18 +70,19 @@ def keep(archive: Path, dest: Path, sent: RunSpec, run: str, payload: str) -> No
     """
 
     def finish(folder: Path) -> None:
-        _receive(folder, sent)
+        _receive(folder, placed.spec)
         seal_of(dest).unlink(missing_ok=True)
 
     try:
         unpack(archive, dest, finish)
         verdict = read(dest / _VERDICT, VerdictRecord)
-        put_seal(dest, verdict, sent, dest.parents[1] / "payload" / payload)
+        payload = dest.parents[1] / "payload" / Path(placed.payload).name
+        put_seal(dest, verdict, placed.spec, payload)
     except OSError as error:
         raise RecordError(
             f"{error.filename or dest} cannot be written: {error.strerror}. Fix: make it writable, with room."
         ) from None
-    state.note(run, sent, verdict.verdict)
+    state.note(placed.run, placed.spec, verdict.verdict)
 
 
 def put_seal(
@@ -114,6 +114,11 @@ def put_seal(
     public = seal.public_key(key)
     files.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
     write(seal_of(folder), seal.make(folder, run, key))
+
+
+def placed_in(host_folder: Path, job: str) -> Path:
+    """Return where the record lies of what runs, or ran, as ``job`` on a host."""
+    return host_folder / f"{job}.placed.json"
 
 
 def seal_of(folder: Path) -> Path:

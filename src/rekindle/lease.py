@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
-from rekindle.records import Job, RecordError
+from rekindle.records import Job, LeaseRecord, RecordError, RunRecord, read, write
 
 COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for bringing results home."""
@@ -39,6 +40,41 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
             raise RecordError(f"budget {budget!r} is no length of time. Fix: write it as 45m, 1h30m or 90s.")
         times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
     return min(times, default=None)
+
+
+def started(results: Path, host: str) -> datetime | None:
+    """Return when the playbook that works on ``host`` did start; None if it is none of ours.
+
+    Raises:
+        RecordError: run.json is broken.
+    """
+    path = results / "run.json"
+    began = read(path, RunRecord).began.get(host) if path.exists() else None
+    return _moment(began) if began else None
+
+
+def keep(home: Path, host: str, started: datetime, ends: datetime | None) -> None:
+    """Write lease.json into the host's folder of results."""
+    record = LeaseRecord(host=host, started=_stamp(started), ends=_stamp(ends) if ends else None)
+    write(home / "lease.json", record)
+
+
+def ends(home: Path) -> datetime | None:
+    """Return when the lease of the host with that folder of results ends; None if nobody said.
+
+    Raises:
+        RecordError: lease.json is missing or broken.
+    """
+    stamp = read(home / "lease.json", LeaseRecord).ends
+    return _moment(stamp) if stamp else None
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _moment(stamp: str) -> datetime:
+    return datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
 
 
 def allowance(job: Job, left_s: float) -> int | None:

@@ -49,22 +49,21 @@ def folder(name: str = "") -> Path:
     return base / name
 
 
-def agree(run: str, spec: RunSpec, *, again: bool, runs: bool) -> RunSpec:
+def agree(run: str, spec: RunSpec, *, again: bool) -> RunSpec:
     """Return ``spec`` with the nonce under which ``run`` is sent to its host, which is kept.
 
     It is the one that it was sent with before, until that has been judged as other than PASS, or as PASS and
-    it is to run ``again``. A run that was never sent and is not about to start (``runs``) has none.
+    it is to run ``again``.
 
     Raises:
         RecordError: it cannot be kept.
     """
     with _locked(_path(spec.host, run)) as path:
         before = _read(path)
-        if before and (not runs or before.judged is None or (before.judged == "PASS" and not again)):
+        if before and (before.judged is None or (before.judged == "PASS" and not again)):
             return replace(spec, nonce=before.spec.nonce, gpus=before.spec.gpus)
-        if runs:
-            spec = replace(spec, nonce=secrets.token_hex(16))
-            keep(run, spec)
+        spec = replace(spec, nonce=secrets.token_hex(16))
+        keep(run, spec)
         return spec
 
 

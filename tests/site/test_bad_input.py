@@ -37,6 +37,8 @@ def _local(name, tmp_path, extra=""):
         ("  rekindle_gpus_required: true", r"(GPU|driver).*Fix:"),
         ("  rekindle_jobs: [pt_dpp]", r"no job 'pt_dpp'.*Fix:"),
         ("  rekindle_root: /data with space", r"white space.*Fix:"),
+        ("  lease_end: 2026-11-21T18:00", r"lease_end is set, which is no setting\. Fix: write lease_ends"),
+        ("  rekindle_budget: soon", r"budget 'soon' is no length of time\. Fix:"),
         ("  rekindle_job_arguments: {llm_sfd: {local_epoch: 2}}", r"llm_sfd, which is not in .*Fix:"),
     ],
 )
@@ -48,6 +50,15 @@ def test_a_bad_setting_is_one_sentence_and_the_other_host_goes_on(tmp_path, extr
     assert re.search(said, _row(tmp_path / "r", "bad")["cause"])
     assert "Traceback" not in first.output + second.output
     assert (tmp_path / "r" / "good" / "host.json").exists()
+
+
+@pytest.mark.parametrize("stage", ["plan", "environments", "validate", "collect"])
+def test_a_stage_that_is_run_alone_refuses_it_too(tmp_path, stage):
+    inventory = _inventory(tmp_path, _local("good", tmp_path))
+    done = play(f"playbooks/{stage}.yml", inventory, tmp_path / "r", "-e", "lease_end=2026-11-21T18:00")
+    assert done.status != 0
+    assert "lease_end is set, which is no setting. Fix: write lease_ends" in " ".join(done.output.split())
+    assert "Traceback" not in done.output
 
 
 def test_an_unreachable_host_is_named_and_the_other_goes_on(tmp_path):

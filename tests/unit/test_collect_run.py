@@ -1,6 +1,5 @@
 """Bringing a run home: two at once do not take each other's archive away, and none stays on the host."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,10 +13,11 @@ import pytest
 from ansible.plugins.action import ActionBase
 
 from rekindle.archive import unpack
+from rekindle.records import PlacedRecord, RunSpec, read, write
 
 SOURCE = Path(__file__).parents[2] / "plugins" / "action" / "collect_run.py"
 PAYLOAD = SOURCE.parents[2] / "src"
-SENT = json.loads((Path(__file__).parents[1] / "recordings/runs/pt_ddp-cpu-2/spec.json").read_text())
+SENT = read(Path(__file__).parents[1] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
 
 
 @pytest.fixture
@@ -36,13 +36,9 @@ def collect(tmp_path, monkeypatch):
         return {"rc": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
     def run(dest, between=lambda: None):
-        args = {
-            "run": tmp_path / "run",
-            "python": sys.executable,
-            "payload": PAYLOAD,
-            "dest": tmp_path / dest,
-        }
-        told = {name: str(one) for name, one in args.items()} | {"spec": SENT}
+        placed = PlacedRecord(run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=SENT)
+        write(tmp_path / f"{dest}.placed.json", placed)
+        told = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
         action = module.ActionModule.__new__(module.ActionModule)
         action.validate_argument_spec = lambda spec: (None, told)
         action._low_level_execute_command = execute

@@ -18,6 +18,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
+from rekindle import lease
 from rekindle.records import Progress, write
 
 FOLLOW = Path(__file__).parents[2] / "plugins" / "action" / "follow.py"
@@ -61,10 +62,9 @@ def follow(tmp_path, host, monkeypatch):
         "python": sys.executable,
         "what": "toy",
         "limit_s": 20,
-        "lease_ends": "",
-        "budget": "",
+        "home": str(tmp_path),
     }
-    monkeypatch.setenv("REKINDLE_STARTED", datetime.now(timezone.utc).isoformat())
+    lease.keep(tmp_path, "somewhere", datetime.now(timezone.utc), None)
     monkeypatch.setattr(module, "_PERIODS_S", (0.01,))
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=displayed.append))
     monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {})
@@ -150,8 +150,10 @@ def test_a_host_that_is_gone_when_its_lease_has_ended_is_given_up_with_what_was_
 ):
     host.before = away
     said = r"toy was last seen at round 2/3, loss 0\.05, 7 s; the host is gone: no route"
+    now = datetime.now(timezone.utc)
+    lease.keep(tmp_path, "somewhere", now, now)
     with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
-        follow(budget="0s")
+        follow()
     assert host.asked == 2
 
 
@@ -196,9 +198,3 @@ def test_a_record_that_is_no_file_says_nothing(follow, tmp_path, plant):
         (tmp_path / "progress.json").unlink()
         plant(tmp_path / "progress.json")
         assert follow(limit_s=1)[0]["msg"].startswith("toy did not end within 1 s. ")
-
-
-def test_a_budget_that_is_none_is_refused(follow):
-    result, _ = follow(budget="soon")
-    assert result["failed"]
-    assert "Fix: write it as 45m" in result["msg"]

@@ -17,6 +17,7 @@ from rekindle.records import (
     GivenGpu,
     GpuProcess,
     Ladder,
+    PlacedRecord,
     RecordError,
     Rung,
     RunSpec,
@@ -34,7 +35,7 @@ CODE = "rekindle-0123456789abcdef.zip"
 def sent(newer_run, request):
     """Return the spec that the run was sent with; on the host it is as it was sent."""
     spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, nonce="")
-    spec = state.agree(RUN, spec, again=False, runs=True)
+    spec = state.agree(RUN, spec, again=False)
     under(newer_run, spec)
     write(newer_run / "verdict.json", judge(newer_run))
     return spec
@@ -51,7 +52,7 @@ def results(tmp_path):
 def keep(run, sent, results, archive=None):
     """Bring a run home, and return the verdict there."""
     dest = results / sent.host / "pt_ddp"
-    home.keep(archive or packed(run), dest, sent, RUN, CODE)
+    home.keep(archive or packed(run), dest, PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent))
     return read(dest / "verdict.json", VerdictRecord)
 
 
@@ -92,7 +93,7 @@ def test_on_the_host_and_at_home_the_verdict_is_the_same(newer_run, results, bre
         processes=(GpuProcess(pid=7, name="vllm", memory_mib=414),),
     )
     spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
-    spec = state.agree(RUN, spec, again=False, runs=True)
+    spec = state.agree(RUN, spec, again=False)
     write(newer_run / "spec.json", spec)
     rungs = (Rung(name="GPUs visible", holds=False, says="No.", seconds=0.1),)
     write(newer_run / "ladder.json", Ladder(rungs=rungs))
@@ -191,26 +192,19 @@ def test_a_lease_that_ends_earlier_makes_it_no_other_run(newer_run, sent, result
 
 def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
     def nonce(**more):
-        return state.agree(RUN, replace(sent, nonce=""), **{"again": False, "runs": True, **more}).nonce
+        return state.agree(RUN, replace(sent, nonce=""), **{"again": False, **more}).nonce
 
     first = sent.nonce
     assert len(first) == 32
     assert nonce() == nonce(again=True) == first  # it may still run
     state.note(RUN, sent, "PASS")
-    assert nonce() == nonce(again=True, runs=False) == first
+    assert nonce() == first
     second = nonce(again=True)
     assert second != first
     state.note(RUN, sent, "FAIL")  # of the first
     assert nonce() == second
     state.note(RUN, replace(sent, nonce=second), "FAIL")
-    assert nonce(runs=False) == second
     assert nonce() not in {first, second}
-
-
-def test_a_run_that_was_never_sent_has_no_nonce_at_home(sent):
-    other = replace(sent, nonce="")
-    assert state.agree("/r/runs/pt_ddp-ffffffffffff", other, again=False, runs=False).nonce == ""
-    assert state.sent(sent.host, "pt_ddp-ffffffffffff") is None
 
 
 def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
@@ -221,7 +215,7 @@ def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
         "0o600",
     ]
     kept.write_text("{")
-    assert home.state.agree(RUN, sent, again=False, runs=True).nonce != sent.nonce
+    assert home.state.agree(RUN, sent, again=False).nonce != sent.nonce
 
 
 def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
@@ -234,8 +228,7 @@ def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
 
     monkeypatch.setattr(state, "_read", slowly)
     both = [
-        threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True, runs=True)))
-        for _ in range(2)
+        threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True))) for _ in range(2)
     ]
     for one in both:
         one.start()

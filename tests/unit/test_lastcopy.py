@@ -154,7 +154,7 @@ def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path: Path, alter: str 
     spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     run = tmp_path / "retired" / "runs" / "pt_ddp-0123456789ab"
     shutil.copytree(RUNS / "pt_ddp-cpu-2", run)
-    spec = state.agree(f"/r/runs/{run.name}", replace(spec, host="gpu-9"), again=False, runs=True)
+    spec = state.agree(f"/r/runs/{run.name}", replace(spec, host="gpu-9"), again=False)
     under(run, spec)
     if alter:
         (run / alter).unlink()

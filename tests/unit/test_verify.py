@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from recorded_edits import packed, under
 
 from rekindle import cli, home, seal, state
-from rekindle.records import RunSpec, read, write
+from rekindle.records import PlacedRecord, RunSpec, read, write
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 CODE = "rekindle-0123456789abcdef.zip"
@@ -27,9 +27,10 @@ def bring(newer_run, results, host):
     (results / "payload").mkdir(parents=True, exist_ok=True)
     (results / "payload" / CODE).write_bytes(b"code")
     spec = replace(read(newer_run / "spec.json", RunSpec), host=host, nonce="")
-    spec = state.agree(RUN, spec, again=False, runs=True)
+    spec = state.agree(RUN, spec, again=False)
     under(newer_run, spec)
-    home.keep(packed(newer_run), results / host / "pt_ddp", spec, RUN, CODE)
+    placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
+    home.keep(packed(newer_run), results / host / "pt_ddp", placed)
     return results / host / "pt_ddp"
 
 

@@ -20,7 +20,9 @@ from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Probe, Python
 from .job import Claim, GpuShortage, Job
+from .lease import LeaseRecord
 from .outcome import Outcome, RunRecord
+from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
 from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site
@@ -48,10 +50,13 @@ __all__ = [
     "JobRound",
     "Ladder",
     "Layer",
+    "LeaseRecord",
     "LeftBehind",
     "Memory",
     "Os",
     "Outcome",
+    "PayloadRecord",
+    "PlacedRecord",
     "PlanRecord",
     "PlannedEnvironment",
     "Probe",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import Many, Record, Text, Timestamp
+from .base import Many, Record, Table, Text, Timestamp
 
 
 class RunRecord(Record, kw_only=True, frozen=True):
@@ -15,6 +15,8 @@ class RunRecord(Record, kw_only=True, frozen=True):
     """Name of the results folder."""
     started: Timestamp
     hosts: Many[Text]
+    began: Table[Timestamp] = {}
+    """When the latest playbook on each host did start, by the host."""
 
 
 class Outcome(Record, kw_only=True, frozen=True):

@@ -33,7 +33,8 @@ def begin_play(
     with files.alone(folder):  # other playbooks may begin in it at the same time
         known = read(path, RunRecord) if path.exists() else RunRecord(run=folder.name, started=now, hosts=())
         both = tuple(dict.fromkeys([*known.hosts, *names]))
-        write(path, RunRecord(run=known.run, started=known.started, hosts=both))
+        began = {**known.began, **dict.fromkeys(names, now)}
+        write(path, RunRecord(run=known.run, started=known.started, hosts=both, began=began))
     reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
     for host in set(names).difference(left):
         outcome = folder / host / "outcome.json"

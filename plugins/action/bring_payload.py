@@ -1,0 +1,36 @@
+"""Action ``bring_payload``: Rekindle's own code and the jobs, brought to the host in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.plugins.action.copy import ActionModule as Copy
+from ansible.utils.display import Display
+
+from rekindle import records
+from rekindle.limits import limited
+from rekindle.payload import build_payload, left_behind
+
+_JOBS = Path(__file__).parents[2] / "flare_jobs"
+
+
+@limited
+class ActionModule(Copy):
+    """Arguments: ``root`` on the host; here ``results`` and the host's folder in it, ``home``."""
+
+    def run(self, tmp=None, task_vars=None):
+        """Bring it, and write payload.json; warn of files that may be missed on the host."""
+        _, args = self.validate_argument_spec(
+            {name: {"required": True} for name in ("root", "results", "home")}
+        )
+        if left := left_behind(_JOBS):
+            names = ", ".join(f"flare_jobs/{name}" for name in left[:5])
+            Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")
+        payload = build_payload(_JOBS, Path(args["results"], "payload"))
+        folder = f"{args['root']}/jobs/"
+        self._task.args = {"src": str(payload), "dest": folder, "mode": "0600", "directory_mode": "0700"}
+        result = super().run(tmp, task_vars)
+        if not result.get("failed"):
+            brought = records.PayloadRecord(host=task_vars["inventory_hostname"], path=folder + payload.name)
+            records.write(Path(args["home"], "payload.json"), brought)
+        return result
