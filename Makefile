@@ -1,9 +1,10 @@
 # Two commands on a fresh machine: make site, make test.
 PYTHON ?= python3.11
 BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test faults mutations lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
+.PHONY: all site test long faults mutations lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
 
 all: .venv/.done
 
@@ -15,27 +16,32 @@ all: .venv/.done
 	touch $@
 
 site: all
-	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook site.yml -i inventories/local
+	ansible-playbook site.yml -i inventories/local
 
+# What a newcomer waits for: linters, unit tests and one site.yml.
 test: all lint
-	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -n 2
+	pytest -n 2 tests/unit tests/site/test_site.py
+
+# Everything else: faults, mutations, attacks, the other jobs on CPU and, as root, real hosts.
+long: all
+	pytest -n 2 tests/faults tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
-	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -q --tb=line tests/faults
+	pytest -q --tb=line tests/faults
 
 # Every mutation of tests/mutations in every recorded run; results/mutations.json has all kinds. SEED chooses other places.
 SEED ?= rekindle
 
 mutations: all
-	PATH="$(CURDIR)/$(BIN):$$PATH" pytest -q -n 2 --tb=no -r N tests/mutations --seed $(SEED)
+	pytest -q -n 2 --tb=no -r N tests/mutations --seed $(SEED)
 
 lint: all
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/yamllint --strict .
-	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q
+	ansible-lint --offline -q
 
 # Reads the package indexes; the other targets install only what the locks name.
 locks: all
@@ -43,7 +49,7 @@ locks: all
 		$(WITH_INDEXES) $(BIN)/uv pip compile --quiet --no-header --no-annotate --universal --python-version 3.11 \
 			--generate-hashes requirements/$$name.in --output-file requirements/$$name.txt || exit 1; \
 	done
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(WITH_INDEXES) $(BIN)/python scripts/make_locks.py
+	$(WITH_INDEXES) $(BIN)/python scripts/make_locks.py
 
 clean:
 	rm -rf .venv results
@@ -51,7 +57,7 @@ clean:
 # Two GPUs: TensorFlow inside NVFlare as it seems to deadlock, and as it passes.
 reproduce-tf: all
 	for stage in preflight plan environments; do \
-		PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook playbooks/$$stage.yml -i inventories/local \
+		ansible-playbook playbooks/$$stage.yml -i inventories/local \
 			-e rekindle_gpus_required=true -e '{"rekindle_jobs": [tf_mirrored]}' \
 			-e rekindle_results=results/reproduce-tf || exit 1; \
 	done
@@ -59,7 +65,7 @@ reproduce-tf: all
 
 # The tests on real hosts that they make on this machine, as root.
 hosts: all
-	PATH="$(CURDIR)/$(BIN):$$PATH" pytest tests/hosts
+	pytest tests/hosts
 
 # Real hosts on this machine, as root (tests/lab): make lab-up HOSTS=2, lab-site, lab-ssh HOST=lab-1, lab-down.
 HOSTS ?= 2
@@ -71,7 +77,7 @@ lab-up: all
 
 lab-site: all
 	$(LAB) wheels
-	PATH="$(CURDIR)/$(BIN):$$PATH" ansible-playbook site.yml -i /var/lib/rekindle-lab/lab/hosts.yml
+	ansible-playbook site.yml -i /var/lib/rekindle-lab/lab/hosts.yml
 
 lab-ssh: all
 	@$(LAB) ssh $(HOST)
@@ -81,5 +87,5 @@ lab-down: all
 
 # A scenario for each role, on one such host, in the order in which a host goes through them.
 molecule: all
-	PATH="$(CURDIR)/$(BIN):$$PATH" molecule test \
+	molecule test \
 		$(foreach role,preflight plan payload environments validate collect report retire,--scenario-name $(role))
