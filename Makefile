@@ -40,6 +40,7 @@ lint: all
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/yamllint --strict .
 	ansible-lint --offline -q
 

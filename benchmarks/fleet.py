@@ -27,9 +27,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from rekindle import state
 from rekindle.jobs import digest
 from rekindle.records import RunSpec, read
+from rekindle.results import state
 
 REPOSITORY = Path(__file__).parents[1]
 sys.path.insert(0, str(REPOSITORY / "tests"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ansible.plugins.action.copy import ActionModule as Copy
 
-from rekindle.limits import limited
+from rekindle.actions.limits import limited
 
 
 @limited

@@ -8,8 +8,8 @@ from ansible.plugins.action.copy import ActionModule as Copy
 from ansible.utils.display import Display
 
 from rekindle import records
-from rekindle.limits import limited
-from rekindle.payload import build_payload, left_behind
+from rekindle.actions.limits import limited
+from rekindle.host.payload import build_payload, left_behind
 
 _JOBS = Path(__file__).parents[2] / "flare_jobs"
 

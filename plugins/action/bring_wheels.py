@@ -10,11 +10,11 @@ from pathlib import Path
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from rekindle.actions.limits import limited
+from rekindle.capsule.specs import environment_specs
 from rekindle.environments.build import wheel_folder
 from rekindle.environments.lockfile import lacking, pins
-from rekindle.environments.specs import environment_specs
 from rekindle.hostfacts import frames
-from rekindle.limits import limited
 from rekindle.records import HostRecord, PlanRecord, read
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import yaml
 from ansible.plugins.action import ActionBase
 
-from rekindle import lease, records
+from rekindle import records
+from rekindle.actions.settings import misnamed
 from rekindle.hostfacts import flaw
-from rekindle.settings import misnamed
+from rekindle.jobs import lease
 
 _SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ansible.plugins.action import ActionBase
 
 from rekindle import hostfacts, records
-from rekindle.limits import limited
+from rekindle.actions.limits import limited
 
 _COLLECTOR = Path(__file__).parents[2] / "roles/preflight/files/collect.sh"
 

@@ -11,11 +11,12 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from rekindle import home, records
-from rekindle.archive import LEFT, TOTAL_LIMIT, ArchiveError, files_end_at
-from rekindle.limits import limited
+from rekindle import records
+from rekindle.actions.limits import limited
+from rekindle.host.archive import LEFT, TOTAL_LIMIT, ArchiveError, files_end_at
 from rekindle.records import RecordError
-from rekindle.report.text import one_line
+from rekindle.records.text import one_line
+from rekindle.results import home
 
 
 @limited
@@ -40,7 +41,7 @@ class ActionModule(ActionBase):
         except RecordError as error:
             return {**result, "failed": True, "msg": str(error)}
         packed = f"{placed.run}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
-        command = shlex.join([args["python"], "-m", "rekindle.archive", placed.run, packed])
+        command = shlex.join([args["python"], "-m", "rekindle.host.archive", placed.run, packed])
         answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(placed.payload)} {command}")
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]

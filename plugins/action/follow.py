@@ -14,11 +14,11 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from rekindle import lease
+from rekindle.actions.limits import limited, within
 from rekindle.hostfacts import frames
-from rekindle.limits import limited, within
+from rekindle.jobs import lease
 from rekindle.records import Progress, RecordError, decode
-from rekindle.report.text import one_line
+from rekindle.records.text import one_line
 
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 """Between two looks; the last one goes on."""

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ansible.plugins.action import ActionBase
 
-from rekindle import home, jobs, lease, records, state
+from rekindle import jobs, records
+from rekindle.jobs import lease
+from rekindle.results import home, state
 
 _JOBS = Path(__file__).parents[2] / "flare_jobs"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ansible.plugins.action import ActionBase
 
-from rekindle import lastcopy
-from rekindle.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
-from rekindle.limits import limited
+from rekindle.actions.limits import limited
+from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
 from rekindle.records import RecordError
+from rekindle.retire import lastcopy
 
 
 @limited

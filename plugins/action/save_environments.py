@@ -7,7 +7,7 @@ from pathlib import Path
 from ansible.plugins.action import ActionBase
 
 from rekindle import capsule
-from rekindle.environments.specs import environment_specs
+from rekindle.capsule.specs import environment_specs
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, RecordError, convert, read
 
 

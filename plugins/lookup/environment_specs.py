@@ -10,9 +10,9 @@ from pathlib import Path
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from rekindle import state
-from rekindle.environments.specs import environment_specs
+from rekindle.capsule.specs import environment_specs
 from rekindle.records import HostRecord, PlanRecord, read
+from rekindle.results import state
 
 
 class LookupModule(LookupBase):

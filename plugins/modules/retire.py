@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.rekindle.driver.leftovers import end_processes, running
-from ansible.module_utils.rekindle.driver.retire import RetireError, own_root, pack, remove
+from ansible.module_utils.rekindle.host.leftovers import end_processes, running
+from ansible.module_utils.rekindle.retire.remove import RetireError, own_root, pack, remove
 
 
 def _packed(module, root):

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fault_runs import Edit, Fault, inject
 
-from rekindle.evidence import read_lines
 from rekindle.records import RunSpec, read
 from rekindle.records.events import (
     ContributionEvent,
@@ -14,6 +13,7 @@ from rekindle.records.events import (
     GlobalEvent,
     RoundEvent,
 )
+from rekindle.records.evidence import read_lines
 
 BREAKER = """
 from nvflare.apis.fl_component import FLComponent

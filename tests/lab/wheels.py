@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rekindle.bundle import BundleError, bundle
+from rekindle.capsule.wheelhouse import BundleError, bundle
 
 from . import LabError
 from .labs import WHEELHOUSE, Lab

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from plays import REPOSITORY, play
 
-from rekindle.payload import build_payload
+from rekindle.host.payload import build_payload
 from rekindle.records import RunRecord, write
 
 RUN = "runs/pt_ddp-0123456789ab"

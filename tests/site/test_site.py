@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 from plays import play
 
-from rekindle import diff
+from rekindle.capsule.differences import differences
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read
 
 
@@ -119,5 +119,6 @@ def test_the_capsule_rebuilds_the_same_environments_elsewhere(site, local, tmp_p
         capsule = f"rekindle_capsule={site.results / 'local'}"
         done = play(f"playbooks/{stage}.yml", inventory, tmp_path / "r", "-e", capsule)
         assert done.status == 0, done.output
-    assert diff.run(site.results / "local" / "env.json", tmp_path / "r" / "local" / "env.json") == 0
+    envs = (read(results / "local" / "env.json", EnvRecord) for results in (site.results, tmp_path / "r"))
+    assert list(differences(*envs)) == []
     assert "the same" in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 import re
 
-from rekindle import archive
+from rekindle.host import archive
 from rekindle.records import RunSpec, read, write
 
 

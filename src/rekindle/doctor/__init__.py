@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import msgspec
 
-from rekindle.evidence import Line, read_lines
-from rekindle.files import MOST
+from rekindle.host.files import MOST
 from rekindle.records import Ended, Finding, Record, RecordError, RunSpec, read
 from rekindle.records.events import ExceptionEvent
+from rekindle.records.evidence import Line, read_lines
 
 from . import texts
 from .gpu_memory import name_holder

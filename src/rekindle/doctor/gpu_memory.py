@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle.evidence import read_lines
 from rekindle.records import Finding, RunSpec
 from rekindle.records.events import DeviceEvent, ExceptionEvent, SampleEvent
+from rekindle.records.evidence import read_lines
 
 from .texts import Text
 

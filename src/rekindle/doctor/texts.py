@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from rekindle import files
+from rekindle.host import files
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched; of a larger one its first and last halves of it."""

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import psutil
 
-from rekindle.payload import extract_job
+from rekindle.host.leftovers import BUILDER, running
+from rekindle.host.payload import extract_job
+from rekindle.host.variables import for_jobs
 from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, decode, read, write
-from rekindle.variables import for_jobs
 
-from .leftovers import BUILDER, running
 from .processes import end_all
 from .supervise import supervise
 

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-from rekindle import files
+from rekindle.host import files
 
 
 class Trainers(NamedTuple):

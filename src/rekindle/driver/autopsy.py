@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from rekindle import files
+from rekindle.host import files
 
 from .processes import descendants
 from .stacks import stack

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from rekindle.host.payload import build_payload
 from rekindle.jobs import prepare
-from rekindle.payload import build_payload
 from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, Progress, RunSpec, VerdictRecord, read
 
 _GRACE_S = 900

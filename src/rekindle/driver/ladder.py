@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import pynvml
 
-from rekindle import files
 from rekindle.environments.probe import ProbeError, probe
-from rekindle.evidence import read_lines
+from rekindle.host import files
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
+from rekindle.records.evidence import read_lines
 
 from .alone import trainers
 from .autopsy import fresh

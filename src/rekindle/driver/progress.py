@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from rekindle import files
+from rekindle.host import files
 from rekindle.records import Job, Progress, RecordError, write
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, decode_event
 

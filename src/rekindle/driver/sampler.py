@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pynvml
 
-from rekindle import files
+from rekindle.host import files
 from rekindle.records.events import GpuSample, SampleEvent
 
 from .xids import Xids

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NamedTuple
 
-from rekindle.caches import keep_below
+from rekindle.host.caches import keep_below
+from rekindle.host.variables import for_jobs
 from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, read, write
-from rekindle.variables import for_jobs
 
 from .autopsy import autopsy
 from .ladder import climb

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rekindle.caches import keep_below
+from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
 from .progress import Teller

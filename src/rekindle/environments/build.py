@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from rekindle.variables import for_installers, for_jobs
+from rekindle.host.variables import for_installers, for_jobs
 
 from .indexes import masked, uv_environment
 from .lockfile import lacking, pins

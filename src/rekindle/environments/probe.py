@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from rekindle.variables import for_jobs
+from rekindle.host.variables import for_jobs
 
 _LIMIT_S = 300
 """A first product may wait for kernels to be compiled from PTX."""

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timezone
 from typing import Any
 
-from rekindle.evidence import Line
+from rekindle.records.evidence import Line
 from rekindle.records import Evidence
 from rekindle.records.events import RoundEvent
 

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rekindle import files
-from rekindle.evidence import Line, read_evidence
+from rekindle.host import files
 from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, read
 from rekindle.records.base import shortened
 from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
+from rekindle.records.evidence import Line, read_evidence
 
 from .log import Entry, LogRecord, read_records, server_ledger, site_ledger
 from .workspace import LogLine, Member, Workspace, simulated

@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rekindle import files
-from rekindle.evidence import Line, not_read, sha256
+from rekindle.host import files
 from rekindle.records import Evidence, RecordError
 from rekindle.records.base import shortened
+from rekindle.records.evidence import Line, not_read, sha256
 
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 

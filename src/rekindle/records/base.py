@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from rekindle import files
+from rekindle.host import files
 
 FILE_LIMIT = 32 << 20
 """Bytes of a record's file: one host's record must not keep the others' from being read."""

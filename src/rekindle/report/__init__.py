@@ -9,17 +9,17 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle import files
+from rekindle.host import files
 from rekindle.records import RecordError
+from rekindle.records.text import as_json, cleaned, for_terminal, one_line, printed
+from rekindle.results.gather import HostResults, Results, Row, gather
+from rekindle.results.journal import begin_play, forget_left, note_left
 
 from .data import data
 from .findings import findings
-from .gather import HostResults, Results, Row, gather
 from .html import html
 from .junit import junit
-from .outcomes import begin_play, forget_left, note_left
 from .table import table
-from .text import as_json, cleaned, for_terminal, one_line, printed
 
 __all__ = [
     "HostResults",
@@ -34,7 +34,6 @@ __all__ = [
     "note_left",
     "one_line",
     "printed",
-    "run",
     "summary",
     "write_reports",
 ]
@@ -82,14 +81,3 @@ def summary(results: Results, folder: Path) -> str:
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     width = max(shutil.get_terminal_size((120, 24)).columns, 80)
     return f"{table(results, width, colour)}\n\n{folder / 'report.html'}"
-
-
-def run(folder: Path) -> int:
-    """Do what ``rekindle report`` does: 0 if everything passed, else 1.
-
-    Raises:
-        RecordError: as for `write_reports`; the command line says it and returns 2.
-    """
-    results = write_reports(folder)
-    print(summary(results, folder))
-    return 0 if results.passed else 1

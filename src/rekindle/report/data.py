@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.records import to_builtins
-
-from .gather import HostResults, Results, Row
+from rekindle.results.gather import HostResults, Results, Row
 
 
 def data(results: Results) -> dict[str, Any]:

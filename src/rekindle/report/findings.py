@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rekindle.records import Finding
-
-from .text import one_line
+from rekindle.records.text import one_line
 
 _NOTHING = "Nothing found: these files show no failure that Rekindle knows, and no exception."
 _ONLY_ECHOES = "No root cause is in these files, only what follows from one. Fix: add the sites' logs."

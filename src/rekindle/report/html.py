@@ -8,11 +8,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rekindle.records import VerdictRecord
+from rekindle.records.text import clean, duration
+from rekindle.results.gather import Results
 
 from . import plot as axes
-from .gather import Results
 from .plot import Plot, plot
-from .text import clean, duration
 
 _Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
 _FIGURES, _LINES = 12, 24

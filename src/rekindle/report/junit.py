@@ -12,8 +12,8 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from .gather import Results, Row
-from .text import one_line
+from rekindle.records.text import one_line
+from rekindle.results.gather import Results, Row
 
 _FAILURES = {"FAIL", "HUNG", "UNPROVEN"}
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .gather import Results
-from .text import duration, one_line
+from rekindle.records.text import duration, one_line
+from rekindle.results.gather import Results
 
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "RETIRED": "green"}
 _SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}

@@ -3,7 +3,6 @@
 A pure function of the host record and of the catalogue beside it.
 """
 
-from .command import run
 from .plan import solve
 
-__all__ = ["run", "solve"]
+__all__ = ["solve"]

@@ -13,8 +13,8 @@ import pytest
 from msgspec import inspect
 
 from rekindle import records
+from rekindle.records.text import clean
 from rekindle.report import write_reports
-from rekindle.report.text import clean
 
 KINDS = {
     "host.json": records.HostRecord,

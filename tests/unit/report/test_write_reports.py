@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import json
 import os
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from report_folders import FAIL, HOST, LEFT, add_host, fill, three_hosts
 
 from rekindle import cli
+from rekindle.cli.report import run
 from rekindle.records import RecordError
-from rekindle.report import run, write_reports
+from rekindle.report import write_reports
 
 
 def test_three_files_from_the_records_alone(tmp_path: Path) -> None:
@@ -55,7 +57,7 @@ def test_results_json_for_programs(tmp_path: Path) -> None:
 
 def test_0_and_the_path_if_all_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    assert run(tmp_path) == 0
+    assert run(Namespace(results=tmp_path)) == 0
     said = capsys.readouterr()
     assert "PASS" in said.out
     assert str(tmp_path / "report.html") in said.out
@@ -64,7 +66,7 @@ def test_0_and_the_path_if_all_passed(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_1_if_not_all_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(three_hosts(tmp_path)) == 1
+    assert run(Namespace(results=three_hosts(tmp_path))) == 1
     assert "FAIL" in capsys.readouterr().out
 
 

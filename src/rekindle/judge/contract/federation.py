@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rekindle.evidence import Line
 from rekindle.judge.run import Run
 from rekindle.records.events import RoundEvent
+from rekindle.records.evidence import Line
 
 from .registry import Doubt, rule
 

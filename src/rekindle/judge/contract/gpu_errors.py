@@ -8,10 +8,10 @@ from importlib.resources import files
 
 import msgspec
 
-from rekindle.evidence import Line
 from rekindle.judge.run import Run
 from rekindle.records import decodable, decode
 from rekindle.records.events import SampleEvent
+from rekindle.records.evidence import Line
 
 from .registry import Doubt, rule
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from rekindle.evidence import Line
 from rekindle.judge.run import Run
 from rekindle.judge.workspace import LogLine
 from rekindle.records import Evidence
+from rekindle.records.evidence import Line
 
 
 class Doubt(NamedTuple):

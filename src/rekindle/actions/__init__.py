@@ -1,0 +1,1 @@
+"""What the actions in plugins/ have in common."""

@@ -1,0 +1,148 @@
+"""The environment capsule: env.json and the locks beside it rebuild the same environments on the next lease.
+
+results/<run>/<host>/env.json
+results/<run>/<host>/locks/<lock>
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from rekindle.records import (
+    Build,
+    Environment,
+    EnvRecord,
+    HostRecord,
+    PlannedEnvironment,
+    PlanRecord,
+    RecordError,
+    read,
+    write,
+)
+from rekindle.results import state
+
+_DRIVER = "driver"
+_LINE = re.compile(
+    r"(#.*|[\w.-]+==[\w.+!]+( ; platform_machine == '\w+')? \\|    --hash=sha256:[0-9a-f]{64}( \\)?)?",
+    re.ASCII,
+)
+
+
+def lock_text(name: str, sha256: str, capsule: Path | None) -> str:
+    """Return the lock ``name`` with that digest, from the capsule's folder or from our own locks.
+
+    Raises:
+        RecordError: neither has it, or it is more than pins and their digests.
+    """
+    own = files("rekindle.locks").joinpath(name)
+    for path in (capsule / "locks" / name if capsule else None, own):
+        if path is not None and path.is_file():
+            content = path.read_bytes()
+            if hashlib.sha256(content).hexdigest() == sha256:
+                return _pins_alone(name, content)
+    where = f"{capsule}/locks or rekindle/locks" if capsule else "rekindle/locks"
+    raise RecordError(
+        f"No lock {name} with digest {sha256[:12]} is in {where}. Fix: run the plan stage again."
+    )
+
+
+def save(env: EnvRecord, folder: Path) -> None:
+    """Write env.json and its locks into ``folder``.
+
+    Raises:
+        RecordError: one of them is none that was sent from here.
+    """
+    texts = {one.lock: sent_lock_text(one.lock, one.lock_sha256) for one in env.environments}
+    (folder / "locks").mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / "locks" / name).write_text(text, encoding="utf-8")
+    write(folder / "env.json", env)
+
+
+def sent_lock_text(name: str, sha256: str) -> str:
+    """Return the lock ``name`` with that digest, of our own locks and those that were sent from here.
+
+    Raises:
+        RecordError: there is none: whoever names it may have made it up.
+    """
+    text = state.sent_lock(sha256)
+    try:
+        return text or lock_text(name, sha256, None)
+    except RecordError:
+        raise RecordError(
+            f"The lock {name} with digest {sha256[:12]} was never sent from here, and no capsule has it. "
+            "Fix: run playbooks/environments.yml on that host from here, then this again."
+        ) from None
+
+
+def pins(capsule: Path) -> dict[str, str]:
+    """Return the version of each framework in the capsule.
+
+    Raises:
+        RecordError: ``capsule`` holds no env.json.
+    """
+    return {one.framework: _version(one) for one in _environments(capsule)}
+
+
+def hold(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
+    """Return ``plan`` with the capsule's own locks and Pythons, refused where this host cannot have them.
+
+    Raises:
+        RecordError: ``capsule`` holds no env.json.
+    """
+    wanted = {one.framework: one for one in _environments(capsule)}
+    held = tuple(
+        _hold(one, one.build, wanted[one.framework], host) if one.build and one.framework in wanted else one
+        for one in plan.environments
+    )
+    return msgspec.structs.replace(plan, environments=held)
+
+
+def _pins_alone(name: str, content: bytes) -> str:
+    """Return a lock, in which no line may lead pip or uv elsewhere, as options and URLs do."""
+    text = content.decode(errors="replace")
+    if strange := [line for line in text.splitlines() if not _LINE.fullmatch(line)]:
+        raise RecordError(
+            f"{name} has the line {strange[0][:200]!r}, and a lock has pins and their digests alone. "
+            "Fix: take a capsule that nobody has altered."
+        )
+    return text
+
+
+def _hold(
+    planned: PlannedEnvironment, build: Build, wanted: Environment, host: HostRecord
+) -> PlannedEnvironment:
+    def stem(lock: str) -> str:
+        return lock.rpartition("-")[0]
+
+    minor = wanted.python_version.rpartition(".")[0]
+    python = next((one for one in host.pythons if one.version.rpartition(".")[0] == minor), None)
+    if stem(build.lock) != stem(wanted.lock) or python is None:
+        fits = f"this host takes {build.lock}" if python else f"this host has no Python {minor}"
+        return msgspec.structs.replace(
+            planned,
+            build=None,
+            refusal=f"The capsule's {wanted.lock} cannot be rebuilt here: {fits}. "
+            "Fix: leave rekindle_capsule out, or lease a host like the first.",
+        )
+    exact = next((one for one in host.pythons if one.version == wanted.python_version), python)
+    chosen = build.python if build.python_version == exact.version else exact.path
+    build = msgspec.structs.replace(
+        build, lock=wanted.lock, lock_sha256=wanted.lock_sha256, python=chosen, python_version=exact.version
+    )
+    return msgspec.structs.replace(planned, build=build)
+
+
+def _environments(capsule: Path) -> list[Environment]:
+    env = read(capsule / "env.json", EnvRecord)
+    return [one for one in env.environments if one.framework != _DRIVER]
+
+
+def _version(environment: Environment) -> str:
+    framework, version, *_ = environment.lock.split("-")
+    return environment.system_site[framework] if version == "system" else version

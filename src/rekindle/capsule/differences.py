@@ -1,0 +1,45 @@
+"""What differs between the environments of two env.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rekindle.records import Environment, EnvRecord
+
+
+def differences(one: EnvRecord, other: EnvRecord) -> Iterator[str]:
+    """Yield what differs, environment by environment; when and where they were built does not count."""
+    left = {environment.framework: environment for environment in one.environments}
+    right = {environment.framework: environment for environment in other.environments}
+    for name in sorted(left.keys() | right.keys()):
+        if name not in left or name not in right:
+            yield f"{name}: only in the {'first' if name in left else 'second'}"
+            continue
+        for label, old, new in _changes(_facts(left[name]), _facts(right[name])):
+            yield f"{name}: {label}: {old} → {new}"
+
+
+def _facts(environment: Environment) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "lock": environment.lock,
+        "lock sha256": environment.lock_sha256[:12],
+        "python": environment.python_version,
+    }
+    facts |= {f"package {name}": version for name, version in environment.packages.items()}
+    facts |= {f"lent by the host: {name}": version for name, version in environment.system_site.items()}
+    build, gpus = environment.probe.get("build"), environment.probe.get("gpus")
+    facts |= {f"build says {name}": value for name, value in build.items()} if isinstance(build, dict) else {}
+    facts["GPUs"] = (
+        [gpu.get("name") if isinstance(gpu, dict) else gpu for gpu in gpus]
+        if isinstance(gpus, list)
+        else gpus
+    )
+    facts["collective"] = environment.probe.get("collective")
+    return facts
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    for label in sorted(old.keys() | new.keys()):
+        if old.get(label) != new.get(label):
+            yield label, old.get(label, "absent"), new.get(label, "absent")

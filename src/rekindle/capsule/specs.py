@@ -1,0 +1,60 @@
+"""From a plan to the specifications that ``build`` takes; on the controller."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from rekindle.records import HostRecord, PlanRecord
+
+from .capsules import lock_text
+
+_DRIVER_LOCK = "driver.txt"
+
+
+def environment_specs(
+    plan: PlanRecord, host: HostRecord, *, offline: bool = False, capsule: Path | None = None
+) -> list[dict[str, Any]]:
+    """Return the driver's environment and each planned one.
+
+    Args:
+        plan: what was decided.
+        host: what it was decided for.
+        offline: whether the host installs from a wheelhouse alone.
+        capsule: folder of the env.json that is rebuilt, if one is.
+
+    Raises:
+        ValueError: the plan refuses everything.
+        RecordError: a lock that it names is not there.
+    """
+    builds = [one.build for one in plan.environments if one.build is not None]
+    if not builds:
+        raise ValueError(f"The plan for {plan.host} names no build. Fix: see the refusals in its plan.json.")
+    text = files("rekindle.locks").joinpath(_DRIVER_LOCK).read_text(encoding="utf-8")
+    driver = {
+        "name": "driver",
+        "python": builds[0].python,
+        "lock": _DRIVER_LOCK,
+        "lock_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "lock_text": text,
+        "system_site": False,
+        "gpus": [],
+        "offline": offline,
+    }
+    gpus = [gpu.uuid for gpu in host.gpus if gpu.state == "ok"]
+    planned = [
+        {
+            "name": build.framework,
+            "python": build.python,
+            "lock": build.lock,
+            "lock_sha256": build.lock_sha256,
+            "lock_text": lock_text(build.lock, build.lock_sha256, capsule),
+            "system_site": build.system_site,
+            "gpus": gpus if build.cuda else [],
+            "offline": offline,
+        }
+        for build in builds
+    ]
+    return [driver, *planned]

@@ -1,0 +1,129 @@
+"""``rekindle bundle``: collects exactly the locked wheels of one or more plans, for hosts without a network.
+
+    wheelhouse/<first 12 digits of the lock's SHA-256>/*.whl
+
+Files that two locks share are hard links. What is there and whole is not fetched again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from rekindle.environments.lockfile import Pin, digests, pins
+from rekindle.records import HostRecord, PlanRecord, RecordError, read
+
+from .specs import environment_specs
+
+_AT_ONCE = 4
+
+
+class BundleError(RuntimeError):
+    """A wheel could not be fetched; the text is one sentence."""
+
+
+class _Target(NamedTuple):
+    """A lock, and the platform that its wheels have to run on."""
+
+    lock: str
+    text: str
+    sha256: str
+    python: str
+    architecture: str
+    glibc: str
+
+
+def bundle(plans: list[Path], wheelhouse: Path) -> None:
+    """Fill ``wheelhouse`` for each plan.json, whose host.json lies beside it; prints its progress.
+
+    Raises:
+        RecordError: a plan or its host record is none.
+        BundleError: pip could not fetch a file; what was fetched stays.
+    """
+    targets = dict.fromkeys(target for plan in plans for target in _targets(plan))
+    wheelhouse.mkdir(parents=True, exist_ok=True)
+    for target in targets:
+        _fill(wheelhouse, target)
+
+
+def _targets(path: Path) -> list[_Target]:
+    plan, host = read(path, PlanRecord), read(path.with_name("host.json"), HostRecord)
+    versions = {python.path: python.version for python in host.pythons}
+    try:
+        specs = environment_specs(plan, host)
+    except ValueError as error:
+        raise RecordError(f"{path}: {error}") from None
+    return [
+        _Target(
+            spec["lock"],
+            spec["lock_text"],
+            spec["lock_sha256"],
+            versions[spec["python"]].rpartition(".")[0],
+            host.os.architecture,
+            host.os.glibc or "2.17",
+        )
+        for spec in specs
+    ]
+
+
+def _fill(wheelhouse: Path, target: _Target) -> None:
+    folder = wheelhouse / target.sha256[:12]
+    folder.mkdir(exist_ok=True)
+    wanted = pins(target.text, target.architecture)
+    have = digests(folder)
+    locked = frozenset().union(*(pin.digests for pin in wanted))
+    for digest, path in have.items():
+        if digest not in locked:
+            path.unlink()
+    for other in wheelhouse.iterdir():
+        if other != folder and other.is_dir():
+            for digest, path in digests(other).items() if not locked <= have.keys() else ():
+                if digest in locked and digest not in have:
+                    os.link(path, folder / path.name)
+                    have[digest] = folder / path.name
+    missing = [pin for pin in wanted if not pin.digests & have.keys()]
+    print(f"{target.lock}: {len(wanted) - len(missing)} of {len(wanted)} files are there", flush=True)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for number, size in enumerate(pool.map(lambda pin: _fetch(pin, folder, target), missing), 1):
+            print(f"  {number}/{len(missing)} {missing[number - 1].name} {size / 1e6:.1f} MB", flush=True)
+
+
+def _fetch(pin: Pin, folder: Path, target: _Target) -> int:
+    """Fetch the file of one pin with pip, which knows the machine's indexes; returns its size in bytes."""
+    oldest, newest = 17, int(target.glibc.partition(".")[2])
+    policies = [f"manylinux_2_{minor}" for minor in range(newest, oldest - 1, -1)] + [
+        "manylinux2014",
+        "manylinux1",
+    ]
+    platforms = [f"--platform={policy}_{target.architecture}" for policy in [*policies, "linux"]]
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as aside:
+        requirement = Path(aside, "requirement.txt")
+        requirement.write_text(pin.requirement + "\n", encoding="utf-8")
+        lock = Path(aside, target.lock)
+        lock.write_text(target.text, encoding="utf-8")
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"),
+                *(f"--python-version={target.python}", "--implementation=cp", *platforms),
+                *(f"--dest={aside}/files", f"--requirement={requirement}"),
+                f"--build-constraint={lock}",  # what reads a source's metadata is of the lock as well
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            said = next(
+                (line for line in done.stderr.splitlines() if line.startswith("ERROR")), done.stderr.strip()
+            )
+            raise BundleError(
+                f"{pin.name} {pin.version} of {target.lock} could not be fetched: {said} "
+                "Fix: check this machine's network and pip's indexes, then run the same command again."
+            )
+        (fetched,) = Path(aside, "files").iterdir()
+        return fetched.rename(folder / fetched.name).stat().st_size

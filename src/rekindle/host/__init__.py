@@ -1,0 +1,1 @@
+"""What runs on a host before anything is installed there, and what all rooms stand on: standard library."""

@@ -1,0 +1,92 @@
+"""What travels to a host: this package and the jobs, in one zip file that Python imports from.
+
+Of a git checkout only what git tracks travels. The file's name carries the digest of its content, so that a
+host that has it needs no second look.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+import zipfile
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
+_PACKAGE = Path(__file__).parents[1]
+_JOBS = "flare_jobs"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def build_payload(jobs: Path, folder: Path) -> Path:
+    """Write the payload, with all jobs under ``jobs``, into ``folder``; same content, same file."""
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for root, prefix, names in (
+            (_PACKAGE, "rekindle", _own(_PACKAGE, _every(_PACKAGE))),
+            (jobs, _JOBS, travelling(jobs)),
+        ):
+            for name in names:
+                entry = zipfile.ZipInfo(f"{prefix}/{name}", _EPOCH)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, (root / name).read_bytes())
+    data = content.getvalue()
+    target = folder / f"rekindle-{hashlib.sha256(data).hexdigest()[:16]}.zip"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as aside:  # each host has a process that comes here
+            partial = Path(aside, target.name)
+            partial.write_bytes(data)
+            partial.replace(target)
+    return target
+
+
+def travelling(root: Path) -> list[str]:
+    """Return the files below ``root`` that are its own, relative to it: what git tracks, or else all.
+
+    Neither links, nor names that begin with a dot, nor Python's caches are among them.
+    """
+    return _own(root, _git(root, "--cached") or _every(root))
+
+
+def left_behind(root: Path) -> list[str]:
+    """Return the files below ``root`` that somebody may miss on the host, as git does not track them yet."""
+    return _own(root, _git(root, "--others", "--exclude-standard")) if _git(root, "--cached") else []
+
+
+def _own(root: Path, names: list[str]) -> list[str]:
+    def owns(name: str) -> bool:
+        path = PurePosixPath(name)
+        linked = any((root / one).is_symlink() for one in (path, *path.parents[:-1]))
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+        return not hidden and not linked and (root / name).is_file()
+
+    return sorted({name for name in names if owns(name)})
+
+
+def _git(root: Path, *options: str) -> list[str]:
+    """Return what git lists below ``root``; nothing where there is no git or no checkout."""
+    command = ["git", "-C", str(root), "ls-files", "-z", *options, "."]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return []
+    return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else []
+
+
+def _every(root: Path) -> list[str]:
+    found = (Path(base, name) for base, _, names in os.walk(root) for name in names)
+    return [path.relative_to(root).as_posix() for path in found]
+
+
+def extract_job(name: str, target: Path) -> None:
+    """Copy the files of job ``name`` out of the payload that this code was imported from, into ``target``."""
+    prefix = PurePosixPath(_JOBS, name)
+    with zipfile.ZipFile(_PACKAGE.parent) as archive:
+        for entry in archive.infolist():
+            path = PurePosixPath(entry.filename)
+            if path.is_relative_to(prefix):
+                destination = target / path.relative_to(prefix)
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                destination.write_bytes(archive.read(entry))

@@ -1,0 +1,124 @@
+"""What a run of a job needs on a host, and within a lease."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+
+import msgspec
+from msgspec.structs import replace
+
+from rekindle.records import (
+    EnvRecord,
+    GivenGpu,
+    HostRecord,
+    Job,
+    PlanRecord,
+    RunSpec,
+    VerdictKind,
+    VerdictRecord,
+    to_builtins,
+)
+
+from .lease import allowance
+from .placement import Unplaceable, place
+
+_NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
+"""Packages whose versions matter to a result."""
+
+_PATIENCE_S = 600
+"""Without a word, at most, while kernels are compiled from PTX or a model comes over the network."""
+
+
+def prepare(
+    job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str
+) -> RunSpec | VerdictRecord:
+    """Return what the driver needs to run ``job`` on ``host``, or the verdict that it cannot run there."""
+    environment = next((one for one in env.environments if one.framework == job.environment), None)
+    if environment is None:
+        refusals = [one.refusal for one in plan.environments if one.framework == job.environment]
+        cause = (refusals[0] if refusals else None) or f"{host.host} has no {job.environment} environment."
+        return without_a_run(
+            job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
+        )
+    try:
+        sites = place(job, host)
+    except Unplaceable as error:
+        cause, _, remedy = str(error).partition(" Fix: ")
+        return without_a_run(job, host.host, "UNSUPPORTED", cause, remedy[:1].upper() + remedy[1:])
+    given = {uuid for site in sites for uuid in site.gpus}
+    packages = {**environment.system_site, **environment.packages}
+    return RunSpec(
+        host=host.host,
+        job=job,
+        sites=sites,
+        gpus=tuple(
+            GivenGpu(
+                uuid=gpu.uuid,
+                index=gpu.index,
+                name=gpu.name,
+                memory_mib=gpu.memory_total_mib,
+                processes=gpu.processes,
+            )
+            for gpu in host.gpus
+            if gpu.uuid and gpu.uuid in given
+        ),
+        python=environment.python,
+        lock_sha256=environment.lock_sha256,
+        versions={
+            "python": environment.python_version,
+            **{name: packages[name] for name in _NOTED if name in packages},
+        },
+        tmpdir=tmpdir,
+        cache=f"{host.root}/cache",
+        silence_s=_silence_s(job, plan),
+        cross_device_ops=environment.probe.get("cross_device_ops"),
+    )
+
+
+def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
+    """Return ``spec`` with no more time than is left until ``ends``, or the verdict that it is too little."""
+    if ends is None:
+        return spec
+    left = (ends - datetime.now(timezone.utc)).total_seconds()
+    limit = allowance(spec.job, left)
+    if limit is not None:
+        return replace(spec, job=replace(spec.job, limit_s=limit))
+    cause = f"{spec.job.name} takes about {spec.job.expected_s} s and {max(left, 0):.0f} s are left."
+    remedy = "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others."
+    return without_a_run(spec.job, spec.host, "SKIPPED", cause, remedy)
+
+
+def digest(spec: RunSpec, payload: str) -> str:
+    """Return what tells this run from one of other inputs: of what is run, and of the code that runs it.
+
+    Neither the nonce nor what preflight saw on the GPUs is an input; ``sites`` names those.
+    """
+    what = to_builtins(replace(spec, nonce="", gpus=()))
+    return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
+
+
+def _silence_s(job: Job, plan: PlanRecord) -> int:
+    compiles = any(one.first_compile for one in plan.environments if one.framework == job.environment)
+    model = str(job.arguments.get("model_name_or_path", "/"))
+    expected = compiles or not model.startswith("/")
+    return max(job.silence_s, _PATIENCE_S) if expected else job.silence_s
+
+
+def without_a_run(job: Job, host: str, verdict: VerdictKind, cause: str, remedy: str) -> VerdictRecord:
+    """Return the verdict on a job of which no run is there to be judged."""
+    return VerdictRecord(
+        job=job.name,
+        host=host,
+        verdict=verdict,
+        required=job.required,
+        cause=cause,
+        remedy=remedy,
+        evidence=(),
+        started=None,
+        duration_s=None,
+        lock_sha256=None,
+        versions={},
+        devices=(),
+        rounds=(),
+    )

@@ -1,0 +1,90 @@
+"""Reads what a run left behind: events, each with its place in the run's folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+from rekindle.host import files
+
+from . import RecordError
+from .events import AnyEvent, decode_event
+
+_LIMIT = 4 * files.LIMIT
+"""Bytes of all evidence of one run."""
+_BLOCK = 1 << 20
+EventT_co = TypeVar("EventT_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Line(Generic[EventT_co]):
+    """One event, and the file (relative to the run's folder) and line where it stands."""
+
+    event: EventT_co
+    file: str
+    line: int
+
+
+class Told(NamedTuple):
+    """What evidence there is."""
+
+    lines: list[Line[AnyEvent]]
+    """In file and line order."""
+    unread: list[str]
+    """A sentence for each file that is there and was not read."""
+    broken: list[tuple[str, int]]
+    """File and number of each line that is no event, but for a last sample that was just being written."""
+
+
+def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
+    """Return what trainers, job.py, the server and the driver wrote, in file and line order.
+
+    A line that is no event (cut off as its process died) is left out: what it would prove stays unproven.
+    """
+    return read_evidence(run_dir).lines
+
+
+def read_evidence(run_dir: Path) -> Told:
+    """Return what `read_lines` does, and what of it could not be read."""
+    told, room = Told([], [], []), _LIMIT
+    paths = files.found(run_dir / "evidence", "*.jsonl")
+    if len(paths) == files.MOST:
+        told.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
+    for path in [*paths, run_dir / "samples.jsonl"]:
+        name = path.relative_to(run_dir).as_posix()
+        try:
+            content = files.content(path, min(room, files.LIMIT))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            told.unread.append(not_read(name, error))
+            continue
+        room -= len(content)
+        texts = content.splitlines()
+        for number, text in enumerate(texts, 1):
+            try:
+                told.lines.append(Line(decode_event(text), name, number))
+            except RecordError:
+                if not text.strip():
+                    continue
+                if name != "samples.jsonl" or number < len(texts) or content.endswith(b"\n"):
+                    told.broken.append((name, number))
+    return told
+
+
+def not_read(name: str, error: OSError) -> str:
+    """Return the sentence that a file of a run was not read."""
+    shown = name if name.isprintable() else ascii(name)
+    return f"{shown[:200]} was not read: {error.strerror}."
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a regular file's content."""
+    digest = hashlib.sha256()
+    with files.opened(path) as stream:
+        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # one that grows has an end too
+            digest.update(stream.read(_BLOCK))
+    return digest.hexdigest()

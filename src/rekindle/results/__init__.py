@@ -1,0 +1,1 @@
+"""What a results folder holds: who left a playbook and why, runs that came home, their seals."""

@@ -1,0 +1,152 @@
+"""A run that came home: judged here, by what was sent from here, and sealed. No word of its host counts.
+
+results/<run>/<host>/<job>/verdict.json  verdict-of-host.json
+results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from rekindle.host import files
+from rekindle.host.archive import unpack
+from rekindle.jobs import without_a_run
+from rekindle.judge import judge
+from rekindle.records import (
+    PlacedRecord,
+    RecordError,
+    RunSpec,
+    VerdictKind,
+    VerdictRecord,
+    decodable,
+    decode,
+    read,
+    to_builtins,
+    write,
+)
+from rekindle.records.evidence import sha256
+
+from . import seal, state
+
+_VERDICT = "verdict.json"
+_OF_HOST = "verdict-of-host.json"
+_RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
+
+
+@decodable
+class _Said(msgspec.Struct):
+    verdict: VerdictKind
+
+
+def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
+    """Judge the files of a run by the spec that was ``sent``; of another run than that nothing is proven."""
+    try:
+        came = read(folder / "spec.json", RunSpec)
+        # A lease's end shortens the limit of what another playbook may have started with more time.
+        spec = replace(sent, job=replace(sent.job, limit_s=came.job.limit_s))
+        verdict = judge(folder, spec)
+    except RecordError as error:
+        cause = f"What the host sent is no run of {sent.job.name}: {error}".replace(f"{folder}/", "")
+        return without_a_run(sent.job, sent.host, "UNPROVEN", cause.partition(" Fix: ")[0], _RUN_AGAIN)
+    if came == spec:
+        return verdict
+    return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, came), remedy=_RUN_AGAIN)
+
+
+def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
+    """Unpack a run into ``dest`` with our verdict in the place of its host's, and seal it.
+
+    Args:
+        archive: what came from the host.
+        dest: results/<run>/<host>/<job>.
+        placed: what the run was asked to be, and where.
+
+    Raises:
+        ArchiveError: the archive is damaged, or holds what no run packs.
+        RecordError: something cannot be written.
+    """
+
+    def finish(folder: Path) -> None:
+        _receive(folder, placed.spec)
+        seal_of(dest).unlink(missing_ok=True)
+
+    try:
+        unpack(archive, dest, finish)
+        verdict = read(dest / _VERDICT, VerdictRecord)
+        payload = dest.parents[1] / "payload" / Path(placed.payload).name
+        put_seal(dest, verdict, placed.spec, payload)
+    except OSError as error:
+        raise RecordError(
+            f"{error.filename or dest} cannot be written: {error.strerror}. Fix: make it writable, with room."
+        ) from None
+    state.note(placed.run, placed.spec, verdict.verdict)
+
+
+def put_seal(
+    folder: Path, verdict: VerdictRecord, sent: RunSpec | None = None, code: Path | None = None
+) -> None:
+    """Seal the run in ``folder``, beside it, with the controller's key, whose public half lies there too.
+
+    Args:
+        folder: results/<run>/<host>/<job>.
+        verdict: what it was judged to be.
+        sent: what the run was asked to be; None if nothing was run.
+        code: the payload that it was run by.
+
+    Raises:
+        RecordError: the user's folder for the key cannot be made.
+        OSError: something cannot be read or written.
+    """
+    key = state.key()
+    run = seal.SealedRun(
+        host=verdict.host,
+        job=verdict.job,
+        verdict=verdict.verdict,
+        judged=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        nonce=sent.nonce if sent else None,
+        spec=hashlib.sha256(msgspec.json.encode(to_builtins(sent))).hexdigest() if sent else None,
+        payload=sha256(code) if code else None,
+        lock=sent.lock_sha256 if sent else None,
+    )
+    public = seal.public_key(key)
+    files.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
+    write(seal_of(folder), seal.make(folder, run, key))
+
+
+def placed_in(host_folder: Path, job: str) -> Path:
+    """Return where the record lies of what runs, or ran, as ``job`` on a host."""
+    return host_folder / f"{job}.placed.json"
+
+
+def seal_of(folder: Path) -> Path:
+    """Return where the seal of a run's folder lies."""
+    return folder.with_name(f"{folder.name}.seal.json")
+
+
+def _receive(folder: Path, sent: RunSpec) -> None:
+    """Judge the run that came into ``folder``, and put our verdict in the place of the host's."""
+    verdict, path = judge_at_home(folder, sent), folder / _VERDICT
+    if path.exists():
+        verdict = replace(verdict, host_says=_said(path))
+        path.replace(folder / _OF_HOST)
+    write(path, verdict)
+
+
+def _difference(sent: RunSpec, came: RunSpec) -> str:
+    """Say in a sentence what of the spec that came home is not as it was sent."""
+    if came.nonce != sent.nonce:
+        return "The host did not run it for this playbook: its spec.json has another nonce than was sent."
+    names = [name for name in RunSpec.__struct_fields__ if getattr(came, name) != getattr(sent, name)]
+    return f"The host did not run what was sent: {' and '.join(names)} of its spec.json differ."
+
+
+def _said(verdict: Path) -> VerdictKind | None:
+    try:
+        return decode(files.content(verdict), _Said).verdict
+    except (OSError, RecordError):
+        return None

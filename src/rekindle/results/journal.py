@@ -1,0 +1,70 @@
+"""``run.json`` and ``outcome.json``: what a playbook notes in the results folder while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Literal
+
+from rekindle.host import files
+from rekindle.records import Outcome, RunRecord, Timestamp, read, write
+from rekindle.records.text import one_line
+
+_STAGES = ("preflight", "plan", "environments", "validate", "collect")
+"""Names of the roles that are stages, in their order."""
+_LONGEST = 1200
+"""Characters of a sentence; what is longer is a log and loses its middle."""
+
+
+def begin_play(
+    folder: Path, stage: str, hosts: Iterable[str], *, left: Collection[str], now: Timestamp
+) -> None:
+    """Add the hosts of a play to run.json, and drop outcomes that it makes out of date.
+
+    Those are of ``stage``, the play's last, and earlier ones, but for hosts that ``left`` in this very run.
+
+    Raises:
+        RecordError: a record that is there already cannot be read.
+        OSError: the folder cannot be written.
+    """
+    path, names = folder / "run.json", tuple(hosts)
+    files.make_folder(folder)
+    with files.alone(folder):  # other playbooks may begin in it at the same time
+        known = read(path, RunRecord) if path.exists() else RunRecord(run=folder.name, started=now, hosts=())
+        both = tuple(dict.fromkeys([*known.hosts, *names]))
+        began = {**known.began, **dict.fromkeys(names, now)}
+        write(path, RunRecord(run=known.run, started=known.started, hosts=both, began=began))
+    reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
+    for host in set(names).difference(left):
+        outcome = folder / host / "outcome.json"
+        if outcome.exists() and read(outcome, Outcome).stage in reached:
+            outcome.unlink()
+
+
+def note_left(
+    folder: Path, host: str, stage: str, state: Literal["failed", "unreachable"], said: str
+) -> None:
+    """Write why ``host`` left at ``stage``; ``said`` becomes one sentence with a fix.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    says = one_line(said) or "The task gave no reason."
+    if len(says) > _LONGEST:
+        says = f"{says[: _LONGEST // 2]} … {says[-_LONGEST // 2 :]}"
+    if "Fix:" not in says:
+        fixes = {
+            "failed": f"see the failed task of {stage} in the output",
+            "unreachable": "check its address, port, user and key, and that it is still yours",
+        }
+        says = f"{says.rstrip('.')}. Fix: {fixes[state]}."
+    write(folder / host / "outcome.json", Outcome(host=host, stage=stage, state=state, says=says))
+
+
+def forget_left(folder: Path, host: str) -> None:
+    """Remove what `note_left` wrote, as the host went on after all.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    (folder / host / "outcome.json").unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""What the controller keeps for its user, beside all results: what it sent to hosts, and its key.
+
+$XDG_STATE_HOME/rekindle/, or ~/.local/state/rekindle/
+    sent/<digest of host and run>.json  locks/<digest>  key.pem
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from rekindle.host import files
+from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, read, write
+
+from . import seal
+
+_KEY = "key.pem"
+
+
+@decodable
+class Sent(Record, kw_only=True, frozen=True):
+    """One run as it was sent to a host."""
+
+    spec: RunSpec
+    judged: VerdictKind | None = None
+    """What its files were judged to be, here; None until they are at home."""
+
+
+def folder(name: str = "") -> Path:
+    """Return a folder of this user's state, which is made for its owner alone.
+
+    Raises:
+        RecordError: it cannot be made.
+    """
+    base = _base()
+    try:
+        for path in dict.fromkeys([base, base / name]):
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.chmod(0o700)
+    except OSError as error:
+        raise RecordError(
+            f"{base} cannot be written: {error.strerror}. Fix: have XDG_STATE_HOME name a folder of yours."
+        ) from None
+    return base / name
+
+
+def agree(run: str, spec: RunSpec, *, again: bool) -> RunSpec:
+    """Return ``spec`` with the nonce under which ``run`` is sent to its host, which is kept.
+
+    It is the one that it was sent with before, until that has been judged as other than PASS, or as PASS and
+    it is to run ``again``.
+
+    Raises:
+        RecordError: it cannot be kept.
+    """
+    with _locked(_path(spec.host, run)) as path:
+        before = _read(path)
+        if before and (before.judged is None or (before.judged == "PASS" and not again)):
+            return replace(spec, nonce=before.spec.nonce, gpus=before.spec.gpus)
+        spec = replace(spec, nonce=secrets.token_hex(16))
+        keep(run, spec)
+        return spec
+
+
+def keep(run: str, spec: RunSpec) -> None:
+    """Keep ``spec`` as what ``run`` was sent with."""
+    write(_path(spec.host, run), Sent(spec=spec))
+
+
+def note(run: str, spec: RunSpec, judged: VerdictKind) -> None:
+    """Keep what ``run`` was judged to be, unless it has been sent with another nonce since."""
+    with _locked(_path(spec.host, run)) as path:
+        before = _read(path)
+        if before and before.spec.nonce == spec.nonce:
+            write(path, Sent(spec=spec, judged=judged))
+
+
+def sent(host: str, run: str) -> RunSpec | None:
+    """Return the spec that ``run`` was sent to ``host`` with; None if it was not sent by this user."""
+    before = _read(_path(host, run))
+    return before.spec if before else None
+
+
+def keep_lock(text: str) -> None:
+    """Keep a lock that is sent to a host."""
+    content = text.encode()
+    path = folder("locks") / hashlib.sha256(content).hexdigest()
+    if not path.exists():
+        files.write(path, content)
+
+
+def sent_lock(sha256: str) -> str | None:
+    """Return the lock with that digest, if it was ever sent from here."""
+    path = folder("locks") / Path(sha256).name
+    content = path.read_bytes() if path.is_file() else b""
+    return content.decode() if hashlib.sha256(content).hexdigest() == sha256 else None
+
+
+def key() -> bytes:
+    """Return the controller's private key as PEM, which is made at its first use."""
+    with _locked(folder() / _KEY) as path:
+        if not path.exists():
+            files.write(path, seal.new_key())
+        return path.read_bytes()
+
+
+def own_key() -> bytes | None:
+    """Return the controller's private key as PEM, if it was ever used."""
+    path = _base() / _KEY
+    return path.read_bytes() if path.exists() else None
+
+
+def _base() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "rekindle")
+
+
+def _path(host: str, run: str) -> Path:
+    name = hashlib.sha256(f"{host}\0{Path(run).name}".encode()).hexdigest()[:32]
+    return folder("sent") / f"{name}.json"
+
+
+def _read(path: Path) -> Sent | None:
+    """Return what is kept; of what is broken nothing is known."""
+    with suppress(RecordError):
+        return read(path, Sent)
+    return None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[Path]:
+    """Keep other processes of this user from the same file."""
+    with (path.parent / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield path

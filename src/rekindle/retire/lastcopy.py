@@ -1,0 +1,137 @@
+"""The last copy of a host, at home: what the host says that it packed, checked, and a capsule again.
+
+results/<run>/<host>/retired.json
+results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from rekindle import capsule
+from rekindle.records import (
+    Environment,
+    EnvRecord,
+    Record,
+    RecordError,
+    RetiredRecord,
+    convert,
+    decodable,
+    read,
+    write,
+)
+from rekindle.records.base import Few, Integer, Table, Text
+from rekindle.records.evidence import sha256
+from rekindle.results import state
+from rekindle.results.home import judge_at_home
+
+_RECORD = "retired.json"
+
+
+class Part(Record, frozen=True):
+    """One archive, as the host describes it."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^(logs|runs/\w[\w.-]*)\Z", max_length=1_000)]
+    archive: Annotated[str, msgspec.Meta(pattern=r"^\d+\.tar\.gz\Z", max_length=100)]
+    files: Table[Text]
+    """SHA-256 of each."""
+    left: Table[Integer]
+
+
+class Built(Record, frozen=True):
+    """One environment on the host."""
+
+    environment: Environment
+    lock_text: Annotated[str, msgspec.Meta(max_length=1 << 20)]
+
+
+@decodable
+class Packed(Record, frozen=True):
+    """What a host that is to be retired packed, for driver/retire.py."""
+
+    place: Annotated[str, msgspec.Meta(pattern=r"^/[\w./@+=~-]*/rekindle-[0-9a-f]{16}\Z", max_length=4_000)]
+    """Its name reaches sftp, which would take a line of its own for a command of ours."""
+    parts: Few[Part]
+    environments: Few[Built]
+
+
+def packed(told: dict[str, Any]) -> Packed:
+    """Return what the host told, checked.
+
+    Raises:
+        RecordError: it does not fit the schema.
+    """
+    try:
+        return convert({name: told.get(name) for name in Packed.__struct_fields__}, Packed)
+    except RecordError as error:
+        raise RecordError(
+            f"What the host packed is not what was asked for: {error}. Fix: look at its runs/ folder."
+        ) from None
+
+
+def check(part: Part, folder: Path) -> None:
+    """Hold the files in ``folder`` against those of the host.
+
+    Raises:
+        RecordError: they are not the same.
+    """
+    here = {path.relative_to(folder).as_posix(): sha256(path) for path in folder.rglob("*") if path.is_file()}
+    if wrong := sorted(
+        name for name in here.keys() | part.files.keys() if here.get(name) != part.files.get(name)
+    ):
+        raise RecordError(
+            f"{part.name}/{wrong[0]} at home is not the host's, and nothing was removed there. "
+            "Fix: run retire.yml again."
+        )
+
+
+def keep(copy: Packed, host: str, home: Path) -> None:
+    """Write the capsule and retired.json; of each framework the environment counts that was built last.
+
+    The host names its locks and their text is ours; its runs are judged here. What an interrupted removal had
+    brought home before is part of the copy.
+
+    Raises:
+        RecordError: a lock was never sent from here.
+    """
+    folder = home / "retired"
+    built = sorted(copy.environments, key=lambda one: one.environment.built)
+    latest = {one.environment.framework: one for one in built}
+    if latest:
+        env = EnvRecord(host=host, environments=tuple(one.environment for one in latest.values()))
+        capsule.save(env, folder)
+    left = {f"{part.name}/{name}": size for part in copy.parts for name, size in part.left.items()}
+    before = _before(host, home)
+    write(
+        home / _RECORD,
+        replace(
+            before,
+            environments=tuple(one.environment.lock for one in latest.values()) or before.environments,
+            runs={run.name: _verdict(host, run) for run in sorted(folder.glob("runs/*"))},
+            files=sum(path.is_file() for kind in ("logs", "runs") for path in (folder / kind).rglob("*")),
+            left={**before.left, **left},
+            retired=None,
+        ),
+    )
+
+
+def note_gone(host: str, home: Path) -> None:
+    """Write into retired.json that nothing of Rekindle is left on the host, unless it says so."""
+    before = _before(host, home)
+    if before.retired is None:
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        write(home / _RECORD, replace(before, retired=now))
+
+
+def _before(host: str, home: Path) -> RetiredRecord:
+    return read(home / _RECORD, RetiredRecord) if (home / _RECORD).exists() else RetiredRecord(host=host)
+
+
+def _verdict(host: str, run: Path) -> str:
+    sent = state.sent(host, run.name)
+    return judge_at_home(run, sent).verdict if sent else ""

@@ -1,0 +1,200 @@
+"""The action follow on a record and a lock that the test writes and holds, and on a host that goes away."""
+
+import fcntl
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+
+from rekindle.jobs import lease
+from rekindle.records import Progress, write
+
+FOLLOW = Path(__file__).parents[3] / "plugins" / "action" / "follow.py"
+
+
+class Host:
+    """Runs here what it is asked to; ``before`` is called with how often that was, and may raise."""
+
+    def __init__(self):
+        self.asked, self.before, self.resets = 0, lambda asked: None, 0
+        self.noise = ""
+        """What its shell does before it does anything else."""
+
+    def execute(self, command):
+        self.asked += 1
+        self.before(self.asked)
+        done = subprocess.run(
+            f"{self.noise} {command}", shell=True, capture_output=True, text=True, check=False
+        )
+        return {"rc": done.returncode, "stdout": done.stdout}
+
+    def reset(self):
+        self.resets += 1
+
+
+@pytest.fixture
+def host():
+    return Host()
+
+
+@pytest.fixture
+def follow(tmp_path, host, monkeypatch):
+    """Follow what is in tmp_path on the host; returns the result and what was displayed."""
+    spec = spec_from_file_location("follow", FOLLOW)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    displayed = []
+    args = {
+        "progress": str(tmp_path / "progress.json"),
+        "lock": str(tmp_path / "lock"),
+        "python": sys.executable,
+        "what": "toy",
+        "limit_s": 20,
+        "home": str(tmp_path),
+    }
+    lease.keep(tmp_path, "somewhere", datetime.now(timezone.utc), None)
+    monkeypatch.setattr(module, "_PERIODS_S", (0.01,))
+    monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=displayed.append))
+    monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {})
+
+    def run(**more):
+        action = module.ActionModule.__new__(module.ActionModule)
+        action.validate_argument_spec = lambda spec: (None, {**args, **more})
+        action._low_level_execute_command = host.execute
+        action._connection = host
+        return action.run(task_vars={"inventory_hostname": "somewhere"}), displayed
+
+    run.module = module
+    return run
+
+
+@contextmanager
+def writer(folder, state="running"):
+    """Hold the lock, as who writes the record does for as long as it lives."""
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        tell(folder, state)
+        yield
+
+
+def tell(folder, state):
+    write(folder / "progress.json", Progress(state=state, says="round 2/3, loss 0.05", elapsed_s=7))
+
+
+def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp_path):
+    host.before = lambda asked: tell(tmp_path, "ended") if asked == 3 else None
+    with writer(tmp_path):
+        result, displayed = follow()
+    assert result == {"changed": False, "result": {}}
+    assert displayed == ["somewhere toy: round 2/3, loss 0.05, 7 s"]
+    assert host.asked == 3
+
+
+def test_what_had_ended_before_its_writer_did_has_ended(follow, tmp_path):
+    with writer(tmp_path, "ended"):
+        pass
+    assert follow()[0] == {"changed": False, "result": {}}
+
+
+def test_what_was_killed_is_not_waited_for(follow, host, tmp_path):
+    with writer(tmp_path):
+        pass
+    result, _ = follow()
+    assert result["failed"]
+    assert re.match(
+        r"toy was killed before .*\(last seen at round 2/3, loss 0\.05, 7 s\)\. Fix: ", result["msg"]
+    )
+    assert host.asked == 1
+
+
+def test_what_was_killed_before_it_said_anything_is_not_waited_for(follow):
+    result, _ = follow()
+    assert result["failed"]
+    assert re.match(r"toy was killed before .*\(never seen\)\. Fix: ", result["msg"])
+
+
+def test_what_lives_is_followed_until_the_limit(follow, host, tmp_path):
+    with writer(tmp_path):
+        result, _ = follow(limit_s=1)
+    assert result["failed"]
+    assert result["msg"].startswith("toy did not end within 1 s. Fix: ")
+    assert host.asked > 1
+
+
+def away(asked):
+    if asked in {2, 3}:
+        raise AnsibleConnectionFailure("no route")
+
+
+def test_a_dropped_connection_is_retried(follow, host, tmp_path):
+    host.before = lambda asked: away(asked) or (tell(tmp_path, "ended") if asked == 4 else None)
+    with writer(tmp_path):
+        assert "failed" not in follow()[0]
+    assert host.resets == 2
+
+
+def test_a_host_that_is_gone_when_its_lease_has_ended_is_given_up_with_what_was_last_seen(
+    follow, host, tmp_path
+):
+    host.before = away
+    said = r"toy was last seen at round 2/3, loss 0\.05, 7 s; the host is gone: no route"
+    now = datetime.now(timezone.utc)
+    lease.keep(tmp_path, "somewhere", now, now)
+    with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
+        follow()
+    assert host.asked == 2
+
+
+@pytest.mark.parametrize("noise", ["echo Welcome;", "printf 'no line';", "echo '@@0 held 0';", "echo held;"])
+def test_what_a_shell_prints_of_itself_blinds_it_not(follow, host, tmp_path, noise):
+    host.noise = noise
+    with writer(tmp_path, "ended"):
+        assert follow()[0] == {"changed": False, "result": {}}
+
+
+def test_a_shell_that_prints_a_record_is_not_believed(follow, host, tmp_path):
+    tell(tmp_path, "ended")
+    lie = shlex.quote((tmp_path / "progress.json").read_text())
+    host.noise = f"printf 'held\\n%s' {lie};"
+    with writer(tmp_path):
+        assert follow(limit_s=1)[0]["msg"].startswith("toy did not end within 1 s. ")
+
+
+def test_a_look_that_hangs_is_given_up_and_another_one_is_taken(follow, host, tmp_path, monkeypatch):
+    monkeypatch.setattr(follow.module, "_LOOK_S", 0.3)
+    host.before = lambda asked: time.sleep(20) if asked == 1 else tell(tmp_path, "ended")
+    began = time.monotonic()
+    with writer(tmp_path):
+        assert follow()[0] == {"changed": False, "result": {}}
+    assert (host.asked, host.resets) == (2, 1)
+    assert time.monotonic() - began < 10
+
+
+def test_a_host_that_hangs_for_good_is_gone(follow, host, tmp_path, monkeypatch):
+    monkeypatch.setattr(follow.module, "_LOOK_S", 0.3)
+    monkeypatch.setattr(follow.module, "_RECONNECT_S", 1)
+    host.noise = "sleep 20;"
+    said = r"toy was never seen; the host is gone: the host gave no answer within 0\.3 s"
+    with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
+        follow()
+    assert not [one for one in psutil.Process().children(recursive=True) if "20" in one.cmdline()]
+
+
+@pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_a_record_that_is_no_file_says_nothing(follow, tmp_path, plant):
+    with writer(tmp_path):
+        (tmp_path / "progress.json").unlink()
+        plant(tmp_path / "progress.json")
+        assert follow(limit_s=1)[0]["msg"].startswith("toy did not end within 1 s. ")

@@ -1,0 +1,115 @@
+"""Every task that speaks to a host has a limit, and the limit holds on a host that answers no more."""
+
+import os
+import subprocess
+import time
+
+import psutil
+import pytest
+import yaml
+from plays import REPOSITORY
+
+from rekindle.actions.limits import within
+
+HERE = {"check_settings", "check_verdicts", "make_plan", "place_job", "save_environments", "write_reports"}
+"""Actions that ask nothing of the host."""
+BUILTIN = {f"ansible.builtin.{name}" for name in ("include_tasks", "include_role", "import_role")}
+FOLLOWS = "follow"
+"""Has a limit for each look, and one for all of them."""
+WORDS = {"name", "when", "vars", "loop", "loop_control", "register", "environment", "changed_when", "timeout"}
+LONGEST_S = 7200
+
+
+def _tasks(tasks):
+    for task in tasks:
+        if "block" in task:
+            yield from _tasks(task["block"])
+        else:
+            yield task
+
+
+ALL = [
+    pytest.param(task, id=f"{path.relative_to(REPOSITORY / 'roles')} {task['name']}")
+    for path in sorted(REPOSITORY.glob("roles/*/tasks/*.yml"))
+    for task in _tasks(yaml.safe_load(path.read_text()))
+]
+
+
+def _action(task):
+    (name,) = task.keys() - WORDS
+    return name
+
+
+@pytest.mark.parametrize("task", ALL)
+def test_a_task_that_speaks_to_a_host_has_a_limit(task):
+    name = _action(task)
+    if name in HERE | BUILTIN:
+        return
+    source = (REPOSITORY / "plugins" / "action" / f"{name}.py").read_text()
+    assert "\n@limited\n" in source
+    assert name == FOLLOWS or 0 < task["timeout"] <= LONGEST_S
+
+
+def test_every_action_is_one_or_the_other():
+    actions = {path.stem for path in REPOSITORY.glob("plugins/action/*.py")}
+    assert {_action(task.values[0]) for task in ALL} - BUILTIN == actions
+
+
+SHELL = """#!/bin/sh
+# A host whose disk hangs from the task's second command on.
+echo >>"{folder}/asked"
+[ "$(wc -l <"{folder}/asked")" -lt 2 ] || sleep 1000
+exec /bin/sh "$@"
+"""
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - bring_file: {src: %(source)s, dest: %(folder)s/there}
+      timeout: 8
+"""
+
+
+def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path):
+    (tmp_path / "shell").write_text(SHELL.format(folder=tmp_path))
+    (tmp_path / "shell").chmod(0o700)
+    (tmp_path / "play.yml").write_text(PLAY % {"folder": tmp_path, "source": __file__})
+    limits = tmp_path / "sitecustomize.py"
+    limits.write_text("import rekindle.actions.limits\nrekindle.limits.CLEANUP_S = 2\n")
+    variables = f"ansible_shell_executable={tmp_path}/shell ansible_remote_tmp={tmp_path}/tmp"
+    playing = subprocess.Popen(
+        [
+            *("ansible-playbook", tmp_path / "play.yml", "-i", "here,", "-e", variables),
+            *("-e", "ansible_connection=local ansible_python_interpreter=/usr/bin/python3"),
+        ],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        said, _ = playing.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        for one in [*psutil.Process(playing.pid).children(recursive=True), playing]:
+            one.kill()
+        raise
+    assert "Timed out after 8 second" in said
+    assert (tmp_path / "asked").read_text().count("\n") == 3  # the folder, what hung, and its removal
+    assert [
+        one for one in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(one.info["cmdline"])
+    ] == []
+
+
+def test_what_takes_longer_is_given_up_with_what_it_started():
+    def wait():
+        subprocess.Popen(["sleep", "1000"]).wait()
+
+    with pytest.raises(TimeoutError, match=r"gave no answer within 0\.3 s"), within(0.3):
+        wait()
+    assert not psutil.Process().children(recursive=True)
+
+
+def test_what_is_in_time_is_left_in_peace():
+    with within(0.2):
+        pass
+    time.sleep(0.3)

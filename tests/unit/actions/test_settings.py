@@ -1,0 +1,71 @@
+"""Which variables of a user's are taken for settings, and which roles look."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rekindle.actions.settings import SHORT, misnamed
+
+ROLES = Path(__file__).parents[3] / "roles"
+KNOWN = yaml.safe_load((ROLES / "settings/meta/argument_specs.yml").read_text())["argument_specs"]["main"]
+NAMES = KNOWN["options"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("lease_end", "lease_ends"),
+        ("lease-ends", "lease_ends"),
+        ("leaseEnds", "lease_ends"),
+        ("budgets", "budget"),
+        ("re_run", "rerun"),
+        ("Stop", "stop"),
+        ("rekindle_job", "rekindle_jobs"),
+        ("rekindel_jobs", "rekindle_jobs"),
+        ("REKINDLE_ROOT", "rekindle_root"),
+        ("rekindle_lease_end", "rekindle_lease_ends"),
+    ],
+)
+def test_what_is_nearly_a_setting_is_refused(name, meant):
+    assert misnamed([name, "ansible_host"], NAMES) == [
+        f"{name} is set, which is no setting. Fix: write {meant} (see roles/settings)."
+    ]
+
+
+def test_what_begins_as_ours_do_and_is_near_to_none_is_refused():
+    (said,) = misnamed(["rekindle_of_my_own"], NAMES)
+    assert said == "rekindle_of_my_own is set, which is no setting. Fix: remove it (see roles/settings)."
+
+
+def test_what_is_a_setting_or_no_business_of_ours_is_not():
+    others = (
+        "ansible_user",
+        "groups",
+        "steps",
+        "shop",
+        "lease",
+        "lessons",
+        "reruns_of_mine",
+        "_rekindle_home",
+    )
+    assert misnamed([*NAMES, *SHORT, *others], NAMES) == []
+
+
+def test_the_short_names_are_those_that_the_defaults_read():
+    defaults = (ROLES / "settings/defaults/main.yml").read_text()
+    assert tuple(sorted(re.findall(r"{{ (\w+) \| default", defaults))) == SHORT
+
+
+def _depends(role):
+    meta = yaml.safe_load((ROLES / role / "meta/main.yml").read_text())
+    named = {one["role"] for one in meta.get("dependencies", ()) if one.get("when") is not False}
+    return named.union(*map(_depends, named))
+
+
+@pytest.mark.parametrize(
+    "role", sorted({path.name for path in ROLES.iterdir()} - {"settings", "report"}), ids=str
+)
+def test_every_role_that_works_on_hosts_has_its_settings_checked(role):
+    assert "settings" in _depends(role)

@@ -1,0 +1,125 @@
+"""The capsule: what env.json and its locks say is what the next lease gets, or it is refused."""
+
+import hashlib
+import json
+from importlib.resources import files
+
+import msgspec
+import pytest
+
+from rekindle import capsule
+from rekindle.capsule.specs import environment_specs
+from rekindle.records import EnvRecord, HostRecord, RecordError, read
+from rekindle.results import state
+from rekindle.solver import solve
+
+OLD_LOCK = "# a lock of another day\nnvflare==2.7.3 \\\n    --hash=sha256:" + "a" * 64 + "\n"
+
+
+@pytest.fixture
+def host(recordings):
+    return read(recordings / "h200-x2" / "host.json", HostRecord)
+
+
+@pytest.fixture
+def kept(tmp_path, recordings):
+    """Return a capsule whose torch lock is another than ours of that name."""
+    env = read(recordings / "h200-x2" / "env.json", EnvRecord)
+    digest = hashlib.sha256(OLD_LOCK.encode()).hexdigest()
+    torch = next(one for one in env.environments if one.framework == "torch")
+    env = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=digest),))
+    state.keep_lock(OLD_LOCK)
+    capsule.save(env, tmp_path)
+    return tmp_path
+
+
+def _plan(host, kept, **changes):
+    plan = solve(
+        msgspec.structs.replace(host, **changes),
+        ["torch"],
+        gpus_required=True,
+        system_site=True,
+        pins=capsule.pins(kept),
+        made="2026-11-21T02:00:00Z",
+        host_sha256="0" * 64,
+    )
+    return capsule.hold(plan, msgspec.structs.replace(host, **changes), kept)
+
+
+def test_the_capsule_s_own_lock_is_installed(host, kept):
+    plan = _plan(host, kept)
+    spec = environment_specs(plan, host, capsule=kept)[1]
+    assert spec["lock_text"] == OLD_LOCK
+    assert spec["lock_sha256"] == hashlib.sha256(OLD_LOCK.encode()).hexdigest()
+    assert plan.environments[0].build.python_version == "3.12.3"
+
+
+def test_a_host_without_that_python_is_refused(host, kept):
+    other = [msgspec.structs.replace(one, version="3.11.9") for one in host.pythons]
+    planned = _plan(host, kept, pythons=tuple(other)).environments[0]
+    assert planned.build is None
+    assert "this host has no Python 3.12" in planned.refusal
+    assert "Fix:" in planned.refusal
+
+
+def test_a_lock_that_is_gone_is_named(host, kept):
+    plan = _plan(host, kept)
+    next((kept / "locks").iterdir()).unlink()
+    with pytest.raises(RecordError, match=r"No lock torch-system-py312\.txt with digest \w{12} is in"):
+        environment_specs(plan, host, capsule=kept)
+
+
+def test_a_folder_that_is_no_capsule_is_refused(tmp_path):
+    with pytest.raises(RecordError, match=r"env\.json does not exist\. Fix:"):
+        capsule.pins(tmp_path)
+
+
+def test_an_altered_lock_is_not_taken_for_the_capsule_s(kept):
+    env = json.loads((kept / "env.json").read_text())
+    (kept / "locks" / env["environments"][0]["lock"]).write_text(OLD_LOCK + "#")
+    with pytest.raises(RecordError, match="Fix:"):
+        capsule.lock_text(env["environments"][0]["lock"], env["environments"][0]["lock_sha256"], kept)
+
+
+EVIL = {
+    "an index": "--index-url https://198.51.100.7/i\n",
+    "another one": "--extra-index-url=https://198.51.100.7/i\n",
+    "an option of a pin": OLD_LOCK.replace("2.7.3 ", "2.7.3 --config-settings=x=y "),
+    "a direct URL": OLD_LOCK.replace("nvflare==2.7.3", "nvflare @ https://198.51.100.7/nvflare.whl"),
+    "a URL alone": "https://198.51.100.7/nvflare.whl\n",
+    "a file": "-r /etc/passwd\n",
+    "a folder": "-e .\n",
+    "no digest": "nvflare==2.7.3\n",
+    "no exact pin": OLD_LOCK.replace("==", ">="),
+    "a line's end of another kind": OLD_LOCK + "#\r--index-url https://198.51.100.7/i\n",
+    "bytes": OLD_LOCK + "\x00\n",
+}
+
+
+@pytest.mark.parametrize("text", EVIL.values(), ids=EVIL)
+def test_a_lock_is_pins_and_their_digests_or_it_is_refused(kept, host, text):
+    env, digest = json.loads((kept / "env.json").read_text()), hashlib.sha256(text.encode()).hexdigest()
+    env["environments"][0]["lock_sha256"] = digest
+    (kept / "env.json").write_text(json.dumps(env))
+    (kept / "locks" / env["environments"][0]["lock"]).write_bytes(text.encode())
+    with pytest.raises(RecordError, match=r"torch-system-py312\.txt has the line .* Fix: ") as error:
+        environment_specs(_plan(host, kept), host, capsule=kept)
+    assert "\n" not in str(error.value)
+
+
+def test_our_own_locks_are_pins_and_their_digests():
+    for path in files("rekindle.locks").iterdir():
+        if path.name.endswith(".txt"):
+            assert capsule.lock_text(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), None)
+
+
+def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
+    env = read(kept / "env.json", EnvRecord)
+    made_up = hashlib.sha256(b"made up").hexdigest()
+    (torch,) = env.environments
+    other = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=made_up),))
+    (tmp_path / "new/locks").mkdir(parents=True)
+    (tmp_path / "new/locks" / torch.lock).write_text("made up")
+    with pytest.raises(RecordError, match=r"was never sent from here, and no capsule has it\. Fix: "):
+        capsule.save(other, tmp_path / "new")
+    assert not (tmp_path / "new/env.json").exists()

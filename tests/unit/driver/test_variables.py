@@ -1,0 +1,97 @@
+"""Which variables reach a job: those that it needs, and none with a secret in its name or value."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_ladder import spec  # noqa: F401 - a fixture
+
+from rekindle.driver import supervise
+from rekindle.environments import build, probe
+from rekindle.host import variables
+
+SECRETS = [
+    "PGPASSWORD", "HF_TOKEN", "HF_TOKENS", "HUGGING_FACE_HUB_TOKEN",
+    "WANDB_API_KEY", "API_KEYS", "AWSSECRETKEY", "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET", "GITHUB_TOKEN", "GITLAB_PAT",
+    "NPM_AUTH", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MYSQL_PWD",
+    "DATABASE_URL", "REDIS_URL", "SSH_AUTH_SOCK", "KUBECONFIG",
+    "VAULT_ADDR", "SLURM_JWT", "NCCL_SECRETKEY", "MLFLOW_TRACKING_PASSWORD",
+    "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_DEFAULT_INDEX",
+    "TORCH_AUTH_COOKIE", "PYTHON_KEYRING_BACKEND", "TF_PASSPHRASE", "XDG_PASS",
+    "CUDA_APIKEY", "SUDO_COMMAND", "MAIL",
+]  # fmt: skip
+URLS = {
+    "https_proxy": "http://user:CANARY@proxy:3128",
+    "HTTP_PROXY": "user:CANARY@proxy:3128",
+    "ALL_PROXY": "http://CANARY@proxy",
+    "MLFLOW_TRACKING_URI": "https://tracker/?access=CANARY",
+    "WANDB_BASE_URL": "https://u:CANARY@host/",
+}
+NEEDED = {
+    "PATH": "/usr/bin:/opt/a@1/bin",
+    "http_proxy": "http://proxy:3128",
+    "no_proxy": "localhost,.example.org",
+    "NCCL_NVLS_ENABLE": "0",
+    "NCCL_SOCKET_IFNAME": "eth0",
+    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+    "XLA_FLAGS": "--xla_gpu_cuda_data_dir=/usr/local/cuda",
+    "LC_ALL": "C.UTF-8",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "SSL_CERT_FILE": "/etc/ssl/cert.pem",
+    "SLURM_JOB_ID": "7",
+    "PYTHONPATH": "/a:/b",
+    "MLFLOW_TRACKING_URI": "https://tracker/",
+}
+
+
+@pytest.fixture
+def canaries(monkeypatch):
+    """Set canaries in the names of secrets, and in the values of URLs."""
+    assert len(SECRETS) >= 30
+    for name, value in {**dict.fromkeys(SECRETS, "CANARY"), **URLS}.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_a_job_gets_what_it_needs(monkeypatch, canaries, spec, tmp_path):  # noqa: F811
+    for name, value in NEEDED.items():
+        monkeypatch.setenv(name, value)
+    environ = supervise._environment(tmp_path, spec)
+    assert NEEDED.items() <= environ.items()
+    assert [name for name, value in environ.items() if "CANARY" in value] == []
+
+
+def test_a_probe_and_a_host_python_get_no_secret(canaries, tmp_path, monkeypatch):
+    seen = tmp_path / "python"
+    seen.write_text(f"#!/bin/sh\nenv > {tmp_path}/environ\necho '{{}}'\n")
+    seen.chmod(0o755)
+    probe.inventory(seen, tmp_path)
+    assert "PATH=" in (tmp_path / "environ").read_text()
+    assert "CANARY" not in (tmp_path / "environ").read_text()
+
+
+def test_an_installer_gets_the_indexes_and_nothing_else(canaries):
+    environ = build._uv_environment(Path("/r"), None)
+    kept = {name for name, value in environ.items() if "CANARY" in value}
+    assert kept == {
+        "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_DEFAULT_INDEX",
+        "https_proxy", "HTTP_PROXY", "ALL_PROXY",
+    }  # fmt: skip
+    offline = build._uv_environment(Path("/r"), Path("/w"))
+    assert [name for name, value in offline.items() if "CANARY" in value] == []
+
+
+def test_every_variable_has_a_reason_and_no_beginning_is_all():
+    assert all(reason for reason in variables.ALLOWED.values())
+    names = " ".join(variables.ALLOWED).split()
+    assert len(names) == len(set(names))
+    assert all(len(name) > 3 for name in names if name.endswith("*"))
+
+
+def test_a_program_still_runs_with_what_is_left(canaries):
+    code = "import os, socket, tempfile; tempfile.mkdtemp(); print(len(os.environ))"
+    environ = variables.for_jobs(os.environ)
+    subprocess.run([sys.executable, "-c", code], env=environ, check=True, timeout=30)

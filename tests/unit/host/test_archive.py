@@ -1,0 +1,301 @@
+"""What comes back from a host is untrusted."""
+
+import errno
+import gzip
+import io
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+from rekindle.host import archive
+from rekindle.judge import judge
+from rekindle.records import LeftBehind, read
+
+
+def _tar(path, *members, **options):
+    with tarfile.open(path, "w:gz", **options) as stream:
+        for member, data in members:
+            member.size = len(data)
+            stream.addfile(member, io.BytesIO(data))
+    return path
+
+
+def _member(name, kind=tarfile.REGTYPE, link=""):
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, link
+    return member
+
+
+def _names(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def _collect(run, home):
+    packed = run.with_name("packed.tar.gz")
+    archive.pack(run, packed)
+    archive.unpack(packed, home)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Return where a run goes, with an older one in it, and nothing else beside it."""
+    folder = tmp_path / "in" / "pt_ddp"
+    folder.mkdir(parents=True)
+    (folder / "older").write_text("proof")
+    return folder
+
+
+def _is_refused(path, home, match):
+    with pytest.raises(archive.ArchiveError, match=match) as caught:
+        archive.unpack(path, home)
+    assert str(caught.value).isprintable()
+    assert _names(home.parent) == {"pt_ddp/older"}
+    assert list(home.parent.iterdir()) == [home]
+
+
+def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypatch, home):
+    monkeypatch.setattr(archive, "_FILE_LIMIT", 100)
+    run = tmp_path / "pt_ddp"
+    (run / "evidence").mkdir(parents=True)
+    (run / "evidence" / "a.jsonl").write_text("{}")
+    (run / "evidence" / "twin").hardlink_to(run / "evidence" / "a.jsonl")
+    (run / ("long" * 30)).write_text("long")
+    (run / "größe").write_text("ü")
+    (run / "model.pt").write_bytes(b"0" * 101)
+    (run / "secret").symlink_to("/etc/passwd")
+    (run / "a\nb\x1b[2J").write_text("")
+    os.mkfifo(run / "pipe")
+    _collect(run, home)
+    assert _names(home) == {"evidence/a.jsonl", "evidence/twin", "long" * 30, "größe", "left.json"}
+    assert (home / "evidence" / "twin").read_text() == "{}"
+    assert read(home / "left.json", LeftBehind).files == {
+        "model.pt": "it has more than 100 bytes",
+        "secret": "it is no regular file",
+        "pipe": "it is no regular file",
+        r"'a\nb\x1b[2J'": "its name is not one that comes home",
+    }
+
+
+def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
+    run = tmp_path / "run"
+    run.mkdir()
+    for size in range(1, 9):
+        (run / str(size)).write_bytes(bytes(size))
+    monkeypatch.setattr(archive, "_FILES_LIMIT", 5)
+    monkeypatch.setattr(archive, "TOTAL_LIMIT", archive._LEFT_LIMIT + 10)
+    _collect(run, home)
+    assert _names(home) == {"1", "2", "3", "4", "left.json"}
+    left = read(home / "left.json", LeftBehind)
+    assert left.files == dict.fromkeys("5678", "there was no room left for it")
+
+
+def test_proof_comes_home_however_much_there_is_beside_it(clean_run, home, monkeypatch):
+    monkeypatch.setattr(archive, "_FILES_LIMIT", 60)
+    for n in range(200):
+        (clean_run / f"job/{n}").touch()
+        (clean_run / "folders" / str(n)).mkdir(parents=True)
+        (clean_run / f"folders/{n}/more.log").touch()
+    for n in range(1200):
+        (clean_run / f"more.{n}").touch()
+    _collect(clean_run, home)
+    assert judge(home).verdict == "PASS"
+    assert len(list(home.rglob("*"))) <= 60
+    left = read(home / "left.json", LeftBehind)
+    assert len(left.files) == 1000
+    assert len(left.files) + left.more > 1400
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv to be someone else than root")
+def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
+    run = tmp_path / "run"
+    (run / "closed" / "in").mkdir(parents=True)
+    for name in ("closed/a", "seen", "unreadable"):
+        (run / name).write_text(name)
+    (run / "closed").chmod(0)
+    (run / "unreadable").chmod(0)
+    code = "import sys; from pathlib import Path; from rekindle.host.archive import pack\n"
+    code += "pack(*map(Path, sys.argv[1:]))"
+    bare = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.getuid() == 0 else []
+    packed = tmp_path / "a.tar.gz"
+    subprocess.run([*bare, sys.executable, "-c", code, run, packed], check=True)
+    archive.unpack(packed, home)
+    assert _names(home) == {"seen", "left.json"}
+    assert read(home / "left.json", LeftBehind).files == {
+        "closed/": "Permission denied",
+        "unreadable": "Permission denied",
+    }
+
+
+def test_folders_that_lie_too_deep_stay_behind(tmp_path, home):
+    deep = tmp_path / "run" / "/".join("d" * 40)
+    deep.mkdir(parents=True)
+    (deep / "file").touch()
+    (tmp_path / "run" / "seen").touch()
+    _collect(tmp_path / "run", home)
+    assert _names(home) == {"seen", "left.json"}
+
+
+def test_many_folders_in_a_small_archive_are_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", *((_member(f"{n}/" * 10 + "x"), b"") for n in range(1000)))
+    assert path.stat().st_size < 40_000
+    _is_refused(path, home, "more than 10000 files and folders")
+
+
+def test_folders_without_end_are_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("x/" * 40 + "x"), b""))
+    _is_refused(path, home, "40 folders in each other")
+
+
+def test_what_a_killed_collector_left_goes_and_what_one_is_at_stays(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"1"))
+    (home.parent / ".pt_ddp.killed" / "new").mkdir(parents=True)
+    (home.parent / ".other.killed").mkdir()
+    with archive._aside(home) as at_work:
+        archive.unpack(path, home)
+        assert {one.name for one in home.parent.iterdir()} == {"pt_ddp", ".other.killed", at_work.name}
+    assert _names(home) == {"a"}
+
+
+def test_two_unpack_one_run_at_once(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", *((_member(str(n)), b"1") for n in range(200)))
+    code = "import sys; from pathlib import Path; from rekindle.host.archive import unpack\n"
+    code += "for _ in range(20): unpack(*map(Path, sys.argv[1:]))"
+    both = [subprocess.Popen([sys.executable, "-c", code, path, home]) for _ in range(2)]
+    assert [one.wait() for one in both] == [0, 0]
+    assert len(_names(home)) == 200
+    assert list(home.parent.iterdir()) == [home]
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        _member("../outside"),
+        _member("a/../../outside"),
+        _member("a/./b"),
+        _member("a//b"),
+        _member(".."),
+        _member("/tmp/rekindle-outside"),
+        _member("back\\slash"),
+        _member("line\nbreak"),
+        _member("\x1b]0;title\x07"),
+        _member("turned\u202eround"),
+        _member("x" * 256),
+        _member("x/" * 600 + "x"),
+        _member("folder", tarfile.DIRTYPE),
+        _member("link", tarfile.SYMTYPE, "/etc"),
+        _member("hard", tarfile.LNKTYPE, "/etc/passwd"),
+        _member("device", tarfile.CHRTYPE),
+        _member("disk", tarfile.BLKTYPE),
+        _member("pipe", tarfile.FIFOTYPE),
+        _member("sparse", tarfile.GNUTYPE_SPARSE),
+    ],
+    ids=lambda member: ascii(member.name[:20]),
+)
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_nothing_is_written_outside_of_the_folder(tmp_path, home, member, form):
+    path = _tar(tmp_path / "a.tar.gz", (_member("good"), b"1"), (member, b""), format=form)
+    _is_refused(path, home, r"The host sent .*, which no run packs\. Fix:")
+
+
+def test_a_name_that_comes_twice_is_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"1"), (_member("a"), b"2"))
+    _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+def test_a_file_that_is_a_folder_too_is_refused(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"1"), (_member("a/b"), b"2"))
+    _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+def test_a_link_where_the_run_goes_is_replaced_and_not_followed(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    (tmp_path / "pt_ddp").symlink_to(elsewhere)
+    archive.unpack(_tar(tmp_path / "a.tar.gz", (_member("a"), b"1")), tmp_path / "pt_ddp")
+    assert _names(tmp_path / "pt_ddp") == {"a"}
+    assert not (tmp_path / "pt_ddp").is_symlink()
+    assert [path.name for path in elsewhere.iterdir()] == ["deep"]
+
+
+def test_a_gigabyte_of_zeros_in_a_small_file_is_refused(tmp_path, home):
+    header = _member("zeros")
+    header.size = 1 << 30
+    path = tmp_path / "a.tar.gz"
+    with gzip.open(path, "wb", compresslevel=1) as stream:
+        stream.write(header.tobuf(tarfile.GNU_FORMAT))
+        for _ in range(1 << 10):
+            stream.write(bytes(1 << 20))
+    assert path.stat().st_size < 6 << 20
+    _is_refused(path, home, r"'zeros' of 1073741824 bytes")
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE])
+def test_a_gigabyte_in_a_name_is_refused_before_it_is_read(tmp_path, home, kind):
+    header = _member("name", kind)
+    header.size = 1 << 30
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(header.tobuf(tarfile.GNU_FORMAT)))
+    _is_refused(path, home, "which no run packs")
+
+
+@pytest.mark.parametrize(("limit", "value"), [("_FILES_LIMIT", 3), ("TOTAL_LIMIT", 3000)])
+def test_many_files_are_refused(tmp_path, monkeypatch, home, limit, value):
+    monkeypatch.setattr(archive, limit, value)
+    path = _tar(tmp_path / "a.tar.gz", *((_member(str(n)), bytes(1000)) for n in range(4)))
+    _is_refused(path, home, "more than")
+
+
+def test_names_upon_names_are_refused(tmp_path, home):
+    header = _member("name", tarfile.GNUTYPE_LONGNAME)
+    header.size = 1
+    block = header.tobuf(tarfile.GNU_FORMAT) + b"x".ljust(512, b"\0")
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(block * 5000))
+    _is_refused(path, home, "cannot be unpacked")
+
+
+def test_a_size_below_zero_is_refused(tmp_path, home):
+    block = bytearray(_member("a").tobuf(tarfile.GNU_FORMAT))
+    block[124:136] = b"\xff" * 12
+    block[148:156] = b"%06o\0 " % (256 + sum(block[:148]) + sum(block[156:]))
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(bytes(block)))
+    _is_refused(path, home, "of -1 bytes")
+
+
+def test_an_archive_cut_off_anywhere_is_one_sentence(tmp_path, home):
+    path = _tar(tmp_path / "a.tar.gz", *((_member(name), os.urandom(600)) for name in "abc"))
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 40, 97):
+        path.write_bytes(whole[:length])
+        _is_refused(path, home, "cannot be unpacked.*Fix:")
+    blocks = gzip.decompress(whole)
+    for length in range(0, 3 * 1536, 512):
+        path.write_bytes(gzip.compress(blocks[:length]))
+        _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"no archive", os.urandom(2000), bytes(10240)])
+def test_what_is_no_archive_is_one_sentence(tmp_path, home, content):
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(content)
+    _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+def test_a_file_without_end_ends_the_one_that_writes_it(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with archive.files_end_at(1000):
+        child = subprocess.run(["dd", "if=/dev/zero", f"of={tmp_path}/dd", "bs=600"], check=False, timeout=30)
+        with pytest.raises(OSError, match="File too large") as error:
+            (tmp_path / "own").write_bytes(bytes(5000))
+    assert child.returncode == -signal.SIGXFSZ
+    assert error.value.errno == errno.EFBIG
+    assert {path.stat().st_size for path in tmp_path.iterdir()} == {1000}
+    assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
+    (tmp_path / "own").write_bytes(bytes(5000))

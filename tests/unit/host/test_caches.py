@@ -1,0 +1,40 @@
+"""Caches of frameworks lie below Rekindle's root, unless the host says where they are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rekindle.host import caches
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {"HOME": str(tmp_path / "home")})
+
+
+def test_every_one_is_below_the_folder(tmp_path: Path) -> None:
+    before = set(os.environ)
+    caches.keep_below(tmp_path / "cache")
+    chosen = {name: os.environ[name] for name in os.environ.keys() - before}
+    assert {
+        "XDG_CACHE_HOME",
+        "CUDA_CACHE_PATH",
+        "TRITON_CACHE_DIR",
+        "KERAS_HOME",
+        "PYTHONPYCACHEPREFIX",
+    } <= chosen.keys()
+    assert all(Path(value).is_relative_to(tmp_path / "cache") for value in chosen.values())
+
+
+def test_what_the_host_sets_itself_stays(tmp_path: Path) -> None:
+    os.environ["CUDA_CACHE_PATH"] = "/fast/cuda"
+    caches.keep_below(tmp_path / "cache")
+    assert os.environ["CUDA_CACHE_PATH"] == "/fast/cuda"
+
+
+def test_models_that_are_in_the_home_folder_are_found_there(tmp_path: Path) -> None:
+    theirs = tmp_path / "home" / ".cache" / "huggingface"
+    theirs.mkdir(parents=True)
+    caches.keep_below(tmp_path / "cache")
+    assert os.environ["HF_HOME"] == str(theirs)

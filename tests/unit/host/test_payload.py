@@ -1,0 +1,104 @@
+"""One payload: a job's own files and ours, also for several hosts at once, each of which has it built."""
+
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import rekindle.host.payload
+from rekindle.host.payload import build_payload, left_behind
+
+JOBS = Path(__file__).parents[3] / "flare_jobs"
+
+
+def test_another_that_is_done_just_before_takes_nothing_away(tmp_path, monkeypatch):
+    replace, others = Path.replace, []
+
+    def after_another(path, target):
+        if not others:
+            others.append(None)
+            others[0] = build_payload(JOBS, tmp_path)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", after_another)
+    payload = build_payload(JOBS, tmp_path)
+    assert others == [payload]
+    assert list(tmp_path.iterdir()) == [payload]
+
+
+def _names(payload):
+    with zipfile.ZipFile(payload) as archive:
+        return {name for name in archive.namelist() if name.startswith("flare_jobs/")}
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    """Return a folder of jobs, with all that is none of theirs."""
+    outside = tmp_path / "secret"
+    outside.mkdir()
+    (outside / "key").write_text("secret")
+    jobs = tmp_path / "checkout" / "flare_jobs"
+    files = ("job.py", "data/x.csv", ".env", ".git/config", ".cache/x", "__pycache__/job.pyc", "data/.env")
+    for name in files:
+        path = jobs / "mine" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (jobs / ".env").write_text("x")
+    (jobs / "mine/link").symlink_to(outside / "key")
+    (jobs / "mine/folder").symlink_to(outside)
+    (jobs / "mine/inside").symlink_to("job.py")
+    os.mkfifo(jobs / "mine/pipe")
+    return jobs
+
+
+OWN = {"flare_jobs/mine/job.py", "flare_jobs/mine/data/x.csv"}
+
+
+def _git(folder, *words):
+    subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True)
+
+
+def test_regular_files_travel_and_neither_links_nor_dotfiles_nor_caches(jobs, tmp_path):
+    assert _names(build_payload(jobs, tmp_path / "out")) == OWN
+    assert left_behind(jobs) == []
+
+
+def test_of_a_checkout_what_git_tracks_travels_and_nothing_else(jobs, tmp_path):
+    shutil.rmtree(jobs / "mine/.git")
+    _git(jobs.parent, "init")
+    _git(jobs.parent, "add", "-f", ".")  # also what should not be
+    (jobs / "mine/notes.txt").write_text("not tracked")
+    (jobs / "mine/größe.txt").write_text("not tracked")
+    assert _names(build_payload(jobs, tmp_path / "out")) == OWN
+    assert left_behind(jobs) == ["mine/größe.txt", "mine/notes.txt"]
+    (jobs / "mine/data/x.csv").unlink()
+    _git(jobs.parent, "add", "flare_jobs/mine/größe.txt")
+    assert _names(build_payload(jobs, tmp_path / "out")) == {
+        "flare_jobs/mine/job.py",
+        "flare_jobs/mine/größe.txt",
+    }
+
+
+def test_what_is_linked_in_place_of_a_tracked_file_or_folder_stays(jobs, tmp_path):
+    shutil.rmtree(jobs / "mine/.git")
+    _git(jobs.parent, "init")
+    _git(jobs.parent, "add", "flare_jobs/mine/job.py", "flare_jobs/mine/data/x.csv")
+    shutil.rmtree(jobs / "mine/data")
+    (tmp_path / "secret/x.csv").write_text("secret")
+    (jobs / "mine/data").symlink_to(tmp_path / "secret")
+    assert _names(build_payload(jobs, tmp_path / "out")) == {"flare_jobs/mine/job.py"}
+
+
+def test_without_git_all_regular_files_travel(jobs, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _names(build_payload(jobs, tmp_path / "out")) == OWN
+
+
+def test_of_the_package_the_same_travels(tmp_path, jobs, monkeypatch):
+    monkeypatch.setattr(rekindle.host.payload, "_PACKAGE", jobs)
+    with zipfile.ZipFile(build_payload(JOBS, tmp_path / "out")) as archive:
+        names = {name for name in archive.namelist() if name.startswith("rekindle/")}
+    assert names == {"rekindle/mine/job.py", "rekindle/mine/data/x.csv"}

@@ -1,0 +1,84 @@
+"""job.yml: what is wrong in it is said in a sentence; what a host cannot run is UNSUPPORTED."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from msgspec.structs import replace
+
+from rekindle.jobs import load_job, prepare, with_arguments
+from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, read
+
+JOBS = Path(__file__).parents[3] / "flare_jobs"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in JOBS.glob("*/job.yml")))
+def test_every_job_that_we_ship_reads(name):
+    assert load_job(JOBS, name).name == name
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"ronds": 3}, "unknown field `ronds`"),
+        ({"rounds": "three"}, "Expected `int`, got `str` - at `$.rounds`"),
+        ({"rounds": 0}, "Expected `int` >= 1 - at `$.rounds`"),
+        ({"proof": []}, "Expected `array` of length >= 1 - at `$.proof`"),
+        ({"proof": [{"claim": "moon_is_full"}]}, "claims 'moon_is_full', which no validator knows"),
+        ({"name": "other"}, "is named 'other' inside"),
+        ({"environment": "jax"}, "Invalid enum value 'jax' - at `$.environment`"),
+        ({"code": "pt_dpp"}, "runs the code of 'pt_dpp', which has no job.py"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path, change, said):
+    job = yaml.safe_load((JOBS / "pt_ddp" / "job.yml").read_text())
+    (tmp_path / "pt_ddp").mkdir()
+    (tmp_path / "pt_ddp" / "job.yml").write_text(yaml.safe_dump({**job, **change}))
+    with pytest.raises(RecordError, match="Fix:") as error:
+        load_job(tmp_path, "pt_ddp")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_broken_yaml_is_one_sentence(tmp_path):
+    (tmp_path / "pt_ddp").mkdir()
+    (tmp_path / "pt_ddp" / "job.yml").write_text("a: [1\nb: }")
+    with pytest.raises(RecordError, match="is no job") as error:
+        load_job(tmp_path, "pt_ddp")
+    assert "\n" not in str(error.value)
+
+
+def test_a_job_that_does_not_exist_names_those_that_do():
+    with pytest.raises(RecordError, match=r"no job 'pt_dpp' in flare_jobs/\. Fix: name one of .*pt_ddp"):
+        load_job(JOBS, "pt_dpp")
+
+
+def test_an_inventorys_arguments_go_over_the_jobs_own():
+    job = with_arguments(load_job(JOBS, "llm_sft"), {"local_epoch": 3, "use_tracking": ["wandb"]})
+    assert job.arguments["local_epoch"] == 3
+    assert job.arguments["use_tracking"] == ("wandb",)
+    assert job.arguments["train_mode"] == "SFT"
+
+
+def test_an_argument_that_no_option_can_have_is_refused():
+    with pytest.raises(RecordError, match=r"rekindle_job_arguments has a value for pt_ddp .* Fix:"):
+        with_arguments(load_job(JOBS, "pt_ddp"), {"local_epoch": {"a": 1}})
+
+
+def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(recordings):
+    folder = recordings / "h200-x2"
+    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    first, second = host.gpus
+    stranger = GpuProcess(pid=7, name="vllm", memory_mib=414)
+    spare = replace(second, index=2, uuid="GPU-spare")
+    host = replace(host, gpus=(replace(first, processes=(stranger,)), second, spare))
+    spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, read(folder / "env.json", EnvRecord), "/tmp")
+    assert {one.uuid for one in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
+    assert spec.gpus[0] == GivenGpu(
+        uuid=first.uuid,
+        index=0,
+        name=first.name,
+        memory_mib=first.memory_total_mib,
+        processes=(stranger,),
+    )
+    assert (spec.schema, spec.nonce) == ("rekindle/spec/2", "")

@@ -1,0 +1,90 @@
+"""What is left of a lease: read from what a user writes, and shared between a job and the way home."""
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rekindle import jobs
+from rekindle.jobs import load_job
+from rekindle.jobs.lease import allowance, deadline
+from rekindle.records import GivenGpu, RecordError, RunSpec, read
+
+REPOSITORY = Path(__file__).parents[3]
+START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"), [("45m", 45), ("1h30m", 90), ("90s", 1.5), ("2h", 120), ("1h0m30s", 60.5)]
+)
+def test_a_budget_counts_from_the_start(text, minutes):
+    assert deadline("", text, START) == START + timedelta(minutes=minutes)
+
+
+def test_the_earlier_of_both_counts():
+    assert deadline("2026-11-21T12:10+00:00", "45m", START) == START + timedelta(minutes=10)
+    assert deadline("2026-11-21T14:00+00:00", "45m", START) == START + timedelta(minutes=45)
+    assert deadline("", "", START) is None
+
+
+def test_a_time_without_a_zone_is_this_machines():
+    ends = deadline("2026-11-21T18:00", "", START)
+    assert ends.replace(tzinfo=None) == datetime(2026, 11, 21, 18)
+    assert ends.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("ends", "budget", "said"),
+    [
+        ("tomorrow", "", "lease_ends 'tomorrow' is no time. Fix: "),
+        ("", "45", "budget '45' is no length of time. Fix: "),
+        ("", "45m!", "budget '45m!' is no length of time. Fix: "),
+        ("", "-5m", "budget '-5m' is no length of time. Fix: "),
+    ],
+)
+def test_what_is_no_time_is_one_sentence(ends, budget, said):
+    with pytest.raises(RecordError, match=said) as error:
+        deadline(ends, budget, START)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "limit_s"), [(10_000, 600), (600, 540), (120, 60), (119, None), (0, None), (-60, None)]
+)
+def test_a_job_gets_what_collection_leaves_it(left_s, limit_s):
+    job = msgspec.structs.replace(load_job(REPOSITORY / "flare_jobs", "pt_ddp"), expected_s=60, limit_s=600)
+    assert allowance(job, left_s) == limit_s
+
+
+def test_a_job_that_cannot_finish_in_time_is_skipped_with_the_reason(clean_run):
+    spec = read(clean_run / "spec.json", RunSpec)
+    verdict = jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=30))
+    assert verdict.verdict == "SKIPPED"
+    assert verdict.cause.startswith("pt_ddp takes about 60 s and ")
+    assert jobs.within(spec, None) == spec
+    assert jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=300)).job.limit_s < 300
+
+
+def test_other_inputs_are_another_run(clean_run):
+    spec = read(clean_run / "spec.json", RunSpec)
+    assert jobs.digest(spec, "rekindle-1.zip") != jobs.digest(spec, "rekindle-2.zip")
+    assert jobs.digest(spec, "rekindle-1.zip") != jobs.digest(
+        msgspec.structs.replace(spec, lock_sha256="1" * 64), "rekindle-1.zip"
+    )
+
+
+def test_a_text_of_ansibles_names_a_run_as_a_plain_one_does(clean_run):
+    class Tagged(str):
+        """What Ansible makes of a text from an inventory."""
+
+    spec = read(clean_run / "spec.json", RunSpec)
+    tagged = msgspec.structs.replace(spec, tmpdir=Tagged(spec.tmpdir))
+    assert jobs.digest(tagged, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
+
+
+def test_neither_the_nonce_nor_what_was_on_the_gpus_makes_it_another_run(clean_run):
+    spec = read(clean_run / "spec.json", RunSpec)
+    gpu = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
+    other = msgspec.structs.replace(spec, nonce="0" * 32, gpus=(gpu,))
+    assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")

@@ -1,0 +1,111 @@
+"""Placement: who gets which GPU."""
+
+import msgspec
+import pytest
+
+from rekindle.jobs.placement import Unplaceable, place
+from rekindle.records import Claim, Cpu, Gpu, HostRecord, Job, Memory, Os
+
+
+def _job(sites=2, ranks=2, short="share"):
+    return Job(
+        schema="rekindle/job/1",
+        name="job",
+        summary="",
+        environment="torch",
+        sites=sites,
+        ranks_per_site=ranks,
+        rounds=1,
+        when_short_of_gpus=short,
+        limit_s=60,
+        proof=(Claim(claim="loss_falls"),),
+    )
+
+
+def _host(gpus, topology=()):
+    return HostRecord(
+        host="h",
+        collected="2026-11-21T02:00:00Z",
+        user="u",
+        home="/home/u",
+        root="/home/u/rekindle",
+        os=Os(id="debian", version="12", name="Debian", kernel="6", architecture="x86_64", glibc="2.36"),
+        cpu=Cpu(model=None, cores=2),
+        memory=Memory(total_mib=1, available_mib=1),
+        disks=(),
+        pythons=(),
+        driver=None,
+        gpus=tuple(Gpu(index=index, state="ok", uuid=f"GPU-{index}") for index in range(gpus)),
+        pci_gpus=gpus,
+        topology=topology,
+    )
+
+
+def _gpus(sites):
+    return [site.gpus for site in sites]
+
+
+def test_without_gpus_every_site_runs_all_its_ranks_on_cpu():
+    assert [(site.name, site.ranks, site.gpus) for site in place(_job(), _host(0))] == [
+        ("site-1", 2, ()),
+        ("site-2", 2, ()),
+    ]
+
+
+def test_with_enough_gpus_sites_share_none():
+    assert _gpus(place(_job(), _host(4))) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
+
+
+def test_sites_go_to_the_gpus_that_are_linked():
+    topology = (
+        ("X", "SYS", "NV4", "SYS"),
+        ("SYS", "X", "SYS", "NV4"),
+        ("NV4", "SYS", "X", "SYS"),
+        ("SYS", "NV4", "SYS", "X"),
+    )
+    assert _gpus(place(_job(), _host(4, topology))) == [("GPU-0", "GPU-2"), ("GPU-1", "GPU-3")]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [
+        (1, [("GPU-0",), ("GPU-0",)]),
+        (2, [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]),
+        (3, [("GPU-0", "GPU-1"), ("GPU-2", "GPU-0")]),
+    ],
+)
+def test_a_job_that_allows_it_shares_gpus_and_never_puts_two_ranks_of_a_site_on_one(gpus, expected):
+    assert _gpus(place(_job(), _host(gpus))) == expected
+
+
+def test_sites_that_take_turns_have_the_gpus_of_the_others():
+    assert _gpus(place(_job(short="turns"), _host(2))) == [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [
+        (2, [("GPU-0",), ("GPU-1",)]),
+        (3, [("GPU-0",), ("GPU-1",)]),
+        (4, [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]),
+    ],
+)
+def test_sites_that_may_get_fewer_share_none(gpus, expected):
+    assert _gpus(place(_job(short="fewer"), _host(gpus))) == expected
+
+
+def test_fewer_than_one_gpu_a_site_is_too_few():
+    with pytest.raises(Unplaceable, match=r"needs 2 GPUs \(2 sites × 1\) and h has 1: 1 missing. Fix:"):
+        place(_job(short="fewer"), _host(1))
+
+
+def test_a_job_that_does_not_allow_it_says_how_many_are_missing():
+    with pytest.raises(Unplaceable, match=r"needs 4 GPUs \(2 sites × 2\) and h has 3: 1 missing. Fix:"):
+        place(_job(short="unsupported"), _host(3))
+
+
+def test_a_lost_gpu_is_given_to_nobody():
+    host = _host(3)
+    lost = Gpu(index=0, state="lost", uuid="GPU-0", says="GPU is lost")
+    host = msgspec.structs.replace(host, gpus=(lost, *host.gpus[1:]))
+    assert all("GPU-0" not in gpus for gpus in _gpus(place(_job(), host)))

@@ -1,0 +1,222 @@
+"""What a host sends, as large as its bounds allow, is read in time that grows as its size does."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from msgspec.structs import replace
+
+from rekindle import judge as judging
+from rekindle import report
+from rekindle.environments.indexes import masked
+from rekindle.hostfacts import nvidia
+from rekindle.hostfacts.frames import FactsError, Frame, parse
+from rekindle.judge import clock, foreign, gpus, messages
+from rekindle.judge.run import Run
+from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, VerdictRecord, read, write
+from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
+from rekindle.records.evidence import Line
+from rekindle.report.html import plots
+
+
+def steps(work, size):
+    """Return the seconds of processor time that ``work(size)`` takes, the best of three."""
+
+    def once():
+        argument = size
+        began = time.process_time()
+        work(argument)
+        return time.process_time() - began
+
+    return min(once() for _ in range(3))
+
+
+def assert_linear(make, read_it, n):
+    """Four times the input takes far less than the 16 times of a square; what is over at once is none."""
+    small, large = make(n), make(4 * n)
+    one, four = steps(read_it, small), steps(read_it, large)
+    assert four < 8 * one + 0.05, (one, four)
+
+
+def _module(n):
+    return {"driver-proc": Frame("0", "Kernel Module " * n), "driver-sys": Frame("1", "")}
+
+
+HOSTILE = {
+    "no end of the document": (lambda n: "<nvidia_smi_log>" * n, nvidia.document),
+    "no version of the module": (_module, lambda frames: nvidia._driver(frames, None, [])),
+    "no end of a UUID": (lambda n: "GPU 0: " + "UUID: " * n, nvidia._nvlinks),
+    "no user of a proxy": (lambda n: "a:b" * n, masked),
+    "no query of a URL": (lambda n: "://" * n + " ://x@" * n, masked),
+    "GPUs without a handle": (
+        lambda n: "".join(
+            f"Unable to determine the device handle for GPU{i:08X}:00:00.0: lost\n" for i in range(n)
+        ),
+        lambda text: nvidia._gpus(None, [], {name: Frame("0", text) for name in nvidia.COMMANDS}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hosts_answer_is_read_in_linear_time(name):
+    make, read_it = HOSTILE[name]
+    assert_linear(make, read_it, 1_000)
+
+
+def test_an_answer_without_end_is_refused_at_once():
+    with pytest.raises(FactsError, match=r"more than 8 MiB of itself.*Fix:"):
+        parse("@@n end 0\n" + "x" * (8 << 20), "n")
+
+
+def _round(number, **more):
+    told = {
+        "samples": 10,
+        "seconds": 1.0,
+        "losses": (1.0,),
+        "metrics": {},
+        "model_in": "a" * 64,
+        "model_out": "b" * 64,
+    }
+    return RoundEvent(**{"time": 1.0 + number, "site": "site-1", "rank": 0, "round": number, **told, **more})
+
+
+def _device(pid):
+    told = {"local_rank": 0, "device": "cuda:0", "uuid": "GPU-1", "name": "H200", "backend": "nccl"}
+    return DeviceEvent(time=0.0, site="site-1", rank=0, pid=pid, **told)
+
+
+def _sample(at, pid):
+    held = GpuSample(utilisation=5, used_mib=9, processes={str(pid): 7}, process_utilisation={str(pid): 3})
+    return SampleEvent(time=float(at), gpus={"GPU-1": held})
+
+
+@pytest.fixture
+def a_run(clean_run):
+    """Return the recorded run with events of our own instead of its own."""
+    run = Run.open(clean_run)
+
+    def made(events):
+        return Run(run.folder, run.spec, run.ended, [Line(one, "f", 1) for one in events], run.workspace)
+
+    return made
+
+
+def _every_rank(run):
+    return [run.rounds(site.name, rank) for site in run.spec.sites for rank in range(50)]
+
+
+READERS = {
+    "rounds of every rank": (lambda n: [_round(i) for i in range(n)], _every_rank),
+    "samples of a round": (
+        lambda n: [_round(i) for i in range(n)],
+        judging._rounds,
+    ),
+    "devices and samples": (
+        lambda n: [_device(i) for i in range(n)] + [_sample(i, i) for i in range(n)],
+        judging._devices,
+    ),
+    "trainers of a GPU": (
+        lambda n: [_device(i) for i in range(n)] + [_sample(i, i) for i in range(n)],
+        lambda run: gpus._used(run, "GPU-1"),
+    ),
+    "pace of other rounds": (lambda n: [_round(i) for i in range(n)], clock._rushed),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_runs_events_are_read_in_linear_time(name, a_run):
+    make, read_it = READERS[name]
+    assert_linear(make, lambda events: read_it(a_run(events)), 500)
+
+
+def test_a_round_with_more_samples_than_the_others_in_no_time_is_still_found(a_run):
+    rounds = [_round(i) for i in range(4)]
+    assert clock._rushed(a_run(rounds)) is None
+    says, line = clock._rushed(a_run([*rounds[:3], _round(3, samples=100_000)]))
+    assert "claims 100000 samples in 1.0 s of round 3; at 10 times the pace" in says
+    assert line.event.round == 3
+    says, _ = clock._rushed(a_run([*rounds, _round(2, site="stranger", seconds=0.0)]))
+    assert "stranger rank 0 claims 10 samples in 0.0 s" in says
+
+
+LINES = {
+    "streamed": "produced blobs for peer 'site-1' with 1 tensors, ",
+    "quantised": "Quantized 1/1 params. Before quantization: 1",
+    "sampled": "Sampled clients: [",
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_log_of_one_long_line_is_read_in_linear_time(name, clean_run):
+    run = Run.open(clean_run)
+    options = {"at_most_share": 1.0}
+
+    def judged(text):
+        run.server.__dict__["log"] = [text]
+        messages.tensors_streamed(run, "c", options)
+        messages.messages_quantised(run, "c", options)
+        clock._server_clock(run)
+        foreign._announced_sites(run.workspace)
+
+    assert_linear(lambda n: (LINES[name] + "(1") * n, judged, 1_000)
+
+
+def test_figures_of_a_log_that_are_no_numbers_end_no_judge(clean_run):
+    run = Run.open(clean_run)
+    run.server.__dict__["log"] = [
+        "Quantized 1/1 params. Before quantization: 1.2.3 MB. After quantization: 1. MB with meta: . MB",
+        f"produced blobs for peer 'site-1' with {'9' * 5000} tensors, size ({'9' * 5000} bytes)",
+        f"Round {'9' * 5000} started",
+    ]
+    assert messages.messages_quantised(run, "c", {"at_most_share": 1.0}).holds is False
+    assert messages.tensors_streamed(run, "c", {}).holds is False
+    assert clock._server_clock(run)[0] == {}
+
+
+def _largest(recordings, host):
+    """Return a verdict as large as its record may be."""
+    verdict = read(recordings / "runs/pt_ddp-h200-x2/verdict.json", VerdictRecord)
+    rounds = tuple(
+        JobRound(round=n, site=f"s{n}", loss=1e100, metrics={f"m{n}": -1e100}, samples=1 << 53, seconds=1e100)
+        for n in range(100_000)
+    )
+    devices = tuple(Device(site=f"s{n}", rank=n, device="d" * 4_000, name=f"{n}") for n in range(1_000))
+    return replace(
+        verdict, host=host, job="pt_ddp", verdict="FAIL", rounds=rounds, devices=devices, cause="x" * 4_000
+    )
+
+
+def test_the_largest_records_of_a_host_are_reported_beside_the_others(tmp_path, recordings):
+    kinds = {"host.json": HostRecord, "plan.json": PlanRecord, "env.json": EnvRecord}
+    for host in ("large", "small"):
+        for name, kind in kinds.items():
+            record = replace(read(recordings / "h200-x2" / name, kind), host=host)
+            if kind is PlanRecord:
+                record = replace(record, jobs=("pt_ddp",))
+            write(tmp_path / host / name, record)
+    write(tmp_path / "large/pt_ddp/verdict.json", _largest(recordings, "large"))
+    small = read(recordings / "runs/pt_ddp-h200-x2/verdict.json", VerdictRecord)
+    write(tmp_path / "small/pt_ddp/verdict.json", replace(small, host="small"))
+    (tmp_path / "run.json").write_text(
+        '{"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["large", "small"]}'
+    )
+    began = time.process_time()
+    results = report.write_reports(tmp_path)
+    assert time.process_time() - began < 20
+    assert [row.kind for row in results.rows] == ["FAIL", "PASS"]
+    assert (tmp_path / "report.html").stat().st_size < 32 << 20
+    json.loads((tmp_path / "results.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_a_plot_has_no_more_figures_lines_and_points_than_a_person_tells_apart(recordings):
+    verdict = _largest(recordings, "large")
+    found = plots(verdict)
+    assert len(found) <= 13
+    assert all(len(figure.series) <= 25 for figure in found)
+    one_site = replace(verdict, rounds=tuple(replace(one, site="s", metrics={}) for one in verdict.rounds))
+    (loss,) = plots(one_site)
+    (line,) = loss.series
+    assert 200 <= len(line.points) <= 300
+    assert line.points[-1][0] == 350.0

@@ -1,0 +1,173 @@
+"""One host's record is bounded in every field, read by one boundary, and known before any thread starts."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import inspect
+
+from rekindle import records
+from rekindle.records import base, events
+from rekindle.retire import lastcopy
+
+REPOSITORY = Path(__file__).parents[3]
+KINDS = [*records.Record.__subclasses__(), events.AnyEvent]
+OURS = [one for one in KINDS if getattr(one, "__module__", "").startswith("rekindle.records.")]
+ANY = {"Environment.probe", "Progress.result", "Claim.options"}
+"""What tools and frameworks say of themselves; the file's size bounds it."""
+
+
+def parts(kind, place):
+    """Yield the types that a type is made of, each with the record and field where it stands."""
+    match kind:
+        case inspect.StructType(cls=cls, fields=fields):
+            yield from ((field.type, f"{cls.__name__}.{field.name}") for field in fields)
+        case inspect.UnionType(types=types) | inspect.TupleType(item_types=types):
+            yield from ((one, place) for one in types)
+        case inspect.VarTupleType(item_type=item):
+            yield item, place
+        case inspect.DictType(key_type=key, value_type=value):
+            yield from ((key, place), (value, place))
+
+
+def loose(kind, place):
+    """Whether text, a number or a collection has no end."""
+    match kind:
+        case inspect.StrType(max_length=most) | inspect.VarTupleType(max_length=most):
+            return most is None
+        case inspect.DictType(max_length=most):
+            return most is None
+        case inspect.IntType(ge=least, le=most) | inspect.FloatType(ge=least, le=most):
+            return least is None or most is None
+        case inspect.AnyType():
+            return place not in ANY
+    known = inspect.StructType | inspect.UnionType | inspect.TupleType | inspect.LiteralType
+    assert isinstance(kind, known | inspect.BoolType | inspect.NoneType), (place, kind)
+    return False
+
+
+def unbounded(kind, place=""):
+    """Return the places in a type that have no end."""
+    own = [place] if loose(kind, place) else []
+    return own + [one for part in parts(kind, place) for one in unbounded(*part)]
+
+
+@pytest.mark.parametrize("kind", [*OURS, events.AnyEvent, lastcopy.Packed], ids=lambda one: str(one)[:40])
+def test_every_field_of_every_record_is_bounded(kind):
+    assert unbounded(inspect.type_info(kind)) == []
+
+
+def test_a_field_without_a_bound_is_found():
+    class Loose(msgspec.Struct):
+        text: str
+        numbers: records.base.Few[int]
+        table: dict[records.base.Text, records.base.Text]
+
+    assert unbounded(inspect.type_info(Loose)) == ["Loose.text", "Loose.numbers", "Loose.table"]
+
+
+VERDICT = {
+    **{"job": "j", "host": "h", "verdict": "PASS", "cause": None, "remedy": None, "evidence": []},
+    **{"started": None, "duration_s": None, "lock_sha256": None, "versions": {}, "devices": [], "rounds": []},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"cause": "x" * 8_000_000}, "Expected `str` of length <= 4000 - at `$.cause`"),
+        (
+            {"devices": [{"site": "s", "rank": 0, "device": "cpu"}] * 1_001},
+            "Expected `array` of length <= 1000 - at `$.devices`",
+        ),
+        (
+            {"versions": {f"{n}": "" for n in range(100_001)}},
+            "`object` of length <= 100000 - at `$.versions`",
+        ),
+        ({"duration_s": 10**300}, "Expected `float` <= 1e+100 - at `$.duration_s`"),
+        ({"host_memory_mib": {"server": 10**300}}, "Expected `int` <= 9007199254740992"),
+        ({"host_memory_mib": {"server": 1 << 60}}, "Expected `int` <= 9007199254740992"),
+        ({"duration_s": float("nan")}, "JSON is malformed"),
+        ({"duration_s": float("inf")}, "JSON is malformed"),
+        ({"x" * 100_000: 1}, "Object contains unknown field `xxx"),
+        ({"host": "\ud800"}, "is no VerdictRecord"),
+    ],
+    ids=lambda one: str(one)[:30],
+)
+def test_what_a_host_may_not_say_is_one_short_sentence(tmp_path, change, said):
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps({**VERDICT, **change}))
+    with pytest.raises(records.RecordError, match="Fix: have its stage write it again") as error:
+        records.read(path, records.VerdictRecord)
+    assert said in str(error.value)
+    assert len(str(error.value)) < 1_000 + len(str(path))
+
+
+def test_a_file_beyond_the_limit_is_not_read_whole(tmp_path):
+    path = tmp_path / "verdict.json"
+    with path.open("wb") as stream:
+        stream.truncate(base.FILE_LIMIT + 1)
+    with pytest.raises(records.RecordError, match="cannot be read: it has more than 33554432 bytes"):
+        records.read(path, records.VerdictRecord)
+
+
+def test_a_long_sentence_of_ours_loses_its_middle_and_can_be_read_again(tmp_path):
+    verdict = records.decode(json.dumps({**VERDICT, "versions": {"a": "1"}}), records.VerdictRecord)
+    path = tmp_path / "verdict.json"
+    records.write(path, msgspec.structs.replace(verdict, cause="begins " + "x" * 9_000 + " ends"))
+    cause = records.read(path, records.VerdictRecord).cause
+    assert len(cause) <= 4_000
+    assert cause.startswith("begins xx")
+    assert cause.endswith("xx ends")
+
+
+@pytest.mark.parametrize("value", [{1: 10**400}, {"x": {1, 2}}, {"x": "\ud800"}, object(), [[]] * 3])
+def test_builtins_that_json_cannot_hold_are_refused(value):
+    with pytest.raises(records.RecordError):
+        records.convert(value, records.RunRecord)
+
+
+def test_all_that_reads_a_type_does_so_through_records():
+    pattern = re.compile(r"msgspec\.(convert|json\.(decode|Decoder))|from msgspec import .*(convert|json)")
+    places = [*(REPOSITORY / "src").rglob("*.py"), *(REPOSITORY / "plugins").rglob("*.py")]
+    own = REPOSITORY / "src/rekindle/records/base.py"
+    assert len(places) > 100
+    assert [str(path) for path in places if path != own and pattern.search(path.read_text())] == []
+
+
+def test_a_type_that_no_import_made_known_is_refused_and_not_made_known_in_a_thread():
+    class Late(records.Record):
+        pass
+
+    with pytest.raises(KeyError):
+        records.decode("{}", Late)
+
+
+_AT_ONCE = """
+import sys, threading
+from rekindle import records
+from rekindle.retire import lastcopy
+from rekindle.records import base
+sys.setswitchinterval(1e-7)
+start, before = threading.Barrier(4), set(base._DECODERS)
+def first():
+    start.wait()
+    for kind in before:
+        try:
+            records.decode("{}", kind)
+        except records.RecordError:
+            pass
+threads = [threading.Thread(target=first) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(before) > 20 and set(base._DECODERS) == before
+"""
+
+
+def test_four_threads_read_every_record_at_once():
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", _AT_ONCE], check=True, timeout=60)

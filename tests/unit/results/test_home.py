@@ -1,0 +1,245 @@
+"""A run at home: judged by what was sent from here, whatever its host says and wherever it lies."""
+
+import io
+import json
+import tarfile
+import threading
+import time
+
+import pytest
+from msgspec.structs import replace
+from recorded_edits import edit, packed, under
+
+from rekindle.judge import judge
+from rekindle.records import (
+    Ended,
+    GivenGpu,
+    GpuProcess,
+    Ladder,
+    PlacedRecord,
+    RecordError,
+    Rung,
+    RunSpec,
+    VerdictRecord,
+    read,
+    to_builtins,
+    write,
+)
+from rekindle.results import home, state
+
+RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
+CODE = "rekindle-0123456789abcdef.zip"
+
+
+@pytest.fixture
+def sent(newer_run, request):
+    """Return the spec that the run was sent with; on the host it is as it was sent."""
+    spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, nonce="")
+    spec = state.agree(RUN, spec, again=False)
+    under(newer_run, spec)
+    write(newer_run / "verdict.json", judge(newer_run))
+    return spec
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Return a results folder with the payload."""
+    (tmp_path / "results/payload").mkdir(parents=True)
+    (tmp_path / "results/payload" / CODE).write_bytes(b"code")
+    return tmp_path / "results"
+
+
+def keep(run, sent, results, archive=None):
+    """Bring a run home, and return the verdict there."""
+    dest = results / sent.host / "pt_ddp"
+    home.keep(archive or packed(run), dest, PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent))
+    return read(dest / "verdict.json", VerdictRecord)
+
+
+def test_a_pass_is_a_pass_at_home_too(newer_run, sent, results):
+    verdict = keep(newer_run, sent, results)
+    assert (verdict.verdict, verdict.host_says, verdict.contradiction) == ("PASS", "PASS", None)
+    here = results / sent.host / "pt_ddp"
+    assert (here / "verdict-of-host.json").read_bytes() == (newer_run / "verdict.json").read_bytes()
+
+
+def _hung(run):
+    ended = replace(read(run / "ended.json", Ended), reason="hung", says="Nothing moves.", exit_status=None)
+    write(run / "ended.json", ended)
+
+
+def _limit(run):
+    write(run / "ended.json", replace(read(run / "ended.json", Ended), reason="limit", exit_status=None))
+
+
+def _loss_rises(run):
+    edit(run / "evidence/site-1.rank-0.jsonl", r'"losses": \[[\d.]+', '"losses": [0.0000001', count=1)
+
+
+def _no_memory(run):
+    write(run / "ended.json", replace(read(run / "ended.json", Ended), exit_status=1))
+    said = "torch.OutOfMemoryError: CUDA out of memory. Process 7 has 414.00 MiB memory in use.\n"
+    (run / "job.log").write_text(said)
+
+
+@pytest.mark.parametrize("break_", [_hung, _limit, _loss_rises, _no_memory])
+@pytest.mark.parametrize("beside", [7, 8])
+def test_on_the_host_and_at_home_the_verdict_is_the_same(newer_run, results, break_, beside, request):
+    given = GivenGpu(
+        uuid="GPU-a",
+        index=0,
+        name=None,
+        memory_mib=None,
+        processes=(GpuProcess(pid=7, name="vllm", memory_mib=414),),
+    )
+    spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
+    spec = state.agree(RUN, spec, again=False)
+    write(newer_run / "spec.json", spec)
+    rungs = (Rung(name="GPUs visible", holds=False, says="No.", seconds=0.1),)
+    write(newer_run / "ladder.json", Ladder(rungs=rungs))
+    break_(newer_run)
+    there = judge(newer_run)
+    write(newer_run / "verdict.json", there)
+    record = {"gpus": [{"index": 0, "state": "ok", "processes": [{"pid": beside, "name": "x"}]}]}
+    (results / spec.host).mkdir()
+    (results / spec.host / "host.json").write_text(json.dumps(record))
+    here = keep(newer_run, spec, results)
+    assert there.verdict in {"FAIL", "HUNG"}
+    assert here == replace(there, host_says=there.verdict)
+    assert here.rungs == rungs
+    assert break_ is not _no_memory or "vllm, there before the run" in here.cause
+
+
+def _archive(folder, **files):
+    """Return an archive as a host may make it, of texts by name."""
+    path = folder / "made.tar.gz"
+    with tarfile.open(path, "w:gz", format=tarfile.GNU_FORMAT) as stream:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name.replace("_", ".", 1))
+            member.size = len(text.encode())
+            stream.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def _empty_pass(sent):
+    verdict = {"schema": "rekindle/verdict/1", "job": "another", "host": "another", "verdict": "PASS"}
+    verdict |= {"required": False, "cause": None, "remedy": None, "evidence": [], "started": None}
+    verdict |= {"duration_s": None, "lock_sha256": None, "versions": {}, "devices": [], "rounds": []}
+    return json.dumps(verdict)
+
+
+@pytest.mark.parametrize("with_spec", [False, True])
+def test_a_host_that_starts_nothing_and_says_pass_has_not_passed(tmp_path, sent, results, with_spec):
+    files = {"verdict_json": _empty_pass(sent)}
+    if with_spec:
+        files["spec_json"] = json.dumps(to_builtins(sent))
+    verdict = keep(None, sent, results, _archive(tmp_path, **files))
+    assert (verdict.verdict, verdict.host_says) == ("UNPROVEN", "PASS")
+    assert (verdict.job, verdict.host, verdict.required) == ("pt_ddp", sent.host, True)
+    assert verdict.contradiction == "The host itself says PASS, and its files do not show it."
+    assert "\n" not in verdict.cause
+    assert "/" not in verdict.cause
+
+
+@pytest.mark.parametrize(
+    "text", ["{", '{"verdict": "MAYBE"}', "[]", "\udce4".encode("utf-8", "replace").decode()]
+)
+def test_a_verdict_of_a_host_that_is_none_says_nothing(tmp_path, sent, results, text):
+    archive = _archive(tmp_path, verdict_json=text, spec_json=json.dumps(to_builtins(sent)))
+    assert keep(None, sent, results, archive).host_says is None
+
+
+def test_a_verdict_for_which_nothing_can_be_put_is_an_error_of_one_sentence(tmp_path, sent, results):
+    archive = _archive(tmp_path, **{"verdict_json": "{}", "verdict-of-host_json/x": "", "spec_json": "{"})
+    with pytest.raises(RecordError, match="Fix: "):
+        keep(None, sent, results, archive)
+    assert not (results / sent.host / "pt_ddp").exists()
+
+
+CHANGES = {
+    "proof": lambda spec: spec["job"].update(proof=spec["job"]["proof"][:1]),
+    "required": lambda spec: spec["job"].update(required=False),
+    "rounds": lambda spec: spec["job"].update(rounds=1),
+    "sites": lambda spec: spec.update(sites=spec["sites"][:1]),
+    "host": lambda spec: spec.update(host="another"),
+    "lock": lambda spec: spec.update(lock_sha256="1" * 64),
+    "versions": lambda spec: spec["versions"].update(torch="9.9.9"),
+    "nonce": lambda spec: spec.update(nonce="0" * 32),
+    "schema": lambda spec: spec.update(schema="rekindle/spec/1"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_another_spec_than_was_sent_proves_nothing(newer_run, sent, results, change):
+    spec = json.loads((newer_run / "spec.json").read_text())
+    change(spec)
+    (newer_run / "spec.json").write_text(json.dumps(spec))
+    write(newer_run / "verdict.json", judge(newer_run))
+    verdict = keep(newer_run, sent, results)
+    assert verdict.verdict == "UNPROVEN"
+    assert verdict.cause.startswith("The host did not run ")
+    assert "rerun=true" in verdict.remedy
+    assert (verdict.host, verdict.required) == (sent.host, True)
+
+
+def test_a_lease_that_ends_earlier_makes_it_no_other_run(newer_run, sent, results):
+    spec = replace(sent, job=replace(sent.job, limit_s=77))
+    write(newer_run / "spec.json", spec)
+    assert keep(newer_run, sent, results).verdict == "PASS"
+    _limit(newer_run)
+    assert keep(newer_run, sent, results).cause == "Ended at its limit of 77 s."
+
+
+def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
+    def nonce(**more):
+        return state.agree(RUN, replace(sent, nonce=""), **{"again": False, **more}).nonce
+
+    first = sent.nonce
+    assert len(first) == 32
+    assert nonce() == nonce(again=True) == first  # it may still run
+    state.note(RUN, sent, "PASS")
+    assert nonce() == first
+    second = nonce(again=True)
+    assert second != first
+    state.note(RUN, sent, "FAIL")  # of the first
+    assert nonce() == second
+    state.note(RUN, replace(sent, nonce=second), "FAIL")
+    assert nonce() not in {first, second}
+
+
+def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
+    (kept,) = [path for path in (state / "sent").glob("*.json") if sent.nonce in path.read_text()]
+    assert [oct(path.stat().st_mode & 0o777) for path in (state, state / "sent", kept)] == [
+        "0o700",
+        "0o700",
+        "0o600",
+    ]
+    kept.write_text("{")
+    assert home.state.agree(RUN, sent, again=False).nonce != sent.nonce
+
+
+def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
+    spec, found, read_kept = replace(sent, nonce="", host=f"{sent.host}-2"), [], state._read
+
+    def slowly(path):
+        kept = read_kept(path)
+        time.sleep(0.3)  # in which the other one reads the same, if it may
+        return kept
+
+    monkeypatch.setattr(state, "_read", slowly)
+    both = [
+        threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True))) for _ in range(2)
+    ]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert len(found) == 2
+    assert len({one.nonce for one in found}) == 1
+
+
+def test_the_state_s_folder_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(RecordError, match=r"Fix: have XDG_STATE_HOME name a folder of yours\."):
+        state.folder("sent")

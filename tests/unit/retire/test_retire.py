@@ -1,0 +1,294 @@
+"""What is Rekindle's on a host, what of it is kept, and that all of it goes, wherever that is interrupted."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rekindle.driver import leftovers, retire
+from rekindle.host.archive import Packed
+from rekindle.retire.remove import RetireError, own_root, pack, remove
+
+ENVIRONMENT = {"framework": "torch", "lock": "torch.txt"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the home folder of the host's user."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def root(home: Path) -> Path:
+    """Return the root of a host on which a job has run."""
+    root = home / "rekindle"
+    texts = {
+        "jobs/rekindle-0123456789abcdef.zip": "code",
+        "logs/environments/log.txt": "installed",
+        "envs/torch-0123456789ab/rekindle-env.json": json.dumps(
+            {"environment": ENVIRONMENT, "lock_text": "x==1"}
+        ),
+        "envs/torch-0123456789ab/lib/torch.py": "large",
+        "envs/.torch-0123456789ab.building/rekindle-env.json": "{",
+        "runs/toy-0123456789ab/verdict.json": "PASS",
+        "runs/toy-0123456789ab/spec.json": json.dumps({"tmpdir": str(root / "tmp")}),
+        "cache/uv/wheel": "large",
+        "tmp/torchelastic/error": "",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def refusal(root: str | Path) -> str:
+    with pytest.raises(RetireError) as error:
+        own_root(str(root))
+    said = str(error.value)
+    assert said.count("Fix: ") == 1
+    assert "nothing was touched" in said
+    return said
+
+
+def test_the_folder_that_site_yml_was_run_with_is_its_own(root: Path) -> None:
+    assert own_root(str(root)) == own_root("~/rekindle") == own_root(f"{root}/") == root
+
+
+@pytest.mark.parametrize("above", ["/", "~", "~/", "~/..", "~/rekindle/..", "/proc/../"])
+def test_a_home_folder_or_one_above_it_is_refused(root: Path, above: str) -> None:
+    assert "is a home folder, or above one" in refusal(above)
+
+
+def test_the_home_that_the_system_knows_is_one_too(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    monkeypatch.setattr(
+        retire.pwd, "getpwall", lambda: [type("one", (), {"pw_dir": root, "pw_uid": os.getuid()})]
+    )
+    assert "is a home folder, or above one" in refusal(root)
+
+
+@pytest.mark.parametrize("relative", ["rekindle", "", ".", "../x", "~nobody-of-that-name/x"])
+def test_a_relative_path_is_refused(relative: str) -> None:
+    assert "is a relative path" in refusal(relative)
+
+
+def test_a_link_is_refused_wherever_it_leads(root: Path) -> None:
+    (root.parent / "link").symlink_to(root)
+    (root.parent / "nowhere").symlink_to("x")
+    assert f"is a link to {root}" in refusal(root.parent / "link")
+    assert "is a link to " in refusal(root.parent / "nowhere")
+
+
+def test_a_file_is_refused(home: Path) -> None:
+    (home / "rekindle").write_text("")
+    assert "is no folder" in refusal(home / "rekindle")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_another_users_folder_is_refused(root: Path) -> None:
+    os.chown(root, 1000, 1000)
+    assert "belongs to user 1000" in refusal(root)
+
+
+@pytest.mark.parametrize("name", ["thesis", ".git", "lost+found"])
+def test_a_folder_with_anything_else_in_it_is_refused(root: Path, name: str) -> None:
+    (root / name).mkdir()
+    assert f"has {name} in it" in refusal(root)
+
+
+@pytest.mark.parametrize("name", ["runs", "tmp"])
+def test_a_link_or_a_file_in_the_place_of_a_folder_is_refused(root: Path, tmp_path: Path, name: str) -> None:
+    shutil.rmtree(root / name)
+    (root / name).symlink_to(tmp_path)
+    assert f"has {name} in it" in refusal(root)
+    (root / name).unlink()
+    (root / name).write_text("")
+    assert f"has {name} in it" in refusal(root)
+
+
+def test_a_file_system_mounted_in_it_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = f"36 35 98:0 / {root}/cache rw,noatime - ext4 /dev/root rw\n"
+    read = Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda self, **more: line if self.name == "mountinfo" else read(self, **more)
+    )
+    assert f"another file system in it, at {root}/cache" in refusal(root)
+
+
+def test_a_folder_that_only_has_such_names_in_it_is_refused(root: Path) -> None:
+    shutil.rmtree(root / "jobs")
+    assert "has none of Rekindle's code in jobs/" in refusal(root)
+    (root / "jobs").mkdir()
+    assert "has none of Rekindle's code in jobs/" in refusal(root)
+
+
+def test_half_an_installation_is_its_own(home: Path) -> None:
+    (home / "rekindle/tmp/ansible").mkdir(parents=True)
+    assert own_root("~/rekindle") == home / "rekindle"
+
+
+def test_where_nothing_is_there_is_nothing(home: Path) -> None:
+    assert own_root("~/rekindle") is None
+    (home / "rekindle").mkdir()
+    assert own_root("~/rekindle") is None
+
+
+def test_runs_logs_and_whole_environments_are_packed(root: Path) -> None:
+    packed = pack(root)
+    assert [part["name"] for part in packed["parts"]] == ["logs", "runs/toy-0123456789ab"]
+    run = packed["parts"][1]
+    assert sorted(run["files"]) == ["spec.json", "verdict.json"]
+    assert run["files"]["verdict.json"] == hashlib.sha256(b"PASS").hexdigest()
+    with tarfile.open(Path(packed["place"], run["archive"])) as archive:
+        assert sorted(archive.getnames()) == ["spec.json", "verdict.json"]
+    assert packed["environments"] == [{"environment": ENVIRONMENT, "lock_text": "x==1"}]
+
+
+def test_what_is_too_large_is_named(root: Path) -> None:
+    with (root / "runs/toy-0123456789ab/model.pt").open("wb") as model:
+        model.truncate((16 << 20) + 1)
+    part = pack(root)["parts"][1]
+    assert part["left"] == {"model.pt": (16 << 20) + 1}
+    assert sorted(part["files"]) == ["left.json", "spec.json", "verdict.json"]
+
+
+def test_on_a_full_disk_the_copy_is_packed_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = retire.pack_folder
+
+    def full(folder: Path, target: Path) -> Packed:
+        if target.is_relative_to(root):
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        return real(folder, target)
+
+    monkeypatch.setattr(retire, "pack_folder", full)
+    packed = pack(root)
+    assert packed["place"].startswith("/dev/shm/rekindle-")
+    assert not list((root / "tmp").glob("rekindle-*"))
+    shutil.rmtree(packed["place"])
+
+
+def test_without_room_anywhere_it_says_so_and_leaves_all_as_it_was(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: Path, target: Path) -> Packed:
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    monkeypatch.setattr(retire, "pack_folder", full)
+    before = sorted(root.rglob("*"))
+    with pytest.raises(RetireError, match=r"have no room for the copy\. Fix: "):
+        pack(root)
+    assert sorted(root.rglob("*")) == before
+
+
+def test_all_of_it_goes_and_nothing_beside_it(root: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "home" / "precious"
+    precious.write_text("")
+    (root / "cache" / "link").symlink_to(precious.parent)
+    (root / "envs" / "read-only" / "deep").mkdir(parents=True)
+    (root / "envs" / "read-only" / "deep").chmod(0)
+    (root / "envs" / "read-only").chmod(0o500)
+    remove(root)
+    assert [path.name for path in precious.parent.iterdir()] == ["precious"]
+
+
+def test_the_runs_own_tmpdir_elsewhere_goes_and_others_stay(root: Path, tmp_path: Path) -> None:
+    for name in ("rekindle-lease", "theirs"):
+        (tmp_path / "scratch" / name / "torchelastic").mkdir(parents=True)
+        (root / f"runs/{name}").mkdir()
+        (root / f"runs/{name}/spec.json").write_text(json.dumps({"tmpdir": str(tmp_path / "scratch" / name)}))
+    remove(root)
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["theirs"]
+
+
+def test_what_a_killed_collector_left_goes(root: Path, home: Path) -> None:
+    for name in ("rekindle-0123456789abcdef", "rekindle-backups", "rekindle-0123456789abcdefg"):
+        (home / name).mkdir()
+        os.utime(home / name, (0, 0))
+    (home / "rekindle-fedcba9876543210").mkdir()  # of a task that may still run
+    remove(root)
+    stays = {"rekindle-backups", "rekindle-0123456789abcdefg", "rekindle-fedcba9876543210"}
+    assert {path.name for path in home.iterdir()} == stays
+
+
+@pytest.mark.parametrize("at", range(1, 12))
+def test_an_interrupted_removal_never_shows_half_a_run_and_continues(
+    root: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    whole = set(pack(root)["parts"][1]["files"])
+    calls = 0
+
+    def until_it_is_cut(act: Callable[..., None]) -> Callable[..., None]:
+        def cut(*args: object, **more: object) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                raise KeyboardInterrupt
+            act(*args, **more)
+
+        return cut
+
+    with monkeypatch.context() as cutting:
+        for name in ("unlink", "rmdir", "rename"):
+            cutting.setattr(os, name, until_it_is_cut(getattr(os, name)))
+        with pytest.raises(KeyboardInterrupt):
+            remove(root)
+    if found := own_root(str(root)):
+        assert all(set(part["files"]) == whole for part in pack(found)["parts"] if part["name"] != "logs")
+        remove(found)
+    assert not root.exists()
+
+
+def hold(path: Path) -> subprocess.Popen[bytes]:
+    code = "import fcntl, sys, time; lock = open(sys.argv[1]); fcntl.flock(lock, 2); print(flush=True); "
+    path.touch()
+    process = subprocess.Popen([sys.executable, "-c", f"{code}time.sleep(99)", path], stdout=subprocess.PIPE)
+    assert process.stdout
+    process.stdout.read(1)
+    return process
+
+
+def test_a_run_or_a_build_that_goes_on_is_named(root: Path) -> None:
+    assert leftovers.running(root) == []
+    holders = [hold(root / "runs/toy-0123456789ab/driver.lock"), hold(root / "logs/environments/lock")]
+    try:
+        assert leftovers.running(root) == ["environments", "toy-0123456789ab"]
+    finally:
+        for one in holders:
+            one.kill()
+            one.wait()
+    assert leftovers.running(root) == []
+
+
+def test_what_was_started_out_of_the_root_ends_also_a_stubborn_one_and_nothing_else(root: Path) -> None:
+    python = root / "envs" / "python"
+    python.symlink_to(sys.executable)
+    deaf = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(flush=True); time.sleep(99)"
+    ours = subprocess.Popen([python, "-c", deaf], stdout=subprocess.PIPE)
+    runs = {**os.environ, "REKINDLE_EVIDENCE": f"{root}/runs/toy-0123456789ab/evidence"}
+    trainer = subprocess.Popen(["sleep", "99"], env=runs)
+    reader = subprocess.Popen(["tail", "-f", root / "logs/environments/log.txt"], stdout=subprocess.DEVNULL)
+    assert ours.stdout
+    ours.stdout.read(1)
+    try:
+        leftovers.end_processes(root)
+        assert ours.wait(5) == -9
+        assert trainer.wait(5) == -15
+        time.sleep(0.1)
+        assert reader.poll() is None
+    finally:
+        for one in (ours, trainer, reader):
+            one.kill()
+            one.wait()

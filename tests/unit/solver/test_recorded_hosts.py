@@ -1,0 +1,81 @@
+"""What real GPU hosts gave: their records read, and their runs are judged here as they were there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rekindle import solver
+from rekindle.judge import judge
+from rekindle.judge.contract import RULES
+from rekindle.records import EnvRecord, HostRecord, PlanRecord, read
+from rekindle.solver import solve
+
+REPOSITORY = Path(__file__).parents[3]
+RECORDINGS = REPOSITORY / "tests" / "recordings"
+
+
+JUDGED = sorted(path.parent for path in (RECORDINGS / "runs").glob("*/verdict.json"))
+
+
+@pytest.mark.parametrize("run", JUDGED, ids=lambda run: run.name)
+def test_a_recorded_run_is_judged_at_home_as_it_was_on_its_host(run):
+    there, here = json.loads((run / "verdict.json").read_text()), judge(run)
+    assert here.verdict == there["verdict"] == "PASS"
+    assert [(one.claim, one.holds) for one in here.evidence if one.claim not in RULES] == [
+        (one["claim"], one["holds"]) for one in there["evidence"]
+    ]
+
+
+def test_two_h200s_were_busy_with_this_very_run():
+    verdict = judge(RECORDINGS / "runs" / "pt_ddp-h200-x2")
+    busy = next(one for one in verdict.evidence if one.claim == "gpus_busy")
+    assert busy.holds
+    assert len({device.uuid for device in verdict.devices}) == 2
+    assert all(device.peak_memory_mib and device.mean_utilisation for device in verdict.devices)
+
+
+def test_the_h200_host_is_planned_as_it_was_there():
+    folder = RECORDINGS / "h200-x2"
+    host, there = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    here = solve(
+        host,
+        ["torch"],
+        gpus_required=True,
+        system_site=True,
+        jobs=there.jobs,
+        made=there.made,
+        host_sha256=there.host_sha256,
+    )
+    build = here.environments[0].build
+    assert build is not None
+    assert (build.version, build.variant, build.cuda) == ("2.11.0", "system", "13.0")
+    assert build.python == there.environments[0].build.python
+
+
+def test_the_build_said_itself_what_the_plan_took_it_for():
+    folder = RECORDINGS / "h200-x2"
+    host, env = read(folder / "host.json", HostRecord), read(folder / "env.json", EnvRecord)
+    probe = next(one for one in env.environments if one.framework == "torch").probe
+    assert "sm_90" in probe["build"]["arch_list"]
+    assert [gpu["uuid"] for gpu in probe["gpus"]] == [gpu.uuid for gpu in host.gpus]
+    assert probe["collective"] == {"backend": "nccl", "ranks": 2}
+
+
+def test_tensorflow_was_proven_on_both_gpus_with_nccl():
+    probe = json.loads((RECORDINGS / "h200-x2" / "tensorflow-probe.json").read_text())
+    builds = json.loads((Path(solver.__file__).parent / "catalogue" / "tensorflow.json").read_text())[
+        "builds"
+    ]
+    known = next(one for one in builds if one["version"] == "2.21.0" and one["variant"] != "cpu")
+    assert probe["cross_device_ops"] == "NcclAllReduce"
+    assert len(probe["gpus"]) == probe["collective"]["ranks"] == 2
+    assert probe["build"]["arch_list"] == known["arch_list"]
+
+
+@pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
+def test_the_short_form_in_docs_is_what_the_files_say(run, monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
+    from write_evidence import short_form  # noqa: PLC0415 - scripts/ is no package
+
+    assert (REPOSITORY / "docs" / "evidence" / f"{run.name}.md").read_text() == short_form(run)

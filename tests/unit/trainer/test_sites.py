@@ -1,0 +1,126 @@
+"""Sites from the command line, turns on shared GPUs, and training without NVFlare."""
+
+import fcntl
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rekindle.driver.supervise import job_arguments
+from rekindle.records import RunSpec, read
+from rekindle.trainer import Sites, job_options
+
+RUNS = Path(__file__).parents[2] / "recordings" / "runs"
+SOURCE = str(Path(__file__).parents[3] / "src")
+TURN = """
+import json, sys, time
+from rekindle.trainer import turn
+with turn():
+    began = time.monotonic()
+    time.sleep(0.6)
+    print(json.dumps([began, time.monotonic()]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def evidence(tmp_path, monkeypatch):
+    """Send evidence to a folder of the test's."""
+    monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path / "evidence"))
+
+
+def test_each_site_sees_its_own_gpus_alone():
+    sites = Sites(["a", "b"], "[0,1],[GPU-c]")
+    assert (sites.ranks("a"), sites.ranks("b"), sites.on_gpu) == (2, 1, True)
+    assert "CUDA_VISIBLE_DEVICES=0,1 " in sites.torchrun("a")
+    assert "CUDA_VISIBLE_DEVICES=GPU-c " in sites.torchrun("b")
+
+
+def test_a_rank_on_cpu_sees_no_gpu():
+    sites = Sites(["a"], "[cpu,cpu]")
+    assert (sites.ranks("a"), sites.on_gpu) == (2, False)
+    assert "CUDA_VISIBLE_DEVICES= " in sites.torchrun("a")
+
+
+def test_sites_and_sets_that_do_not_go_together_are_refused():
+    with pytest.raises(SystemExit, match=r"--gpu \[0\] is for 1 sites and --client_ids names 2\. Fix:"):
+        Sites(["a", "b"], "[0]")
+
+
+@pytest.mark.parametrize("run", ["pt_ddp-cpu", "pt_ddp-h200-x2", "llm_peft-h200-x2"])
+def test_the_driver_calls_a_job_by_its_own_options(run):
+    spec = read(RUNS / run / "spec.json", RunSpec)
+    given = job_arguments(spec)
+    known, _ = job_options().parse_known_args(given)
+    sites = Sites(known.client_ids, known.gpu)
+    assert sites.names == [site.name for site in spec.sites]
+    assert [sites.ranks(site.name) for site in spec.sites] == [site.ranks for site in spec.sites]
+    assert known.num_rounds == spec.job.rounds
+    if run.startswith("llm_peft"):
+        at = given.index("--use_tracking")
+        assert given[at + 1 : at + 5] == ["tensorboard", "mlflow", "mlflow_client", "wandb"]
+
+
+def test_a_true_argument_is_a_flag():
+    spec = read(RUNS / "tensor_stream-h200-x2" / "spec.json", RunSpec)
+    given = job_arguments(spec)
+    assert given[given.index("--tensor_stream") + 1].startswith("--")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "two words",
+        "it's",
+        '"',
+        "$(touch gone)",
+        "`touch gone`",
+        "a;b",
+        "-x",
+        "--gpu",
+        "line\nbreak",
+        "{{ x }}",
+    ],
+)
+def test_a_jobs_argument_reaches_it_as_it_is(value):
+    spec = read(RUNS / "pt_ddp-cpu" / "spec.json", RunSpec)
+    job = msgspec.structs.replace(spec.job, arguments={"data_path": value})
+    parser = job_options()
+    parser.add_argument("--data_path")
+    assert parser.parse_args(job_arguments(msgspec.structs.replace(spec, job=job))).data_path == value
+
+
+def _turns(tmp_path, **environ):
+    command = [sys.executable, "-c", TURN]
+    both = [
+        subprocess.Popen(command, env={"PYTHONPATH": SOURCE, **environ}, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    (first, second) = sorted(json.loads(one.communicate(timeout=60)[0]) for one in both)
+    return first[1] <= second[0]
+
+
+def test_sites_take_turns_where_the_driver_says_so(tmp_path):
+    assert _turns(tmp_path, REKINDLE_TURN=str(tmp_path / "turn.lock"))
+
+
+def test_only_rank_0_waits_for_its_turn(tmp_path):
+    lock = tmp_path / "turn.lock"
+    command = [sys.executable, "-c", TURN]
+    environ = {"PYTHONPATH": SOURCE, "REKINDLE_TURN": str(lock)}
+    with lock.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        subprocess.run(command, env={**environ, "RANK": "1"}, check=True, timeout=60)
+        with pytest.raises(subprocess.TimeoutExpired):
+            subprocess.run(command, env=environ, check=True, timeout=3)
+
+
+def test_training_by_itself_goes_through_the_rounds_without_nvflare():
+    code = "from rekindle.trainer import follow_rank_zero as f; print(list(f(None)))"
+    environ = {"PYTHONPATH": SOURCE, "REKINDLE_ROUNDS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[(0, None), (1, None)]"
