@@ -6,9 +6,9 @@ import re
 from datetime import datetime, timezone
 from typing import Any
 
-from rekindle.records.evidence import Line
 from rekindle.records import Evidence
 from rekindle.records.events import RoundEvent
+from rekindle.records.evidence import Line
 
 from .run import Run
 from .validators import validator
