@@ -7,9 +7,9 @@ import secrets
 import shlex
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.build import wheel_folder
@@ -19,21 +19,19 @@ from rekindle.records import HostRecord, PlanRecord, read
 
 
 @limited
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``wheelhouse`` on the controller, ``folder`` (the host's records), ``capsule``."""
 
     _supports_check_mode = False
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "wheelhouse": {"type": "path", **REQUIRED},
+        "folder": REQUIRED,
+        "capsule": REQUIRED,
+    }
+
+    def act(self, args, task_vars):
         """Bring what the host lacks; fail if the wheelhouse itself is not whole."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "wheelhouse": {"type": "path", "required": True},
-                "folder": {"required": True},
-                "capsule": {"required": True},
-            }
-        )
         folder = Path(args["folder"])
         plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
         brought = 0
@@ -44,20 +42,17 @@ class ActionModule(ActionBase):
             try:
                 there = self._there(target, built)
             except frames.FactsError:
-                msg = f"{host.host} does not say which wheels it has. Fix: see that its login shell runs sh."
-                return {**result, "failed": True, "msg": msg}
+                raise Failed(
+                    f"{host.host} does not say which wheels it has. Fix: see that its login shell runs sh."
+                ) from None
             if there is None:
                 continue
             missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
             if missing:
                 fix = f"Fix: rekindle bundle {folder / 'plan.json'} -o {args['wheelhouse']}"
-                return {
-                    **result,
-                    "failed": True,
-                    "msg": f"The wheelhouse lacks {spec['lock']}: {missing[0]}. {fix}",
-                }
+                raise Failed(f"The wheelhouse lacks {spec['lock']}: {missing[0]}. {fix}")
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
-        return {**result, "changed": brought > 0}
+        return {"changed": brought > 0}
 
     def _there(self, target, built):
         """Return the sizes of the files in ``target`` by name; None if the environment is built."""

@@ -6,9 +6,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import yaml
-from ansible.plugins.action import ActionBase
 
 from rekindle import records
+from rekindle.actions.base import REQUIRED, Action
 from rekindle.actions.settings import misnamed
 from rekindle.hostfacts import flaw
 from rekindle.jobs import lease
@@ -16,27 +16,25 @@ from rekindle.jobs import lease
 _SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``root`` and ``tmpdir`` on the host, ``here`` (folders here by setting), ``jobs``,
     ``job_arguments`` by job, ``lease_ends`` and ``budget``; ``results``, and ``home``, the host's in it.
     """
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "root": REQUIRED,
+        "tmpdir": REQUIRED,
+        "here": {"type": "dict", "default": {}},
+        "jobs": {"type": "list", "elements": "str", **REQUIRED},
+        "job_arguments": {"type": "dict", **REQUIRED},
+        "lease_ends": REQUIRED,
+        "budget": REQUIRED,
+        "results": REQUIRED,
+        "home": REQUIRED,
+    }
+
+    def act(self, args, task_vars):
         """Check the host's variables; nothing is asked of the host."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "root": {"required": True},
-                "tmpdir": {"required": True},
-                "here": {"type": "dict", "default": {}},
-                "jobs": {"type": "list", "elements": "str", "required": True},
-                "job_arguments": {"type": "dict", "required": True},
-                "lease_ends": {"required": True},
-                "budget": {"required": True},
-                "results": {"required": True},
-                "home": {"required": True},
-            }
-        )
         known = yaml.safe_load(_SPECS.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
         said = misnamed(task_vars, known)
         for name in sorted(set(args["job_arguments"]) - set(args["jobs"])):
@@ -59,4 +57,4 @@ class ActionModule(ActionBase):
                 lease.keep(home, host, started, ends)
         except records.RecordError as error:
             said.append(str(error))
-        return {**result, "failed": bool(said), "msg": "\n".join(said) or "All settings are known."}
+        return {"failed": bool(said), "msg": "\n".join(said) or "All settings are known."}

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from rekindle import records
+from rekindle.actions.base import REQUIRED, Action
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``folder`` (the host's records), ``jobs``."""
 
     _supports_check_mode = False
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "folder": REQUIRED,
+        "jobs": {"type": "list", "elements": "str", **REQUIRED},
+    }
+
+    def act(self, args, task_vars):
         """Read the verdicts."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "folder": {"required": True},
-                "jobs": {"type": "list", "elements": "str", "required": True},
-            }
-        )
         said = []
         for name in args["jobs"]:
             try:
@@ -35,4 +32,4 @@ class ActionModule(ActionBase):
             elif verdict.required and verdict.verdict != "PASS":
                 why = " ".join(filter(None, (verdict.contradiction, verdict.cause)))
                 said.append(f"{name} is {verdict.verdict}: {why} Fix: {verdict.remedy}")
-        return {**result, "failed": bool(said), "msg": "\n".join(said) or "Every required job passed."}
+        return {"failed": bool(said), "msg": "\n".join(said) or "Every required job passed."}

@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from rekindle import records
+from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host.archive import LEFT, TOTAL_LIMIT, ArchiveError, files_end_at
 from rekindle.records import RecordError
@@ -20,32 +20,27 @@ from rekindle.results import home
 
 
 @limited
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``job``, ``python`` on the host; here the host's folder of results, ``home``."""
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "job": REQUIRED,
+        "python": REQUIRED,
+        "home": REQUIRED,
+    }
+
+    def act(self, args, task_vars):
         """Pack there, fetch, unpack and judge here: what the host says names no file and is no verdict."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "job": {"required": True},
-                "python": {"required": True},
-                "home": {"required": True},
-            }
-        )
         path, dest = home.placed_in(Path(args["home"]), args["job"]), Path(args["home"], args["job"])
         if not path.exists():
-            return {**result, "skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
-        try:
-            placed = records.read(path, records.PlacedRecord)
-        except RecordError as error:
-            return {**result, "failed": True, "msg": str(error)}
+            return {"skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
+        placed = records.read(path, records.PlacedRecord)
         packed = f"{placed.run}.{secrets.token_hex(8)}.tar.gz"  # another may collect the same run
         command = shlex.join([args["python"], "-m", "rekindle.host.archive", placed.run, packed])
         answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(placed.payload)} {command}")
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]
-            return {**result, "failed": True, "msg": f"The run could not be packed on the host: {said}"}
+            raise Failed(f"The run could not be packed on the host: {said}")
         said = None
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
@@ -61,10 +56,10 @@ class ActionModule(ActionBase):
                 said = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
         if said:
-            return {**result, "failed": True, "msg": said}
+            raise Failed(said)
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
-        return result
+        return {}
 
 
 def _left(run):

@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited, within
 from rekindle.hostfacts import frames
 from rekindle.jobs import lease
@@ -53,28 +53,23 @@ Answers in the frames of preflight's collector, as a shell there may print what 
 
 
 @limited
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``progress`` (a Progress record on the host), ``lock`` (held there by who writes it, for as
     long as that lives), ``python`` there, ``what`` is followed, ``limit_s``; here ``home``, of its results.
     """
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "progress": REQUIRED,
+        "lock": REQUIRED,
+        "python": REQUIRED,
+        "what": REQUIRED,
+        "limit_s": {"type": "int", **REQUIRED},
+        "home": REQUIRED,
+    }
+
+    def act(self, args, task_vars):
         """Follow; returns the ``result`` that the record ends with."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "progress": {"required": True},
-                "lock": {"required": True},
-                "python": {"required": True},
-                "what": {"required": True},
-                "limit_s": {"type": "int", "required": True},
-                "home": {"required": True},
-            }
-        )
-        try:
-            ends = lease.ends(Path(args["home"]))
-        except RecordError as error:
-            return {**result, "failed": True, "msg": str(error)}
+        ends = lease.ends(Path(args["home"]))
         nonce = secrets.token_hex(8)
         look = shlex.join([args["python"], "-I", "-B", "-c", _LOOK, args["lock"], args["progress"], nonce])
         what, shown, last = args["what"], "", None
@@ -86,16 +81,16 @@ class ActionModule(ActionBase):
                     Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
                     shown = progress.says
                 if progress.state == "failed":
-                    return {**result, "failed": True, "msg": one_line(progress.says)}
+                    raise Failed(one_line(progress.says))
                 if progress.state == "ended":
-                    return {**result, "changed": progress.changed, "result": progress.result}
+                    return {"changed": progress.changed, "result": progress.result}
             last = progress or last
             if held is False:
-                return {**result, "failed": True, "msg": _killed(what, last, args["progress"])}
+                raise Failed(_killed(what, last, args["progress"]))
             time.sleep(_PERIODS_S[min(looks, len(_PERIODS_S) - 1)])
             looks += 1
         where = f"Fix: read the logs beside {args['progress']} on the host."
-        return {**result, "failed": True, "msg": f"{what} did not end within {args['limit_s']} s. {where}"}
+        raise Failed(f"{what} did not end within {args['limit_s']} s. {where}")
 
     def _look(self, look, nonce, ends, what, last):
         """Return whether the lock is held and the record, None for what is not known; outlasts a dropped

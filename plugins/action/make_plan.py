@@ -6,41 +6,35 @@ import hashlib
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from rekindle import capsule, records
+from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.jobs import load_job
 from rekindle.solver import solve
 
 _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide."""
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "folder": REQUIRED,
+        "jobs": {"type": "list", "elements": "str", **REQUIRED},
+        "frameworks": {"type": "list", "elements": "str", **REQUIRED},
+        "gpus_required": {"type": "bool", **REQUIRED},
+        "pins": {"type": "dict", **REQUIRED},
+        "system_site": {"type": "bool", **REQUIRED},
+        "capsule": REQUIRED,
+    }
+
+    def act(self, args, task_vars):
         """Write plan.json; fail if no job's environment can be had."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "folder": {"required": True},
-                "jobs": {"type": "list", "elements": "str", "required": True},
-                "frameworks": {"type": "list", "elements": "str", "required": True},
-                "gpus_required": {"type": "bool", "required": True},
-                "pins": {"type": "dict", "required": True},
-                "system_site": {"type": "bool", "required": True},
-                "capsule": {"required": True},
-            }
-        )
         path = Path(args["folder"], "host.json")
-        try:
-            host = records.read(path, records.HostRecord)
-            loaded = sorted((load_job(_JOBS, name) for name in args["jobs"]), key=lambda job: -job.priority)
-            needed = [job.environment for job in loaded]
-            kept = Path(args["capsule"]) if args["capsule"] else None
-            pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
-        except records.RecordError as error:
-            return {**result, "failed": True, "msg": str(error)}
+        host = records.read(path, records.HostRecord)
+        loaded = sorted((load_job(_JOBS, name) for name in args["jobs"]), key=lambda job: -job.priority)
+        needed = [job.environment for job in loaded]
+        kept = Path(args["capsule"]) if args["capsule"] else None
+        pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
         plan = solve(
             host,
             list(dict.fromkeys([*needed, *args["frameworks"]])),
@@ -56,8 +50,5 @@ class ActionModule(ActionBase):
         records.write(path.with_name("plan.json"), plan)
         refusals = [one.refusal for one in plan.environments if one.refusal]
         if not any(one.build for one in plan.environments):
-            return {**result, "failed": True, "msg": "\n".join(refusals)}
-        return {
-            **result,
-            "warnings": [*refusals, *(text for one in plan.environments for text in one.warnings)],
-        }
+            raise Failed("\n".join(refusals))
+        return {"warnings": [*refusals, *(text for one in plan.environments for text in one.warnings)]}

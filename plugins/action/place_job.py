@@ -5,69 +5,61 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from rekindle import jobs, records
+from rekindle.actions.base import REQUIRED, Action
 from rekindle.jobs import lease
 from rekindle.results import home, state
 
 _JOBS = Path(__file__).parents[2] / "flare_jobs"
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there;
     ``rerun``, whether it runs in any case.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "folder": REQUIRED,
+        "job": REQUIRED,
+        "tmpdir": REQUIRED,
+        "arguments": {"type": "dict", **REQUIRED},
+        "payload": REQUIRED,
+        "rerun": {"type": "bool", **REQUIRED},
+    }
+
+    def act(self, args, task_vars):
         """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "folder": {"required": True},
-                "job": {"required": True},
-                "tmpdir": {"required": True},
-                "arguments": {"type": "dict", "required": True},
-                "payload": {"required": True},
-                "rerun": {"type": "bool", "required": True},
-            }
-        )
         folder = Path(args["folder"])
-        try:
-            job = jobs.with_arguments(
-                jobs.load_job(_JOBS, args["job"]), json.loads(json.dumps(args["arguments"]))
-            )
-            host = records.read(folder / "host.json", records.HostRecord)
-            plan = records.read(folder / "plan.json", records.PlanRecord)
-            env = records.read(folder / "env.json", records.EnvRecord)
-            ends = lease.ends(folder)
-        except records.RecordError as error:
-            return {**result, "failed": True, "msg": str(error)}
-        tmpdir = (
-            args["tmpdir"].replace("~", host.home, 1) if args["tmpdir"].startswith("~/") else args["tmpdir"]
+        job = jobs.with_arguments(
+            jobs.load_job(_JOBS, args["job"]), json.loads(json.dumps(args["arguments"]))
         )
-        if not Path(tmpdir).is_relative_to(host.root):
-            tmpdir = f"{tmpdir}/rekindle-{host.user}"  # a folder of our own, which retire.yml removes
-        prepared = jobs.prepare(job, host, plan, env, tmpdir)
+        host = records.read(folder / "host.json", records.HostRecord)
+        plan = records.read(folder / "plan.json", records.PlanRecord)
+        env = records.read(folder / "env.json", records.EnvRecord)
+        verdict = folder / job.name / "verdict.json"
+        prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
         if isinstance(prepared, records.RunSpec):
             payload = Path(args["payload"]).name
             run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, payload)}"
-            prepared = jobs.within(prepared, ends)
-        verdict = folder / job.name / "verdict.json"
-        try:
-            if isinstance(prepared, records.RunSpec):
-                spec = state.agree(run, prepared, again=args["rerun"])
-                placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec)
-                records.write(home.placed_in(folder, job.name), placed)
-                _forget(verdict)
-                return {**result, "spec": records.to_builtins(spec), "run": run}
+            prepared = jobs.within(prepared, lease.ends(folder))
+        if isinstance(prepared, records.VerdictRecord):
             records.write(verdict, prepared)
             home.put_seal(verdict.parent, prepared)
-        except records.RecordError as error:
-            return {**result, "failed": True, "msg": str(error)}
-        return result
+            return {}
+        spec = state.agree(run, prepared, again=args["rerun"])
+        placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec)
+        records.write(home.placed_in(folder, job.name), placed)
+        _forget(verdict)
+        return {"spec": records.to_builtins(spec), "run": run}
+
+
+def _tmpdir(given, host):
+    """Return TMPDIR there; outside of Rekindle's root a folder of our own, which retire.yml removes."""
+    folder = given.replace("~", host.home, 1) if given.startswith("~/") else given
+    inside = Path(folder).is_relative_to(host.root)
+    return folder if inside else f"{folder}/rekindle-{host.user}"
 
 
 def _forget(verdict):

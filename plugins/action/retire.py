@@ -6,30 +6,26 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
+from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
-from rekindle.records import RecordError
 from rekindle.retire import lastcopy
 
 
 @limited
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``root`` on the host, ``stop`` what runs there, ``dest`` (the host's records)."""
 
     _supports_check_mode = True
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "root": REQUIRED,
+        "stop": {"type": "bool", **REQUIRED},
+        "dest": REQUIRED,
+    }
+
+    def act(self, args, task_vars):
         """Copy, check the copy, remove; a host whose copy is not whole is left as it is."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "root": {"required": True},
-                "stop": {"type": "bool", "required": True},
-                "dest": {"required": True},
-            }
-        )
         host, home = task_vars["inventory_hostname"], Path(args["dest"])
 
         def there(verb):
@@ -45,9 +41,9 @@ class ActionModule(ActionBase):
                 told = there("remove")
             if not told.get("failed"):
                 lastcopy.note_gone(host, home)
-            return {**result, **told}
-        except (ArchiveError, RecordError) as error:
-            return {**result, "failed": True, "msg": str(error)}
+            return told
+        except ArchiveError as error:
+            raise Failed(str(error)) from None
 
     def _copy(self, packed, host, home):
         """Bring each part home and check it; what was packed for that is removed on the host in any case."""

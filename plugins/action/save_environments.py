@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from rekindle import capsule
+from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule.specs import environment_specs
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, RecordError, convert, read
 
 
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Arguments: ``environments`` as the host told them, ``folder`` (the host's records), ``capsule``."""
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {
+        "environments": {"type": "list", "elements": "dict", **REQUIRED},
+        "folder": REQUIRED,
+        "capsule": REQUIRED,
+    }
+
+    def act(self, args, task_vars):
         """Check what came from the host against the schema, and write it."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(
-            {
-                "environments": {"type": "list", "elements": "dict", "required": True},
-                "folder": {"required": True},
-                "capsule": {"required": True},
-            }
-        )
         folder, kept = Path(args["folder"]), Path(args["capsule"]) if args["capsule"] else None
         told = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
         try:
@@ -35,6 +32,7 @@ class ActionModule(ActionBase):
                 raise RecordError("its locks are not those that were sent")
             capsule.save(env, folder)
         except (RecordError, ValueError) as error:
-            msg = f"What came from the host is no EnvRecord: {error}. Fix: run the stage again."
-            return {**result, "failed": True, "msg": msg}
-        return result
+            raise Failed(
+                f"What came from the host is no EnvRecord: {error}. Fix: run the stage again."
+            ) from None
+        return {}

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
+from rekindle import report
+from rekindle.actions.base import REQUIRED, Action, Failed
 
-from rekindle import records, report
 
-
-class ActionModule(ActionBase):
+class ActionModule(Action):
     """Argument: ``folder``."""
 
     _supports_check_mode = False
 
-    def run(self, tmp=None, task_vars=None):
+    ARGUMENTS = {"folder": REQUIRED}
+
+    def act(self, args, task_vars):
         """Write report.html, results.json and junit.xml."""
-        result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec({"folder": {"required": True}})
-        try:
-            results = report.write_reports(Path(args["folder"]))
-        except records.RecordError as error:
-            return {**result, "failed": True, "msg": str(error)}
-        if results.passed:
-            return result
-        return {**result, "failed": True, "msg": "Not every required job passed: the table below says which."}
+        if not report.write_reports(Path(args["folder"])).passed:
+            raise Failed("Not every required job passed: the table below says which.")
+        return {}

@@ -1,6 +1,6 @@
 """What Rekindle has on a host beside its root: processes, and folders for temporary files.
 
-Standard library alone, as for retire.py.
+Standard library alone, as a host that is retired has nothing else that is whole.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Built(Record, frozen=True):
 
 @decodable
 class Packed(Record, frozen=True):
-    """What a host that is to be retired packed, for driver/retire.py."""
+    """What a host that is to be retired packed, for remove.py."""
 
     place: Annotated[str, msgspec.Meta(pattern=r"^/[\w./@+=~-]*/rekindle-[0-9a-f]{16}\Z", max_length=4_000)]
     """Its name reaches sftp, which would take a line of its own for a command of ours."""

@@ -1,0 +1,38 @@
+"""Any action of ours: what it cannot do is a failed task with one sentence."""
+
+import pytest
+from ansible.plugins.action import ActionBase
+
+from rekindle.actions.base import Action, Failed
+from rekindle.records import RecordError
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Run an action that does what it is given."""
+    monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {"invocation": {}})
+
+    def call(act):
+        action = type("One", (Action,), {"ARGUMENTS": {}, "act": lambda self, args, task_vars: act()})
+        one = action.__new__(action)
+        one.validate_argument_spec = lambda spec: (None, {})
+        return one.run(task_vars={})
+
+    return call
+
+
+@pytest.mark.parametrize("kind", [Failed, RecordError])
+def test_what_it_cannot_do_is_its_failure(run, kind):
+    def act():
+        raise kind("It cannot. Fix: do without.")
+
+    assert run(act) == {"invocation": {}, "failed": True, "msg": "It cannot. Fix: do without."}
+
+
+def test_what_it_did_is_its_result(run):
+    assert run(lambda: {"changed": True}) == {"invocation": {}, "changed": True}
+
+
+def test_what_nobody_foresaw_is_not_hidden(run):
+    with pytest.raises(ZeroDivisionError):
+        run(lambda: 1 / 0)
