@@ -22,10 +22,10 @@ from collections import defaultdict
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from rekindle.environments.build import build
 from rekindle.environments.indexes import uv_environment
+from rekindle.environments.specification import Specification
 
 LOCKS = {
     "torch": "torch-2.13.0-cpu-py311.txt",
@@ -36,20 +36,23 @@ REPEATS = 3
 REPOSITORY = Path(__file__).parents[1]
 
 
-def specs() -> list[dict[str, Any]]:
+def specs() -> list[Specification]:
     """Return what ``build`` takes, for the Python that runs this."""
     found = []
     for name, lock in LOCKS.items():
         text = files("rekindle.locks").joinpath(lock).read_text(encoding="utf-8")
         digest = hashlib.sha256(text.encode()).hexdigest()
-        spec = {
+        spec: Specification = {
             "name": name,
             "python": sys.executable,
             "lock": lock,
             "lock_sha256": digest,
             "lock_text": text,
+            "system_site": False,
+            "gpus": [],
+            "offline": False,
         }
-        found.append({**spec, "system_site": False, "gpus": [], "offline": False})
+        found.append(spec)
     return found
 
 

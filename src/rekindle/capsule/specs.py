@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
+from rekindle.environments.specification import Specification
 from rekindle.records import HostRecord, PlanRecord
 
 from .capsules import lock_text
@@ -16,7 +16,7 @@ _DRIVER_LOCK = "driver.txt"
 
 def environment_specs(
     plan: PlanRecord, host: HostRecord, *, offline: bool = False, capsule: Path | None = None
-) -> list[dict[str, Any]]:
+) -> list[Specification]:
     """Return the driver's environment and each planned one.
 
     Args:
@@ -33,7 +33,7 @@ def environment_specs(
     if not builds:
         raise ValueError(f"The plan for {plan.host} names no build. Fix: see the refusals in its plan.json.")
     text = files("rekindle.locks").joinpath(_DRIVER_LOCK).read_text(encoding="utf-8")
-    driver = {
+    driver: Specification = {
         "name": "driver",
         "python": builds[0].python,
         "lock": _DRIVER_LOCK,
@@ -43,8 +43,8 @@ def environment_specs(
         "gpus": [],
         "offline": offline,
     }
-    gpus = [gpu.uuid for gpu in host.gpus if gpu.state == "ok"]
-    planned = [
+    gpus = [gpu.uuid for gpu in host.gpus if gpu.state == "ok" and gpu.uuid]
+    planned: list[Specification] = [
         {
             "name": build.framework,
             "python": build.python,

@@ -22,9 +22,9 @@ from rekindle.host.variables import for_installers, for_jobs
 from .indexes import masked, uv_environment
 from .lockfile import lacking, pins
 from .probe import ProbeError, inventory, probe
+from .specification import Specification
 
 _MARKER = "rekindle-env.json"
-_IDENTITY = ("name", "python", "lock_sha256", "system_site", "gpus")
 _LIMIT_S = 3600
 
 
@@ -37,16 +37,13 @@ def _deaf(line: str) -> None:
 
 
 def build(
-    root: Path, spec: dict[str, Any], hear: Callable[[str], None] = _deaf
+    root: Path, spec: Specification, hear: Callable[[str], None] = _deaf
 ) -> tuple[dict[str, Any], bool]:
     """Make the environment that ``spec`` asks for under ``root``.
 
     Args:
         root: Rekindle's folder on the host.
-        spec: ``name``, ``python`` (interpreter), ``lock`` (its name), ``lock_text``, ``lock_sha256``,
-            ``system_site`` (whether the interpreter lends the packages that the lock leaves out),
-            ``gpus`` (UUIDs that it has to see), ``offline`` (whether its wheels are in
-            cache/wheelhouse/ and come from nowhere else).
+        spec: what to build.
         hear: is called with each line that uv says while it installs.
 
     Returns:
@@ -87,7 +84,7 @@ def build(
                 "probe": probe(python, spec["name"], spec["gpus"], root / "tmp"),
             }
             marker = {
-                "spec": {name: spec[name] for name in _IDENTITY},
+                "spec": _identity(spec),
                 "environment": record,
                 "lock_text": spec["lock_text"],
                 "files": _fingerprint(aside),
@@ -105,16 +102,22 @@ def build(
     return record, True
 
 
-def _known(target: Path, spec: dict[str, Any]) -> dict[str, Any] | None:
+def _known(target: Path, spec: Specification) -> dict[str, Any] | None:
     """Return the record of a finished, undamaged environment that was made for ``spec``."""
     try:
         marker = json.loads((target / _MARKER).read_text(encoding="utf-8"))
-        same = all(marker["spec"][name] == spec[name] for name in _IDENTITY)
+        same = marker["spec"] == _identity(spec)
         whole = same and marker["files"] == _fingerprint(target)
         record: dict[str, Any] = marker["environment"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return record if whole else None
+
+
+def _identity(spec: Specification) -> dict[str, object]:
+    """Return what tells this environment from another."""
+    named = ("name", "python", "lock_sha256", "system_site", "gpus")
+    return {name: value for name, value in spec.items() if name in named}
 
 
 def _fingerprint(folder: Path) -> str:
@@ -129,7 +132,7 @@ def _fingerprint(folder: Path) -> str:
     return total.hexdigest()
 
 
-def _install(root: Path, aside: Path, spec: dict[str, Any], lock: bytes, hear: Callable[[str], None]) -> None:
+def _install(root: Path, aside: Path, spec: Specification, lock: bytes, hear: Callable[[str], None]) -> None:
     wheels = wheel_folder(root, spec["lock_sha256"]) if spec["offline"] else None
     if wheels is not None:
         missing = list(lacking(pins(lock.decode(), platform.machine()), wheels))

@@ -1,0 +1,24 @@
+"""What the controller sends to have an environment built."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Specification(TypedDict):
+    """One environment: JSON on its way, so that a host needs nothing to read it."""
+
+    name: str
+    """The framework's, or ``driver``."""
+    python: str
+    """Interpreter on the host."""
+    lock: str
+    """Name of the lock."""
+    lock_text: str
+    lock_sha256: str
+    system_site: bool
+    """Whether the interpreter lends the packages that the lock leaves out."""
+    gpus: list[str]
+    """UUIDs that it has to see."""
+    offline: bool
+    """Whether its wheels are in cache/wheelhouse/ and come from nowhere else."""
