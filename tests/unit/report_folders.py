@@ -13,6 +13,7 @@ from rekindle.records import (
     Device,
     Driver,
     Evidence,
+    FailedProbe,
     Gpu,
     HostRecord,
     JobRound,
@@ -21,7 +22,6 @@ from rekindle.records import (
     Outcome,
     PlannedEnvironment,
     PlanRecord,
-    Probe,
     Reason,
     RunRecord,
     VerdictRecord,
@@ -63,7 +63,7 @@ HOST = HostRecord(
         for n in range(4)
     ),
     pci_gpus=4,
-    problems=(Probe(name="dcgmi", says="missing"),),
+    problems=(FailedProbe(name="dcgmi", says="missing"),),
 )
 
 PLAN = PlanRecord(

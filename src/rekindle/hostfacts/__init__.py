@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-from rekindle.records import HostRecord, Probe, checked
+from rekindle.records import FailedProbe, HostRecord, checked
 
 from . import nvidia, pip, system
 from .frames import FactsError, Frame, parse
@@ -70,15 +70,15 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
     return checked(record)
 
 
-def _problems(frames: system.Frames) -> tuple[Probe, ...]:
+def _problems(frames: system.Frames) -> tuple[FailedProbe, ...]:
     limit = system.required(frames, "limit")
     found = []
     for name, frame in frames.items():
         if frame.status == "timeout":
             command = nvidia.COMMANDS.get(name, f"The probe {name}")
-            found.append(Probe(name=name, says=f"{command} timed out after {limit} s."))
+            found.append(FailedProbe(name=name, says=f"{command} timed out after {limit} s.", timed_out=True))
         elif says := _problem(name, frame):
-            found.append(Probe(name=name, says=says))
+            found.append(FailedProbe(name=name, says=says))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rekindle.records import Gpu, HostRecord
+from rekindle.records import FailedProbe, Gpu, HostRecord
 
 from .system import version_key
 
@@ -46,15 +46,20 @@ def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[
     return [*gpus, *_folders(host), *_space(host, min_free_gb), *_python(host)]
 
 
+def _failed(host: HostRecord, name: str) -> FailedProbe | None:
+    return next((probe for probe in host.problems if probe.name == name), None)
+
+
 def _says(host: HostRecord, name: str) -> str:
     """Return the end of a sentence: what is recorded of a failed probe, or a full stop if it did not fail."""
-    return next((f": {probe.says}" for probe in host.problems if probe.name == name), ".")
+    failed = _failed(host, name)
+    return f": {failed.says}" if failed else "."
 
 
 def _driver_and_gpus(host: HostRecord) -> Iterator[str]:
-    answer = _says(host, "nvidia-smi")
+    failed, answer = _failed(host, "nvidia-smi"), _says(host, "nvidia-smi")
     on_bus = "an unknown number of" if host.pci_gpus is None else str(host.pci_gpus)
-    if "timed out" in answer:
+    if failed and failed.timed_out:
         yield (
             f"The GPUs' state cannot be known{answer} "
             "Fix: look for Xid lines in dmesg, then restart the host or ask for another one."
@@ -69,7 +74,7 @@ def _driver_and_gpus(host: HostRecord) -> Iterator[str]:
             f"Driver {host.driver.version} shows no GPU, and {on_bus} are on the PCI bus{answer} "
             f"Fix: restart the host or ask for another one, {_CPU_ONLY}."
         )
-    elif answer != ".":
+    elif failed:
         yield f"The GPUs' health cannot be known{answer} Fix: run nvidia-smi -q there, mend what it says."
     if host.gpus and host.pci_gpus is not None and host.pci_gpus > len(host.gpus):
         yield (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import configparser
 
 from rekindle.environments.indexes import masked, pip_settings
-from rekindle.records import Probe
+from rekindle.records import FailedProbe
 
 from .system import Frames, variables
 
@@ -13,7 +13,7 @@ _GLOBAL = ("pip-xdg", "pip-etc")
 _USER = ("pip-legacy", "pip-user")
 
 
-def settings(frames: Frames) -> tuple[dict[str, str], tuple[Probe, ...]]:
+def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
     """Return the settings of ``pip install`` by option, passwords masked, and the files that do not parse.
 
     The user's files are not read where PIP_CONFIG_FILE exists, and none is where it names /dev/null.
@@ -34,7 +34,7 @@ def settings(frames: Frames) -> tuple[dict[str, str], tuple[Probe, ...]]:
             pip_settings([text], {})
         except configparser.Error as error:
             says = f"pip cannot read this file: {masked(' '.join(error.message.split()))}."
-            problems.append(Probe(name=name, says=says))
+            problems.append(FailedProbe(name=name, says=says))
             continue
         texts.append(text)
     found = pip_settings(texts, environment)

@@ -12,7 +12,12 @@ _NVLINK = 10
 
 
 class Unplaceable(ValueError):
-    """The job cannot run on this host; the text says what is missing."""
+    """The job cannot run on this host."""
+
+    def __init__(self, says: str, fix: str) -> None:
+        """Say what is missing, a sentence, and what to do about it, another."""
+        super().__init__(f"{says} Fix: {fix}")
+        self.says, self.fix = says, fix
 
 
 def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
@@ -44,8 +49,9 @@ def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
         least = job.sites if job.when_short_of_gpus == "fewer" else wanted
         raise Unplaceable(
             f"{job.name} needs {least} GPUs ({job.sites} sites × {least // job.sites}) and {host.host} has "
-            f"{len(gpus)}: {least - len(gpus)} missing. Fix: run it on a host with {least} GPUs, or let "
-            "its sites take turns with `when_short_of_gpus: turns` in job.yml."
+            f"{len(gpus)}: {least - len(gpus)} missing.",
+            f"Run it on a host with {least} GPUs, or let its sites take turns with "
+            "`when_short_of_gpus: turns` in job.yml.",
         )
     return tuple(
         Site(name=name, ranks=len(chosen), gpus=tuple(gpu.uuid or "" for gpu in chosen))

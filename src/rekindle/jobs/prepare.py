@@ -44,8 +44,7 @@ def prepare(
     try:
         sites = place(job, host)
     except Unplaceable as error:
-        cause, _, remedy = str(error).partition(" Fix: ")
-        return without_a_run(job, host.host, "UNSUPPORTED", cause, remedy[:1].upper() + remedy[1:])
+        return without_a_run(job, host.host, "UNSUPPORTED", error.says, error.fix)
     given = {uuid for site in sites for uuid in site.gpus}
     packages = {**environment.system_site, **environment.packages}
     return RunSpec(

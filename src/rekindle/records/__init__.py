@@ -18,7 +18,7 @@ from .base import (
 )
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
-from .host import Cpu, Disk, Driver, Gpu, GpuProcess, HostRecord, Memory, Os, Probe, Python
+from .host import Cpu, Disk, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
 from .job import Claim, GpuShortage, Job
 from .lease import LeaseRecord
 from .outcome import Outcome, RunRecord
@@ -40,6 +40,7 @@ __all__ = [
     "EnvRecord",
     "Environment",
     "Evidence",
+    "FailedProbe",
     "Finding",
     "GivenGpu",
     "Gpu",
@@ -59,7 +60,6 @@ __all__ = [
     "PlacedRecord",
     "PlanRecord",
     "PlannedEnvironment",
-    "Probe",
     "Progress",
     "Python",
     "Reason",

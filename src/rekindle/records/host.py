@@ -9,12 +9,13 @@ from msgspec import Meta
 from .base import Few, Integer, Number, Record, Table, Text, Timestamp
 
 
-class Probe(Record, kw_only=True, frozen=True):
+class FailedProbe(Record, kw_only=True, frozen=True):
     """A command that preflight ran and that did not answer as it should."""
 
     name: Text
     says: Text
     """One sentence: what went wrong (missing, timed out after N s, exit status and first line)."""
+    timed_out: bool = False
 
 
 class Os(Record, kw_only=True, frozen=True):
@@ -145,4 +146,4 @@ class HostRecord(Record, kw_only=True, frozen=True):
     nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""
-    problems: Few[Probe] = ()
+    problems: Few[FailedProbe] = ()

@@ -12,7 +12,7 @@ from answers import FRAMES, NONCE, RAW, answer, host
 from rekindle import records
 from rekindle.hostfacts import FactsError, host_record
 from rekindle.hostfacts.frames import Frame
-from rekindle.records import Cpu, Disk, HostRecord, Memory, Os, Probe, Python
+from rekindle.records import Cpu, Disk, FailedProbe, HostRecord, Memory, Os, Python
 
 NO_FILE = Frame("1", "cat: No such file or directory\n")
 
@@ -65,7 +65,8 @@ def test_pythons_newest_first_and_each_once() -> None:
 def test_pythons_that_answered_before_the_limit_count() -> None:
     found = host(pythons=Frame("timeout", FRAMES["pythons"].text))
     assert len(found.pythons) == 2
-    assert found.problems == (Probe(name="pythons", says="The probe pythons timed out after 20 s."),)
+    says = "The probe pythons timed out after 20 s."
+    assert found.problems == (FailedProbe(name="pythons", says=says, timed_out=True),)
 
 
 def test_defaults_of_a_host_without_os_release_or_glibc() -> None:
@@ -112,7 +113,9 @@ def test_a_relative_root_is_refused() -> None:
     ],
 )
 def test_problems_of_nvidia_smi(frame: Frame, says: str) -> None:
-    assert host(nvidia_smi=frame).problems == (Probe(name="nvidia-smi", says=says),)
+    assert host(nvidia_smi=frame).problems == (
+        FailedProbe(name="nvidia-smi", says=says, timed_out=frame.status == "timeout"),
+    )
 
 
 def test_round_trip_and_schema(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from answers import host
 from msgspec.structs import replace
 
 from rekindle.hostfacts import unmet
-from rekindle.records import Disk, Gpu, GpuProcess, HostRecord, Probe, Python
+from rekindle.records import Disk, FailedProbe, Gpu, GpuProcess, HostRecord, Python
 
 HOST = host()
 OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python", memory_mib=900)
@@ -27,7 +27,8 @@ def with_disk(use: str, free_mib: int) -> HostRecord:
 
 
 def with_problem(name: str, says: str, **changed: Any) -> HostRecord:
-    return replace(HOST, problems=(Probe(name=name, says=says),), **changed)
+    problem = FailedProbe(name=name, says=says, timed_out="timed out" in says)
+    return replace(HOST, problems=(problem,), **changed)
 
 
 def test_a_healthy_host_lacks_nothing() -> None:

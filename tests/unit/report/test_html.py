@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
-from rekindle.records import Device, Evidence, Gpu, JobRound, PlannedEnvironment, Probe, Reason, Rung
+from rekindle.records import Device, Evidence, FailedProbe, Gpu, JobRound, PlannedEnvironment, Reason, Rung
 from rekindle.report import gather
 from rekindle.report.html import html, plots
 
@@ -118,7 +118,7 @@ def test_text_from_a_host_stays_text(tmp_path: Path) -> None:
         gpus=(
             Gpu(index=0, state="lost", says=HOSTILE, name=HOSTILE, uuid=HOSTILE, compute_capability=HOSTILE),
         ),
-        problems=(Probe(name=HOSTILE, says=HOSTILE),),
+        problems=(FailedProbe(name=HOSTILE, says=HOSTILE),),
     )
     planned = PlannedEnvironment(
         framework="torch",
