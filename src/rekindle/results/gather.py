@@ -121,38 +121,26 @@ def gather(folder: Path) -> Results:
     return Results(run, tuple(_host(folder / name, name) for name in run.hosts))
 
 
+def _read(path: Path, kind: type[RecordT]) -> tuple[RecordT | None, str | None]:
+    """Return the record, and one sentence if it is there and cannot be read."""
+    if not _exists(path):
+        return None, None
+    try:
+        return read(path, kind), None
+    except RecordError as error:
+        return None, str(error)
+
+
 def _host(folder: Path, name: str) -> HostResults:
-    broken: list[str] = []
-
-    def record(file: str, kind: type[RecordT]) -> RecordT | None:
-        path = folder / file
-        if not _exists(path):
-            return None
-        try:
-            return read(path, kind)
-        except RecordError as error:
-            broken.append(str(error))
-            return None
-
-    host, plan = record("host.json", HostRecord), record("plan.json", PlanRecord)
-    env, outcome = record("env.json", EnvRecord), record("outcome.json", Outcome)
-    retired = record("retired.json", RetiredRecord)
-    rows = [Row(name, None, "UNPROVEN", sentence) for sentence in broken]
-    for job in plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json")):
-        broken.clear()
-        verdict = record(f"{job}/verdict.json", VerdictRecord)
-        flaw = verdict.flaw(name, job) if verdict else None
-        if flaw:
-            says = f"{folder / job / 'verdict.json'} is no verdict. {flaw} Fix: have the job run again."
-            rows.append(Row(name, job, "UNPROVEN", says))
-        elif verdict:
-            said = None if verdict.verdict == "PASS" else verdict.contradiction
-            cause = " ".join(filter(None, (said, verdict.cause))) or None
-            rows.append(Row(name, job, verdict.verdict, cause, verdict))
-        elif broken:
-            rows.append(Row(name, job, "UNPROVEN", broken[0]))
-        else:
-            rows.append(Row(name, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME))
+    host, host_flaw = _read(folder / "host.json", HostRecord)
+    plan, plan_flaw = _read(folder / "plan.json", PlanRecord)
+    env, env_flaw = _read(folder / "env.json", EnvRecord)
+    outcome, outcome_flaw = _read(folder / "outcome.json", Outcome)
+    retired, retired_flaw = _read(folder / "retired.json", RetiredRecord)
+    flaws = (host_flaw, plan_flaw, env_flaw, outcome_flaw, retired_flaw)
+    rows = [Row(name, None, "UNPROVEN", flaw) for flaw in flaws if flaw]
+    jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json"))
+    rows += [_row(folder, name, job, outcome) for job in jobs]
     if outcome and outcome.state == "unreachable" and host:
         rows = _lost(rows, outcome)
     elif all(row.kind == "PASS" for row in rows):
@@ -167,6 +155,21 @@ def _host(folder: Path, name: str) -> HostResults:
     if retired and retired.retired:
         rows.append(Row(name, None, "RETIRED", _kept(retired)))
     return HostResults(name, host, plan, env, outcome, tuple(rows))
+
+
+def _row(folder: Path, host: str, job: str, outcome: Outcome | None) -> Row:
+    """Return the row of a job that has to pass, of which there may be no verdict."""
+    verdict, unread = _read(folder / job / "verdict.json", VerdictRecord)
+    if unread:
+        return Row(host, job, "UNPROVEN", unread)
+    if verdict is None:
+        return Row(host, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME)
+    if flaw := verdict.flaw(host, job):
+        says = f"{folder / job / 'verdict.json'} is no verdict. {flaw} Fix: have the job run again."
+        return Row(host, job, "UNPROVEN", says)
+    contradiction = None if verdict.verdict == "PASS" else verdict.contradiction
+    cause = " ".join(filter(None, (contradiction, verdict.cause))) or None
+    return Row(host, job, verdict.verdict, cause, verdict)
 
 
 def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
