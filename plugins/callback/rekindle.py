@@ -14,6 +14,8 @@ from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
 from rekindle import records, report
+from rekindle.records.text import for_terminal
+from rekindle.results import journal
 
 DOCUMENTATION = """
 name: rekindle
@@ -80,7 +82,7 @@ class CallbackModule(CallbackBase):
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
         self._refuse_names(hosts)
         now = self._began.strftime("%Y-%m-%dT%H:%M:%SZ")
-        report.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
+        journal.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
 
     def _refuse_names(self, hosts):
         """Stop before anything is done for a host whose name cannot be a folder of results."""
@@ -111,7 +113,7 @@ class CallbackModule(CallbackBase):
             return
         host = result.host.get_name()
         self._left.add(host)
-        report.note_left(self._folder, host, stage, state, _said(result.result))
+        journal.note_left(self._folder, host, stage, state, _said(result.result))
 
     @_told
     def v2_playbook_on_stats(self, stats):
@@ -119,7 +121,7 @@ class CallbackModule(CallbackBase):
         if self._folder is None:
             return
         for host in self._left.difference(stats.failures, stats.dark):
-            report.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
+            journal.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
         results = report.write_reports(self._folder)
         self._display.display("\n" + report.summary(results, self._folder))
 
@@ -130,7 +132,7 @@ def _clean_display():
 
     @functools.wraps(display)
     def cleaned(self, msg, *args, **kwargs):
-        return display(self, report.for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
+        return display(self, for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
 
     Display.display = cleaned
 

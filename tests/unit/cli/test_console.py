@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from rekindle import cli, records, report
-from rekindle.records import Finding
+from rekindle.records import Finding, text
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07b\x9b31mc\rd\nPASS \u202e"
 SHOWN = "abc d PASS"
@@ -94,13 +94,13 @@ def test_an_error(said, tmp_path):
 
 def test_json_for_a_terminal_is_ascii():
     run = records.RunRecord(run=HOSTILE, started="", hosts=())
-    assert report.as_json(run).isascii()
-    assert json.loads(report.as_json(run))["run"] == HOSTILE
+    assert text.as_json(run).isascii()
+    assert json.loads(text.as_json(run))["run"] == HOSTILE
 
 
 def test_colours_of_ours_stay_on_a_terminal_and_nothing_else():
     ours = "\x1b[0;31mred\x1b[0m\n"
-    assert report.for_terminal(ours, True) == ours
-    assert report.for_terminal(ours, False) == "red\n"
+    assert text.for_terminal(ours, True) == ours
+    assert text.for_terminal(ours, False) == "red\n"
     theirs = "\x1b[8mhidden\x1b[2J\x1b[31mred\x1b]0;t\x07\r\x9bm"
-    assert report.for_terminal(theirs, True) == "hidden\x1b[31mred"
+    assert text.for_terminal(theirs, True) == "hidden\x1b[31mred"

@@ -9,12 +9,12 @@ import msgspec
 from report_folders import FAIL, PASS, add_host, fill
 
 from rekindle.records import Finding, VerdictRecord
-from rekindle.report import gather
 from rekindle.report.data import data
 from rekindle.report.findings import findings
 from rekindle.report.html import html
 from rekindle.report.junit import junit
 from rekindle.report.table import table
+from rekindle.results.gather import gather
 
 GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
 LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from doctor/known_issues.json."

@@ -10,8 +10,8 @@ import msgspec
 from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
 from rekindle.records import Device, Evidence, FailedProbe, Gpu, JobRound, PlannedEnvironment, Reason, Rung
-from rekindle.report import gather
 from rekindle.report.html import html, plots
+from rekindle.results.gather import gather
 
 HOSTILE = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}\x1b[31m\x00\x07\u202e"
 HARMLESS = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}"

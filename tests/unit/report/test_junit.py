@@ -11,8 +11,8 @@ from junitparser import JUnitXml
 from report_folders import FAIL, PASS, add_host, fill, three_hosts
 
 from rekindle.records import VerdictKind
-from rekindle.report import gather
 from rekindle.report.junit import junit
+from rekindle.results.gather import gather
 
 
 def test_a_suite_for_each_host_and_a_case_for_each_job(tmp_path: Path) -> None:

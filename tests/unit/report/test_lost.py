@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill
 
-from rekindle.report import gather, write_reports
+from rekindle.report import write_reports
 from rekindle.report.table import table
+from rekindle.results.gather import gather
 
 TWO = msgspec.structs.replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
 PROOF = "lost during validate (proven, with its files at home: {}; not proven: {})"

@@ -9,7 +9,8 @@ import pytest
 from report_folders import FAIL, LEFT, NOW, add_host, fill
 
 from rekindle.records import RetiredRecord, VerdictRecord, write
-from rekindle.report import Row, gather, write_reports
+from rekindle.report import write_reports
+from rekindle.results.gather import Row, gather
 
 KEPT = RetiredRecord(
     host="gpu-1",

@@ -10,8 +10,8 @@ import pytest
 from report_folders import FAIL, PASS, PLAN, add_host, fill, three_hosts
 
 from rekindle.records.text import clean, duration, one_line
-from rekindle.report import gather
 from rekindle.report.table import table
+from rekindle.results.gather import gather
 
 LONG = (
     "The trainer of site-2 ended with RuntimeError: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 4

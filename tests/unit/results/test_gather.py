@@ -10,8 +10,9 @@ import pytest
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
 
 from rekindle.records import Device, RecordError, VerdictKind, write
-from rekindle.report import Row, gather, write_reports
+from rekindle.report import write_reports
 from rekindle.report.table import table
+from rekindle.results.gather import Row, gather
 
 
 def rows(folder: Path) -> list[tuple[str, str | None, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.records import Outcome, RecordError, RunRecord, read
-from rekindle.report import begin_play, forget_left, note_left
+from rekindle.results.journal import begin_play, forget_left, note_left
 
 FIRST, LATER = "2026-11-21T02:00:00Z", "2026-11-21T09:00:00Z"
 
@@ -99,7 +99,7 @@ def test_a_broken_run_record_is_not_written_over(tmp_path: Path) -> None:
 
 def test_no_host_is_lost_when_many_plays_begin_in_one_folder(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from rekindle.report import begin_play\n"
+        "import sys; from pathlib import Path; from rekindle.results.journal import begin_play\n"
         "folder, who = Path(sys.argv[1]), sys.argv[2]\n"
         "(folder / who).touch()\n"
         "while len(list(folder.iterdir())) < 4: pass\n"

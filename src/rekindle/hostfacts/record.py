@@ -1,0 +1,94 @@
+"""From what the collector (roles/preflight) prints on a host to the host's record, and what it lacks."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+
+from rekindle.records import FailedProbe, HostRecord, checked
+
+from . import nvidia, pip, system
+from .frames import FactsError, Frame, parse
+
+_UNFIT = re.compile(r"[^\w./@+=~-]")
+"""At all but these, one of NVFlare, uv, PYTHONPATH and sftp splits a path, or reads more into it."""
+
+
+def flaw(name: str, path: str) -> str | None:
+    """Return what keeps the setting ``name`` from being a folder on the host; None if nothing does."""
+    if not path.startswith(("/", "~/")) and path != "~":
+        return f"{name} is {path!r}, a relative path. Fix: begin it with / or ~/."
+    if found := _UNFIT.search(path):
+        what = "white space" if found[0].isspace() else repr(found[0])
+        return f"{name} is {path!r}, and no path may have {what} in it. Fix: name another."
+    return None
+
+
+def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
+    """Return the record of ``host``, whose collector answered ``raw``.
+
+    Args:
+        raw: standard output of collect.sh.
+        nonce: what it was called with.
+        host: the name that the inventory gives it.
+        root: Rekindle's folder as the inventory has it; ``~/`` means the user's home on the host.
+
+    Raises:
+        FactsError: the answer breaks off or lacks what every Linux host tells, or ``root`` has a flaw.
+        RecordError: it is more than any host has to tell.
+    """
+    frames = parse(raw, nonce)
+    home = system.required(frames, "home")
+    place = home + root[1:] if root == "~" or root.startswith("~/") else root
+    if says := flaw("rekindle_root", place):
+        raise FactsError(says)
+    gpus = nvidia.parse(frames)
+    pip_settings, pip_problems = pip.settings(frames)
+    record = HostRecord(
+        host=host,
+        collected=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        user=system.line(frames, "user") or system.required(frames, "uid"),
+        home=home,
+        root=place,
+        os=system.operating_system(frames),
+        cpu=system.cpu(frames),
+        memory=system.memory(frames),
+        disks=system.disks(frames, home, place),
+        pythons=system.pythons(frames),
+        driver=gpus.driver,
+        gpus=gpus.gpus,
+        pci_gpus=system.pci_gpus(frames),
+        topology=gpus.topology,
+        cuda_toolkit=system.cuda_toolkit(frames),
+        nccl_environment=system.variables(frames["nccl"].text),
+        pip=pip_settings,
+        problems=(*_problems(frames), *pip_problems),
+    )
+    return checked(record)
+
+
+def _problems(frames: system.Frames) -> tuple[FailedProbe, ...]:
+    limit = system.required(frames, "limit")
+    found = []
+    for name, frame in frames.items():
+        if frame.status == "timeout":
+            command = nvidia.COMMANDS.get(name, f"The probe {name}")
+            found.append(FailedProbe(name=name, says=f"{command} timed out after {limit} s.", timed_out=True))
+        elif says := _problem(name, frame):
+            found.append(FailedProbe(name=name, says=says))
+    return tuple(found)
+
+
+def _problem(name: str, frame: Frame) -> str | None:
+    """Return what is wrong with a probe's answer, one sentence; None where it may well fail."""
+    said = frame.first_line[:200].rstrip(".")
+    if frame.answered:
+        broken = name == "nvidia-smi" and nvidia.document(frame.text) is None
+        return f"nvidia-smi -q -x gave no whole XML document but: {said}." if broken else None
+    if name in ("root", "tmpdir"):
+        return f"{frame.text.strip()} is no folder that this user can write to."
+    if name.startswith("disk-"):
+        return f"df ended with status {frame.status}: {said}."
+    if name in nvidia.COMMANDS and frame.status != "127":
+        return f"{nvidia.COMMANDS[name]} ended with status {frame.status}: {said}."
+    return "nvidia-smi is not on this host." if name == "nvidia-smi" else None

@@ -1,0 +1,63 @@
+"""All reports of a results folder at once: report.html, results.json, junit.xml, and what a run ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from rekindle.host import files
+from rekindle.records import RecordError
+from rekindle.records.text import cleaned
+from rekindle.results.gather import Results, gather
+
+from .data import data
+from .html import html
+from .junit import junit
+from .table import table
+
+_REPORTS = ("report.html", "results.json", "junit.xml")
+
+
+def write_reports(folder: Path) -> Results:
+    """Write report.html, results.json and junit.xml into ``folder``, all of them anew.
+
+    If one cannot be, none is left, as the one of an earlier run may say that everything passed.
+
+    Raises:
+        RecordError: ``folder`` is no results folder, or cannot be written.
+    """
+    results = gather(folder)
+    try:
+        reports = {
+            "report.html": html(results).encode(),
+            "results.json": json.dumps(cleaned(data(results)), indent=2, allow_nan=False).encode() + b"\n",
+            "junit.xml": junit(results),
+        }
+        for name, content in reports.items():
+            _write(folder / name, content)
+    except BaseException:
+        for name in _REPORTS:
+            with suppress(OSError):
+                (folder / name).unlink()
+        raise
+    return results
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        files.write(path, content)
+    except OSError as error:
+        raise RecordError(
+            f"{path} cannot be written: {error.strerror}. Fix: make it writable, with room."
+        ) from None
+
+
+def summary(results: Results, folder: Path) -> str:
+    """Return what a run ends with on the terminal: the table, and where the report lies."""
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    width = max(shutil.get_terminal_size((120, 24)).columns, 80)
+    return f"{table(results, width, colour)}\n\n{folder / 'report.html'}"
