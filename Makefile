@@ -20,7 +20,7 @@ site: all
 
 # What a newcomer waits for: linters, unit tests and one site.yml.
 test: all lint
-	pytest -n 2 tests/unit tests/site/test_site.py
+	pytest -n 4 tests/unit tests/site/test_site.py
 
 # Everything else: faults, mutations, attacks, the other jobs on CPU and, as root, real hosts.
 long: all

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.driver import leftovers, retire
+from rekindle.host import leftovers
 from rekindle.host.archive import Packed
+from rekindle.retire import remove as removal
 from rekindle.retire.remove import RetireError, own_root, pack, remove
 
 ENVIRONMENT = {"framework": "torch", "lock": "torch.txt"}
@@ -75,7 +76,7 @@ def test_a_home_folder_or_one_above_it_is_refused(root: Path, above: str) -> Non
 
 def test_the_home_that_the_system_knows_is_one_too(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.setattr(
-        retire.pwd, "getpwall", lambda: [type("one", (), {"pw_dir": root, "pw_uid": os.getuid()})]
+        removal.pwd, "getpwall", lambda: [type("one", (), {"pw_dir": root, "pw_uid": os.getuid()})]
     )
     assert "is a home folder, or above one" in refusal(root)
 
@@ -166,14 +167,14 @@ def test_what_is_too_large_is_named(root: Path) -> None:
 
 
 def test_on_a_full_disk_the_copy_is_packed_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = retire.pack_folder
+    real = removal.pack_folder
 
     def full(folder: Path, target: Path) -> Packed:
         if target.is_relative_to(root):
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
         return real(folder, target)
 
-    monkeypatch.setattr(retire, "pack_folder", full)
+    monkeypatch.setattr(removal, "pack_folder", full)
     packed = pack(root)
     assert packed["place"].startswith("/dev/shm/rekindle-")
     assert not list((root / "tmp").glob("rekindle-*"))
@@ -186,7 +187,7 @@ def test_without_room_anywhere_it_says_so_and_leaves_all_as_it_was(
     def full(folder: Path, target: Path) -> Packed:
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
-    monkeypatch.setattr(retire, "pack_folder", full)
+    monkeypatch.setattr(removal, "pack_folder", full)
     before = sorted(root.rglob("*"))
     with pytest.raises(RetireError, match=r"have no room for the copy\. Fix: "):
         pack(root)
