@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.driver import leftovers, retire
+from rekindle.host import leftovers
 from rekindle.host.archive import Packed
+from rekindle.retire import remove as retire
 from rekindle.retire.remove import RetireError, own_root, pack, remove
 
 ENVIRONMENT = {"framework": "torch", "lock": "torch.txt"}
