@@ -28,40 +28,18 @@ _RECONNECT_S = 300
 _LOOK_S = 60
 """For one look. A host that takes longer, as its disk hangs, is out of reach."""
 
-_LOOK = """
-import fcntl, os, sys
-lock, record, nonce = sys.argv[1:]
-state, said = "free", ""
-try:
-    with open(lock) as stream:
-        fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-except BlockingIOError:
-    state = "held"
-except FileNotFoundError:
-    pass
-try:
-    with open(os.open(record, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-        said = stream.read(1 << 20).decode("utf-8", "replace")
-except OSError:
-    pass
-print("", f"@@{nonce} {state} 0", f"@@{nonce} record 0", said, f"@@{nonce} end 0", sep=chr(10))
-"""
-"""On the host: whether the lock is held, and only then the record, which is the last one if it was free.
-
-Answers in the frames of preflight's collector, as a shell there may print what it likes before and after.
-"""
-
 
 @limited
 class ActionModule(Action):
     """Arguments: ``progress`` (a Progress record on the host), ``lock`` (held there by who writes it, for as
-    long as that lives), ``python`` there, ``what`` is followed, ``limit_s``; here ``home``, of its results.
+    long as that lives), ``python`` and ``payload`` there; ``what`` is followed, ``limit_s``; ``home`` here.
     """
 
     ARGUMENTS = {
         "progress": REQUIRED,
         "lock": REQUIRED,
         "python": REQUIRED,
+        "payload": REQUIRED,
         "what": REQUIRED,
         "limit_s": {"type": "int", **REQUIRED},
         "home": REQUIRED,
@@ -71,7 +49,9 @@ class ActionModule(Action):
         """Follow; returns the ``result`` that the record ends with."""
         ends = lease.ends(Path(args["home"]))
         nonce = secrets.token_hex(8)
-        look = shlex.join([args["python"], "-I", "-B", "-c", _LOOK, args["lock"], args["progress"], nonce])
+        python = [args["python"], "-B", "-s", "-m", "rekindle.host.detached"]  # leaves no bytecode there
+        look = shlex.join([*python, args["lock"], args["progress"], nonce])
+        look = f"PYTHONPATH={shlex.quote(args['payload'])} {look}"
         what, shown, last = args["what"], "", None
         began, looks, parent = time.monotonic(), 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:

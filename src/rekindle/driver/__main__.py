@@ -6,17 +6,16 @@ is detached from this session, and answers in JSON. Called again for the same ru
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from rekindle.host import detached
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
@@ -43,10 +42,8 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     """
     spec = decode(sys.stdin.buffer.read(), RunSpec)
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (run_dir / "driver.lock").open("a") as lock:  # the supervisor holds it for as long as it lives
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with detached.locked(run_dir / "driver.lock") as lock:
+        if lock is None:
             return {"changed": False, "run": str(run_dir)}
         if not again and (passed := _passed(run_dir, spec.nonce)) is not None:
             _tell_the_end(run_dir, passed)
@@ -60,16 +57,9 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
         extract_job(spec.job.code or spec.job.name, run_dir / "job")
         (run_dir / "evidence").mkdir()
         write(run_dir / "spec.json", spec)
-        with (run_dir / "driver.log").open("ab") as log:
-            subprocess.Popen(
-                [sys.executable, "-m", "rekindle.driver", "supervise", str(run_dir)],
-                env=for_jobs(os.environ),  # a job can read its supervisor's
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                pass_fds=[lock.fileno()],
-            )
+        command = ["rekindle.driver", "supervise", str(run_dir)]
+        environ = for_jobs(os.environ)  # a job can read its supervisor's
+        detached.start(command, lock, run_dir / "driver.log", environ)
     return {"changed": True, "run": str(run_dir)}
 
 
@@ -86,7 +76,7 @@ def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
     with suppress(RecordError):
         if read(run_dir / "progress.json", Progress).state == "ended":
             return
-    write(run_dir / "progress.json", Progress(state="ended", says="ended", elapsed_s=passed.duration_s or 0))
+    detached.tell(run_dir / "progress.json", "ended", "ended", passed.duration_s or 0)
 
 
 def _clear(run_dir: Path, tmpdir: Path) -> None:

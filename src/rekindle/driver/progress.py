@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
-from rekindle.host import files
-from rekindle.records import Job, Progress, RecordError, write
+from rekindle.host import detached, files
+from rekindle.records import Job, RecordError
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, decode_event
 
 _AT_ONCE = 1 << 20
@@ -19,7 +18,7 @@ class Teller:
 
     def __init__(self, run_dir: Path, job: Job) -> None:
         """Tell of ``job`` in ``run_dir``."""
-        self._run_dir, self._job = run_dir, job
+        self._path, self._evidence, self._job = run_dir / "progress.json", run_dir / "evidence", job
         self._read: dict[Path, int] = {}
         self._began: float | None = None
         self._rounds: dict[int, float] = {}
@@ -28,20 +27,16 @@ class Teller:
     def tell(self, elapsed_s: float, says: str | None = None) -> None:
         """Write ``says``, or how far the trainers are."""
         self._look()
-        self._write("running", says or self._done() or "starting", elapsed_s)
+        detached.tell(self._path, "running", says or self._done() or "starting", elapsed_s)
 
     def end(self, elapsed_s: float) -> None:
         """Write that the run has ended, and how far it came."""
         self._look()
         done = self._done()
-        self._write("ended", f"ended after {done}" if done else "ended", elapsed_s)
-
-    def _write(self, state: Literal["running", "ended"], says: str, elapsed_s: float) -> None:
-        record = Progress(state=state, says=says, elapsed_s=round(elapsed_s, 1))
-        write(self._run_dir / "progress.json", record)
+        detached.tell(self._path, "ended", f"ended after {done}" if done else "ended", elapsed_s)
 
     def _look(self) -> None:
-        for path in files.found(self._run_dir / "evidence", "*.jsonl"):
+        for path in files.found(self._evidence, "*.jsonl"):
             try:
                 with files.opened(path) as file:
                     file.seek(self._read.get(path, 0))

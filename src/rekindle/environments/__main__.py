@@ -7,14 +7,13 @@ while that one runs it starts none: who asks for the same follows the one that i
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+from rekindle.host import detached
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
@@ -28,26 +27,16 @@ def start(root: Path, specs: str) -> None:
     for folder in _FOLDERS:
         (root / folder).mkdir(parents=True, exist_ok=True)
     logs = root / "logs" / "environments"
-    with (logs / "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with detached.locked(logs / "lock") as lock:
+        if lock is None:
             if (logs / "specs.json").read_text(encoding="utf-8") == specs:
                 return
             raise BuildError(
                 f"Another run builds other environments under {root}. Fix: run again when it has ended."
-            ) from None
+            )
         (logs / "specs.json").write_text(specs, encoding="utf-8")
         (logs / "progress.json").unlink(missing_ok=True)
-        with (logs / "log.txt").open("wb") as log:
-            subprocess.Popen(
-                [sys.executable, "-m", "rekindle.environments", "build", str(root)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                pass_fds=[lock.fileno()],  # the lock is held until the builder ends
-            )
+        detached.start(["rekindle.environments", "build", str(root)], lock, logs / "log.txt")
 
 
 def build_all(root: Path) -> None:

@@ -5,7 +5,6 @@ uv says the size of each large file as its download begins; what has come is the
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
@@ -14,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from rekindle.host import detached
 
 _SIZE = re.compile(r"^Downloading (\S+) \(([\d.]+)([KMG])iB\)")
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -76,12 +77,8 @@ class Teller:
         left = f"{(total - came) / rate:.0f} s left" if rate > 0 else "not begun"
         return f"{self._name}: {came / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
 
-    def _write(self, state: str, says: str, **more: Any) -> None:
-        elapsed = round(time.monotonic() - self._began, 1)
-        record = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": elapsed, **more}
-        aside = self._path.with_suffix(".new")
-        aside.write_text(json.dumps(record), encoding="utf-8")
-        aside.replace(self._path)
+    def _write(self, state: detached.State, says: str, **more: Any) -> None:
+        detached.tell(self._path, state, says, time.monotonic() - self._began, **more)
 
 
 def _size(folder: Path) -> int:

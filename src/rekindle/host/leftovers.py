@@ -5,7 +5,6 @@ Standard library alone, as a host that is retired has nothing else that is whole
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -15,6 +14,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from .detached import held
 
 BUILDER = "environments"
 _STOPS_WITHIN_S = 60
@@ -27,7 +28,7 @@ def running(root: Path) -> list[str]:
     """Return the names of the runs that go on, and BUILDER's if environments are being built."""
     locks = {BUILDER: root / "logs/environments/lock"}
     locks |= {path.parent.name: path for path in sorted(root.glob("runs/*/driver.lock"))}
-    return [name for name, path in locks.items() if path.exists() and _held(path)]
+    return [name for name, path in locks.items() if held(path)]
 
 
 def end_processes(root: Path) -> None:
@@ -63,15 +64,6 @@ def _abandoned(path: Path) -> bool:
 
 def _own(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
-
-
-def _held(path: Path) -> bool:
-    with path.open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def _processes(root: Path) -> dict[int, list[str]]:
