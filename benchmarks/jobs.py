@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from rekindle.driver.alone import trainers
+from rekindle.flare.launch import trainers
 
 REPOSITORY = Path(__file__).parents[1]
 ROUNDS = 3

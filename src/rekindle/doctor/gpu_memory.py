@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from rekindle.flare.processes import client_in
 from rekindle.records import Finding, RunSpec
 from rekindle.records.events import DeviceEvent, ExceptionEvent, SampleEvent
 from rekindle.records.evidence import read_lines
@@ -81,9 +82,9 @@ def _names(spec: RunSpec | None, said: list[Text]) -> dict[int, str]:
     for match in (
         one for text in said if text.file.endswith("processes.txt") for one in _PROCESS.finditer(text.raw)
     ):
-        client = re.search(r"simulator_worker[^\n]{0,500}? --client (\S{1,80})", match["command"])
-        if client:
-            names[int(match["pid"])] = f"NVFlare's client of {client[1]}"
+        site = client_in(match["command"])
+        if site:
+            names[int(match["pid"])] = f"NVFlare's client of {site}"
         elif "job.py" in match["command"]:
             names[int(match["pid"])] = "job.py, which runs NVFlare's server"
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.flare.workspace import LOG, SERVER
 from rekindle.records import Finding
 
 from .scan import Found
@@ -11,7 +12,7 @@ from .texts import Text
 def overwritten(said: list[Text]) -> Found | None:
     """Say so where NVFlare's console began before the server's log did: that log is another run's."""
     console = next((text for text in said if text.file == "job.log"), None)
-    server = next((text for text in said if text.file.endswith("/server/log.txt")), None)
+    server = next((text for text in said if text.file.endswith(f"/{SERVER}/{LOG}")), None)
     if console is None or server is None or not "" < console.begins < server.begins:
         return None
     finding = Finding(

@@ -12,19 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
+from rekindle.flare.log import PREFIX
+from rekindle.flare.workspace import ERROR_LOG, LOG, SERVER
 from rekindle.host import files
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched; of a larger one its first and last halves of it."""
-_NAMES = re.compile(r"log(?:_error)?\.txt|.+\.(?:log|out|err)")
+_NAMES = re.compile(rf"{re.escape(LOG)}|{re.escape(ERROR_LOG)}|.+\.(?:log|out|err)")
 _COPIES = {"logs.txt", "ports.txt", "nccl.txt"}
 """Of an autopsy: the logs are read themselves, the others are for people."""
-_PREFIX = re.compile(
-    r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - (?:[\w.]{1,80} - )?"
-    r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - )?"
-    r"(?:\[rank\d{1,5}\]: ?)?",
-    re.MULTILINE,
-)
+_PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
     r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
@@ -77,7 +74,7 @@ class Text:
     def nearness(self) -> int:
         """How close the file is to what failed: a site's log, then the server's, then what repeats them."""
         parts = Path(self.file).parts
-        return 0 if any(part.startswith("site") for part in parts) else 1 if "server" in parts else 2
+        return 0 if any(part.startswith("site") for part in parts) else 1 if SERVER in parts else 2
 
 
 def text(file: str, content: bytes) -> Text:
@@ -119,7 +116,7 @@ def logs(folder: Path) -> Iterator[Path]:
             if Path(where).name == "autopsy":
                 wanted = name.endswith(".txt") and name not in _COPIES
             else:
-                wanted = bool(_NAMES.fullmatch(name)) and not (name == "log_error.txt" and "log.txt" in names)
+                wanted = bool(_NAMES.fullmatch(name)) and not (name == ERROR_LOG and LOG in names)
             if wanted:
                 yield Path(where, name)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from rekindle.flare.workspace import LOGS
 from rekindle.host import files
 
 from .processes import descendants
@@ -98,7 +99,7 @@ def _disk(path: str) -> str:
 
 
 def _logs(run_dir: Path) -> Iterable[str]:
-    for path in [*files.found(run_dir / "job" / "workspace", "*/*/log.txt"), run_dir / "job.log"]:
+    for path in [*files.found(run_dir, LOGS), run_dir / "job.log"]:
         try:
             lines = files.end(path, _LAST_LINES << 9).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
         except OSError as error:

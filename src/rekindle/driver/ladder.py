@@ -11,12 +11,12 @@ from typing import NamedTuple
 import pynvml
 
 from rekindle.environments.probe import ProbeError, probe
+from rekindle.flare.launch import trainers
 from rekindle.host import files
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
 from rekindle.records.evidence import read_lines
 
-from .alone import trainers
 from .autopsy import fresh
 from .processes import end_descendants
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import psutil
 
+from rekindle.flare.processes import member
+from rekindle.flare.workspace import LOGS
+
 from .processes import descendants
 
-_SIMULATOR = "nvflare.private.fed.app.simulator.simulator"
-_CLIENT = f"{_SIMULATOR}_worker"
-_FILES = ("job.log", "evidence/*.jsonl", "job/workspace/*/*/log.txt")
+_FILES = ("job.log", "evidence/*.jsonl", LOGS)
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -89,7 +90,7 @@ def _process(process: psutil.Process) -> Process:
         title=_title(command, site),
         state=status["State"][0],
         site=site,
-        nvflare=_nvflare_name(command),
+        nvflare=member(command),
         memory_kib=_kib(status.get("VmRSS", "0")),
         peak_kib=_kib(status.get("VmHWM", "0")),
         threads=_threads(folder),
@@ -120,12 +121,6 @@ def _threads(folder: Path) -> dict[int, Times]:
 def _title(command: list[str], site: str | None) -> str:
     words = [word for word in command[1:] if not word.startswith("-")]
     return " ".join(" ".join(filter(None, [site, *(words[:1] or command[:1])])).split())[:80]
-
-
-def _nvflare_name(command: list[str]) -> str | None:
-    if _CLIENT in command:
-        return command[command.index("--client") + 1]
-    return "server" if _SIMULATOR in command else None
 
 
 def _sizes(run_dir: Path) -> dict[Path, int]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
+from rekindle.flare.workspace import locate
 from rekindle.records import Device, Evidence, JobRound, RunSpec, VerdictKind, VerdictRecord
 from rekindle.records.events import DeviceEvent, RoundEvent
 
@@ -17,7 +18,6 @@ from . import claims, clock, contract, gpus, messages, tracking
 from .foreign import judge_foreign
 from .run import Run
 from .validators import VALIDATORS, check
-from .workspace import locate
 
 __all__ = ["VALIDATORS", "claims", "clock", "contract", "gpus", "judge", "messages", "tracking"]
 

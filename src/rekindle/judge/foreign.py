@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
+from rekindle.flare.workspace import ERROR_LOG, LOG, LogLine, Workspace
 from rekindle.records import Evidence, VerdictKind, VerdictRecord
 
 from .server import ended, server_log_clean
-from .workspace import LogLine, Workspace
 
 UNTOLD = (
     "every_rank_on_its_device",
@@ -39,7 +39,7 @@ def judge_foreign(run: Workspace) -> VerdictRecord:
     identity = run.find("server", r"\[identity=([^,\]]+)")
     stamps = run.find("server", r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} ")
     return VerdictRecord(
-        job=next((one for one in _names(run) if one), run.job),
+        job=run.name,
         host=identity[0].match.group(1) if identity else "unknown",
         verdict=verdict,
         cause=broken or f"NVFlare's files do not show: {missing}.",
@@ -70,16 +70,16 @@ def trainers_ended_well(run: Workspace, claim: str) -> Evidence:
         who = ", ".join(missing) or "No site"
         return run.evidence(claim, None, f"{who} left no log.")
     for site in run.sites:
-        if run.members[site].read("log_error.txt"):
-            errors = run.members[site].path("log_error.txt")
+        if run.members[site].read(ERROR_LOG):
+            errors = run.members[site].path(ERROR_LOG)
             return run.evidence(claim, None, f"{site}'s error log is not empty.", errors)
-    log = run.members[run.sites[-1]].path("log.txt")
+    log = run.members[run.sites[-1]].path(LOG)
     return run.evidence(claim, True, f"No trainer failed at {', '.join(run.sites)}.", log)
 
 
 def rounds_aggregated(run: Workspace, claim: str) -> Evidence:
     """The server aggregated every round that its configuration announced, from all sites that it asked."""
-    rounds = _announced_rounds(run)
+    rounds = run.rounds()
     lines = run.find("server", r"Aggregated (\d+)/(\d+) results")
     good = [one for one in lines if one.match.group(1) == one.match.group(2)]
     if rounds is None:
@@ -109,27 +109,10 @@ _CHECKS: tuple[Callable[[Workspace, str], Evidence], ...] = (
 )
 
 
-def _announced_rounds(run: Workspace) -> int | None:
-    """Return the rounds of a FedAvg that cannot stop early; None for other workflows, which log otherwise."""
-    for name in ("server", *run.sites):
-        config = run.members[name].json("config/config_fed_server.json") if name in run.members else {}
-        for workflow in config.get("workflows") or ():
-            arguments = workflow.get("args") if isinstance(workflow, dict) else None
-            if not isinstance(arguments, dict) or not re.search(r"FedAvg$", str(workflow.get("path"))):
-                continue
-            rounds = arguments.get("num_rounds")
-            return rounds if isinstance(rounds, int) and not arguments.get("stop_cond") else None
-    return None
-
-
 def _announced_sites(run: Workspace) -> list[str]:
     """Return the sites that the server asked to train."""
     asked = run.find("server", r"Sampled clients: \[(.*)")
     return re.findall(r"'([^']+)'", asked[0].match.group(1).rpartition("]")[0]) if asked else []
-
-
-def _names(run: Workspace) -> list[str]:
-    return [str(one.json("meta.json").get("name") or "") for one in run.members.values()]
 
 
 def _between(first: LogLine, last: LogLine) -> float | None:

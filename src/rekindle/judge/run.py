@@ -10,19 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, site_ledger
+from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Member, Workspace, of_run
 from rekindle.host import files
 from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, read
 from rekindle.records.base import shortened
 from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 from rekindle.records.evidence import Line, read_evidence
 
-from .log import Entry, LogRecord, read_records, server_ledger, site_ledger
-from .workspace import LogLine, Member, Workspace, simulated
-
 EventT = TypeVar("EventT", bound=Event)
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
-_PROOF = ("evidence/*.jsonl", "samples.jsonl", "evidence/", "job/workspace/*/*/log*.txt", "job.log")
+_PROOF = ("evidence/*.jsonl", "samples.jsonl", "evidence/", ALL_LOGS, "job.log")
 """What verdicts are read from."""
 
 
@@ -51,10 +50,7 @@ class Run:
         ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None
         if not spec.sites:
             raise RecordError(f"{folder / 'spec.json'} names no site. Fix: have its stage write it again.")
-        folders = sorted((folder / "job" / "workspace").glob("*/server"))
-        workspace = simulated(folders[0].parent, folder) if folders else None
-        workspace = workspace or Workspace(folder, {})
-        told = read_evidence(folder)
+        workspace, told = of_run(folder), read_evidence(folder)
         unread = (*told.unread, *workspace.unread(), *_left_behind(folder))
         return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken))
 
@@ -138,7 +134,7 @@ class Run:
             return 0.0
         return round((first.time - self.started) / _ZONE_S) * _ZONE_S
 
-    def records(self, name: str, log: str = "log.txt") -> list[LogRecord]:
+    def records(self, name: str, log: str = LOG) -> list[LogRecord]:
         """Return the records of a log of ``name`` (``server``, ``site-1``)."""
         if (name, log) not in self._records:
             self._records[name, log] = read_records(self.workspace, name, log)

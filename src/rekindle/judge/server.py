@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from rekindle.flare.workspace import ERROR_LOG, Workspace
 from rekindle.records import Evidence
-
-from .workspace import Workspace
 
 
 def ended(run: Workspace) -> bool:
@@ -19,10 +18,10 @@ def server_log_clean(run: Workspace, claim: str) -> Evidence:
         says = f"NVFlare gave the run up: {aborts[0].match.group(1)}"
         return run.evidence(claim, False, says, aborts[0])
     server = run.members.get("server")
-    errors = server.read("log_error.txt") if server else None
+    errors = server.read(ERROR_LOG) if server else None
     if server is None or errors is None:
         return run.evidence(claim, None, "NVFlare's server left no error log.")
-    says, at = f"The server's error log has {len(errors)} bytes.", server.path("log_error.txt")
+    says, at = f"The server's error log has {len(errors)} bytes.", server.path(ERROR_LOG)
     if errors:
         return run.evidence(claim, False, says, at)
     if not ended(run):

@@ -6,7 +6,7 @@ import sys
 import msgspec
 import pytest
 
-from rekindle.driver import alone, ladder
+from rekindle.driver import ladder
 from rekindle.judge import judge
 from rekindle.records import Ladder, RunSpec, Site, read, write
 
@@ -114,10 +114,6 @@ def test_what_the_run_itself_shows_is_not_tried_again(clean_run):
     rungs = _climb(clean_run, read(clean_run / "spec.json", RunSpec))
     assert [rung.holds for rung in rungs.values()] == [True, True, True, True, False]
     assert not (clean_run / "ladder").exists()
-
-
-def test_a_job_that_died_before_it_was_deployed_has_no_trainers(tmp_path):
-    assert alone.trainers(tmp_path) == {}
 
 
 def test_the_judge_repeats_the_ladder_from_its_file(clean_run):

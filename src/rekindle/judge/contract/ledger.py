@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rekindle.judge.log import Entry
+from rekindle.flare.log import Entry
+from rekindle.flare.workspace import LogLine
 from rekindle.judge.run import Run
-from rekindle.judge.workspace import LogLine
 
 from .registry import Doubt, rule
 

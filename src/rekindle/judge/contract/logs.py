@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.judge.log import LogRecord
+from rekindle.flare.log import LogRecord
 from rekindle.judge.run import Run
 from rekindle.records import decodable, decode
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from rekindle.flare.workspace import LogLine
 from rekindle.judge.run import Run
-from rekindle.judge.workspace import LogLine
 from rekindle.records import Evidence
 from rekindle.records.evidence import Line
 

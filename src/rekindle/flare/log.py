@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from .workspace import LogLine, Workspace
+from .workspace import LOG, LogLine, Workspace
 
-_RECORD = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) - ([\w.]{1,200}) - ([A-Z]{1,10}) - ")
+_STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"
+PREFIX = rf"{_STAMP} - (?:[\w.]{{1,80}} - )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
+"""Regular expression of what stands before a message; on a console also without the logger."""
+_RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - ")
 _CONTEXT = re.compile(r"(\[identity=[^\]]*\]) - ")
 
 
@@ -28,7 +31,7 @@ class LogRecord:
     more: list[str] = field(default_factory=list)
 
 
-def read_records(run: Workspace, name: str, log: str = "log.txt") -> list[LogRecord]:
+def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:
     """Return the records of a log of ``name`` (``server``, ``site-1``); nothing if there is none."""
     member = run.members.get(name)
     content = member.read(log) if member else None

@@ -1,4 +1,4 @@
-"""Where NVFlare 2.7 leaves its files: the simulator's workspace, and one job of a POC."""
+"""Where NVFlare leaves its files: the simulator's workspace, and one job of a POC."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ from rekindle.records import Evidence, RecordError
 from rekindle.records.base import shortened
 from rekindle.records.evidence import Line, not_read, sha256
 
+LOG = "log.txt"
+ERROR_LOG = "log_error.txt"
+"""The errors among what `LOG` has."""
+SERVER = "server"
+"""The server's folder; a site's has its name."""
+_WORKSPACES = "workspace/*"
+MEMBERS = f"{_WORKSPACES}/*"
+"""Folders of the simulator's server and sites, by job, below that of the job.py that runs it."""
+LOGS = f"job/{MEMBERS}/{LOG}"
+"""Their logs, below a run's folder."""
+ALL_LOGS = f"job/{MEMBERS}/log*.txt"
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 
 
@@ -67,7 +78,7 @@ class Member:
     @cached_property
     def log(self) -> list[str] | None:
         """Lines of NVFlare's log, numbered from 1 as editors do; None if there is none."""
-        text = self.read("log.txt")
+        text = self.read(LOG)
         return None if text is None else text.decode("utf-8", errors="replace").split("\n")
 
     def json(self, ending: str) -> dict[str, Any]:
@@ -92,6 +103,7 @@ class Workspace:
     members: dict[str, Member]
     """``server`` and the sites, by name."""
     job: str = ""
+    """Name of the simulator's workspace, or the job's id in a POC."""
 
     @property
     def sites(self) -> list[str]:
@@ -103,14 +115,14 @@ class Workspace:
         member = self.members.get(name)
         if member is None or member.log is None:
             return []
-        file = member.path("log.txt").relative_to(self.folder).as_posix()
+        file = member.path(LOG).relative_to(self.folder).as_posix()
         search = re.compile(pattern).search
         found = ((number, search(line)) for number, line in enumerate(member.log, 1))
         return [LogLine(match, file, number) for number, match in found if match]
 
     def unread(self) -> Iterator[str]:
         """Say which logs are there and cannot be read, one sentence each."""
-        for path in (one.path(log) for one in self.members.values() for log in ("log.txt", "log_error.txt")):
+        for path in (one.path(log) for one in self.members.values() for log in (LOG, ERROR_LOG)):
             try:
                 files.content(path)
             except FileNotFoundError:
@@ -122,6 +134,24 @@ class Workspace:
         """Bytes of each model file that the server saved, by its name."""
         sizes = self.members["server"].sizes if "server" in self.members else {}
         return {name: size for name, size in sizes.items() if name.endswith(_MODELS)}
+
+    @property
+    def name(self) -> str:
+        """The job's name, as its meta.json has it; ``job`` if there is none."""
+        names = (str(one.json("meta.json").get("name") or "") for one in self.members.values())
+        return next((name for name in names if name), self.job)
+
+    def rounds(self) -> int | None:
+        """Return the rounds of a FedAvg that cannot stop early; other workflows, with None, log otherwise."""
+        for name in ("server", *self.sites):
+            config = self.members[name].json("config/config_fed_server.json") if name in self.members else {}
+            for workflow in config.get("workflows") or ():
+                arguments = workflow.get("args") if isinstance(workflow, dict) else None
+                if not isinstance(arguments, dict) or not re.search(r"FedAvg$", str(workflow.get("path"))):
+                    continue
+                rounds = arguments.get("num_rounds")
+                return rounds if isinstance(rounds, int) and not arguments.get("stop_cond") else None
+        return None
 
     def evidence(
         self, claim: str, holds: bool | None, says: str, at: Line[Any] | LogLine | Path | str | None = None
@@ -135,12 +165,19 @@ class Workspace:
         return Evidence(claim=claim, holds=holds, says=shortened(says), file=file, line=line, sha256=digest)
 
 
-def simulated(folder: Path, root: Path) -> Workspace | None:
+def of_run(run_dir: Path) -> Workspace:
+    """Return the simulator's workspace in a run's folder; one without members if there is none."""
+    folders = sorted(run_dir.glob(f"job/{_WORKSPACES}/{SERVER}"))
+    found = _simulated(folders[0].parent, run_dir) if folders else None
+    return found or Workspace(run_dir, {})
+
+
+def _simulated(folder: Path, root: Path) -> Workspace | None:
     """Return the simulator's workspace ``folder``, if it is one; evidence names files in ``root``."""
-    if not (folder / "server").is_dir() or folder.name.startswith("prod_"):
+    if not (folder / SERVER).is_dir() or folder.name.startswith("prod_"):
         return None
-    members = {one.name: Member(one) for one in sorted(folder.iterdir()) if _exists(one / "log.txt")}
-    members["server"] = Member(folder / "server")
+    members = {one.name: Member(one) for one in sorted(folder.iterdir()) if _exists(one / LOG)}
+    members["server"] = Member(folder / SERVER)
     return Workspace(root, members, folder.name)
 
 
@@ -162,7 +199,7 @@ def locate(path: Path) -> Workspace:
     if not path.is_dir():
         raise RecordError(f"{path} is no folder. Fix: name the folder of a run.")
     inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
-    found = [one for one in (simulated(folder, folder) for folder in inside) if one]
+    found = [one for one in (_simulated(folder, folder) for folder in inside) if one]
     runs = [one for one in found if one.sites or one.find("server", " - SimulatorRunner - ")]
     here = path.resolve()
     if not runs:
@@ -187,7 +224,7 @@ def _poc_around(here: Path) -> Path:
             return one.parent
         if one.name.startswith("prod_"):
             return one.parent.parent
-    return here.parent if any(here.glob("prod_*/server")) else here
+    return here.parent if any(here.glob(f"prod_*/{SERVER}")) else here
 
 
 def _jobs(poc: Path) -> list[str]:
@@ -199,7 +236,7 @@ def _jobs(poc: Path) -> list[str]:
 
 def _of_poc(poc: Path, job: str) -> Workspace:
     """Return one job of a POC; its server moves the job's folder into the job store as the job ends."""
-    logs = sorted(poc.glob(f"*/prod_*/*/{job}/log.txt"))
+    logs = sorted(poc.glob(f"*/prod_*/*/{job}/{LOG}"))
     members = {one.parent.parent.name: Member(one.parent) for one in logs}
     archive = poc / "jobs-storage" / job / "workspace"
     if archive.is_file():

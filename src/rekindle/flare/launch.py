@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from rekindle.host import files
 
+from .workspace import MEMBERS
+
 
 class Trainers(NamedTuple):
     """What starts a site's trainers."""
@@ -22,9 +24,14 @@ def trainers(job_folder: Path) -> dict[str, Trainers]:
 
     With REKINDLE_ROUNDS in the environment they train that many rounds alone. Nothing is returned for a
     job that died before it was deployed, and for sites that train inside NVFlare's client.
+
+    Raises:
+        OSError: a site's configuration cannot be read.
+        ValueError: it is not JSON, or a command in it is no shell's.
+        KeyError: it is not as NVFlare writes it.
     """
     found = {}
-    for config in sorted(job_folder.glob("workspace/*/*/simulate_job/app_*/config/config_fed_client.json")):
+    for config in sorted(job_folder.glob(f"{MEMBERS}/simulate_job/app_*/config/config_fed_client.json")):
         app = config.parents[1]
         components = json.loads(files.content(config))["components"]
         for one in components:

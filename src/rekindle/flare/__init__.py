@@ -1,0 +1,4 @@
+"""Where NVFlare 2.7 leaves files, how its processes are called, and what it starts trainers with.
+
+What its logs say of a run is known to the claims and rules that are about it.
+"""

@@ -1,0 +1,30 @@
+"""Which of NVFlare's own processes a command line is: its simulator's server, or the client of a site."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_SERVER = "nvflare.private.fed.app.simulator.simulator"
+_CLIENT = f"{_SERVER}_worker"
+_SHOWN_CLIENT = re.compile(r"simulator_worker[^\n]{0,500}? --client (\S{1,80})")
+
+
+def member(command: Sequence[str]) -> str | None:
+    """Return ``server``, or the name of the site whose client it is; None if the process is not NVFlare's.
+
+    Args:
+        command: the words of a process's command line.
+
+    Raises:
+        ValueError: it is a client's and names no site.
+    """
+    if _CLIENT in command:
+        return command[command.index("--client") + 1]
+    return "server" if _SERVER in command else None
+
+
+def client_in(text: str) -> str | None:
+    """Return the site of the client whose command line ``text`` shows; None if it shows none."""
+    shown = _SHOWN_CLIENT.search(text)
+    return shown[1] if shown else None

@@ -1,0 +1,40 @@
+"""What starts a site's trainers without NVFlare."""
+
+import json
+
+import pytest
+
+from rekindle.flare.launch import trainers
+
+
+def _deployed(job, site, components):
+    app = job / "workspace/pt_ddp" / site / "simulate_job" / f"app_{site}"
+    (app / "config").mkdir(parents=True)
+    (app / "config/config_fed_client.json").write_text(json.dumps({"components": components}))
+    return app
+
+
+def test_a_job_that_died_before_it_was_deployed_has_no_trainers(tmp_path):
+    assert trainers(tmp_path) == {}
+
+
+def test_each_sites_trainers_have_the_words_of_nvflares_command_and_its_folder(tmp_path):
+    launcher = {"id": "launcher", "args": {"script": "env A='b c' python -u custom/client.py"}}
+    folders = {site: _deployed(tmp_path, site, [{"id": "pipe"}, launcher]) for site in ("site-1", "site-2")}
+    found = trainers(tmp_path)
+    assert {site: one.folder for site, one in found.items()} == folders
+    assert found["site-2"].command == ["env", "A=b c", "python", "-u", "custom/client.py"]
+
+
+def test_a_site_that_trains_inside_nvflares_client_has_none(tmp_path):
+    _deployed(tmp_path, "site-1", [{"id": "pipe"}])
+    assert trainers(tmp_path) == {}
+
+
+def test_a_configuration_that_is_not_nvflares_is_no_job_without_trainers(tmp_path):
+    app = _deployed(tmp_path, "site-1", [{"id": "launcher", "args": {}}])
+    with pytest.raises(KeyError):
+        trainers(tmp_path)
+    (app / "config/config_fed_client.json").write_text("{")
+    with pytest.raises(ValueError, match="Expecting"):
+        trainers(tmp_path)

@@ -1,0 +1,51 @@
+"""NVFlare's logs as records, and as the steps of a federated job."""
+
+import re
+from collections import Counter
+
+from rekindle.flare.log import PREFIX, read_records, server_ledger, site_ledger
+from rekindle.flare.workspace import ERROR_LOG, of_run
+
+
+def test_every_line_of_a_recorded_log_is_in_one_record(clean_run):
+    run = of_run(clean_run)
+    for name, member in run.members.items():
+        told = read_records(run, name)
+        assert sum(1 + len(record.more) for record in told) == len(member.log)
+        assert all(re.match(PREFIX, member.log[record.at.line - 1]) for record in told)
+        assert {record.level for record in told} <= {"DEBUG", "INFO", "WARNING", "ERROR"}
+
+
+def test_a_line_without_a_time_belongs_to_the_record_before_it(clean_run):
+    log = clean_run / "job/workspace/pt_ddp/site-1/log_error.txt"
+    log.write_text(
+        "no record's\n"
+        "2026-11-21 08:48:20,250 - X - ERROR - [identity=site-1, peer=server] - it failed\n"
+        "Traceback\n"
+        "2026-99-21 08:48:20,250 - X - ERROR - of no day\n"
+    )
+    (record,) = read_records(of_run(clean_run), "site-1", ERROR_LOG)
+    assert (record.logger, record.level, record.message) == ("X", "ERROR", "it failed")
+    assert (record.context, record.at.line) == ("[identity=site-1, peer=server]", 2)
+    assert record.more == ["Traceback", ""]
+    assert record.time % 60 == 20.25
+
+
+def test_who_left_no_log_has_no_records(clean_run):
+    assert read_records(of_run(clean_run), "site-7") == []
+
+
+def test_a_recorded_job_has_each_step_as_often_as_it_was_taken(clean_run):
+    run = of_run(clean_run)
+    server = server_ledger(read_records(run, "server"))
+    assert Counter(entry.kind for entry in server) == {
+        **dict.fromkeys(("began", "aborted", "finished", "ended"), 1),
+        **dict.fromkeys(("round", "sampled", "persisted"), 3),
+        **dict.fromkeys(("assigned", "result", "aggregated"), 6),
+    }
+    assert [entry.number for entry in server if entry.kind == "round"] == [0, 1, 2]
+    assert {entry.sites for entry in server if entry.kind == "sampled"} == {("site-1", "site-2")}
+    given = [entry.task for entry in server if entry.kind == "assigned" and entry.site == "site-2"]
+    site = site_ledger(read_records(run, "site-2"))
+    assert [entry.task for entry in site if entry.kind == "assigned"] == given
+    assert [entry.site for entry in site if entry.kind == "joined"] == ["site-2"]

@@ -1,0 +1,34 @@
+"""Which of NVFlare's processes a command line is."""
+
+import pytest
+
+from rekindle.flare.processes import client_in, member
+
+SERVER = "python3 -m nvflare.private.fed.app.simulator.simulator job -w workspace/pt_ddp -n 2"
+CLIENT = "python3 -m nvflare.private.fed.app.simulator.simulator_worker -o w --client site-2 --token x"
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "site"),
+    [
+        (SERVER, "server", None),
+        (CLIENT, "site-2", "site-2"),
+        ("python3 job.py --client site-1", None, None),
+        ("python3 -u custom/client.py --client site-1", None, None),
+        ("python3 -c nvflare.private.fed.app.simulator.simulators", None, None),
+        ("", None, None),
+    ],
+)
+def test_the_server_and_the_clients_are_known_by_their_modules(command, name, site):
+    assert member(command.split()) == name
+    assert client_in(command) == site
+
+
+def test_a_client_is_known_in_a_line_that_tells_more():
+    assert client_in(f"12 of 1 sleeping 3.0 s 900 MiB do_epoll_wait {CLIENT}") == "site-2"
+    assert client_in(f"{CLIENT.partition(' --client')[0]}\npython3 other.py --client site-1") is None
+
+
+def test_a_client_without_a_site_is_not_taken_for_another_process():
+    with pytest.raises(ValueError, match="--client"):
+        member(CLIENT.partition(" --client")[0].split())

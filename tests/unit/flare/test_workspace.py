@@ -1,0 +1,65 @@
+"""Where NVFlare leaves its files, in runs of ours and in others'."""
+
+import shutil
+
+import pytest
+
+from rekindle.flare.workspace import ALL_LOGS, ERROR_LOG, LOG, LOGS, MEMBERS, locate, of_run
+from rekindle.host import archive
+from rekindle.records import RecordError
+
+NAMES = {"server", "site-1", "site-2"}
+
+
+def test_a_recorded_run_has_the_server_and_its_sites(clean_run):
+    run = of_run(clean_run)
+    assert (set(run.members), run.sites, run.job) == (NAMES, ["site-1", "site-2"], "pt_ddp")
+    (line,) = run.find("server", r"Round 1 started")
+    assert line.file == "job/workspace/pt_ddp/server/log.txt"
+    text = (clean_run / line.file).read_text().splitlines()
+    assert text[line.line - 1].endswith(line.match.string[-20:])
+
+
+def test_a_run_that_left_nothing_of_nvflares_has_no_members(clean_run):
+    shutil.rmtree(clean_run / "job")
+    run = of_run(clean_run)
+    assert (run.folder, run.members, run.rounds(), run.models()) == (clean_run, {}, None, {})
+
+
+def test_the_patterns_find_what_the_members_left(clean_run):
+    members = of_run(clean_run).members.values()
+    assert set(clean_run.glob(LOGS)) == {one.path(LOG) for one in members}
+    assert set(clean_run.glob(ALL_LOGS)) == {one.path(log) for one in members for log in (LOG, ERROR_LOG)}
+
+
+@pytest.mark.parametrize("log", [LOG, ERROR_LOG])
+def test_the_archive_of_a_run_has_the_logs_before_its_autopsy(log):
+    """The archive spells their names itself, as it imports the standard library alone."""
+    name = f"job/{MEMBERS}/{log}".replace("*", "x")
+    assert archive._lateness(name) < archive._lateness("autopsy/stacks.txt")
+
+
+@pytest.mark.parametrize("place", ["simulator", "poc"])
+def test_a_jobs_name_and_rounds_are_told_by_its_files(recordings, place):
+    run = locate(recordings / "foreign" / place)
+    assert (set(run.members), run.name, run.rounds()) == (NAMES, "hello_numpy", 2)
+
+
+def test_a_job_that_tells_no_name_has_that_of_its_folder(recordings, tmp_path):
+    folder = shutil.copytree(recordings / "foreign/simulator/hello_numpy", tmp_path / "renamed")
+    for path in folder.rglob("meta.json"):
+        path.unlink()
+    assert locate(folder).name == "renamed"
+
+
+def test_a_log_that_cannot_be_read_is_told(clean_run):
+    log = clean_run / "job/workspace/pt_ddp/site-1/log.txt"
+    log.unlink()
+    log.mkdir()
+    (says,) = of_run(clean_run).unread()
+    assert says.startswith("job/workspace/pt_ddp/site-1/log.txt was not read")
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(RecordError, match="Fix:"):
+        locate(tmp_path)
