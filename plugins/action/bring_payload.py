@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ansible.plugins.action.copy import ActionModule as Copy
 from ansible.utils.display import Display
@@ -18,7 +19,7 @@ _JOBS = Path(__file__).parents[2] / "flare_jobs"
 class ActionModule(Copy):
     """Arguments: ``root`` on the host; here ``results`` and the host's folder in it, ``home``."""
 
-    def run(self, tmp=None, task_vars=None):
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Bring it, and write payload.json; warn of files that may be missed on the host."""
         _, args = self.validate_argument_spec(
             {name: {"required": True} for name in ("root", "results", "home")}
@@ -29,8 +30,9 @@ class ActionModule(Copy):
         payload = build_payload(_JOBS, Path(args["results"], "payload"))
         folder = f"{args['root']}/jobs/"
         self._task.args = {"src": str(payload), "dest": folder, "mode": "0600", "directory_mode": "0700"}
-        result = super().run(tmp, task_vars)
+        result: dict[str, Any] = super().run(tmp, task_vars)
         if not result.get("failed"):
-            brought = records.PayloadRecord(host=task_vars["inventory_hostname"], path=folder + payload.name)
+            host = (task_vars or {})["inventory_hostname"]
+            brought = records.PayloadRecord(host=host, path=folder + payload.name)
             records.write(Path(args["home"], "payload.json"), brought)
         return result

@@ -6,6 +6,7 @@ import os
 import secrets
 import shlex
 from pathlib import Path
+from typing import Any
 
 from ansible.utils.display import Display
 
@@ -30,7 +31,7 @@ class ActionModule(Action):
         "capsule": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Bring what the host lacks; fail if the wheelhouse itself is not whole."""
         folder = Path(args["folder"])
         plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
@@ -54,19 +55,19 @@ class ActionModule(Action):
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}
 
-    def _there(self, target, built):
+    def _there(self, target: Path, built: Path) -> dict[str, int] | None:
         """Return the sizes of the files in ``target`` by name; None if the environment is built."""
         nonce, quoted = secrets.token_hex(8), shlex.quote(str(target))
-        built = f"test -e {shlex.quote(str(built))}; printf '\\n@@{nonce} built %s\\n' $?"
+        stands = f"test -e {shlex.quote(str(built))}; printf '\\n@@{nonce} built %s\\n' $?"
         sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
-        answer = self._low_level_execute_command(f"{built}; {sizes}; printf '@@{nonce} end 0\\n'")
+        answer = self._low_level_execute_command(f"{stands}; {sizes}; printf '@@{nonce} end 0\\n'")
         said = frames.parse(answer["stdout"], nonce)
         if said["built"].answered:
             return None
         pairs = (line.split(maxsplit=1) for line in said["built"].text.splitlines())
         return {pair[1]: int(pair[0]) for pair in pairs if len(pair) == 2}
 
-    def _bring(self, source, target, there, who):
+    def _bring(self, source: Path, target: Path, there: dict[str, int], who: str) -> int:
         """Send each file that is not there with its full size; shows bytes as they go."""
         left = [path for path in sorted(source.iterdir()) if there.get(path.name) != path.stat().st_size]
         total, sent, parent = sum(path.stat().st_size for path in left), 0, os.getppid()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -33,7 +34,7 @@ class ActionModule(Action):
         "home": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check the host's variables; nothing is asked of the host."""
         known = yaml.safe_load(_SPECS.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
         said = misnamed(task_vars, known)

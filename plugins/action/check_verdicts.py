@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rekindle import records
 from rekindle.actions.base import REQUIRED, Action
@@ -18,7 +19,7 @@ class ActionModule(Action):
         "jobs": {"type": "list", "elements": "str", **REQUIRED},
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Read the verdicts."""
         said = []
         for name in args["jobs"]:

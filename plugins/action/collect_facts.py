@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shlex
 from pathlib import Path
+from typing import Any
 
 from rekindle import hostfacts, records
 from rekindle.actions.base import REQUIRED, Action, Failed
@@ -27,7 +28,7 @@ class ActionModule(Action):
         "dest": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Collect, which changes nothing on the host; fails if the host lacks what it needs."""
         nonce = secrets.token_hex(8)
         command = shlex.join(["sh", "-s", "--", nonce, args["root"], args["tmpdir"]])

@@ -6,6 +6,7 @@ import secrets
 import shlex
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
@@ -29,7 +30,7 @@ class ActionModule(Action):
         "home": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Pack there, fetch, unpack and judge here: what the host says names no file and is no verdict."""
         path, dest = home.placed_in(Path(args["home"]), args["job"]), Path(args["home"], args["job"])
         if not path.exists():
@@ -41,7 +42,7 @@ class ActionModule(Action):
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]
             raise Failed(f"The run could not be packed on the host: {said}")
-        said = None
+        said = ""
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
@@ -62,7 +63,7 @@ class ActionModule(Action):
         return {}
 
 
-def _left(run):
+def _left(run: Path) -> str:
     """Say which files of a run that is home stayed on the host; nothing if none is known to."""
     if not (run / LEFT).exists():
         return ""

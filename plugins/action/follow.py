@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
@@ -45,7 +46,7 @@ class ActionModule(Action):
         "home": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Follow; returns the ``result`` that the record ends with."""
         ends = lease.ends(Path(args["home"]))
         nonce = secrets.token_hex(8)
@@ -72,7 +73,9 @@ class ActionModule(Action):
         where = f"Fix: read the logs beside {args['progress']} on the host."
         raise Failed(f"{what} did not end within {args['limit_s']} s. {where}")
 
-    def _look(self, look, nonce, ends, what, last):
+    def _look(
+        self, look: str, nonce: str, ends: datetime | None, what: str, last: Progress | None
+    ) -> tuple[bool | None, Progress | None]:
         """Return whether the lock is held and the record, None for what is not known; outlasts a dropped
         connection and a host that does not answer.
         """
@@ -100,16 +103,16 @@ class ActionModule(Action):
             return held, None
 
 
-def _reconnect_s(ends):
+def _reconnect_s(ends: datetime | None) -> float:
     left = _RECONNECT_S if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
     return max(0, min(_RECONNECT_S, left))
 
 
-def _seen(progress):
+def _seen(progress: Progress) -> str:
     return f"{one_line(progress.says)}, {progress.elapsed_s:.0f} s"
 
 
-def _killed(what, last, path):
+def _killed(what: str, last: Progress | None, path: str) -> str:
     seen = f"last seen at {_seen(last)}" if last else "never seen"
     return (
         f"{what} was killed before it could say how it ended, by a reboot, for want of memory or by hand "

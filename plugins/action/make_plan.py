@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
@@ -27,7 +28,7 @@ class ActionModule(Action):
         "capsule": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write plan.json; fail if no job's environment can be had."""
         path = Path(args["folder"], "host.json")
         host = records.read(path, records.HostRecord)

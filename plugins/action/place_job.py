@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from rekindle import jobs, records
 from rekindle.actions.base import REQUIRED, Action
@@ -29,7 +30,7 @@ class ActionModule(Action):
         "rerun": {"type": "bool", **REQUIRED},
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
         folder = Path(args["folder"])
         job = jobs.with_arguments(
@@ -55,14 +56,14 @@ class ActionModule(Action):
         return {"spec": records.to_builtins(spec), "run": run}
 
 
-def _tmpdir(given, host):
+def _tmpdir(given: str, host: records.HostRecord) -> str:
     """Return TMPDIR there; outside of Rekindle's root a folder of our own, which retire.yml removes."""
     folder = given.replace("~", host.home, 1) if given.startswith("~/") else given
     inside = Path(folder).is_relative_to(host.root)
     return folder if inside else f"{folder}/rekindle-{host.user}"
 
 
-def _forget(verdict):
+def _forget(verdict: Path) -> None:
     """Remove a verdict other than PASS, as the job starts anew and may end without another."""
     try:
         passed = records.read(verdict, records.VerdictRecord).verdict == "PASS"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
@@ -24,13 +25,14 @@ class ActionModule(Action):
         "dest": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Copy, check the copy, remove; a host whose copy is not whole is left as it is."""
         host, home = task_vars["inventory_hostname"], Path(args["dest"])
 
-        def there(verb):
+        def there(verb: str) -> dict[str, Any]:
             given = {"root": args["root"], "stop": args["stop"], "verb": verb}
-            return self._execute_module("retire", given, task_vars=task_vars)
+            said: dict[str, Any] = self._execute_module("retire", given, task_vars=task_vars)
+            return said
 
         told = there("pack")
         if told.get("failed") or told.get("unreachable") or self._task.check_mode:
@@ -45,7 +47,7 @@ class ActionModule(Action):
         except ArchiveError as error:
             raise Failed(str(error)) from None
 
-    def _copy(self, packed, host, home):
+    def _copy(self, packed: lastcopy.Packed, host: str, home: Path) -> None:
         """Bring each part home and check it; what was packed for that is removed on the host in any case."""
         try:
             with tempfile.TemporaryDirectory() as folder, files_end_at(TOTAL_LIMIT):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rekindle import capsule
 from rekindle.actions.base import REQUIRED, Action, Failed
@@ -19,7 +20,7 @@ class ActionModule(Action):
         "capsule": REQUIRED,
     }
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check what came from the host against the schema, and write it."""
         folder, kept = Path(args["folder"]), Path(args["capsule"]) if args["capsule"] else None
         told = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rekindle import report
 from rekindle.actions.base import REQUIRED, Action, Failed
@@ -15,7 +16,7 @@ class ActionModule(Action):
 
     ARGUMENTS = {"folder": REQUIRED}
 
-    def act(self, args, task_vars):
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write report.html, results.json and junit.xml."""
         if not report.write_reports(Path(args["folder"])).passed:
             raise Failed("Not every required job passed: the table below says which.")

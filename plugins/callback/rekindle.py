@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any, Literal
 
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import CallbackBase
@@ -30,11 +32,11 @@ _REPORT = "report"
 _TAKEN = {".", "..", "payload", "run.json", "report.html", "results.json", "junit.xml"}
 
 
-def _told(method):
+def _told(method: Callable[..., None]) -> Callable[..., None]:
     """Say in one sentence what keeps ``method`` from its work."""
 
     @functools.wraps(method)
-    def told(self, *args, **kwargs):
+    def told(self: CallbackModule, *args: Any, **kwargs: Any) -> None:
         try:
             method(self, *args, **kwargs)
         except records.RecordError as error:
@@ -54,13 +56,14 @@ class CallbackModule(CallbackBase):
     CALLBACK_NAME = "rekindle"
     CALLBACK_NEEDS_ENABLED = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         """Begin without a results folder."""
         super().__init__()
-        self._folder = self._began = None
-        self._left = set()
+        self._folder: Path | None = None
+        self._began = datetime.now(timezone.utc)
+        self._left: set[str] = set()
 
-    def v2_playbook_on_start(self, playbook):
+    def v2_playbook_on_start(self, playbook: Any) -> None:
         """Hand the results folder to every worker in a playbook of ours."""
         self._began = datetime.now(timezone.utc)
         path = Path(playbook._file_name).resolve()
@@ -75,7 +78,7 @@ class CallbackModule(CallbackBase):
         os.environ["REKINDLE_RESULTS"] = str(self._folder)
 
     @_told
-    def v2_playbook_on_play_start(self, play):
+    def v2_playbook_on_play_start(self, play: Any) -> None:
         """Note the hosts of a play."""
         if self._folder is None or _stages(play) == [_REPORT]:
             return
@@ -84,7 +87,7 @@ class CallbackModule(CallbackBase):
         now = self._began.strftime("%Y-%m-%dT%H:%M:%SZ")
         journal.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
 
-    def _refuse_names(self, hosts):
+    def _refuse_names(self, hosts: list[str]) -> None:
         """Stop before anything is done for a host whose name cannot be a folder of results."""
         for name in hosts:
             if name in _TAKEN or "/" in name or not name.isprintable() or len(name.encode()) > 200:
@@ -95,17 +98,17 @@ class CallbackModule(CallbackBase):
                 )
                 raise SystemExit(4)  # Ansible goes on after any Exception of a callback
 
-    def v2_runner_on_failed(self, result, ignore_errors=False):
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
         if not ignore_errors:
             self._note(result, "failed")
 
-    def v2_runner_on_unreachable(self, result):
+    def v2_runner_on_unreachable(self, result: Any) -> None:
         """Note that a host cannot be reached."""
         self._note(result, "unreachable")
 
     @_told
-    def _note(self, result, state):
+    def _note(self, result: Any, state: Literal["failed", "unreachable"]) -> None:
         if self._folder is None:
             return
         stage = result.task.get_dep_chain()[0].get_name()  # the play's role, not one that it includes
@@ -116,7 +119,7 @@ class CallbackModule(CallbackBase):
         journal.note_left(self._folder, host, stage, state, _said(result.result))
 
     @_told
-    def v2_playbook_on_stats(self, stats):
+    def v2_playbook_on_stats(self, stats: Any) -> None:
         """Write the reports, also where every host failed before the report's play, and show the table."""
         if self._folder is None:
             return
@@ -126,23 +129,23 @@ class CallbackModule(CallbackBase):
         self._display.display("\n" + report.summary(results, self._folder))
 
 
-def _clean_display():
+def _clean_display() -> None:
     """Have every text cleaned that Ansible shows: a task's error, a module's stderr, ssh's own words."""
     display = Display.display
 
     @functools.wraps(display)
-    def cleaned(self, msg, *args, **kwargs):
+    def cleaned(self: Display, msg: object, *args: Any, **kwargs: Any) -> Any:
         return display(self, for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
 
     Display.display = cleaned
 
 
-def _stages(play):
+def _stages(play: Any) -> list[str]:
     """Return the names of the play's roles."""
     return [role.get_name() for role in play.get_roles()]
 
 
-def _said(result):
+def _said(result: dict[str, Any]) -> str:
     """Return what a failed task says of itself; of a loop, what its first failed item says."""
     items = [one for one in result.get("results", ()) if isinstance(one, dict) and one.get("failed")]
     said = items[0] if items else result

@@ -6,11 +6,13 @@ The locks that it sends are kept, as a lock that comes back from a host counts o
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from rekindle.capsule.specs import environment_specs
+from rekindle.environments.specification import Specification
 from rekindle.records import HostRecord, PlanRecord, read
 from rekindle.results import state
 
@@ -18,7 +20,7 @@ from rekindle.results import state
 class LookupModule(LookupBase):
     """``query('environment_specs', folder, wheelhouse=…, capsule=…)``, the folder of a host's records."""
 
-    def run(self, terms, variables=None, **kwargs):
+    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[Specification]:
         """Return one specification for each environment."""
         try:
             folder = Path(terms[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
@@ -13,7 +14,7 @@ from rekindle import records
 class LookupModule(LookupBase):
     """``lookup('record', path, kind='HostRecord')``."""
 
-    def run(self, terms, variables=None, **kwargs):
+    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
         """Return each record as a dictionary."""
         kind = getattr(records, kwargs["kind"])
         try:

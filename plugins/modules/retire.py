@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.rekindle.host.leftovers import end_processes, running
 from ansible.module_utils.rekindle.retire.remove import RetireError, own_root, pack, remove
 
 
-def _packed(module, root):
+def _packed(module: AnsibleModule, root: Path) -> dict[str, Any]:
     """Return the archives of a host on which nothing runs any more."""
     names = running(root)
     if module.check_mode:
@@ -19,10 +22,11 @@ def _packed(module, root):
         )
     if names:
         end_processes(root)
-    return pack(root)
+    packed: dict[str, Any] = pack(root)
+    return packed
 
 
-def main():
+def main() -> None:
     """Do what ``verb`` says; a host without anything of Rekindle is left as it is."""
     arguments = {
         "root": {"required": True},

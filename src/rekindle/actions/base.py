@@ -16,7 +16,7 @@ class Failed(Exception):
     """What a task fails with, one sentence with its fix."""
 
 
-class Action(ActionBase):  # type: ignore[misc]
+class Action(ActionBase):
     """An action, of which `act` is what it does."""
 
     ARGUMENTS: ClassVar[dict[str, dict[str, Any]]]

@@ -1,33 +1,29 @@
-"""Which wheels a host says that it has, whatever its shell says beside that."""
+"""Which wheels a host says that it has, whatever its shell says beside that; and what it is brought."""
 
-import subprocess
-from importlib.util import module_from_spec, spec_from_file_location
+import hashlib
+from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from locked import lock_as_today
 
+from rekindle.environments.lockfile import Pin
 from rekindle.hostfacts.frames import FactsError
 
-SOURCE = Path(__file__).parents[3] / "plugins" / "action" / "bring_wheels.py"
 
+@pytest.fixture
+def ask(load, shell):
+    def ask(folder, noise):
+        """Return what the action makes of the answer; ``noise`` is what the host's shell does first."""
+        execute = {"_low_level_execute_command": lambda command: shell(f"{noise} {command}")}
+        return load("bring_wheels").make({}, **execute)._there(folder / "wheels", folder / "built")
 
-def ask(folder, noise):
-    """Return what the action makes of the answer; ``noise`` is what the host's shell does first."""
-    spec = spec_from_file_location("bring_wheels", SOURCE)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    action = module.ActionModule.__new__(module.ActionModule)
-
-    def execute(command):
-        done = subprocess.run(f"{noise} {command}", shell=True, capture_output=True, text=True, check=False)
-        return {"rc": done.returncode, "stdout": done.stdout}
-
-    action._low_level_execute_command = execute
-    return action._there(folder / "wheels", folder / "built")
+    return ask
 
 
 @pytest.mark.parametrize("noise", ["", "echo Welcome;", "echo built;", "printf 'no line';", "echo 9 a.whl;"])
-def test_the_wheels_that_are_there_are_told_by_size(tmp_path, noise):
+def test_the_wheels_that_are_there_are_told_by_size(ask, tmp_path, noise):
     assert ask(tmp_path, noise) == {}
     (tmp_path / "wheels" / "a.whl").write_text("abc")
     assert ask(tmp_path, noise) == {"a.whl": 3}
@@ -35,6 +31,72 @@ def test_the_wheels_that_are_there_are_told_by_size(tmp_path, noise):
     assert ask(tmp_path, noise) is None
 
 
-def test_a_host_that_gives_no_answer_is_not_taken_for_an_empty_one(tmp_path):
+def test_a_host_that_gives_no_answer_is_not_taken_for_an_empty_one(ask, tmp_path):
     with pytest.raises(FactsError):
         ask(tmp_path, "exit 0;")
+
+
+@pytest.fixture
+def bring(load, home, tmp_path, monkeypatch):
+    """Bring a wheelhouse, in which each lock has one wheel, to a host that answers ``there``."""
+    lock_as_today(home)
+    action, sent = load("bring_wheels"), []
+    monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(display=lambda text: None))
+    content = b"wheel"
+    pin = Pin("a", "1", frozenset([hashlib.sha256(content).hexdigest()]))
+    monkeypatch.setattr(action.module, "pins", lambda text, architecture: [pin])
+    for name in ("driver.txt", "torch-system-py312.txt"):
+        lock = hashlib.sha256(files("rekindle.locks").joinpath(name).read_bytes()).hexdigest()
+        wheel = tmp_path / "wheelhouse" / lock[:12] / "a-1.whl"
+        wheel.parent.mkdir(parents=True)
+        wheel.write_bytes(content)
+
+    def run(there=lambda target: {}):
+        def told(self, target, built):
+            return there(target)
+
+        monkeypatch.setattr(action.module.ActionModule, "_there", told)
+        connection = SimpleNamespace(put_file=lambda source, target: sent.append(Path(target).name))
+        args = {"wheelhouse": str(tmp_path / "wheelhouse"), "folder": str(home), "capsule": ""}
+        return action.run(args, _connection=connection), sent
+
+    return run
+
+
+def test_a_host_without_wheels_is_brought_those_of_each_environment(bring):
+    assert bring() == ({"changed": True}, ["a-1.whl", "a-1.whl"])
+
+
+def test_what_is_there_with_its_full_size_is_not_brought_again(bring):
+    assert bring(lambda target: {"a-1.whl": 5}) == ({"changed": False}, [])
+    assert bring(lambda target: {"a-1.whl": 4})[1] == ["a-1.whl", "a-1.whl"]
+
+
+def test_what_is_built_needs_no_wheels(bring, tmp_path):
+    for wheel in (tmp_path / "wheelhouse").glob("*/*"):
+        wheel.unlink()
+    assert bring(lambda target: None) == ({"changed": False}, [])
+
+
+@pytest.mark.parametrize("said", ["is missing", "is not the file that was locked"])
+def test_a_wheelhouse_that_is_not_whole_fails_before_anything_is_brought(bring, tmp_path, said):
+    for wheel in (tmp_path / "wheelhouse").glob("*/*"):
+        wheel.unlink() if said == "is missing" else wheel.write_text("other")
+    result, sent = bring()
+    assert result["failed"]
+    assert result["msg"].startswith("The wheelhouse lacks driver.txt: a")
+    assert said in result["msg"]
+    assert sent == []
+
+
+def test_a_host_that_does_not_say_what_it_has_fails(bring):
+    def there(target):
+        raise FactsError
+
+    assert bring(there)[0]["msg"].startswith("h200 does not say which wheels it has. Fix: ")
+
+
+@pytest.mark.parametrize("name", ["plan.json", "host.json"])
+def test_without_a_record_it_fails(bring, home, name):
+    (home / name).unlink()
+    assert f"{name} does not exist. Fix: " in bring()[0]["msg"]

@@ -2,48 +2,37 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import time
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from ansible.plugins.action import ActionBase
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from plays import REPOSITORY
 
 from rekindle.host.archive import unpack
 from rekindle.records import PlacedRecord, RunSpec, read, write
+from rekindle.results import home
 
-SOURCE = Path(__file__).parents[3] / "plugins" / "action" / "collect_run.py"
-PAYLOAD = SOURCE.parents[2] / "src"
+PAYLOAD = REPOSITORY / "src"
 SENT = read(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
 
 
 @pytest.fixture
-def collect(tmp_path, monkeypatch):
+def collect(tmp_path, monkeypatch, load, shell):
     """Return what collects tmp_path/run to a folder, with ``between`` done before it fetches."""
-    spec = spec_from_file_location("collect_run", SOURCE)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    shown = []
+    action, shown = load("collect_run"), []
+    module = action.module
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=shown.append))
     monkeypatch.setattr(module.home, "keep", lambda packed, dest, *rest: unpack(packed, dest))
-    monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {})
-
-    def execute(command):
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-        return {"rc": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
     def run(dest, between=lambda: None):
         placed = PlacedRecord(run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=SENT)
         write(tmp_path / f"{dest}.placed.json", placed)
         told = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
-        action = module.ActionModule.__new__(module.ActionModule)
-        action.validate_argument_spec = lambda spec: (None, told)
-        action._low_level_execute_command = execute
-        action._connection = SimpleNamespace(fetch_file=lambda *names: (between(), shutil.copy(*names)))
-        return action.run(task_vars={"inventory_hostname": "somewhere"}), shown
+        connection = SimpleNamespace(fetch_file=lambda *names: (between(), shutil.copy(*names)))
+        return action.run(told, _low_level_execute_command=shell, _connection=connection), shown
 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a").write_text("1")
@@ -67,3 +56,62 @@ def test_what_a_killed_collector_left_on_the_host_goes(collect, tmp_path):
     os.utime(tmp_path / "run.1.tar.gz", (time.time(), time.time() - 9000))
     assert collect("one")[0] == {}
     assert [path.name for path in tmp_path.glob("*.tar.gz")] == ["run.2.tar.gz"]
+
+
+def _raise(error):
+    raise error
+
+
+def test_a_job_that_was_not_placed_is_skipped(load, tmp_path):
+    args = {"job": "one", "python": sys.executable, "home": str(tmp_path)}
+    result = load("collect_run").run(args)
+    assert result == {"skipped": True, "skip_reason": "one was not placed on the host."}
+
+
+def test_a_placed_record_that_is_broken_fails(load, tmp_path):
+    (tmp_path / "one.placed.json").write_text("{}")
+    result = load("collect_run").run({"job": "one", "python": sys.executable, "home": str(tmp_path)})
+    assert result["failed"]
+    assert "one.placed.json is no PlacedRecord: " in result["msg"]
+
+
+def test_a_run_that_the_host_cannot_pack_fails_with_what_it_said(collect, tmp_path, monkeypatch):
+    (tmp_path / "python").write_text("#!/bin/sh\necho 'No space\nleft.' >&2\nexit 1\n")
+    (tmp_path / "python").chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    said = "The run could not be packed on the host: No space left."
+    assert collect("one")[0] == {"failed": True, "msg": said}
+
+
+def test_an_archive_that_cannot_be_fetched_fails_and_leaves_the_host(collect, tmp_path):
+    result, _ = collect("one", lambda: _raise(AnsibleError("no such file")))
+    assert result["failed"]
+    assert result["msg"].endswith("could not be fetched, or has more than 512 MiB: no such file")
+    assert list(tmp_path.glob("*.tar.gz")) == []
+
+
+def test_an_archive_that_is_damaged_fails_and_leaves_the_host(collect, tmp_path):
+    def damage():
+        (archive,) = tmp_path.glob("run.*.tar.gz")
+        archive.write_bytes(archive.read_bytes()[:20])
+
+    result, _ = collect("one", damage)
+    assert result["failed"]
+    assert not (tmp_path / "one").exists()
+    assert list(tmp_path.glob("*.tar.gz")) == []
+
+
+def test_a_host_that_is_lost_is_no_failure_of_the_run(collect):
+    with pytest.raises(AnsibleConnectionFailure):
+        collect("one", lambda: _raise(AnsibleConnectionFailure("no route")))
+
+
+def test_a_list_of_what_stayed_that_is_broken_is_said(collect, tmp_path, monkeypatch):
+    def keep(packed, dest, *rest):
+        dest.mkdir()
+        (dest / "left.json").write_text("{")
+
+    monkeypatch.setattr(home, "keep", keep)
+    result, (said,) = collect("one")
+    assert result == {}
+    assert "left.json is no LeftBehind: " in said

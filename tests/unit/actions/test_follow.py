@@ -10,19 +10,16 @@ import sys
 import time
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 
 from rekindle.jobs import lease
 from rekindle.records import Progress, write
 
-FOLLOW = Path(__file__).parents[3] / "plugins" / "action" / "follow.py"
 SOURCE = Path(__file__).parents[3] / "src"
 
 
@@ -52,11 +49,9 @@ def host():
 
 
 @pytest.fixture
-def follow(tmp_path, host, monkeypatch):
+def follow(tmp_path, host, monkeypatch, load):
     """Follow what is in tmp_path on the host; returns the result and what was displayed."""
-    spec = spec_from_file_location("follow", FOLLOW)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    action = load("follow")
     displayed = []
     args = {
         "progress": str(tmp_path / "progress.json"),
@@ -68,18 +63,14 @@ def follow(tmp_path, host, monkeypatch):
         "home": str(tmp_path),
     }
     lease.keep(tmp_path, "somewhere", datetime.now(timezone.utc), None)
-    monkeypatch.setattr(module, "_PERIODS_S", (0.01,))
-    monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=displayed.append))
-    monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {})
+    monkeypatch.setattr(action.module, "_PERIODS_S", (0.01,))
+    monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(display=displayed.append))
 
     def run(**more):
-        action = module.ActionModule.__new__(module.ActionModule)
-        action.validate_argument_spec = lambda spec: (None, {**args, **more})
-        action._low_level_execute_command = host.execute
-        action._connection = host
-        return action.run(task_vars={"inventory_hostname": "somewhere"}), displayed
+        parts = {"_low_level_execute_command": host.execute, "_connection": host}
+        return action.run({**args, **more}, **parts), displayed
 
-    run.module = module
+    run.module = action.module
     return run
 
 

@@ -1,0 +1,54 @@
+"""The actions of plugins/, each loaded from its file and run without Ansible around it."""
+
+import shutil
+import subprocess
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ansible.plugins.action import ActionBase
+from plays import REPOSITORY
+
+
+class Plugin:
+    """One action; its ``module`` is the test's own, to be patched."""
+
+    def __init__(self, name):
+        spec = spec_from_file_location(name, REPOSITORY / "plugins" / "action" / f"{name}.py")
+        self.module = module_from_spec(spec)
+        spec.loader.exec_module(self.module)
+
+    def make(self, args, **parts):
+        """Return the action with ``parts`` of Ansible's in it, by the names that ActionBase gives them."""
+        action = self.module.ActionModule.__new__(self.module.ActionModule)
+        vars(action).update({"_task": SimpleNamespace(args=dict(args), check_mode=False), **parts})
+        return action
+
+    def run(self, args, host="somewhere", **parts):
+        """Return the result of a task on ``host`` with these arguments, which Ansible checks."""
+        return self.make(args, **parts).run(task_vars={"inventory_hostname": host})
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Return what loads an action by its name."""
+    monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {})
+    return Plugin
+
+
+@pytest.fixture
+def shell():
+    """Return what runs here the command that a host is asked to run."""
+
+    def execute(command, in_data=None, **_):
+        done = subprocess.run(command, shell=True, input=in_data, capture_output=True, check=False)
+        return {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode()}
+
+    return execute
+
+
+@pytest.fixture
+def home(tmp_path, recordings):
+    """Return a host's folder of results, with the host.json, plan.json and env.json of two H200."""
+    return Path(shutil.copytree(recordings / "h200-x2", tmp_path / "results" / "h200"))

@@ -1,0 +1,60 @@
+"""The payload's way to a host: one file, a record of where it lies, and a word on what stays behind."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ansible.errors import AnsibleActionFail
+
+from rekindle.records import PayloadRecord, read
+
+
+@pytest.fixture
+def bring(load, tmp_path, monkeypatch):
+    """Bring a repository's one job with a copy that results in ``copied``; returns also what it was given."""
+    action, warned, given = load("bring_payload"), [], []
+    (tmp_path / "jobs" / "toy").mkdir(parents=True)
+    (tmp_path / "jobs" / "toy" / "job.py").touch()
+    monkeypatch.setattr(action.module, "_JOBS", tmp_path / "jobs")
+    monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(warning=warned.append))
+
+    def run(copied, left=(), **more):
+        def copy(self, tmp, task_vars):
+            given.append(self._task.args)
+            return copied
+
+        monkeypatch.setattr(action.module.Copy, "run", copy)
+        monkeypatch.setattr(action.module, "left_behind", lambda jobs: list(left))
+        args = {"root": "/r", "results": str(tmp_path), "home": str(tmp_path / "h"), **more}
+        return action.run(args, host="h"), given, warned
+
+    return run
+
+
+def test_it_is_copied_for_its_owner_alone_and_written_down(bring, tmp_path):
+    result, ((given),), warned = bring({"changed": True})
+    source = Path(given.pop("src"))
+    assert given == {"dest": "/r/jobs/", "mode": "0600", "directory_mode": "0700"}
+    assert source.parent == tmp_path / "payload"
+    assert source.is_file()
+    assert read(tmp_path / "h" / "payload.json", PayloadRecord) == PayloadRecord(
+        host="h", path=f"/r/jobs/{source.name}"
+    )
+    assert (result, warned) == ({"changed": True}, [])
+
+
+def test_a_copy_that_failed_is_not_written_down(bring, tmp_path):
+    assert bring({"failed": True, "msg": "No room."})[0] == {"failed": True, "msg": "No room."}
+    assert not (tmp_path / "h").exists()
+
+
+def test_files_that_somebody_may_miss_are_named(bring):
+    (said,) = bring({}, [f"toy/{n}" for n in range(9)])[2]
+    assert said.startswith("Not tracked by git and not brought to hosts: flare_jobs/toy/0, ")
+    assert "flare_jobs/toy/4." in said
+    assert "toy/5" not in said
+
+
+def test_an_argument_that_it_does_not_have_is_refused(bring):
+    with pytest.raises(AnsibleActionFail, match="mode"):
+        bring({}, mode="0777")

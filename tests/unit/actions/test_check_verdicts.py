@@ -1,0 +1,60 @@
+"""Whether a host's required jobs have a PASS at home, by the records alone."""
+
+import pytest
+from msgspec.structs import replace
+from report_folders import FAIL, PASS
+
+from rekindle.records import write
+
+
+@pytest.fixture
+def check(load, tmp_path):
+    """Check the verdict on the host's only job, which is written if there is one."""
+
+    def run(verdict=None):
+        if verdict:
+            write(tmp_path / "pt_ddp" / "verdict.json", verdict)
+        return load("check_verdicts").run({"folder": str(tmp_path), "jobs": ["pt_ddp"]}, host="gpu-1")
+
+    return run
+
+
+def test_a_pass_is_enough(check):
+    assert check(PASS) == {"failed": False, "msg": "Every required job passed."}
+
+
+def test_a_job_that_nobody_requires_may_fail(check):
+    assert check(replace(FAIL, host="gpu-1", required=False))["failed"] is False
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (
+            replace(FAIL, host="gpu-1"),
+            "pt_ddp is FAIL: Final accuracy 0.4, at least 0.95 asked. Fix: Train longer.",
+        ),
+        (
+            replace(PASS, host="gpu-2"),
+            "pt_ddp has no verdict: It is of pt_ddp on gpu-2. Fix: ",
+        ),
+        (
+            replace(PASS, job="llm_sft"),
+            "pt_ddp has no verdict: It is of llm_sft on gpu-1. Fix: have it ",
+        ),
+        (replace(PASS, evidence=()), "pt_ddp has no verdict: It says PASS without evidence "),
+        (replace(PASS, rounds=()), "pt_ddp has no verdict: It says PASS of what never ran. "),
+        (None, "verdict.json does not exist. Fix: "),
+    ],
+)
+def test_anything_else_fails_with_its_reason(check, verdict, said):
+    result = check(verdict)
+    assert result["failed"] is True
+    assert said in result["msg"]
+
+
+def test_every_job_that_did_not_pass_is_named(load, tmp_path):
+    write(tmp_path / "pt_ddp" / "verdict.json", PASS)
+    args = {"folder": str(tmp_path), "jobs": ["pt_ddp", "llm_sft", "tf_mirrored"]}
+    said = load("check_verdicts").run(args, host="gpu-1")["msg"].splitlines()
+    assert [name in line for name, line in zip(("llm_sft", "tf_mirrored"), said, strict=True)] == [True, True]

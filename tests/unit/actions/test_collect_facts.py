@@ -1,0 +1,94 @@
+"""From what a recorded host answered the collector to its host.json, or to why there is none."""
+
+import shlex
+
+import pytest
+
+from rekindle.records import HostRecord, read, to_builtins
+
+RECORDED = "0123456789abcdef"
+"""The nonce of the recording."""
+
+
+@pytest.fixture
+def collect(load, tmp_path, recordings):
+    """Collect from a host that answers as ``change`` makes it of the recording."""
+    raw = (recordings / "h200-x2-collect.txt").read_text()
+
+    def run(change=lambda text: text, rc=0, **more):
+        asked = []
+
+        def execute(command, sudoable, in_data):
+            asked.append((command, sudoable, in_data))
+            nonce = shlex.split(command)[3]
+            return {"rc": rc, "stdout": change(raw).replace(RECORDED, nonce), "stderr": " no\n shell "}
+
+        args = {
+            "root": "~/rekindle",
+            "tmpdir": "/tmp",
+            "gpus_required": True,
+            "min_free_gb": 1,
+            "dest": str(tmp_path),
+            **more,
+        }
+        result = load("collect_facts").run(args, host="lease-1", _low_level_execute_command=execute)
+        return result, asked
+
+    return run
+
+
+def test_a_host_is_asked_once_and_written_down(collect, tmp_path):
+    result, ((command, sudoable, script),) = collect()
+    host = read(tmp_path / "host.json", HostRecord)
+    assert result == {"changed": False, "host": to_builtins(host)}
+    assert (host.host, len(host.gpus)) == ("lease-1", 2)
+    assert shlex.split(command)[:3] == ["sh", "-s", "--"]
+    assert shlex.split(command)[4:] == ["~/rekindle", "/tmp"]
+    assert sudoable is False
+    assert script.startswith(b"#!/bin/sh")
+
+
+def test_each_question_has_a_nonce_of_its_own(collect):
+    assert collect()[1][0][0] != collect()[1][0][0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"rc": 1}, "The collector failed on the host: no shell"),
+        ({"change": lambda text: text[:2000]}, "Fix: "),
+        ({"change": lambda text: ""}, "Fix: "),
+        ({"change": lambda text: text.replace("MemTotal", "MemNone")}, "Fix: "),
+        ({"root": "rekindle\u00e9"}, "Fix: "),
+    ],
+)
+def test_an_answer_that_is_none_fails_and_nothing_is_written(collect, tmp_path, answer, said):
+    result, _ = collect(**answer)
+    assert result["failed"]
+    assert said in result["msg"]
+    assert not (tmp_path / "host.json").exists()
+
+
+@pytest.mark.parametrize("error", [ValueError, RecursionError])
+def test_an_answer_that_makes_no_sense_fails(collect, tmp_path, monkeypatch, error):
+    def refuse(*_):
+        raise error("1e999")
+
+    monkeypatch.setattr("rekindle.hostfacts.host_record", refuse)
+    result, _ = collect()
+    said = "What the host says of itself makes no sense: 1e999. Fix: do not trust that host."
+    assert result == {"failed": True, "msg": said}
+    assert not (tmp_path / "host.json").exists()
+
+
+def test_a_host_that_lacks_what_it_needs_fails_and_is_written_down(collect, tmp_path):
+    result, _ = collect(min_free_gb=10_000_000)
+    assert result["failed"]
+    assert "host" not in result
+    assert "Fix: " in result["msg"]
+    assert read(tmp_path / "host.json", HostRecord).host == "lease-1"
+
+
+def test_arguments_that_are_no_such_thing_are_refused(collect):
+    with pytest.raises(Exception, match="min_free_gb"):
+        collect(min_free_gb="much")

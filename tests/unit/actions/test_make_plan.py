@@ -1,0 +1,108 @@
+"""From a recorded host to its plan.json, and to a plan that refuses everything."""
+
+import hashlib
+
+import pytest
+from msgspec.structs import replace
+
+from rekindle import jobs
+from rekindle.records import PlanRecord, read
+
+
+@pytest.fixture
+def plan(load, home):
+    """Plan for the recorded host, which has no plan yet."""
+    (home / "plan.json").unlink()
+
+    def run(**more):
+        args = {
+            "folder": str(home),
+            "jobs": ["pt_ddp"],
+            "frameworks": [],
+            "gpus_required": True,
+            "pins": {},
+            "system_site": False,
+            "capsule": "",
+            **more,
+        }
+        return load("make_plan").run(args, host="h200")
+
+    return run
+
+
+def _builds(home):
+    written = read(home / "plan.json", PlanRecord)
+    return {one.framework: one.build.version if one.build else None for one in written.environments}
+
+
+def test_a_plan_is_of_the_host_as_it_was_read(plan, home):
+    assert "failed" not in plan()
+    written = read(home / "plan.json", PlanRecord)
+    assert written.host == "h200"
+    assert written.host_sha256 == hashlib.sha256((home / "host.json").read_bytes()).hexdigest()
+    assert list(_builds(home)) == ["torch"]
+
+
+def test_each_environment_is_planned_once(plan, home):
+    plan(jobs=["tensor_stream", "tf_mirrored", "pt_ddp", "llm_sft"], frameworks=["torch", "lightning"])
+    written = read(home / "plan.json", PlanRecord)
+    assert sorted(written.jobs) == ["llm_sft", "pt_ddp", "tensor_stream", "tf_mirrored"]
+    assert sorted(_builds(home)) == ["lightning", "tensorflow", "torch", "transformers"]
+
+
+def test_the_highest_priority_is_first(plan, home, monkeypatch):
+    from_file = jobs.load_job
+    priorities = {"pt_ddp": 0, "llm_sft": 5, "tf_mirrored": 5}
+
+    def prioritised(folder, name):
+        return replace(from_file(folder, name), priority=priorities[name])
+
+    monkeypatch.setattr(jobs, "load_job", prioritised)
+    plan(jobs=["pt_ddp", "tf_mirrored", "llm_sft"])
+    assert read(home / "plan.json", PlanRecord).jobs == ("tf_mirrored", "llm_sft", "pt_ddp")
+
+
+def test_one_environment_that_cannot_be_had_is_a_warning(plan, home):
+    result = plan(jobs=["pt_ddp", "tf_mirrored"], pins={"tensorflow": "1.0"})
+    assert "failed" not in result
+    assert any("tensorflow is pinned to 1.0; " in one for one in result["warnings"])
+    assert _builds(home)["tensorflow"] is None
+    assert _builds(home)["torch"]
+
+
+def test_if_none_can_be_had_it_fails_and_the_plan_says_why(plan, home):
+    result = plan(pins={"torch": "1.0"})
+    assert result["failed"]
+    assert "torch is pinned to 1.0; " in result["msg"]
+    assert _builds(home) == {"torch": None}
+
+
+def test_a_capsule_is_held_or_refused_and_the_user_s_pins_go_before_its_own(plan, home, recordings):
+    capsule, lock = str(recordings / "h200-x2"), "torch-system-py312.txt"
+    assert "failed" not in plan(capsule=capsule, system_site=True)
+    assert read(home / "plan.json", PlanRecord).environments[0].build.lock == lock
+    assert f"The capsule's {lock} cannot be rebuilt here: " in plan(capsule=capsule)["msg"]
+    assert _builds(home) == {"torch": None}
+    assert "torch is pinned to 1.0; " in plan(capsule=capsule, pins={"torch": "1.0"})["msg"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"jobs": ["nothing"]}, "There is no job 'nothing' in flare_jobs/. Fix: "),
+        ({"capsule": "/nowhere"}, "/nowhere/env.json does not exist. Fix: "),
+    ],
+)
+def test_what_is_not_there_fails_without_a_plan(plan, home, more, said):
+    result = plan(**more)
+    assert result["failed"]
+    assert said in result["msg"]
+    assert not (home / "plan.json").exists()
+
+
+@pytest.mark.parametrize("text", [None, "{"])
+def test_without_a_whole_host_record_it_fails(plan, home, text):
+    (home / "host.json").unlink() if text is None else (home / "host.json").write_text(text)
+    result = plan()
+    assert result["failed"]
+    assert "host.json" in result["msg"]

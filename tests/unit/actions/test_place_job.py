@@ -1,0 +1,201 @@
+"""Placing a job: what is sent of one that runs, and the verdict on one that cannot."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from msgspec.structs import replace
+from report_folders import PASS
+
+from rekindle import jobs
+from rekindle.jobs import lease
+from rekindle.records import (
+    HostRecord,
+    PlacedRecord,
+    PlanRecord,
+    RunSpec,
+    VerdictRecord,
+    read,
+    to_builtins,
+    write,
+)
+from rekindle.results import home as results
+from rekindle.results import state
+
+PAYLOAD = "/tmp/rekindle/jobs/rekindle-0123456789ab.zip"
+
+
+@pytest.fixture
+def place(load, home, monkeypatch, tmp_path):
+    """Place a job, of a user who has sent nothing before, on the recorded host."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    now = datetime.now(timezone.utc)
+    lease.keep(home, "h200", now, None)
+
+    def run(job="pt_ddp", left_s=None, **more):
+        if left_s is not None:
+            lease.keep(home, "h200", now, now + timedelta(seconds=left_s))
+        args = {
+            "folder": str(home),
+            "job": job,
+            "tmpdir": "/tmp/rekindle/tmp",
+            "arguments": {},
+            "payload": PAYLOAD,
+            "rerun": False,
+            **more,
+        }
+        return load("place_job").run(args, host="h200")
+
+    return run
+
+
+def _one_gpu_left(home):
+    host = read(home / "host.json", HostRecord)
+    write(home / "host.json", replace(host, gpus=host.gpus[:1]))
+
+
+def _refused(home):
+    plan = read(home / "plan.json", PlanRecord)
+    (one,) = plan.environments
+    refused = replace(one, framework="tensorflow", build=None, refusal="No build fits. Fix: another driver.")
+    write(home / "plan.json", replace(plan, environments=(one, refused)))
+
+
+def _assert_no_run(home, job, verdict, cause):
+    told = read(home / job / "verdict.json", VerdictRecord)
+    assert (told.verdict, told.host, told.job) == (verdict, "h200", job)
+    assert cause in told.cause
+    assert told.remedy
+    assert results.seal_of(home / job).is_file()
+    assert not results.placed_in(home, job).exists()
+
+
+def test_a_job_that_can_run_is_placed(place, home):
+    result = place(arguments={"local_epoch": 3})
+    placed = read(home / "pt_ddp.placed.json", PlacedRecord)
+    assert result == {"spec": to_builtins(placed.spec), "run": placed.run}
+    assert placed.payload == PAYLOAD
+    assert placed.run.startswith("/tmp/rekindle/runs/pt_ddp-")
+    assert (placed.spec.host, placed.spec.job.arguments["local_epoch"]) == ("h200", 3)
+    assert state.sent("h200", placed.run) == placed.spec
+    assert placed.spec.nonce
+    assert not (home / "pt_ddp").exists()
+
+
+def test_the_same_is_the_same_run_and_other_inputs_are_another(place):
+    first = place()
+    assert place() == first
+    assert place(payload="/tmp/rekindle/jobs/rekindle-ba9876543210.zip")["run"] != first["run"]
+    assert place(arguments={"local_epoch": 3})["run"] != first["run"]
+
+
+def test_what_passed_runs_under_another_nonce_only_if_it_is_asked_to(place):
+    first = place()
+    state.note(first["run"], state.sent("h200", first["run"]), "PASS")
+    assert place()["spec"] == first["spec"]
+    again = place(rerun=True)
+    assert again["run"] == first["run"]
+    assert again["spec"]["nonce"] != first["spec"]["nonce"]
+
+
+def test_a_lease_shortens_the_job_and_not_its_name(place, home):
+    unlimited = place()
+    limited = place(left_s=200)
+    assert limited["run"] == unlimited["run"]
+    assert limited["spec"]["job"]["limit_s"] < unlimited["spec"]["job"]["limit_s"]
+    assert 100 < limited["spec"]["job"]["limit_s"] <= 140
+
+
+def test_a_job_without_an_environment_is_unsupported(place, home):
+    assert place("tf_mirrored") == {}
+    _assert_no_run(home, "tf_mirrored", "UNSUPPORTED", "h200 has no tensorflow environment.")
+
+
+def test_a_job_whose_environment_was_refused_says_why(place, home):
+    _refused(home)
+    assert place("tf_mirrored") == {}
+    _assert_no_run(home, "tf_mirrored", "UNSUPPORTED", "No build fits.")
+
+
+def test_a_job_that_the_hosts_gpus_cannot_hold_is_unsupported(place, home, monkeypatch):
+    _one_gpu_left(home)
+    job = jobs.load_job
+    alone = {"when_short_of_gpus": "unsupported"}
+    monkeypatch.setattr(jobs, "load_job", lambda *names: replace(job(*names), **alone))
+    assert place() == {}
+    _assert_no_run(home, "pt_ddp", "UNSUPPORTED", "pt_ddp needs 4 GPUs (2 sites × 2) and h200 has 1: ")
+
+
+@pytest.mark.parametrize("left_s", [-5, 0, 100])
+def test_a_job_with_too_little_time_is_skipped(place, home, left_s):
+    assert place(left_s=left_s) == {}
+    _assert_no_run(home, "pt_ddp", "SKIPPED", "pt_ddp takes about 60 s and ")
+    assert not (state.folder() / "sent").exists()
+
+
+@pytest.mark.parametrize("before", ["SKIPPED", "FAIL", "broken"])
+def test_a_verdict_other_than_pass_is_gone_once_the_job_is_placed(place, home, before):
+    place(left_s=0)
+    path = home / "pt_ddp" / "verdict.json"
+    if before == "broken":
+        path.write_text("{")
+    else:
+        write(path, replace(read(path, VerdictRecord), verdict=before))
+    place(left_s=9000)
+    assert not path.exists()
+    assert not results.seal_of(home / "pt_ddp").exists()
+
+
+def test_a_pass_stays_with_its_seal(place, home):
+    write(home / "pt_ddp" / "verdict.json", PASS)
+    results.seal_of(home / "pt_ddp").write_text("{}")
+    assert place()["run"]
+    assert read(home / "pt_ddp" / "verdict.json", VerdictRecord) == PASS
+    assert results.seal_of(home / "pt_ddp").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "folder"),
+    [
+        ("/tmp/rekindle/tmp", "/tmp/rekindle/tmp"),
+        ("/scratch", "/scratch/rekindle-u"),
+        ("~/scratch", "/home/u/scratch/rekindle-u"),
+        ("/tmp/rekindle-of-others", "/tmp/rekindle-of-others/rekindle-u"),
+    ],
+)
+def test_tmpdir_outside_of_the_root_is_a_folder_of_our_own(place, given, folder):
+    assert place(tmpdir=given)["spec"]["tmpdir"] == folder
+
+
+@pytest.mark.parametrize("name", ["host.json", "plan.json", "env.json", "lease.json"])
+@pytest.mark.parametrize("how", ["does not exist", "is no "])
+def test_without_a_whole_record_it_fails(place, home, name, how):
+    (home / name).unlink() if how == "does not exist" else (home / name).write_text("{")
+    result = place()
+    assert result["failed"]
+    assert f"{home / name} {how}" in result["msg"]
+    assert not results.placed_in(home, "pt_ddp").exists()
+
+
+def test_a_job_that_is_none_fails(place):
+    said = place("nothing")["msg"]
+    assert said.startswith("There is no job 'nothing' in flare_jobs/. Fix: ")
+
+
+def test_an_argument_that_no_option_can_have_fails(place):
+    said = place(arguments={"local_epoch": {"a": 1}})["msg"]
+    assert said.startswith("rekindle_job_arguments has a value for pt_ddp that is no option's: ")
+
+
+def test_a_state_folder_that_cannot_be_made_fails(place, home, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "host.json"))
+    result = place()
+    assert result["failed"]
+    assert "Fix: have XDG_STATE_HOME name a folder of yours." in result["msg"]
+    assert not results.placed_in(home, "pt_ddp").exists()
+
+
+def test_the_run_that_is_sent_is_a_spec_that_the_driver_reads(place, home, tmp_path):
+    place()
+    spec = read(home / "pt_ddp.placed.json", PlacedRecord).spec
+    write(tmp_path / "spec.json", spec)
+    assert read(tmp_path / "spec.json", RunSpec) == spec

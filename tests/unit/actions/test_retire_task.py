@@ -1,0 +1,159 @@
+"""Retiring a host that is a folder here: nothing of it goes before its copy is at home, whole."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rekindle.records import RetiredRecord, read
+from rekindle.retire.remove import own_root, pack, remove
+
+
+class Host:
+    """Does what plugins/modules/retire.py does, but for what still runs; ``answers`` go before it."""
+
+    def __init__(self, root):
+        self.root, self.asked, self.answers, self.place = root, [], {}, None
+
+    def execute_module(self, name, given, task_vars):
+        assert (name, given["root"], given["stop"]) == ("retire", str(self.root), False)
+        self.asked.append(given["verb"])
+        if given["verb"] in self.answers:
+            return self.answers[given["verb"]]
+        root = own_root(given["root"])
+        if root is None:
+            return {"changed": False}
+        if given["verb"] == "pack":
+            packed = pack(root)
+            self.place = Path(packed["place"])
+            return {"root": str(root), **packed}
+        remove(root)
+        return {"changed": True}
+
+
+@pytest.fixture
+def host(tmp_path):
+    """Return a host with a log and a run."""
+    root = tmp_path / "rekindle"
+    for name in ("jobs/rekindle-0123456789ab.zip", "logs/build.log", "runs/toy-0123456789ab/verdict.json"):
+        (root / name).parent.mkdir(parents=True)
+        (root / name).write_text("{}")
+    (root / "tmp").mkdir()
+    return Host(root)
+
+
+@pytest.fixture
+def retire(load, shell, host, tmp_path):
+    """Retire the host; ``spoil`` is done to each archive on its way."""
+
+    def run(spoil=lambda archive: None, check_mode=False):
+        def fetch(source, target):
+            shutil.copy(source, target)
+            spoil(Path(target))
+
+        args = {"root": str(host.root), "stop": False, "dest": str(tmp_path / "home")}
+        return load("retire").run(
+            args,
+            _task=SimpleNamespace(args=args, check_mode=check_mode),
+            _execute_module=host.execute_module,
+            _low_level_execute_command=shell,
+            _connection=SimpleNamespace(fetch_file=fetch),
+        )
+
+    return run
+
+
+def _assert_untouched(host, result, said):
+    assert result["failed"]
+    assert said in result["msg"]
+    assert host.asked == ["pack"]
+    assert (host.root / "runs" / "toy-0123456789ab" / "verdict.json").is_file()
+    assert not host.place.exists()
+
+
+def test_a_host_is_copied_and_then_removed(retire, host, tmp_path):
+    assert retire() == {"changed": True}
+    assert host.asked == ["pack", "remove"]
+    assert not host.root.exists()
+    assert not host.place.exists()
+    home = tmp_path / "home"
+    assert (home / "retired/runs/toy-0123456789ab/verdict.json").read_text() == "{}"
+    assert (home / "retired/logs/build.log").read_text() == "{}"
+    record = read(home / "retired.json", RetiredRecord)
+    assert (record.host, list(record.runs), record.files) == ("somewhere", ["toy-0123456789ab"], 2)
+    assert record.retired
+
+
+def test_a_host_without_anything_of_ours_is_gone_already(retire, host, tmp_path):
+    shutil.rmtree(host.root)
+    assert retire() == {"changed": False}
+    assert host.asked == ["pack"]
+    assert read(tmp_path / "home" / "retired.json", RetiredRecord).retired
+
+
+@pytest.mark.parametrize("told", [{"failed": True, "msg": "toy still runs."}, {"unreachable": True}])
+def test_what_cannot_be_packed_is_told_and_nothing_is_done(retire, host, tmp_path, told):
+    host.answers["pack"] = told
+    assert retire() == told
+    assert host.asked == ["pack"]
+    assert not (tmp_path / "home").exists()
+
+
+def test_in_check_mode_nothing_is_done(retire, host, tmp_path):
+    host.answers["pack"] = {"changed": True}
+    assert retire(check_mode=True) == {"changed": True}
+    assert host.asked == ["pack"]
+    assert not (tmp_path / "home").exists()
+
+
+def test_what_cannot_be_removed_is_told_and_the_host_is_not_gone(retire, host, tmp_path):
+    told = {"failed": True, "msg": "runs cannot be removed."}
+    host.answers["remove"] = told
+    assert retire() == told
+    assert not host.place.exists()
+    record = read(tmp_path / "home" / "retired.json", RetiredRecord)
+    assert (record.files, record.retired) == (2, None)
+
+
+def test_an_archive_that_is_damaged_on_its_way_fails(retire, host):
+    result = retire(lambda archive: archive.write_bytes(archive.read_bytes()[:40]))
+    _assert_untouched(host, result, "The archive from the host cannot be unpacked: ")
+
+
+def test_files_that_are_not_the_hosts_fail(retire, host):
+    good = []
+
+    def mix_up(archive):
+        good.append(archive.read_bytes())
+        archive.write_bytes(good[0])
+
+    _assert_untouched(host, retire(mix_up), "at home is not the host's, and nothing was removed there. Fix: ")
+
+
+def test_what_the_host_packed_and_was_not_asked_for_fails(retire, host):
+    packed = {"root": str(host.root), **pack(host.root)}
+    host.place = Path(packed["place"])
+    host.answers["pack"] = {**packed, "place": "/tmp/x\nrm y"}
+    result = retire()
+    shutil.rmtree(host.place)
+    _assert_untouched(host, result, "What the host packed is not what was asked for: ")
+
+
+def test_an_environment_of_a_lock_that_never_was_sent_fails(retire, host):
+    packed = {"root": str(host.root), **pack(host.root)}
+    host.place = Path(packed["place"])
+    environment = {
+        "framework": "torch",
+        "path": "/r/envs/x",
+        "python": "/r/envs/x/bin/python",
+        "python_version": "3.11.2",
+        "lock": "torch-9.9.8-cpu-py311.txt",
+        "lock_sha256": "0" * 64,
+        "built": "2026-11-21T02:00:00Z",
+        "build_s": 1.0,
+        "packages": {},
+        "probe": {},
+    }
+    host.answers["pack"] = {**packed, "environments": [{"environment": environment, "lock_text": ""}]}
+    _assert_untouched(host, retire(), "was never sent from here")

@@ -1,0 +1,186 @@
+"""What an autopsy writes down of the test's own children, and of what it cannot see."""
+
+import os
+import socket
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from rekindle.driver import autopsy as module
+from rekindle.driver.autopsy import autopsy, fresh
+
+STAYS = """
+import socket, sys
+
+def at_work():
+    listening = socket.create_server(("127.0.0.1", 0))
+    print(listening.getsockname()[1], flush=True)
+    sys.stdin.read()
+
+at_work()
+"""
+QUESTIONS = {"processes", "stacks", "nvidia-smi", "ports", "disk", "kernel", "logs", "nccl"}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a run's folder."""
+    folder = tmp_path / "run"
+    (folder / "evidence").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def child():
+    """Return a child that listens on a port, and the port."""
+    command = [sys.executable, "-c", STAYS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process, int(process.stdout.readline())
+        process.communicate(timeout=30)
+
+
+def _answers(run):
+    autopsy(run, str(run))
+    return {path.stem: path.read_text() for path in (run / "autopsy").glob("*.txt")}
+
+
+def test_a_child_is_told_with_its_stack_and_its_port(run, child):
+    process, port = child
+    answers = _answers(run)
+    assert answers.keys() == QUESTIONS
+    (line,) = [line for line in answers["processes"].splitlines() if line.startswith(f"{process.pid} of ")]
+    assert line.startswith(f"{process.pid} of {os.getpid()} ")
+    assert sys.executable in line
+    assert "at_work" in answers["stacks"]
+    assert f"{process.pid} LISTEN 127.0.0.1:{port} -" in answers["ports"].splitlines()
+    assert f"{run}: " in answers["disk"]
+    assert "/dev/shm: " in answers["disk"]
+    assert answers["nccl"] == ""
+
+
+def test_a_connection_is_told_with_both_ends(run, child):
+    _, port = child
+    with socket.create_connection(("127.0.0.1", port)):
+        here = module._ports(psutil.Process())
+        assert any(line.endswith(f" 127.0.0.1:{port}") and " ESTABLISHED " in line for line in here)
+
+
+def test_a_process_that_is_gone_is_told_as_gone():
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        seen = psutil.Process(process.pid)
+    assert module._process(seen) == f"{seen.pid} gone"
+    assert module._is_python(seen) is False
+    assert list(module._ports(seen)) == []
+
+
+def test_of_what_is_no_python_no_stack_is_asked(run, monkeypatch):
+    monkeypatch.setattr(module, "stack", lambda pid: f"asked {pid}")
+    with subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            answers = _answers(run)
+        finally:
+            other.kill()
+    assert f"{other.pid} of " in answers["processes"]
+    assert f"asked {other.pid}" not in answers["stacks"]
+
+
+def test_a_question_that_fails_leaves_its_reason_and_the_others_their_answers(run, monkeypatch, child):
+    def refuse(pid):
+        raise PermissionError("no ptrace")
+
+    monkeypatch.setattr(module, "stack", refuse)
+    answers = _answers(run)
+    assert answers["stacks"] == "PermissionError: no ptrace\n"
+    assert answers.keys() == QUESTIONS
+    assert f"{child[0].pid} of " in answers["processes"]
+
+
+def test_a_folder_that_is_gone_is_told(run, tmp_path):
+    autopsy(run, str(tmp_path / "nowhere"))
+    said = (run / "autopsy" / "disk.txt").read_text()
+    assert f"{run}: " in said
+    assert said.splitlines()[-1].startswith("FileNotFoundError: ")
+
+
+def test_a_command_that_is_not_there_or_hangs_is_told(monkeypatch):
+    assert module._command("no-such-command") == "no-such-command is not there."
+    assert module._command("sh", "-c", "echo out; echo err >&2; exit 3") == "out\nerr\n"
+    monkeypatch.setattr(module, "_LIMIT_S", 0.2)
+    assert module._command("sleep", "600") == "sleep gave no answer within 0.2 s."
+
+
+def test_the_last_lines_of_each_log_are_kept(run):
+    site = run / "job" / "workspace" / "site-1" / "x"
+    site.mkdir(parents=True)
+    (site / "log.txt").write_text("".join(f"line {n}\n" for n in range(100)))
+    (run / "job.log").write_bytes(b"\xff broken\n")
+    said = _answers(run)["logs"].splitlines()
+    assert said[0] == "== job/workspace/site-1/x/log.txt"
+    assert said[1:41] == [f"line {n}" for n in range(60, 100)]
+    assert said[42:] == ["== job.log", "\ufffd broken", ""]
+
+
+@pytest.mark.parametrize(
+    ("plant", "said"), [(os.mkfifo, "it is no regular file"), (lambda path: None, "No such file")]
+)
+def test_a_log_that_is_none_is_told_and_not_waited_for(run, plant, said):
+    plant(run / "job.log")
+    assert said in _answers(run)["logs"]
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_each_rank_is_asked_for_its_record_of_collectives(run, monkeypatch, writes):
+    pipe = run / "evidence" / "nccl-0.pipe"
+    os.mkfifo(pipe)
+    rank, waited = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), []
+
+    def answer(seconds):
+        """Be torch's thread: read the pipe, and leave the record while the autopsy waits for it."""
+        waited.append(seconds)
+        assert os.read(rank, 9) == b"1"
+        if writes:
+            pipe.with_suffix("").write_bytes(b"record")
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=answer))
+    try:
+        said = _answers(run)["nccl"]
+    finally:
+        os.close(rank)
+    assert waited == [3.0]
+    assert said == ("nccl-0: kept\n" if writes else "nccl-0: no answer\n")
+    assert (run / "autopsy" / "nccl-0").exists() is writes
+    assert not (run / "evidence" / "nccl-0").exists()
+
+
+def test_a_rank_that_is_gone_gives_no_answer_and_nobody_waits_in_its_pipe(run, monkeypatch):
+    monkeypatch.setattr(module, "_NCCL_DUMP_S", 0)
+    os.mkfifo(run / "evidence" / "nccl-0.pipe")
+    (run / "evidence" / "nccl-1.pipe").write_text("")
+    (run / "evidence" / "nccl-2.pipe").symlink_to(run / "evidence" / "nccl-0.pipe")
+    assert _answers(run)["nccl"] == "nccl-0: no answer\n"
+
+
+def test_an_autopsy_is_never_of_an_earlier_run(run):
+    (run / "autopsy").mkdir()
+    (run / "autopsy" / "old.txt").touch()
+    assert _answers(run).keys() == QUESTIONS
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "nothing"])
+def test_whatever_a_job_puts_in_its_place_goes(tmp_path, kind):
+    other, folder = tmp_path / "other", tmp_path / "autopsy"
+    other.mkdir()
+    (other / "kept").touch()
+    if kind == "file":
+        folder.touch()
+    if kind == "link":
+        folder.symlink_to(other)
+    fresh(folder)
+    assert folder.is_dir()
+    assert not folder.is_symlink()
+    assert list(folder.iterdir()) == []
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (other / "kept").exists()

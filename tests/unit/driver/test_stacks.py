@@ -1,0 +1,116 @@
+"""Python stacks of the test's own child processes, and of processes that have none."""
+
+import subprocess
+import sys
+
+import pytest
+
+from rekindle.driver import stacks
+
+AT_WORK = """
+import sys, threading
+
+def kept_waiting():
+    print(flush=True)
+    sys.stdin.read()
+
+kept_waiting()
+"""
+RAN_OUT = """
+import sys, threading
+
+def outlives_main():
+    threading.main_thread().join()
+    print(flush=True)
+    sys.stdin.read()
+
+threading.Thread(target=outlives_main).start()
+"""
+
+
+@pytest.fixture
+def child():
+    """Start Python on a program, which says a line once it is where it stays until its input ends."""
+    started = []
+
+    def start(code):
+        command = [sys.executable, "-c", code]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout.readline() == b"\n"
+        return process.pid
+
+    yield start
+    for process in started:
+        process.communicate(timeout=30)
+
+
+def test_the_stack_of_a_process_names_its_functions(child):
+    said = stacks.stack(child(AT_WORK))
+    assert "kept_waiting" in said
+    assert '"MainThread"' in said
+
+
+def test_a_main_thread_that_works_has_not_ended(child):
+    assert stacks.main_thread_has_ended(child(AT_WORK)) is False
+
+
+def test_a_main_thread_that_only_waits_for_another_has_ended(child):
+    assert stacks.main_thread_has_ended(child(RAN_OUT)) is True
+
+
+def test_a_process_that_is_gone_has_py_spys_word_and_has_not_ended_its_main_thread():
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait(timeout=60)
+    said = stacks.stack(gone.pid)
+    assert said.startswith(f"Process {gone.pid}: ")
+    assert len(said.splitlines()) == 1
+    assert len(said) > len(f"Process {gone.pid}: ")
+    assert stacks.main_thread_has_ended(gone.pid) is False
+
+
+def test_a_process_that_is_no_python_has_py_spys_word():
+    with subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            said = stacks.stack(other.pid)
+        finally:
+            other.kill()
+    assert said.startswith(f"Process {other.pid}: ")
+    assert '"MainThread"' not in said
+
+
+def test_a_py_spy_that_hangs_is_given_up(tmp_path, monkeypatch):
+    (tmp_path / "py-spy").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "py-spy").chmod(0o700)
+    monkeypatch.setattr(stacks.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(stacks, "_LIMIT_S", 0.2)
+    assert stacks.stack(1) == "Process 1: py-spy got no answer within 0.2 s."
+    assert stacks.main_thread_has_ended(1) is False
+
+
+def _dump(*threads):
+    return "Process 7: python\n" + "\n".join(
+        f'Thread {number} (idle): "{name}"\n    {frame}' for number, (name, frame) in enumerate(threads)
+    )
+
+
+ENDING = "_shutdown (threading.py:1601)"
+POOL_ENDING = "_python_exit (concurrent/futures/thread.py:31)"
+
+
+@pytest.mark.parametrize(
+    ("threads", "ended"),
+    [
+        ([("MainThread", ENDING)], True),
+        (
+            [("MainThread", POOL_ENDING), ("Thread-1", "run (x.py:1)")],
+            True,
+        ),
+        ([("MainThread", "train (client.py:9)")], False),
+        ([("MainThread", "train (client.py:9)"), ("Thread-1", ENDING)], False),
+        ([("Thread-1", ENDING)], False),
+    ],
+)
+def test_the_end_is_told_by_the_main_threads_frames_alone(monkeypatch, threads, ended):
+    monkeypatch.setattr(stacks, "stack", lambda pid: _dump(*threads))
+    assert stacks.main_thread_has_ended(7) is ended
