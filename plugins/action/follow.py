@@ -77,25 +77,22 @@ class ActionModule(Action):
         self, look: str, nonce: str, ends: datetime | None, what: str, last: Progress | None
     ) -> tuple[bool | None, Progress | None]:
         """Return whether the lock is held and the record, None for what is not known; outlasts a dropped
-        connection and a host that does not answer.
+        connection and a host that does not answer, or answers something else.
         """
         lost = time.monotonic() + _reconnect_s(ends)
         while True:
             try:
                 with within(_LOOK_S):
                     answer = self._low_level_execute_command(look)
+                said = frames.parse(answer["stdout"], nonce)
                 break
-            except (AnsibleConnectionFailure, TimeoutError) as error:
+            except (AnsibleConnectionFailure, TimeoutError, frames.FactsError) as error:
                 if time.monotonic() > lost:
                     seen = f"last seen at {_seen(last)}" if last else "never seen"
                     raise AnsibleConnectionFailure(f"{what} was {seen}; the host is gone: {error}") from error
                 with suppress(TimeoutError), within(_LOOK_S):
                     self._connection.reset()
                 time.sleep(_PERIODS_S[-1])
-        try:
-            said = frames.parse(answer["stdout"], nonce)
-        except frames.FactsError:
-            return None, None
         held = "held" in said if "held" in said or "free" in said else None
         try:
             return held, decode(said["record"].text, Progress)

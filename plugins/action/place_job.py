@@ -46,6 +46,8 @@ class ActionModule(Action):
             run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, payload)}"
             prepared = jobs.within(prepared, lease.ends(folder))
         if isinstance(prepared, records.VerdictRecord):
+            if prepared.verdict == "UNSUPPORTED":  # of one that is SKIPPED an earlier run may still come home
+                home.placed_in(folder, job.name).unlink(missing_ok=True)
             records.write(verdict, prepared)
             home.put_seal(verdict.parent, prepared)
             return {}

@@ -60,7 +60,7 @@ def fresh(folder: Path) -> None:
 
 
 def _process(process: psutil.Process) -> str:
-    with suppress(psutil.Error):
+    with suppress(psutil.Error, OSError):
         pid, parent, status = process.pid, process.ppid(), process.status()
         seconds, resident = sum(process.cpu_times()[:2]), process.memory_info().rss >> 20
         waits = Path("/proc", str(pid), "wchan").read_text(encoding="utf-8")

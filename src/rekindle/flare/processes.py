@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 _SERVER = "nvflare.private.fed.app.simulator.simulator"
 _CLIENT = f"{_SERVER}_worker"
@@ -11,16 +12,13 @@ _SHOWN_CLIENT = re.compile(r"simulator_worker[^\n]{0,500}? --client (\S{1,80})")
 
 
 def member(command: Sequence[str]) -> str | None:
-    """Return ``server``, or the name of the site whose client it is; None if the process is not NVFlare's.
+    """Return ``server``, or the name of the site whose client it is; None if the process is neither.
 
     Args:
         command: the words of a process's command line.
-
-    Raises:
-        ValueError: it is a client's and names no site.
     """
     if _CLIENT in command:
-        return command[command.index("--client") + 1]
+        return next((site for option, site in pairwise(command) if option == "--client"), None)
     return "server" if _SERVER in command else None
 
 

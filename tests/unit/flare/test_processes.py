@@ -29,6 +29,6 @@ def test_a_client_is_known_in_a_line_that_tells_more():
     assert client_in(f"{CLIENT.partition(' --client')[0]}\npython3 other.py --client site-1") is None
 
 
-def test_a_client_without_a_site_is_not_taken_for_another_process():
-    with pytest.raises(ValueError, match="--client"):
-        member(CLIENT.partition(" --client")[0].split())
+@pytest.mark.parametrize("end", ["", " --client"])
+def test_a_client_without_a_site_is_nobodys(end):
+    assert member(f"{CLIENT.partition(' --client')[0]}{end}".split()) is None
