@@ -8,17 +8,14 @@ import pytest
 from leaks import leaks
 from plays import REPOSITORY, play
 
+from rekindle.records import PlacedRecord, RunSpec, read, write
+
 RUN = REPOSITORY / "tests/recordings/runs/pt_ddp-cpu"
 COLLECT = """
 - hosts: first
   gather_facts: false
   tasks:
-    - collect_run:
-        run: /home/lease/evil-run
-        python: /home/lease/evil
-        payload: /none
-        spec: "{{ lookup('file', '%s/spec.json') | from_json }}"
-        dest: %s/home
+    - collect_run: {job: pt_ddp, python: /home/lease/evil, home: %s}
 """
 LIES = r"""#!/bin/sh
 : >"/tmp/a'\"'"
@@ -79,10 +76,15 @@ def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path)
     put = pair.ssh("first", "cat >evil; chmod +x evil")
     subprocess.run(put, input=evil, text=True, check=True)
     playbook = tmp_path / "collect.yml"
-    playbook.write_text(COLLECT % (RUN, tmp_path))
+    home = tmp_path / "home"
+    spec = read(RUN / "spec.json", RunSpec)
+    placed = PlacedRecord(run="/home/lease/evil-run", payload="/none", spec=spec)
+    write(home / "pt_ddp.placed.json", placed)
+    playbook.write_text(COLLECT % home)
     done = play(playbook, pair.inventory, tmp_path / "r")
     assert re.search(r"cannot be unpacked.* Fix: collect it again", " ".join(done.output.split()))
-    assert {path.name for path in tmp_path.iterdir()} == {"collect.yml"}
+    assert {path.name for path in tmp_path.iterdir()} == {"collect.yml", "home"}
+    assert [path.name for path in home.iterdir()] == ["pt_ddp.placed.json"]
     left = subprocess.run(
         pair.ssh("first", "ls evil-run*; rm evil"), capture_output=True, text=True, check=False
     )

@@ -7,23 +7,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from plays import REPOSITORY, play
 
 from rekindle.host.payload import build_payload
-from rekindle.records import RunRecord, write
+from rekindle.records import PlacedRecord, RunRecord, RunSpec, read, write
 
 RUN = "runs/pt_ddp-0123456789ab"
 COLLECT = """
 - hosts: all
   gather_facts: false
   tasks:
-    - collect_run:
-        run: {root}/{run}
-        python: {python}
-        payload: {payload}
-        spec: "{{{{ lookup('file', '{spec}') | from_json }}}}"
-        dest: {results}/liar/pt_ddp
-    - check_verdicts: {{folder: "{results}/liar", jobs: [pt_ddp]}}
+    - collect_run: {{job: pt_ddp, python: {python}, home: {home}}}
+    - check_verdicts: {{folder: {home}, jobs: [pt_ddp]}}
 """
 
 
@@ -41,24 +37,16 @@ def test_a_host_that_starts_nothing_and_sends_a_pass_has_not_passed(tmp_path, in
     lie = {**recorded, "evidence": [], "required": False, "host": "another", "job": "another"}
     run.mkdir(parents=True)
     (run / "verdict.json").write_text(json.dumps(lie))
-    spec = json.loads((REPOSITORY / "tests/recordings/runs/pt_ddp-cpu/spec.json").read_text())
-    sent = tmp_path / "sent.json"
-    sent.write_text(json.dumps({**spec, "host": "liar", "nonce": "0" * 32, "schema": "rekindle/spec/2"}))
+    spec = read(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu/spec.json", RunSpec)
+    sent = replace(spec, host="liar", nonce="0" * 32, schema="rekindle/spec/2")
     if with_spec:
-        (run / "spec.json").write_bytes(sent.read_bytes())
+        write(run / "spec.json", sent)
     write(results / "run.json", RunRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",)))
     payload = build_payload(REPOSITORY / "flare_jobs", results / "payload")
+    placed = PlacedRecord(run=str(run), payload=str(payload), spec=sent)
+    write(results / "liar" / "pt_ddp.placed.json", placed)
     playbook = tmp_path / "collect.yml"
-    playbook.write_text(
-        COLLECT.format(
-            root=tmp_path / "root",
-            run=RUN,
-            python=sys.executable,
-            payload=payload,
-            spec=sent,
-            results=results,
-        )
-    )
+    playbook.write_text(COLLECT.format(python=sys.executable, home=results / "liar"))
     collected = play(playbook, inventory, results)
     assert collected.status != 0
     assert "pt_ddp is UNPROVEN: The host itself says PASS" in " ".join(collected.output.split())
