@@ -89,4 +89,4 @@ lab-down: all
 # A scenario for each role, on one such host, in the order in which a host goes through them.
 molecule: all
 	molecule test \
-		$(foreach role,preflight plan payload environments validate collect report retire,--scenario-name $(role))
+		$(foreach role,settings preflight plan payload environments validate collect report retire,--scenario-name $(role))
