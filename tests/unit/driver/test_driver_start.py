@@ -13,6 +13,16 @@ from test_driver import STUBBORN, _assert_gone, _pid, _start, _supervisor, _wait
 from rekindle.records import Progress, RunSpec, VerdictRecord, read, write
 
 
+def _counting(tmp_path):
+    """Return a job.py that counts its starts, and ends once there is tmp_path/go."""
+    return f"""
+import os, time
+open("count", "a").write("x")
+while not os.path.exists({str(tmp_path / "go")!r}):
+    time.sleep(0.05)
+"""
+
+
 def _start_again(run, start, verdict):
     """Call start on an ended run that has ``verdict``; returns whether it started."""
     record = read(_wait_for_end(run) / "verdict.json", VerdictRecord)
@@ -21,16 +31,18 @@ def _start_again(run, start, verdict):
 
 
 def test_what_runs_or_has_passed_is_not_started_again(tmp_path):
-    run, start = _start(tmp_path, "import time; open('count', 'a').write('x'); time.sleep(1)")
+    run, start = _start(tmp_path, _counting(tmp_path))
     assert [start(), start()] == [True, False]
+    (tmp_path / "go").touch()
     assert _start_again(run, start, "PASS") is False
     assert (run / "job" / "count").read_text() == "x"
     assert (run / "driver.lock").exists()
 
 
 def test_a_pass_counts_under_the_nonce_that_is_sent_alone(tmp_path):
-    run, start = _start(tmp_path, "import time; open('count', 'a').write('x'); time.sleep(1)")
+    run, start = _start(tmp_path, _counting(tmp_path))
     assert [start(nonce="a" * 32), start(nonce="b" * 32)] == [True, False]  # what runs is followed
+    (tmp_path / "go").touch()
     assert _start_again(run, partial(start, nonce="a" * 32), "PASS") is False
     assert start(nonce="b" * 32) is True
     assert read(_wait_for_end(run) / "spec.json", RunSpec).nonce == "b" * 32
