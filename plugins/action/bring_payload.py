@@ -9,6 +9,7 @@ from ansible.plugins.action.copy import ActionModule as Copy
 from ansible.utils.display import Display
 
 from rekindle import records
+from rekindle.actions.base import REQUIRED
 from rekindle.actions.limits import limited
 from rekindle.host.payload import build_payload, left_behind
 
@@ -21,9 +22,7 @@ class ActionModule(Copy):
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Bring it, and write payload.json; warn of files that may be missed on the host."""
-        _, args = self.validate_argument_spec(
-            {name: {"required": True} for name in ("root", "results", "home")}
-        )
+        _, args = self.validate_argument_spec(dict.fromkeys(("root", "results", "home"), REQUIRED))
         if left := left_behind(_JOBS):
             names = ", ".join(f"flare_jobs/{name}" for name in left[:5])
             Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")

@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from rekindle.driver.snapshot import Process, Snapshot, snapshot
 
 HELD_MIB = 64
@@ -17,23 +15,6 @@ print(flush=True)
 sys.stdin.read()
 """
 SIMULATOR = "nvflare.private.fed.app.simulator.simulator"
-
-
-@pytest.fixture
-def child():
-    """Start a child that is called as ``words`` say, and has held 64 MiB for a moment."""
-    started = []
-
-    def start(*words):
-        command = [sys.executable, "-c", TAKES_AND_GIVES_BACK, *words]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        started.append(process)
-        assert process.stdout.readline() == b"\n"
-        return process.pid
-
-    yield start
-    for process in started:
-        process.communicate(timeout=30)
 
 
 def _process(pid, nvflare, peak_kib):
@@ -56,9 +37,9 @@ def test_without_processes_nothing_is_told():
 
 
 def test_what_was_held_for_a_moment_is_told_afterwards(tmp_path, child):
-    server = child("-m", SIMULATOR)
-    client = child("-m", f"{SIMULATOR}_worker", "--client", "site-2")
-    other = child("client.py")
+    server = child(TAKES_AND_GIVES_BACK, "-m", SIMULATOR)
+    client = child(TAKES_AND_GIVES_BACK, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
+    other = child(TAKES_AND_GIVES_BACK, "client.py")
     now = snapshot(tmp_path)
     assert set(now.peaks_mib) == {"server", "site-2"}
     for name, pid in (("server", server), ("site-2", client)):

@@ -28,23 +28,6 @@ threading.Thread(target=outlives_main).start()
 """
 
 
-@pytest.fixture
-def child():
-    """Start Python on a program, which says a line once it is where it stays until its input ends."""
-    started = []
-
-    def start(code):
-        command = [sys.executable, "-c", code]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        started.append(process)
-        assert process.stdout.readline() == b"\n"
-        return process.pid
-
-    yield start
-    for process in started:
-        process.communicate(timeout=30)
-
-
 def test_the_stack_of_a_process_names_its_functions(child):
     said = stacks.stack(child(AT_WORK))
     assert "kept_waiting" in said

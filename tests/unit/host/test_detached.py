@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from unfit import plant_socket
 
 from rekindle.host import detached, files
 from rekindle.hostfacts import frames
@@ -28,21 +28,13 @@ while os.path.exists(sys.argv[1]) and time.monotonic() < ends:
 """
 
 
-def _socket(path):
-    with socket.socket(socket.AF_UNIX) as one:
-        here = Path.cwd()
-        os.chdir(path.parent)  # a socket's path is short
-        one.bind(path.name)
-        os.chdir(here)
-
-
 UNFIT = {
     "FIFO": os.mkfifo,
     "device": lambda path: path.symlink_to("/dev/zero"),
     "link": lambda path: path.symlink_to(__file__),
     "link to nothing": lambda path: path.symlink_to("nothing"),
     "folder": Path.mkdir,
-    "socket": _socket,
+    "socket": plant_socket,
 }
 
 

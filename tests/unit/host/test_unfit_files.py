@@ -1,10 +1,10 @@
 """What a job leaves where a file belongs: it holds up neither driver nor judge, and is never passed over."""
 
 import os
-import socket
 from pathlib import Path
 
 import pytest
+from unfit import plant_socket
 
 from rekindle.doctor import diagnose_run
 from rekindle.driver.autopsy import autopsy
@@ -24,20 +24,12 @@ def _endless(path):
         file.truncate(1 << 40)
 
 
-def _socket(path):
-    with socket.socket(socket.AF_UNIX) as one:
-        here = Path.cwd()
-        os.chdir(path.parent)  # a socket's path is short
-        one.bind(path.name)
-        os.chdir(here)
-
-
 PLANTS = {
     "FIFO": (os.mkfifo, "it is no regular file"),
     "device": (lambda path: path.symlink_to("/dev/zero"), "it is no regular file"),
     "link to itself": (lambda path: path.symlink_to(path.name), "it is no regular file"),
     "folder": (Path.mkdir, "it is no regular file"),
-    "socket": (_socket, "it is no regular file"),
+    "socket": (plant_socket, "it is no regular file"),
     "endless": (_endless, "it has more than 67108864 bytes"),
 }
 

@@ -29,7 +29,7 @@ PREFLIGHT = r"""
     - ansible.builtin.debug: {msg: Rescued.}
 - ansible.builtin.fail: {msg: "task\e[31m\e]0;title\a\x9b2J"}
   when: inventory_hostname == 'ignoring'
-  ignore_errors: true
+  ignore_errors: true # it is shown all the same, with what a terminal would obey
 - ansible.builtin.assert: {that: item != 2, fail_msg: "Item {{ item }} is odd."}
   loop: [1, 2, 3]
   when: inventory_hostname == 'looping'

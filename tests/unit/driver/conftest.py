@@ -1,0 +1,23 @@
+"""Children of the tests' own, as processes to look at."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def child():
+    """Start Python on a program, called as ``words`` say: it prints a line and waits for its input's end."""
+    started = []
+
+    def start(code, *words):
+        command = [sys.executable, "-c", code, *words]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(process)
+        assert process.stdout.readline() == b"\n"
+        return process.pid
+
+    yield start
+    for process in started:
+        process.communicate(timeout=30)
