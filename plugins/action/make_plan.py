@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ class ActionModule(Action):
             pins=pins,
             system_site=args["system_site"],
             jobs=[job.name for job in loaded],
-            made=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            made=records.timestamp(),
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )
         if kept:

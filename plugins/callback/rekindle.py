@@ -84,7 +84,7 @@ class CallbackModule(CallbackBase):
             return
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
         self._refuse_names(hosts)
-        now = self._began.strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = records.timestamp(self._began)
         journal.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
 
     def _refuse_names(self, hosts: list[str]) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from datetime import datetime, timezone
 from pathlib import Path
 
-from rekindle.records import HostRecord, PlannedEnvironment, read
+from rekindle.records import HostRecord, PlannedEnvironment, read, timestamp
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.records.text import as_json, printed
 from rekindle.solver import solve
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         host,
         wanted,
         gpus_required=bool(host.gpus or host.pci_gpus),
-        made=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        made=timestamp(),
         host_sha256=hashlib.sha256(args.host.read_bytes()).hexdigest(),
     )
     if args.json:

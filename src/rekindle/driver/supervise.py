@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from rekindle.host.caches import keep_below
 from rekindle.host.variables import for_jobs
 from rekindle.judge import judge
-from rekindle.records import Ended, Ladder, RunSpec, read, write
+from rekindle.records import Ended, Ladder, RunSpec, read, timestamp, write
 
 from .autopsy import autopsy
 from .ladder import climb
@@ -80,7 +80,7 @@ def supervise(run_dir: Path) -> None:
     duration = time.monotonic() - clock
     ended = Ended(
         nonce=spec.nonce or None,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started=timestamp(started),
         duration_s=round(duration, 2),
         reason=end.reason,
         exit_status=end.exit_status,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
 
-from rekindle.records import FailedProbe, HostRecord, checked
+from rekindle.records import FailedProbe, HostRecord, checked, timestamp
 
 from . import nvidia, pip, system
 from .frames import FactsError, Frame, parse
@@ -46,7 +45,7 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
     pip_settings, pip_problems = pip.settings(frames)
     record = HostRecord(
         host=host,
-        collected=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        collected=timestamp(),
         user=system.line(frames, "user") or system.required(frames, "uid"),
         home=home,
         root=place,

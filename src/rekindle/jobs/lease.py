@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from rekindle.records import Job, LeaseRecord, RecordError, RunRecord, read, write
+from rekindle.records import Job, LeaseRecord, RecordError, RunRecord, moment, read, timestamp, write
 
 COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for bringing results home."""
@@ -50,12 +50,12 @@ def started(results: Path, host: str) -> datetime | None:
     """
     path = results / "run.json"
     began = read(path, RunRecord).began.get(host) if path.exists() else None
-    return _moment(began) if began else None
+    return moment(began) if began else None
 
 
 def keep(home: Path, host: str, started: datetime, ends: datetime | None) -> None:
     """Write lease.json into the host's folder of results."""
-    record = LeaseRecord(host=host, started=_stamp(started), ends=_stamp(ends) if ends else None)
+    record = LeaseRecord(host=host, started=timestamp(started), ends=timestamp(ends) if ends else None)
     write(home / "lease.json", record)
 
 
@@ -66,15 +66,7 @@ def ends(home: Path) -> datetime | None:
         RecordError: lease.json is missing or broken.
     """
     stamp = read(home / "lease.json", LeaseRecord).ends
-    return _moment(stamp) if stamp else None
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _moment(stamp: str) -> datetime:
-    return datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+    return moment(stamp) if stamp else None
 
 
 def allowance(job: Job, left_s: float) -> int | None:

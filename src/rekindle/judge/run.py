@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, site_ledger
 from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Member, Workspace, of_run
 from rekindle.host import files
-from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, read
+from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, moment, read
 from rekindle.records.base import shortened
 from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 from rekindle.records.evidence import Line, read_evidence
@@ -119,10 +118,9 @@ class Run:
     def started(self) -> float | None:
         """Seconds since the epoch; None if the run has no record of its end, or that none of a time."""
         try:
-            moment = datetime.strptime(self.ended.started if self.ended else "", "%Y-%m-%dT%H:%M:%SZ")
+            return moment(self.ended.started if self.ended else "").timestamp()
         except ValueError:
             return None
-        return moment.replace(tzinfo=timezone.utc).timestamp()
 
     def zone(self, name: str) -> float:
         """Return the seconds that the time in the log of ``name`` is ahead of UTC.

@@ -12,7 +12,9 @@ from .base import (
     convert,
     decodable,
     decode,
+    moment,
     read,
+    timestamp,
     to_builtins,
     write,
 )
@@ -77,7 +79,9 @@ __all__ = [
     "convert",
     "decodable",
     "decode",
+    "moment",
     "read",
+    "timestamp",
     "to_builtins",
     "write",
 ]

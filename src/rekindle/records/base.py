@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -30,6 +31,7 @@ Table = Annotated[dict[Text, T], Meta(max_length=100_000)]
 """By name."""
 
 Timestamp = Text
+_SECOND = "%Y-%m-%dT%H:%M:%SZ"
 """UTC, ISO 8601 to the second: ``2026-11-21T02:15:00Z``."""
 
 FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_length=200)]
@@ -121,6 +123,20 @@ def write(path: Path, record: Record) -> None:
     """Write ``record`` to ``path`` as indented JSON, whole or not at all; texts are `shortened`."""
     text = msgspec.json.format(msgspec.json.encode(_readable(to_builtins(record))), indent=2) + b"\n"
     files.write(path, text)
+
+
+def timestamp(moment: datetime | None = None) -> Timestamp:
+    """Return ``moment``, which has a zone, or else now: in UTC and to the second."""
+    return (moment or datetime.now(timezone.utc)).astimezone(timezone.utc).strftime(_SECOND)
+
+
+def moment(stamp: Timestamp) -> datetime:
+    """Return the time that a record has.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return datetime.strptime(stamp, _SECOND).replace(tzinfo=timezone.utc)
 
 
 def to_builtins(record: Record) -> dict[str, Any]:

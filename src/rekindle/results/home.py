@@ -7,7 +7,6 @@ results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timezone
 from pathlib import Path
 
 import msgspec
@@ -26,6 +25,7 @@ from rekindle.records import (
     decodable,
     decode,
     read,
+    timestamp,
     to_builtins,
     write,
 )
@@ -107,7 +107,7 @@ def put_seal(
         host=verdict.host,
         job=verdict.job,
         verdict=verdict.verdict,
-        judged=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        judged=timestamp(),
         nonce=sent.nonce if sent else None,
         spec=hashlib.sha256(msgspec.json.encode(to_builtins(sent))).hexdigest() if sent else None,
         payload=sha256(code) if code else None,

@@ -6,7 +6,6 @@ results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from rekindle.records import (
     convert,
     decodable,
     read,
+    timestamp,
     write,
 )
 from rekindle.records.base import Few, Integer, Table, Text
@@ -124,7 +124,7 @@ def note_gone(host: str, home: Path) -> None:
     """Write into retired.json that nothing of Rekindle is left on the host, unless it says so."""
     before = _before(host, home)
     if before.retired is None:
-        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamp()
         write(home / _RECORD, replace(before, retired=now))
 
 
