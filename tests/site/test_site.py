@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 
 from plays import play
 
+from rekindle import cli
 from rekindle.capsule.differences import differences
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read
 
@@ -55,14 +56,18 @@ def test_four_reports_say_the_same(site):
 
 
 def test_judging_again_at_home_gives_the_same(site, capsys, monkeypatch):
-    from rekindle import cli  # noqa: PLC0415 - what the `rekindle` command runs
-
     home = site.results / "local" / "pt_ddp"
     monkeypatch.setattr("sys.argv", ["rekindle", "judge", str(home), "--json"])
     assert cli.main() == 0
     here = json.loads((home / "verdict.json").read_text())
     assert here["host_says"] == "PASS"
     assert json.loads(capsys.readouterr().out) == {**here, "host_says": None}
+
+
+def test_what_came_home_is_as_it_was_sealed(site, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["rekindle", "verify", str(site.results)])
+    assert cli.main() == 0
+    assert re.match(r"local/pt_ddp is as it was sealed at .*: PASS\.", capsys.readouterr().out)
 
 
 def test_folders_on_the_host_are_for_their_owner_alone(site, local):

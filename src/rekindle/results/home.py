@@ -115,7 +115,7 @@ def put_seal(
     )
     public = seal.public_key(key)
     files.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
-    write(seal_of(folder), seal.make(folder, run, key))
+    files.write(seal_of(folder), seal.make(folder, run, key))
 
 
 def placed_in(host_folder: Path, job: str) -> Path:

@@ -113,13 +113,13 @@ def is_key(pem: bytes) -> bool:
     return True
 
 
-def make(folder: Path, run: SealedRun, private_pem: bytes) -> Envelope:
-    """Return the envelope that seals ``run`` and the files in ``folder``."""
+def make(folder: Path, run: SealedRun, private_pem: bytes) -> bytes:
+    """Return the envelope, as JSON, that seals ``run`` and the files in ``folder``."""
     files = sorted(_files(folder).items())
     subject = tuple(Subject(name=name, digest={"sha256": digest}) for name, digest in files)
     payload = msgspec.json.encode(Statement(subject=subject, predicate=run))
     signed = Signature(keyid(public_key(private_pem)), _private(private_pem).sign(_authenticated(payload)))
-    return Envelope(payload, _PAYLOAD_TYPE, (signed,))
+    return msgspec.json.format(msgspec.json.encode(Envelope(payload, _PAYLOAD_TYPE, (signed,)))) + b"\n"
 
 
 def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:

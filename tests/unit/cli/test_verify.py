@@ -60,6 +60,15 @@ def test_what_nobody_touched_is_as_it_was_sealed(run, verify):
     assert said.endswith("Z: PASS.\n")
 
 
+def test_a_run_of_many_files_is_sealed_as_well(newer_run, tmp_path, verify):
+    (newer_run / "more").mkdir()
+    for number in range(500):
+        (newer_run / "more" / f"{number}.txt").write_text(str(number))
+    bring(newer_run, tmp_path / "results", "gpu-1")
+    status, said = verify()
+    assert status == 0, said
+
+
 def test_the_seal_states_what_was_judged_and_is_in_totos(run):
     envelope = json.loads(home.seal_of(run).read_text())
     statement = json.loads(base64.b64decode(envelope["payload"]))
@@ -158,7 +167,7 @@ def _forge(run):
     (pem,) = run.parent.glob("*.pem")
     key = seal.new_key()
     told = seal.opened(home.seal_of(run).read_bytes(), [pem.read_bytes()]).predicate
-    write(home.seal_of(run), seal.make(run, told, key))
+    home.seal_of(run).write_bytes(seal.make(run, told, key))
     genuine = pem.read_bytes()
     pem.write_bytes(seal.public_key(key))
     return genuine
