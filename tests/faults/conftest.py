@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,27 @@ def outcomes(request, host_records, tmp_path_factory):
 
 
 @pytest.fixture
-def report(request):
-    """Return what adds a row to the table at the end."""
-    return request.config.stash.setdefault(ROWS, []).append
+def report(record_property):
+    """Return what adds a row to the table at the end, from pytest-xdist's workers too."""
+    return lambda row: record_property("fault", asdict(row))
+
+
+def pytest_configure(config):
+    config.stash[ROWS] = []
+    config.pluginmanager.register(_Collector(config.stash[ROWS]))
+
+
+class _Collector:
+    def __init__(self, rows):
+        self._rows = rows
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call":
+            self._rows += [Row(**row) for name, row in report.user_properties if name == "fault"]
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    rows = config.stash.get(ROWS, [])
+    rows = config.stash[ROWS]
     if rows:
         terminalreporter.section("faults")
         terminalreporter.write(show(rows))

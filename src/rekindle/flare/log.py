@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 
 from .workspace import LOG, LogLine, Workspace
 
 _STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"
 PREFIX = rf"{_STAMP} - (?:[\w.]{{1,80}} - )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
 """Regular expression of what stands before a message; on a console also without the logger."""
-_RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - ")
-_CONTEXT = re.compile(r"(\[identity=[^\]]*\]) - ")
+_RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - (?:(\[identity=[^\]]*\]) - )?(.*)")
 
 
-@dataclass
+@dataclass(slots=True)
 class LogRecord:
     """What NVFlare logged at once: its first line and those without a time stamp that follow it."""
 
-    at: LogLine
+    file: str
+    line: int
+    match: re.Match[str]
     time: float
     """Seconds since the epoch, if the log's zone were UTC."""
     logger: str
@@ -29,6 +30,11 @@ class LogRecord:
     """``[identity=…, peer=…, peer_rc=OK]``, whom the record is about; empty for most."""
     message: str
     more: list[str] = field(default_factory=list)
+
+    @property
+    def at(self) -> LogLine:
+        """Where it stands."""
+        return LogLine(self.match, self.file, self.line)
 
 
 def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:
@@ -47,18 +53,16 @@ def read_records(run: Workspace, name: str, log: str = LOG) -> list[LogRecord]:
             continue
         time = _seconds(match[1])
         if time is not None:
-            about = _CONTEXT.match(line, match.end())
-            context, message = (about[1], line[about.end() :]) if about else ("", line[match.end() :])
-            found.append(LogRecord(LogLine(match, file, number), time, match[2], match[3], context, message))
+            _, logger, level, context, message = match.groups("")
+            found.append(LogRecord(file, number, match, time, logger, level, context, message))
     return found
 
 
 def _seconds(stamp: str) -> float | None:
     try:
-        moment = datetime.fromisoformat(stamp.replace(",", "."))
+        return datetime.fromisoformat(f"{stamp[:19]}.{stamp[20:]}+00:00").timestamp()
     except ValueError:
         return None
-    return moment.replace(tzinfo=timezone.utc).timestamp()
 
 
 @dataclass(frozen=True)

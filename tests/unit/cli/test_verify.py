@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from recorded_edits import packed, under
 
 from rekindle import cli
-from rekindle.records import PlacedRecord, RunSpec, read, write
+from rekindle.records import PlacedRecord, RunSpec, read
 from rekindle.results import home, seal, state
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
