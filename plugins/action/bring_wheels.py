@@ -44,14 +44,14 @@ class ActionModule(Action):
                 there = self._there(target, built)
             except frames.FactsError:
                 raise Failed(
-                    f"{host.host} does not say which wheels it has. Fix: see that its login shell runs sh."
+                    f"{host.host} does not say which wheels it has.", "see that its login shell runs sh."
                 ) from None
             if there is None:
                 continue
             missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
             if missing:
-                fix = f"Fix: rekindle bundle {folder / 'plan.json'} -o {args['wheelhouse']}"
-                raise Failed(f"The wheelhouse lacks {spec['lock']}: {missing[0]}. {fix}")
+                fix = f"rekindle bundle {folder / 'plan.json'} -o {args['wheelhouse']}"
+                raise Failed(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import yaml
 
-from rekindle import records
 from rekindle.actions.base import REQUIRED, Action
 from rekindle.actions.settings import misnamed
 from rekindle.hostfacts import flaw
 from rekindle.jobs import lease
+from rekindle.records import Complaint, RecordError
 
 _SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
 
@@ -37,25 +37,23 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check the host's variables; nothing is asked of the host."""
         known = yaml.safe_load(_SPECS.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
-        said = misnamed(task_vars, known)
+        complaints = misnamed(task_vars, known)
         for name in sorted(set(args["job_arguments"]) - set(args["jobs"])):
-            said.append(
-                f"rekindle_job_arguments has options for {name}, which is not in rekindle_jobs. "
-                f"Fix: name one of {', '.join(args['jobs'])}."
-            )
+            says = f"rekindle_job_arguments has options for {name}, which is not in rekindle_jobs."
+            complaints.append(Complaint(says, f"name one of {', '.join(args['jobs'])}."))
         flaws = (flaw(f"rekindle_{name}", args[name]) for name in ("root", "tmpdir"))
-        said += list(filter(None, flaws))[:1]  # by default the second lies in the first
+        complaints += list(filter(None, flaws))[:1]  # by default the second lies in the first
         for name, value in args["here"].items():
             if not value.isprintable() or "$" in value:
-                said.append(
-                    f"{name} is {value!r}, which sftp or Ansible would read more into. Fix: name another."
-                )
+                says = f"{name} is {value!r}, which sftp or Ansible would read more into."
+                complaints.append(Complaint(says, "name another."))
         host, home = task_vars["inventory_hostname"], Path(args["home"])
         try:
             started = lease.started(Path(args["results"]), host) or datetime.now(timezone.utc)
             ends = lease.deadline(args["lease_ends"], args["budget"], started)
-            if not said:
+            if not complaints:
                 lease.keep(home, host, started, ends)
-        except records.RecordError as error:
-            said.append(str(error))
-        return {"failed": bool(said), "msg": "\n".join(said) or "All settings are known."}
+        except RecordError as error:
+            complaints.append(error)
+        said = "\n".join(map(str, complaints))
+        return {"failed": bool(said), "msg": said or "All settings are known."}

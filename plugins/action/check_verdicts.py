@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rekindle import records
 from rekindle.actions.base import REQUIRED, Action
+from rekindle.records import Complaint, RecordError, VerdictRecord, read
 
 
 class ActionModule(Action):
@@ -21,16 +21,17 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Read the verdicts."""
-        said = []
+        complaints: list[Complaint] = []
         for name in args["jobs"]:
             try:
-                verdict = records.read(Path(args["folder"], name, "verdict.json"), records.VerdictRecord)
-            except records.RecordError as error:
-                said.append(str(error))
+                verdict = read(Path(args["folder"], name, "verdict.json"), VerdictRecord)
+            except RecordError as error:
+                complaints.append(error)
                 continue
             if flaw := verdict.flaw(task_vars["inventory_hostname"], name):
-                said.append(f"{name} has no verdict: {flaw} Fix: have it run again.")
+                complaints.append(Complaint(f"{name} has no verdict: {flaw}", "have it run again."))
             elif verdict.required and verdict.verdict != "PASS":
                 why = " ".join(filter(None, (verdict.contradiction, verdict.cause)))
-                said.append(f"{name} is {verdict.verdict}: {why} Fix: {verdict.remedy}")
-        return {"failed": bool(said), "msg": "\n".join(said) or "Every required job passed."}
+                complaints.append(Complaint(f"{name} is {verdict.verdict}: {why}", str(verdict.remedy)))
+        said = "\n".join(map(str, complaints))
+        return {"failed": bool(said), "msg": said or "Every required job passed."}

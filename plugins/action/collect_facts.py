@@ -40,14 +40,12 @@ class ActionModule(Action):
             host = hostfacts.host_record(
                 answer["stdout"], nonce, task_vars["inventory_hostname"], args["root"]
             )
-        except hostfacts.FactsError as error:
-            raise Failed(str(error)) from None
         except (ValueError, RecursionError) as error:
             raise Failed(
-                f"What the host says of itself makes no sense: {error}. Fix: do not trust that host."
+                f"What the host says of itself makes no sense: {error}.", "do not trust that host."
             ) from None
         records.write(Path(args["dest"], "host.json"), host)
         lacks = hostfacts.unmet(host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"])
         if lacks:
-            raise Failed("\n".join(lacks))
+            raise Failed("\n".join(map(str, lacks)))
         return {"changed": False, "host": records.to_builtins(host)}

@@ -69,7 +69,7 @@ def _left(run: Path) -> str:
         return ""
     try:
         left = records.read(run / LEFT, records.LeftBehind)
-    except records.RecordError as error:
+    except RecordError as error:
         return one_line(str(error))
     named = ", ".join(f"{name} ({why})" for name, why in list(left.files.items())[:3])
     more = len(left.files) + left.more - 3

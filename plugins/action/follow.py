@@ -67,11 +67,11 @@ class ActionModule(Action):
                     return {"changed": progress.changed, "result": progress.result}
             last = progress or last
             if held is False:
-                raise Failed(_killed(what, last, args["progress"]))
+                raise _killed(what, last, args["progress"])
             time.sleep(_PERIODS_S[min(looks, len(_PERIODS_S) - 1)])
             looks += 1
-        where = f"Fix: read the logs beside {args['progress']} on the host."
-        raise Failed(f"{what} did not end within {args['limit_s']} s. {where}")
+        where = f"read the logs beside {args['progress']} on the host."
+        raise Failed(f"{what} did not end within {args['limit_s']} s.", where)
 
     def _look(
         self, look: str, nonce: str, ends: datetime | None, what: str, last: Progress | None
@@ -109,9 +109,10 @@ def _seen(progress: Progress) -> str:
     return f"{one_line(progress.says)}, {progress.elapsed_s:.0f} s"
 
 
-def _killed(what: str, last: Progress | None, path: str) -> str:
+def _killed(what: str, last: Progress | None, path: str) -> Failed:
     seen = f"last seen at {_seen(last)}" if last else "never seen"
-    return (
+    return Failed(
         f"{what} was killed before it could say how it ended, by a reboot, for want of memory or by hand "
-        f"({seen}). Fix: run the play again, which starts it anew; if it dies again, see the logs by {path}."
+        f"({seen}).",
+        f"run the play again, which starts it anew; if it dies again, see the logs by {path}.",
     )

@@ -48,7 +48,7 @@ class ActionModule(Action):
         if kept:
             plan = capsule.hold(plan, host, kept)
         records.write(path.with_name("plan.json"), plan)
-        refusals = [one.refusal for one in plan.environments if one.refusal]
-        if not any(one.build for one in plan.environments):
+        refusals = [entry.refusal for entry in plan.environments if entry.refusal]
+        if not any(entry.build for entry in plan.environments):
             raise Failed("\n".join(refusals))
-        return {"warnings": [*refusals, *(text for one in plan.environments for text in one.warnings)]}
+        return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

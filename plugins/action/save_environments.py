@@ -23,17 +23,17 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check what came from the host against the schema, and write it."""
         folder, kept = Path(args["folder"]), Path(args["capsule"]) if args["capsule"] else None
-        told = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
+        said = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
         try:
-            env = convert(told, EnvRecord)
+            env = convert(said, EnvRecord)
             plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
             sent = environment_specs(plan, host, capsule=kept)
-            locks = sorted((one["name"], one["lock"], one["lock_sha256"]) for one in sent)
-            if sorted((one.framework, one.lock, one.lock_sha256) for one in env.environments) != locks:
+            locks = sorted((spec["name"], spec["lock"], spec["lock_sha256"]) for spec in sent)
+            told = sorted((built.framework, built.lock, built.lock_sha256) for built in env.environments)
+            if told != locks:
                 raise RecordError("its locks are not those that were sent")
             capsule.save(env, folder)
-        except (RecordError, ValueError) as error:
-            raise Failed(
-                f"What came from the host is no EnvRecord: {error}. Fix: run the stage again."
-            ) from None
+        except RecordError as error:
+            says = f"What came from the host is not a valid EnvRecord: {error.says.rstrip('.')}."
+            raise Failed(says, "run the stage again.") from None
         return {}

@@ -147,10 +147,10 @@ def _stages(play: Any) -> list[str]:
 
 def _said(result: dict[str, Any]) -> str:
     """Return what a failed task says of itself; of a loop, what its first failed item says."""
-    items = [one for one in result.get("results", ()) if isinstance(one, dict) and one.get("failed")]
+    items = [item for item in result.get("results", ()) if isinstance(item, dict) and item.get("failed")]
     said = items[0] if items else result
     message = str(said.get("msg") or said.get("censored") or "")
-    if "non-zero return code" in message:
+    if said.get("rc"):  # of a command, which says more than Ansible does of it
         message = str(said.get("stderr") or said.get("stdout") or message)
     if said.get("module_stderr"):
         message = f"{message}: {said['module_stderr']}"

@@ -13,7 +13,7 @@ from ansible.plugins.lookup import LookupBase
 
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.specification import Specification
-from rekindle.records import HostRecord, PlanRecord, read
+from rekindle.records import HostRecord, PlanRecord, RecordError, read
 from rekindle.results import state
 
 
@@ -30,5 +30,5 @@ class LookupModule(LookupBase):
             for spec in specs:
                 state.keep_lock(spec["lock_text"])
             return specs
-        except ValueError as error:
+        except RecordError as error:
             raise AnsibleLookupError(str(error)) from None

@@ -37,8 +37,11 @@ def _local(name, tmp_path, extra=""):
         ("  rekindle_gpus_required: true", r"(GPU|driver).*Fix:"),
         ("  rekindle_jobs: [pt_dpp]", r"no job 'pt_dpp'.*Fix:"),
         ("  rekindle_root: /data with space", r"white space.*Fix:"),
-        ("  lease_end: 2026-11-21T18:00", r"lease_end is set, which is no setting\. Fix: write lease_ends"),
-        ("  rekindle_budget: soon", r"budget 'soon' is no length of time\. Fix:"),
+        (
+            "  lease_end: 2026-11-21T18:00",
+            r"lease_end is set, which is not a setting\. Fix: write lease_ends",
+        ),
+        ("  rekindle_budget: soon", r"budget 'soon' is not a length of time\. Fix:"),
         ("  rekindle_job_arguments: {llm_sfd: {local_epoch: 2}}", r"llm_sfd, which is not in .*Fix:"),
     ],
 )
@@ -57,7 +60,7 @@ def test_a_stage_that_is_run_alone_refuses_it_too(tmp_path, stage):
     inventory = _inventory(tmp_path, _local("good", tmp_path))
     done = play(f"playbooks/{stage}.yml", inventory, tmp_path / "r", "-e", "lease_end=2026-11-21T18:00")
     assert done.status != 0
-    assert "lease_end is set, which is no setting. Fix: write lease_ends" in " ".join(done.output.split())
+    assert "lease_end is set, which is not a setting. Fix: write lease_ends" in " ".join(done.output.split())
     assert "Traceback" not in done.output
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from plays import REPOSITORY, play
 
 from rekindle.host.payload import build_payload
-from rekindle.records import PlacedRecord, RunRecord, RunSpec, read, write
+from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, read, write
 
 RUN = "runs/pt_ddp-0123456789ab"
 COLLECT = """
@@ -41,7 +41,7 @@ def test_a_host_that_starts_nothing_and_sends_a_pass_has_not_passed(tmp_path, in
     sent = replace(spec, host="liar", nonce="0" * 32, schema="rekindle/spec/2")
     if with_spec:
         write(run / "spec.json", sent)
-    write(results / "run.json", RunRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",)))
+    write(results / "run.json", PlaybookRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",)))
     payload = build_payload(REPOSITORY / "flare_jobs", results / "payload")
     placed = PlacedRecord(run=str(run), payload=str(payload), spec=sent)
     write(results / "liar" / "pt_ddp.placed.json", placed)

@@ -22,8 +22,8 @@ from rekindle.records import (
     Outcome,
     PlannedEnvironment,
     PlanRecord,
+    PlaybookRecord,
     Reason,
-    RunRecord,
     VerdictRecord,
     write,
 )
@@ -152,7 +152,7 @@ FAIL = msgspec.structs.replace(
 
 def fill(folder: Path, *hosts: str) -> Path:
     """Write run.json."""
-    write(folder / "run.json", RunRecord(run=folder.name, started=NOW, hosts=hosts))
+    write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=hosts))
     return folder
 
 

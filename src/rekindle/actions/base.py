@@ -1,4 +1,4 @@
-"""What every action of ours does the same way: its arguments are checked, its failure is one sentence."""
+"""What every action of ours does the same way: its arguments are checked, its failure is a complaint."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 from ansible.plugins.action import ActionBase
 
-from rekindle.records import RecordError
+from rekindle.records import Complaint
 
 REQUIRED = {"required": True}
 """An argument that is a text."""
 
 
-class Failed(Exception):
-    """What a task fails with, one sentence with its fix."""
+class Failed(Complaint):
+    """What a task fails with."""
 
 
 class Action(ActionBase):
@@ -28,14 +28,13 @@ class Action(ActionBase):
         _, args = self.validate_argument_spec(self.ARGUMENTS)
         try:
             return {**result, **self.act(args, task_vars or {})}
-        except (Failed, RecordError) as error:
+        except Complaint as error:
             return {**result, "failed": True, "msg": str(error)}
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Return what the task's result has, but for its failure.
 
         Raises:
-            Failed: it cannot be done.
-            RecordError: a record is missing or broken.
+            Complaint: it cannot be done.
         """
         raise NotImplementedError

@@ -46,9 +46,7 @@ def lock_text(name: str, sha256: str, capsule: Path | None) -> str:
             if hashlib.sha256(content).hexdigest() == sha256:
                 return _pins_alone(name, content)
     where = f"{capsule}/locks or rekindle/locks" if capsule else "rekindle/locks"
-    raise RecordError(
-        f"No lock {name} with digest {sha256[:12]} is in {where}. Fix: run the plan stage again."
-    )
+    raise RecordError(f"No lock {name} with digest {sha256[:12]} is in {where}.", "run the plan stage again.")
 
 
 def save(env: EnvRecord, folder: Path) -> None:
@@ -57,7 +55,10 @@ def save(env: EnvRecord, folder: Path) -> None:
     Raises:
         RecordError: one of them is none that was sent from here.
     """
-    texts = {one.lock: sent_lock_text(one.lock, one.lock_sha256) for one in env.environments}
+    texts = {
+        environment.lock: sent_lock_text(environment.lock, environment.lock_sha256)
+        for environment in env.environments
+    }
     (folder / "locks").mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / "locks" / name).write_text(text, encoding="utf-8")
@@ -75,8 +76,8 @@ def sent_lock_text(name: str, sha256: str) -> str:
         return text or lock_text(name, sha256, None)
     except RecordError:
         raise RecordError(
-            f"The lock {name} with digest {sha256[:12]} was never sent from here, and no capsule has it. "
-            "Fix: run playbooks/environments.yml on that host from here, then this again."
+            f"The lock {name} with digest {sha256[:12]} was never sent from here, and no capsule has it.",
+            "run playbooks/environments.yml on that host from here, then this again.",
         ) from None
 
 
@@ -86,7 +87,7 @@ def pins(capsule: Path) -> dict[str, str]:
     Raises:
         RecordError: ``capsule`` holds no env.json.
     """
-    return {one.framework: _version(one) for one in _environments(capsule)}
+    return {environment.framework: _version(environment) for environment in _environments(capsule)}
 
 
 def hold(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
@@ -95,10 +96,12 @@ def hold(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
     Raises:
         RecordError: ``capsule`` holds no env.json.
     """
-    wanted = {one.framework: one for one in _environments(capsule)}
+    wanted = {environment.framework: environment for environment in _environments(capsule)}
     held = tuple(
-        _hold(one, one.build, wanted[one.framework], host) if one.build and one.framework in wanted else one
-        for one in plan.environments
+        _hold(planned, planned.build, wanted[planned.framework], host)
+        if planned.build and planned.framework in wanted
+        else planned
+        for planned in plan.environments
     )
     return msgspec.structs.replace(plan, environments=held)
 
@@ -108,8 +111,8 @@ def _pins_alone(name: str, content: bytes) -> str:
     text = content.decode(errors="replace")
     if strange := [line for line in text.splitlines() if not _LINE.fullmatch(line)]:
         raise RecordError(
-            f"{name} has the line {strange[0][:200]!r}, and a lock has pins and their digests alone. "
-            "Fix: take a capsule that nobody has altered."
+            f"{name} has the line {strange[0][:200]!r}, and a lock has pins and their digests alone.",
+            "take a capsule that nobody has altered.",
         )
     return text
 
@@ -121,7 +124,7 @@ def _hold(
         return lock.rpartition("-")[0]
 
     minor = wanted.python_version.rpartition(".")[0]
-    python = next((one for one in host.pythons if one.version.rpartition(".")[0] == minor), None)
+    python = next((found for found in host.pythons if found.version.rpartition(".")[0] == minor), None)
     if stem(build.lock) != stem(wanted.lock) or python is None:
         fits = f"this host takes {build.lock}" if python else f"this host has no Python {minor}"
         return msgspec.structs.replace(
@@ -130,7 +133,7 @@ def _hold(
             refusal=f"The capsule's {wanted.lock} cannot be rebuilt here: {fits}. "
             "Fix: leave rekindle_capsule out, or lease a host like the first.",
         )
-    exact = next((one for one in host.pythons if one.version == wanted.python_version), python)
+    exact = next((found for found in host.pythons if found.version == wanted.python_version), python)
     chosen = build.python if build.python_version == exact.version else exact.path
     build = msgspec.structs.replace(
         build, lock=wanted.lock, lock_sha256=wanted.lock_sha256, python=chosen, python_version=exact.version
@@ -140,7 +143,7 @@ def _hold(
 
 def _environments(capsule: Path) -> list[Environment]:
     env = read(capsule / "env.json", EnvRecord)
-    return [one for one in env.environments if one.framework != _DRIVER]
+    return [environment for environment in env.environments if environment.framework != _DRIVER]
 
 
 def _version(environment: Environment) -> str:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from rekindle.environments.specification import Specification
-from rekindle.records import HostRecord, PlanRecord
+from rekindle.records import HostRecord, PlanRecord, RecordError
 
 from .capsules import lock_text
 
@@ -26,12 +26,11 @@ def environment_specs(
         capsule: folder of the env.json that is rebuilt, if one is.
 
     Raises:
-        ValueError: the plan refuses everything.
-        RecordError: a lock that it names is not there.
+        RecordError: the plan refuses everything, or a lock that it names is not there.
     """
-    builds = [one.build for one in plan.environments if one.build is not None]
+    builds = [planned.build for planned in plan.environments if planned.build is not None]
     if not builds:
-        raise ValueError(f"The plan for {plan.host} names no build. Fix: see the refusals in its plan.json.")
+        raise RecordError(f"The plan for {plan.host} names no build.", "see the refusals in its plan.json.")
     text = files("rekindle.locks").joinpath(_DRIVER_LOCK).read_text(encoding="utf-8")
     driver: Specification = {
         "name": "driver",

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rekindle.environments.lockfile import Pin, digests, pins
-from rekindle.records import HostRecord, PlanRecord, RecordError, read
+from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
 
 from .specs import environment_specs
 
 _AT_ONCE = 4
 
 
-class BundleError(RuntimeError):
-    """A wheel could not be fetched; the text is one sentence."""
+class BundleError(Complaint):
+    """A wheel could not be fetched."""
 
 
 class _Target(NamedTuple):
@@ -56,8 +56,8 @@ def _targets(path: Path) -> list[_Target]:
     versions = {python.path: python.version for python in host.pythons}
     try:
         specs = environment_specs(plan, host)
-    except ValueError as error:
-        raise RecordError(f"{path}: {error}") from None
+    except RecordError as error:
+        raise RecordError(f"{path}: {error.says}", error.fix) from None
     return [
         _Target(
             spec["lock"],
@@ -122,8 +122,8 @@ def _fetch(pin: Pin, folder: Path, target: _Target) -> int:
                 (line for line in done.stderr.splitlines() if line.startswith("ERROR")), done.stderr.strip()
             )
             raise BundleError(
-                f"{pin.name} {pin.version} of {target.lock} could not be fetched: {said} "
-                "Fix: check this machine's network and pip's indexes, then run the same command again."
+                f"{pin.name} {pin.version} of {target.lock} could not be fetched: {said}",
+                "check this machine's network and pip's indexes, then run the same command again.",
             )
         (fetched,) = Path(aside, "files").iterdir()
         return fetched.rename(folder / fetched.name).stat().st_size

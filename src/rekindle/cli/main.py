@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from rekindle.capsule.wheelhouse import BundleError
-from rekindle.records import RecordError
+from rekindle.records import Complaint
 from rekindle.records.text import one_line
 
 from . import bundle, diagnose, diff, judge, plan, report, verify
@@ -27,6 +26,6 @@ def main() -> int:
     args = parser.parse_args()
     try:
         return int(args.run(args))
-    except (RecordError, BundleError) as error:
+    except Complaint as error:
         print(one_line(str(error)), file=sys.stderr)
         return 2

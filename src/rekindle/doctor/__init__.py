@@ -72,14 +72,12 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
                     files.append(texts.read_stream(stream, str(path)))
                 continue
             if not any(texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
-                raise RecordError(
-                    f"{path} holds no log. Fix: name a run's folder, a workspace, or a log file."
-                )
+                raise RecordError(f"{path} holds no log.", "name a run's folder, a workspace, or a log file.")
             for one in diagnose_run(path):
                 runs.append(msgspec.structs.replace(one, file=str(path / one.file) if one.file else None))
         except OSError as error:
             raise RecordError(
-                f"{path} cannot be read: {error.strerror}. Fix: name a log file, or the folder of a run."
+                f"{path} cannot be read: {error.strerror}.", "name a log file, or the folder of a run."
             ) from None
     found = [*runs, *diagnose_texts(files)]
     return tuple(sorted(found, key=lambda one: one.echo))

@@ -197,7 +197,7 @@ def locate(path: Path) -> Workspace:
         RecordError: it holds none, or several.
     """
     if not path.is_dir():
-        raise RecordError(f"{path} is no folder. Fix: name the folder of a run.")
+        raise RecordError(f"{path} is no folder.", "name the folder of a run.")
     inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
     found = [one for one in (_simulated(folder, folder) for folder in inside) if one]
     runs = [one for one in found if one.sites or one.find("server", " - SimulatorRunner - ")]
@@ -208,12 +208,12 @@ def locate(path: Path) -> Workspace:
         runs = [_of_poc(poc, job) for job in jobs if job in here.parts] or [_of_poc(poc, job) for job in jobs]
     if not runs:
         raise RecordError(
-            f"{path} is no run: it has no spec.json, and holds no run of NVFlare's simulator or POC. "
-            "Fix: name a run's folder, the simulator's <root>/<job>, or a POC's folder after a job ran there."
+            f"{path} is no run: it has no spec.json, and holds no run of NVFlare's simulator or POC.",
+            "name a run's folder, the simulator's <root>/<job>, or a POC's folder after a job ran there.",
         )
     if len(runs) > 1:
         names = ", ".join(run.job for run in runs)
-        raise RecordError(f"{path} holds {len(runs)} runs: {names}. Fix: name the folder of one of them.")
+        raise RecordError(f"{path} holds {len(runs)} runs: {names}.", "name the folder of one of them.")
     return runs[0]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from rekindle.records import Complaint
+
 _LIMIT = 8 << 20
 """Characters of an answer."""
 
 
-class FactsError(ValueError):
-    """The host's answer cannot be used; the text says what is wrong and the fix."""
+class FactsError(Complaint):
+    """The host's answer cannot be used."""
 
 
 class Frame(NamedTuple):
@@ -39,8 +41,8 @@ class Frames(dict[str, Frame]):
     def __missing__(self, name: str) -> Frame:
         """Refuse an answer without ``name``."""
         raise FactsError(
-            f"The host's answer has nothing on {name}. Fix: run preflight again; if it stays, do not trust "
-            "that host."
+            f"The host's answer has nothing on {name}.",
+            "run preflight again; if it stays, do not trust that host.",
         )
 
 
@@ -55,8 +57,8 @@ def parse(raw: str, nonce: str) -> Frames:
     raw = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\r\n", "\n")
     if len(raw) > _LIMIT:
         raise FactsError(
-            f"The host says more than {_LIMIT >> 20} MiB of itself, where a machine with 8 GPUs says 0.5. "
-            "Fix: do not trust that host."
+            f"The host says more than {_LIMIT >> 20} MiB of itself, where a machine with 8 GPUs says 0.5.",
+            "do not trust that host.",
         )
     parts = re.split(rf"^@@{re.escape(nonce)} (\S+) (\S+)\n", raw, flags=re.MULTILINE)
     names, statuses, texts = parts[1::3], parts[2::3], parts[3::3]
@@ -67,12 +69,12 @@ def parse(raw: str, nonce: str) -> Frames:
     if not frames:
         said = Frame("", raw).first_line[:200]
         raise FactsError(
-            f"The host did not run the collector, it said: {said}. "
-            "Fix: see that this user's login shell runs sh."
+            f"The host did not run the collector, it said: {said}.",
+            "see that this user's login shell runs sh.",
         )
     if "end" not in frames:
         raise FactsError(
-            f"The host's answer breaks off in {names[-1]}. Fix: run preflight again; if it stays, check the "
-            "connection and the host's memory."
+            f"The host's answer breaks off in {names[-1]}.",
+            "run preflight again; if it stays, check the connection and the host's memory.",
         )
     return frames

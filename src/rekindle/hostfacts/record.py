@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rekindle.records import FailedProbe, HostRecord, checked, timestamp
+from rekindle.records import Complaint, FailedProbe, HostRecord, checked, timestamp
 
 from . import nvidia, pip, system
 from .frames import FactsError, Frame, parse
@@ -13,13 +13,13 @@ _UNFIT = re.compile(r"[^\w./@+=~-]")
 """At all but these, one of NVFlare, uv, PYTHONPATH and sftp splits a path, or reads more into it."""
 
 
-def flaw(name: str, path: str) -> str | None:
+def flaw(name: str, path: str) -> Complaint | None:
     """Return what keeps the setting ``name`` from being a folder on the host; None if nothing does."""
     if not path.startswith(("/", "~/")) and path != "~":
-        return f"{name} is {path!r}, a relative path. Fix: begin it with / or ~/."
+        return Complaint(f"{name} is {path!r}, a relative path.", "begin it with / or ~/.")
     if found := _UNFIT.search(path):
         what = "white space" if found[0].isspace() else repr(found[0])
-        return f"{name} is {path!r}, and no path may have {what} in it. Fix: name another."
+        return Complaint(f"{name} is {path!r}, and no path may have {what} in it.", "name another.")
     return None
 
 
@@ -38,9 +38,9 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
     """
     frames = parse(raw, nonce)
     home = system.required(frames, "home")
-    place = home + root[1:] if root == "~" or root.startswith("~/") else root
-    if says := flaw("rekindle_root", place):
-        raise FactsError(says)
+    folder = home + root[1:] if root == "~" or root.startswith("~/") else root
+    if unfit := flaw("rekindle_root", folder):
+        raise FactsError(unfit.says, unfit.fix)
     gpus = nvidia.parse(frames)
     pip_settings, pip_problems = pip.settings(frames)
     record = HostRecord(
@@ -48,11 +48,11 @@ def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
         collected=timestamp(),
         user=system.line(frames, "user") or system.required(frames, "uid"),
         home=home,
-        root=place,
+        root=folder,
         os=system.operating_system(frames),
         cpu=system.cpu(frames),
         memory=system.memory(frames),
-        disks=system.disks(frames, home, place),
+        disks=system.disks(frames, home, folder),
         pythons=system.pythons(frames),
         driver=gpus.driver,
         gpus=gpus.gpus,
@@ -85,7 +85,7 @@ def _problem(name: str, frame: Frame) -> str | None:
         broken = name == "nvidia-smi" and nvidia.document(frame.text) is None
         return f"nvidia-smi -q -x gave no whole XML document but: {said}." if broken else None
     if name in ("root", "tmpdir"):
-        return f"{frame.text.strip()} is no folder that this user can write to."
+        return f"{frame.text.strip()} is not a folder that this user can write to."
     if name.startswith("disk-"):
         return f"df ended with status {frame.status}: {said}."
     if name in nvidia.COMMANDS and frame.status != "127":

@@ -28,7 +28,7 @@ def required(frames: Frames, name: str) -> str:
     said = line(frames, name)
     if said is None:
         how = f"status {frames[name].status}: {frames[name].first_line}" if name in frames else "no answer"
-        raise FactsError(f"The host does not tell its {name} ({how}). Fix: use a Linux host with coreutils.")
+        raise FactsError(f"The host does not tell its {name} ({how}).", "use a Linux host with coreutils.")
     return said
 
 
@@ -60,9 +60,7 @@ def memory(frames: Frames) -> Memory:
         key: int(value) for key, value in re.findall(r"^(\w+): +(\d+)", frames["memory"].text, re.MULTILINE)
     }
     if "MemTotal" not in kib:
-        raise FactsError(
-            "The host's /proc/meminfo has no MemTotal. Fix: use a Linux host with /proc mounted."
-        )
+        raise FactsError("The host's /proc/meminfo has no MemTotal.", "use a Linux host with /proc mounted.")
     available = kib.get("MemAvailable", kib.get("MemFree", 0))
     return Memory(total_mib=kib["MemTotal"] // 1024, available_mib=available // 1024)
 
@@ -102,7 +100,7 @@ def pythons(frames: Frames) -> tuple[Python, ...]:
         said = _decoded(text)
         if said is not None:
             found.setdefault(said.path, said)
-    return tuple(sorted(found.values(), key=lambda one: (version_key(one), one.path), reverse=True))
+    return tuple(sorted(found.values(), key=lambda python: (version_key(python), python.path), reverse=True))
 
 
 def _decoded(text: str) -> Python | None:

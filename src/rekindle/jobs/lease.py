@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from rekindle.records import Job, LeaseRecord, RecordError, RunRecord, moment, read, timestamp, write
+from rekindle.records import Job, LeaseRecord, PlaybookRecord, RecordError, moment, read, timestamp, write
 
 COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for bringing results home."""
@@ -32,12 +32,12 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
             times.append(datetime.fromisoformat(lease_ends).astimezone())
         except ValueError:
             raise RecordError(
-                f"lease_ends {lease_ends!r} is no time. Fix: write it as 2026-11-21T18:00, or with a zone."
+                f"lease_ends {lease_ends!r} is not a time.", "write it as 2026-11-21T18:00, or with a zone."
             ) from None
     if budget:
         parts = re.findall(r"(\d+)([hms])", budget)
         if not parts or "".join(map("".join, parts)) != budget:
-            raise RecordError(f"budget {budget!r} is no length of time. Fix: write it as 45m, 1h30m or 90s.")
+            raise RecordError(f"budget {budget!r} is not a length of time.", "write it as 45m, 1h30m or 90s.")
         times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
     return min(times, default=None)
 
@@ -49,7 +49,7 @@ def started(results: Path, host: str) -> datetime | None:
         RecordError: run.json is broken.
     """
     path = results / "run.json"
-    began = read(path, RunRecord).began.get(host) if path.exists() else None
+    began = read(path, PlaybookRecord).began.get(host) if path.exists() else None
     return moment(began) if began else None
 
 

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from rekindle.records import Gpu, HostRecord, Job, Site
+from rekindle.records import Complaint, Gpu, HostRecord, Job, Site
 
 _LINK_RANK = {"PIX": 5, "PXB": 4, "PHB": 3, "NODE": 2, "SYS": 1}
 """Topology words of ``nvidia-smi topo -m``, nearest first; any NVLink (``NV18``) is nearer still."""
 _NVLINK = 10
 
 
-class Unplaceable(ValueError):
+class Unplaceable(Complaint):
     """The job cannot run on this host."""
 
-    def __init__(self, says: str, fix: str) -> None:
-        """Say what is missing, a sentence, and what to do about it, another."""
-        super().__init__(f"{says} Fix: {fix}")
-        self.says, self.fix = says, fix
 
-
-def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
+def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
     Sites get disjoint sets, linked as closely as the host allows. On a host with too few GPUs for
@@ -29,7 +24,7 @@ def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
     runs the ranks as processes on CPU.
 
     Raises:
-        Unplaceable: too few GPUs for what the job allows; the text says how many are missing.
+        Unplaceable: too few GPUs for what the job allows; it says how many are missing.
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
     gpus = [gpu for gpu in host.gpus if gpu.state == "ok" and gpu.uuid]
@@ -62,7 +57,7 @@ def place(job: Job, host: HostRecord) -> tuple[Site, ...]:
 def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> list[list[Gpu]]:
     """Take ``count`` disjoint sets, each time the most closely linked of what is left."""
     left, sets = list(gpus), []
-    positions = {gpu.index: place for place, gpu in enumerate(host.gpus)}
+    positions = {gpu.index: position for position, gpu in enumerate(host.gpus)}
 
     def nearness(chosen: tuple[Gpu, ...]) -> int:
         return min((_link(host, positions, a, b) for a, b in combinations(chosen, 2)), default=0)

@@ -21,7 +21,7 @@ from rekindle.records import (
 )
 
 from .lease import allowance
-from .placement import Unplaceable, place
+from .placement import Unplaceable, assign_gpus
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
@@ -34,15 +34,15 @@ def prepare(
     job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str
 ) -> RunSpec | VerdictRecord:
     """Return what the driver needs to run ``job`` on ``host``, or the verdict that it cannot run there."""
-    environment = next((one for one in env.environments if one.framework == job.environment), None)
+    environment = next((built for built in env.environments if built.framework == job.environment), None)
     if environment is None:
-        refusals = [one.refusal for one in plan.environments if one.framework == job.environment]
+        refusals = [planned.refusal for planned in plan.environments if planned.framework == job.environment]
         cause = (refusals[0] if refusals else None) or f"{host.host} has no {job.environment} environment."
         return without_a_run(
             job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
         )
     try:
-        sites = place(job, host)
+        sites = assign_gpus(job, host)
     except Unplaceable as error:
         return without_a_run(job, host.host, "UNSUPPORTED", error.says, error.fix)
     given = {uuid for site in sites for uuid in site.gpus}
@@ -98,7 +98,7 @@ def digest(spec: RunSpec, payload: str) -> str:
 
 
 def _silence_s(job: Job, plan: PlanRecord) -> int:
-    compiles = any(one.first_compile for one in plan.environments if one.framework == job.environment)
+    compiles = any(entry.first_compile for entry in plan.environments if entry.framework == job.environment)
     model = str(job.arguments.get("model_name_or_path", "/"))
     expected = compiles or not model.startswith("/")
     return max(job.silence_s, _PATIENCE_S) if expected else job.silence_s

@@ -48,7 +48,7 @@ class Run:
         spec = spec or read(folder / "spec.json", RunSpec)
         ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None
         if not spec.sites:
-            raise RecordError(f"{folder / 'spec.json'} names no site. Fix: have its stage write it again.")
+            raise RecordError(f"{folder / 'spec.json'} names no site.", "have its stage write it again.")
         workspace, told = of_run(folder), read_evidence(folder)
         unread = (*told.unread, *workspace.unread(), *_left_behind(folder))
         return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken))

@@ -25,7 +25,7 @@ class _Options(dict[str, Any]):
     """What a claim is held against; asking for one that is not there is told as the job's fault."""
 
     def __missing__(self, name: str) -> None:
-        raise RecordError(f"A claim of this job lacks its option {name!r}. Fix: give it in job.yml's proof.")
+        raise RecordError(f"A claim of this job lacks its option {name!r}.", "give it in job.yml's proof.")
 
 
 def check(run: Run, claim: Claim) -> Evidence | None:

@@ -1,12 +1,11 @@
 """The records that one stage writes and the next one reads.
 
 Each record is one JSON file with a versioned schema. Reading one that does not fit raises
-`RecordError`, whose text is one sentence with the file, the place in it and the fix.
+`RecordError`, which says the file, the place in it and the fix.
 """
 
 from .base import (
     Record,
-    RecordError,
     Timestamp,
     checked,
     convert,
@@ -18,12 +17,13 @@ from .base import (
     to_builtins,
     write,
 )
+from .complaint import Complaint, RecordError
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import Cpu, Disk, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
 from .job import Claim, GpuShortage, Job
 from .lease import LeaseRecord
-from .outcome import Outcome, RunRecord
+from .outcome import Outcome, PlaybookRecord
 from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
@@ -33,6 +33,7 @@ from .verdict import Device, Evidence, JobRound, VerdictKind, VerdictRecord
 __all__ = [
     "Build",
     "Claim",
+    "Complaint",
     "Confidence",
     "Cpu",
     "Device",
@@ -62,13 +63,13 @@ __all__ = [
     "PlacedRecord",
     "PlanRecord",
     "PlannedEnvironment",
+    "PlaybookRecord",
     "Progress",
     "Python",
     "Reason",
     "Record",
     "RecordError",
     "RetiredRecord",
-    "RunRecord",
     "RunSpec",
     "Rung",
     "Site",

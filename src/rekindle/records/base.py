@@ -11,6 +11,8 @@ from msgspec import Meta
 
 from rekindle.host import files
 
+from .complaint import MissingError, RecordError
+
 FILE_LIMIT = 32 << 20
 """Bytes of a record's file: one host's record must not keep the others' from being read."""
 _LONGEST = 4_000
@@ -42,10 +44,6 @@ class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tr
     """A typed value that refuses unknown fields."""
 
 
-class RecordError(ValueError):
-    """A file is not the record that it should be; the text says what, where and the fix."""
-
-
 RecordT = TypeVar("RecordT", bound=Record)
 
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -64,7 +62,7 @@ def decode(content: bytes | str, kind: type[T]) -> T:
     """Return what JSON says as a ``kind``, a type that is `decodable`.
 
     Raises:
-        RecordError: it is none; the text says at which place, and whoever calls says of what and the fix.
+        RecordError: it is none; it says at which place, and whoever calls says of what and the fix.
     """
     try:
         value: T = _DECODERS[kind].decode(content)
@@ -90,7 +88,7 @@ def checked(record: RecordT) -> RecordT:
     """Return ``record`` if it is within its schema's bounds, as one is that was read.
 
     Raises:
-        RecordError: it is not; the text says at which place.
+        RecordError: it is not; it says at which place.
     """
     return decode(_encode(record), type(record))
 
@@ -103,19 +101,19 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
     """
     try:
         content = files.content(path, FILE_LIMIT)
-    except FileNotFoundError:
-        raise RecordError(
-            f"{path} does not exist. Fix: run the stage that writes {path.name}, or name another folder."
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingError(
+            f"{path} does not exist.", f"run the stage that writes {path.name}, or name another folder."
         ) from None
     except OSError as error:
-        raise RecordError(f"{path} cannot be read: {error.strerror}. Fix: name a readable file.") from None
+        raise RecordError(f"{path} cannot be read: {error.strerror}.", "name a readable file.") from None
     try:
         if len(content) > FILE_LIMIT:
             raise RecordError(f"it has more than {FILE_LIMIT >> 20} MiB")
         return decode(content, kind)
     except RecordError as error:
         raise RecordError(
-            f"{path} is no {kind.__name__}: {error}. Fix: have its stage write it again."
+            f"{path} is not a valid {kind.__name__}: {error.says}.", "have its stage write it again."
         ) from None
 
 

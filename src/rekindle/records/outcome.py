@@ -1,4 +1,4 @@
-"""``run.json`` and ``outcome.json``: what a run set out to do, and where a host left it."""
+"""``run.json`` and ``outcome.json``: what playbooks set out to do, and where a host left one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal
 from .base import Many, Record, Table, Text, Timestamp
 
 
-class RunRecord(Record, kw_only=True, frozen=True):
-    """What one call of ansible-playbook set out to do."""
+class PlaybookRecord(Record, kw_only=True, frozen=True):
+    """What the playbooks on one results folder set out to do."""
 
     schema: Literal["rekindle/run/1"] = "rekindle/run/1"
     run: Text
@@ -20,7 +20,7 @@ class RunRecord(Record, kw_only=True, frozen=True):
 
 
 class Outcome(Record, kw_only=True, frozen=True):
-    """Why a host left the run before its end."""
+    """Why a host left a playbook before its end."""
 
     schema: Literal["rekindle/outcome/1"] = "rekindle/outcome/1"
     host: Text

@@ -15,7 +15,7 @@ class Site(Record, kw_only=True, frozen=True):
     name: Text
     ranks: Ranks
     gpus: Few[Text]
-    """UUIDs, one a rank and in rank order; empty on CPU."""
+    """UUIDs, one per rank, in rank order; empty on CPU."""
 
 
 class GivenGpu(Record, kw_only=True, frozen=True):

@@ -12,8 +12,8 @@ def data(results: Results) -> dict[str, Any]:
     """Return the results as builtins, schema ``rekindle/results/1``."""
     return {
         "schema": "rekindle/results/1",
-        "run": results.run.run,
-        "started": results.run.started,
+        "run": results.playbook.run,
+        "started": results.playbook.started,
         "passed": results.passed,
         "hosts": [_host(host) for host in results.hosts],
         "rows": [_row(row) for row in results.rows],
@@ -47,7 +47,7 @@ def _row(row: Row) -> dict[str, Any]:
         "layer": verdict.layer if verdict else None,
         "started": verdict.started if verdict else None,
         "duration_s": row.duration_s,
-        "gpus": sorted({one.uuid for one in verdict.devices if one.uuid}) if verdict else [],
+        "gpus": sorted({device.uuid for device in verdict.devices if device.uuid}) if verdict else [],
         "metrics": verdict.final_metrics if verdict else {},
         "versions": verdict.versions if verdict else {},
         "lock_sha256": verdict.lock_sha256 if verdict else None,

@@ -13,28 +13,30 @@ def findings(found: tuple[Finding, ...]) -> str:
     """Return the root cause, what else was found, and the echoes, a paragraph each."""
     if not found:
         return _NOTHING
-    roots = [one for one in found if not one.echo]
-    echoes = [one for one in found if one.echo]
-    paragraphs = [_paragraph("Root cause" if one is roots[0] else "Also", one) for one in roots]
+    roots = [finding for finding in found if not finding.echo]
+    echoes = [finding for finding in found if finding.echo]
+    paragraphs = [_paragraph("Root cause" if finding is roots[0] else "Also", finding) for finding in roots]
     if not roots:
         paragraphs.append(_ONLY_ECHOES)
     if echoes:
         paragraphs.append(
-            "\n".join(["Echoes:", *(f"  {one_line(one.cause)} ({_place(one)})" for one in echoes)])
+            "\n".join(
+                ["Echoes:", *(f"  {one_line(finding.cause)} ({_location(finding)})" for finding in echoes)]
+            )
         )
     return "\n\n".join(paragraphs)
 
 
-def _paragraph(title: str, one: Finding) -> str:
+def _paragraph(title: str, finding: Finding) -> str:
     return (
-        f"{title}: {one_line(one.cause)}\n"
-        f"  layer: {one.layer}\n"
-        f"  remedy: {one_line(one.remedy)}\n"
-        f"  seen: {_place(one)}\n"
-        f"  confidence: {one.confidence} ({one.name})"
+        f"{title}: {one_line(finding.cause)}\n"
+        f"  layer: {finding.layer}\n"
+        f"  remedy: {one_line(finding.remedy)}\n"
+        f"  seen: {_location(finding)}\n"
+        f"  confidence: {finding.confidence} ({finding.name})"
     )
 
 
-def _place(one: Finding) -> str:
-    line = f":{one.line}" if one.line is not None else ""
-    return one_line(f"{one.file or 'no file'}{line}")
+def _location(finding: Finding) -> str:
+    line = f":{finding.line}" if finding.line is not None else ""
+    return one_line(f"{finding.file or 'no file'}{line}")

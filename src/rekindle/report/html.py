@@ -40,21 +40,21 @@ def _clean(value: Any) -> Any:
 
 def plots(verdict: VerdictRecord) -> list[Plot]:
     """Lay out loss, and each metric, by round with one line a site, no more than a person tells apart."""
-    sites = set(list(dict.fromkeys(one.site for one in verdict.rounds))[:_LINES])
+    sites = set(list(dict.fromkeys(told.site for told in verdict.rounds))[:_LINES])
     losses: dict[str, list[tuple[int, float]]] = {}
     metrics: dict[str, dict[str, list[tuple[int, float]]]] = {}
-    for one in verdict.rounds:
-        if one.site in sites and one.loss is not None:
-            losses.setdefault(one.site, []).append((one.round + 1, one.loss))
-        for metric, value in one.metrics.items() if one.site in sites else ():
+    for told in verdict.rounds:
+        if told.site in sites and told.loss is not None:
+            losses.setdefault(told.site, []).append((told.round + 1, told.loss))
+        for metric, value in told.metrics.items() if told.site in sites else ():
             if metric in metrics or len(metrics) < _FIGURES:
                 # What a site receives in round n has been aggregated n times.
-                metrics.setdefault(metric, {}).setdefault(one.site, []).append((one.round, value))
-    last = max((one.round for one in verdict.rounds), default=0) + 1
+                metrics.setdefault(metric, {}).setdefault(told.site, []).append((told.round, value))
+    last = max((told.round for told in verdict.rounds), default=0) + 1
     found = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]
     for metric, values in metrics.items():
         if metric in verdict.final_metrics:
             values["final model"] = [(last, verdict.final_metrics[metric])]
         label = _Y_LABELS.get(metric, metric)
         found.append(plot(f"Held-out {metric} of the global model", "rounds aggregated", label, values))
-    return [one for one in found if one]
+    return [figure for figure in found if figure]

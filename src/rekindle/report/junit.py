@@ -21,7 +21,7 @@ _FAILURES = {"FAIL", "HUNG", "UNPROVEN"}
 def junit(results: Results) -> bytes:
     """Return the results as XML."""
     # Any, as junitparser leaves half of its methods without types.
-    report: Any = JUnitXml(one_line(results.run.run))
+    report: Any = JUnitXml(one_line(results.playbook.run))
     for host in results.hosts:
         suite = TestSuite(one_line(host.name))
         suite.add_testcases([_case(row) for row in host.rows])

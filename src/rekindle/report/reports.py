@@ -28,7 +28,7 @@ def write_reports(folder: Path) -> Results:
     If one cannot be, none is left, as the one of an earlier run may say that everything passed.
 
     Raises:
-        RecordError: ``folder`` is no results folder, or cannot be written.
+        RecordError: ``folder`` is not a results folder, or cannot be written.
     """
     results = gather(folder)
     try:
@@ -52,7 +52,7 @@ def _write(path: Path, content: bytes) -> None:
         files.write(path, content)
     except OSError as error:
         raise RecordError(
-            f"{path} cannot be written: {error.strerror}. Fix: make it writable, with room."
+            f"{path} cannot be written: {error.strerror}.", "make it writable, with room."
         ) from None
 
 

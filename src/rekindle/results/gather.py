@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from rekindle.records import (
+    Complaint,
     EnvRecord,
     HostRecord,
     Outcome,
     PlanRecord,
+    PlaybookRecord,
     Record,
     RecordError,
     RetiredRecord,
-    RunRecord,
     VerdictKind,
     VerdictRecord,
     read,
 )
+from rekindle.records.complaint import MissingError
 
 RecordT = TypeVar("RecordT", bound=Record)
 RowKind = Literal[VerdictKind, "LOST", "RETIRED"]
@@ -68,9 +70,9 @@ class Row:
         if self.verdict is None or not self.verdict.devices:
             return "–"
         models = {
-            one.uuid or (one.site, one.rank): one.name or "GPU"
-            for one in self.verdict.devices
-            if one.uuid or "cpu" not in one.device.lower()
+            device.uuid or (device.site, device.rank): device.name or "GPU"
+            for device in self.verdict.devices
+            if device.uuid or "cpu" not in device.device.lower()
         }
         found = Counter(models.values())
         return ", ".join(f"{found[model]} × {model}" for model in sorted(found)) or "CPU"
@@ -92,7 +94,7 @@ class HostResults:
 class Results:
     """Everything in a results folder."""
 
-    run: RunRecord
+    playbook: PlaybookRecord
     hosts: tuple[HostResults, ...]
 
     @property
@@ -111,62 +113,73 @@ def gather(folder: Path) -> Results:
     """Read the results in ``folder``.
 
     Raises:
-        RecordError: ``folder`` is no results folder.
+        RecordError: ``folder`` is not a results folder.
     """
     if not (folder / "run.json").is_file():
         raise RecordError(
-            f"{folder} is no results folder: it has no run.json. Fix: name a folder under results/."
+            f"{folder} is not a results folder: it has no run.json.", "name a folder under results/."
         )
-    run = read(folder / "run.json", RunRecord)
-    return Results(run, tuple(_host(folder / name, name) for name in run.hosts))
+    playbook = read(folder / "run.json", PlaybookRecord)
+    return Results(playbook, tuple(_host(folder / name, name) for name in playbook.hosts))
 
 
-def _read(path: Path, kind: type[RecordT]) -> tuple[RecordT | None, str | None]:
-    """Return the record, and one sentence if it is there and cannot be read."""
-    if not _exists(path):
-        return None, None
+def _read(path: Path, kind: type[RecordT], flaws: list[str]) -> RecordT | None:
+    """Return the record; one that is there and cannot be read adds to ``flaws``."""
     try:
-        return read(path, kind), None
+        return read(path, kind)
+    except MissingError:
+        return None
     except RecordError as error:
-        return None, str(error)
+        flaws.append(str(error))
+        return None
 
 
 def _host(folder: Path, name: str) -> HostResults:
-    host, host_flaw = _read(folder / "host.json", HostRecord)
-    plan, plan_flaw = _read(folder / "plan.json", PlanRecord)
-    env, env_flaw = _read(folder / "env.json", EnvRecord)
-    outcome, outcome_flaw = _read(folder / "outcome.json", Outcome)
-    retired, retired_flaw = _read(folder / "retired.json", RetiredRecord)
-    flaws = (host_flaw, plan_flaw, env_flaw, outcome_flaw, retired_flaw)
-    rows = [Row(name, None, "UNPROVEN", flaw) for flaw in flaws if flaw]
+    flaws: list[str] = []
+    host = _read(folder / "host.json", HostRecord, flaws)
+    plan = _read(folder / "plan.json", PlanRecord, flaws)
+    env = _read(folder / "env.json", EnvRecord, flaws)
+    outcome = _read(folder / "outcome.json", Outcome, flaws)
+    retired = _read(folder / "retired.json", RetiredRecord, flaws)
+    rows = [Row(name, None, "UNPROVEN", flaw) for flaw in flaws]
     jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json"))
     rows += [_row(folder, name, job, outcome) for job in jobs]
     if outcome and outcome.state == "unreachable" and host:
         rows = _lost(rows, outcome)
-    elif all(row.kind == "PASS" for row in rows):
-        # What an earlier run of the folder proved does not count for a host that left this one.
-        lacks = outcome.says if outcome else None
-        if not plan and not retired:
-            lacks = lacks or (_NO_PLAN if rows else _NOTHING_HOME)
-        elif plan and not rows:
-            lacks = lacks or _NO_JOBS
-        if lacks:
-            rows.append(Row(name, None, "SKIPPED", lacks))
+    elif all(row.kind == "PASS" for row in rows) and (missing := _missing(rows, plan, outcome, retired)):
+        rows.append(Row(name, None, "SKIPPED", missing))
     if retired and retired.retired:
         rows.append(Row(name, None, "RETIRED", _kept(retired)))
     return HostResults(name, host, plan, env, outcome, tuple(rows))
 
 
+def _missing(
+    rows: list[Row], plan: PlanRecord | None, outcome: Outcome | None, retired: RetiredRecord | None
+) -> str | None:
+    """Say what a host lacks although each of its rows is PASS, if there is any; None if nothing.
+
+    What an earlier playbook proved does not count for a host that left the latest one.
+    """
+    if outcome:
+        return outcome.says
+    if plan:
+        return None if rows else _NO_JOBS
+    if retired:
+        return None
+    return _NO_PLAN if rows else _NOTHING_HOME
+
+
 def _row(folder: Path, host: str, job: str, outcome: Outcome | None) -> Row:
     """Return the row of a job that has to pass, of which there may be no verdict."""
-    verdict, unread = _read(folder / job / "verdict.json", VerdictRecord)
-    if unread:
-        return Row(host, job, "UNPROVEN", unread)
+    flaws: list[str] = []
+    verdict = _read(folder / job / "verdict.json", VerdictRecord, flaws)
+    if flaws:
+        return Row(host, job, "UNPROVEN", flaws[0])
     if verdict is None:
         return Row(host, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME)
     if flaw := verdict.flaw(host, job):
-        says = f"{folder / job / 'verdict.json'} is no verdict. {flaw} Fix: have the job run again."
-        return Row(host, job, "UNPROVEN", says)
+        says = f"{folder / job / 'verdict.json'} is not a verdict. {flaw}"
+        return Row(host, job, "UNPROVEN", str(Complaint(says, "have the job run again.")))
     contradiction = None if verdict.verdict == "PASS" else verdict.contradiction
     cause = " ".join(filter(None, (contradiction, verdict.cause))) or None
     return Row(host, job, verdict.verdict, cause, verdict)
@@ -200,14 +213,3 @@ def _kept(retired: RetiredRecord) -> str:
     capsule = f"the capsule of {', '.join(retired.environments) or 'no environment'}"
     lost = f"; not kept, with {sum(retired.left.values()) / 1e6:.0f} MB: {', '.join(retired.left)}"
     return f"{gone}. Kept in {retired.host}/retired: {kept}; {capsule}{lost if retired.left else ''}."
-
-
-def _exists(path: Path) -> bool:
-    """Whether there is something at ``path``, be it readable or not."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True

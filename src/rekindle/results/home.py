@@ -7,7 +7,9 @@ results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -17,6 +19,7 @@ from rekindle.host.archive import unpack
 from rekindle.jobs import without_a_run
 from rekindle.judge import judge
 from rekindle.records import (
+    Outcome,
     PlacedRecord,
     RecordError,
     RunSpec,
@@ -36,6 +39,7 @@ from . import seal, state
 _VERDICT = "verdict.json"
 _OF_HOST = "verdict-of-host.json"
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
+_NEVER_HOME = {"LOST", "SKIPPED"}
 
 
 @decodable
@@ -43,19 +47,26 @@ class _Said(msgspec.Struct):
     verdict: VerdictKind
 
 
+@decodable
+class _Report(msgspec.Struct):
+    """Of results.json, what tells whether a run was home when it was written."""
+
+    rows: tuple[dict[str, Any], ...]
+
+
 def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
     """Judge the files of a run by the spec that was ``sent``; of another run than that nothing is proven."""
     try:
-        came = read(folder / "spec.json", RunSpec)
+        returned = read(folder / "spec.json", RunSpec)
         # A lease's end shortens the limit of what another playbook may have started with more time.
-        spec = replace(sent, job=replace(sent.job, limit_s=came.job.limit_s))
+        spec = replace(sent, job=replace(sent.job, limit_s=returned.job.limit_s))
         verdict = judge(folder, spec)
     except RecordError as error:
-        cause = f"What the host sent is no run of {sent.job.name}: {error}".replace(f"{folder}/", "")
-        return without_a_run(sent.job, sent.host, "UNPROVEN", cause.partition(" Fix: ")[0], _RUN_AGAIN)
-    if came == spec:
+        cause = f"What the host sent is not a run of {sent.job.name}: {error.says}".replace(f"{folder}/", "")
+        return without_a_run(sent.job, sent.host, "UNPROVEN", cause, _RUN_AGAIN)
+    if returned == spec:
         return verdict
-    return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, came), remedy=_RUN_AGAIN)
+    return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, returned), remedy=_RUN_AGAIN)
 
 
 def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
@@ -82,7 +93,7 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
         put_seal(dest, verdict, placed.spec, payload)
     except OSError as error:
         raise RecordError(
-            f"{error.filename or dest} cannot be written: {error.strerror}. Fix: make it writable, with room."
+            f"{error.filename or dest} cannot be written: {error.strerror}.", "make it writable, with room."
         ) from None
     state.note(placed.run, placed.spec, verdict.verdict)
 
@@ -128,6 +139,21 @@ def seal_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.seal.json")
 
 
+def why_absent(folder: Path) -> str | None:
+    """Return why a run never came home, as the journal has it of results/<run>/<host>/<job>.
+
+    None if it does not say, or if the latest report was written with the run's verdict at home.
+    """
+    with suppress(OSError, RecordError):  # without a report the journal alone tells
+        rows = decode(files.content(folder.parents[1] / "results.json"), _Report).rows
+        mine = (row for row in rows if (row.get("host"), row.get("job")) == (folder.parent.name, folder.name))
+        if any(row.get("verdict") not in _NEVER_HOME for row in mine):
+            return None
+    with suppress(RecordError):
+        return read(folder.parent / "outcome.json", Outcome).says
+    return None
+
+
 def _receive(folder: Path, sent: RunSpec) -> None:
     """Judge the run that came into ``folder``, and put our verdict in the place of the host's."""
     verdict, path = judge_at_home(folder, sent), folder / _VERDICT
@@ -137,11 +163,11 @@ def _receive(folder: Path, sent: RunSpec) -> None:
     write(path, verdict)
 
 
-def _difference(sent: RunSpec, came: RunSpec) -> str:
+def _difference(sent: RunSpec, returned: RunSpec) -> str:
     """Say in a sentence what of the spec that came home is not as it was sent."""
-    if came.nonce != sent.nonce:
+    if returned.nonce != sent.nonce:
         return "The host did not run it for this playbook: its spec.json has another nonce than was sent."
-    names = [name for name in RunSpec.__struct_fields__ if getattr(came, name) != getattr(sent, name)]
+    names = [name for name in RunSpec.__struct_fields__ if getattr(returned, name) != getattr(sent, name)]
     return f"The host did not run what was sent: {' and '.join(names)} of its spec.json differ."
 
 

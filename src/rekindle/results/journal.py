@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from rekindle.host import files
-from rekindle.records import Outcome, RunRecord, Timestamp, read, write
+from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, read, write
+from rekindle.records.base import shortened
+from rekindle.records.complaint import FIX
 from rekindle.records.text import one_line
 
 _STAGES = ("preflight", "plan", "environments", "validate", "collect")
@@ -30,10 +32,11 @@ def begin_play(
     path, names = folder / "run.json", tuple(hosts)
     files.make_folder(folder)
     with files.alone(folder):  # other playbooks may begin in it at the same time
-        known = read(path, RunRecord) if path.exists() else RunRecord(run=folder.name, started=now, hosts=())
+        known = PlaybookRecord(run=folder.name, started=now, hosts=())
+        known = read(path, PlaybookRecord) if path.exists() else known
         both = tuple(dict.fromkeys([*known.hosts, *names]))
         began = {**known.began, **dict.fromkeys(names, now)}
-        write(path, RunRecord(run=known.run, started=known.started, hosts=both, began=began))
+        write(path, PlaybookRecord(run=known.run, started=known.started, hosts=both, began=began))
     reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
     for host in set(names).difference(left):
         outcome = folder / host / "outcome.json"
@@ -44,20 +47,20 @@ def begin_play(
 def note_left(
     folder: Path, host: str, stage: str, state: Literal["failed", "unreachable"], said: str
 ) -> None:
-    """Write why ``host`` left at ``stage``; ``said`` becomes one sentence with a fix.
+    """Write why ``host`` left at ``stage``.
+
+    ``said`` is what its task's result has: words of Ansible, of a host, or complaints of ours with their fix.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    says = one_line(said) or "The task gave no reason."
-    if len(says) > _LONGEST:
-        says = f"{says[: _LONGEST // 2]} … {says[-_LONGEST // 2 :]}"
-    if "Fix:" not in says:
+    says = shortened(one_line(said) or "The task gave no reason.", _LONGEST)
+    if FIX not in says:
         fixes = {
-            "failed": f"see the failed task of {stage} in the output",
-            "unreachable": "check its address, port, user and key, and that it is still yours",
+            "failed": f"see the failed task of {stage} in the output.",
+            "unreachable": "check its address, port, user and key, and that it is still yours.",
         }
-        says = f"{says.rstrip('.')}. Fix: {fixes[state]}."
+        says = str(Complaint(f"{says.rstrip('.')}.", fixes[state]))
     write(folder / host / "outcome.json", Outcome(host=host, stage=stage, state=state, says=says))
 
 

@@ -99,7 +99,7 @@ def keyid(public_pem: bytes) -> str:
     """Return the name of a key: the SHA-256 of its 32 bytes.
 
     Raises:
-        SealError: it is no Ed25519 key.
+        SealError: it is not an Ed25519 key.
     """
     return hashlib.sha256(_public(public_pem).public_bytes(Encoding.Raw, PublicFormat.Raw)).hexdigest()
 
@@ -131,7 +131,7 @@ def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:
     try:
         outer = decode(envelope, Envelope)
     except RecordError:
-        raise SealError("is no seal, or not a whole one") from None
+        raise SealError("is not a seal, or not a whole one") from None
     (signature,) = outer.signatures
     signer = next((_public(pem) for pem in public_pems if keyid(pem) == signature.keyid), None)
     if signer is None:
@@ -147,7 +147,7 @@ def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:
 
 def differences(statement: Statement, folder: Path) -> Iterator[str]:
     """Say what of ``folder`` is no longer as it was sealed, file by file."""
-    sealed = {one.name: one.digest.get("sha256") for one in statement.subject}
+    sealed = {file.name: file.digest.get("sha256") for file in statement.subject}
     here = _files(folder)
     for name in sorted(sealed.keys() | here.keys()):
         if name not in here:
@@ -183,7 +183,7 @@ def _files(folder: Path) -> dict[str, str]:
 def _private(pem: bytes) -> Ed25519PrivateKey:
     key = load_pem_private_key(pem, password=None)
     if not isinstance(key, Ed25519PrivateKey):
-        raise SealError("cannot be made, as the controller's key is no Ed25519 key")
+        raise SealError("cannot be made, as the controller's key is not an Ed25519 key")
     return key
 
 
@@ -193,5 +193,5 @@ def _public(pem: bytes) -> Ed25519PublicKey:
     except (ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, Ed25519PublicKey):
-        raise SealError("cannot be checked: that is no public key of Ed25519")
+        raise SealError("cannot be checked: that is not a public key of Ed25519")
     return key

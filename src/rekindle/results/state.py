@@ -46,7 +46,7 @@ def folder(name: str = "") -> Path:
             path.chmod(0o700)
     except OSError as error:
         raise RecordError(
-            f"{base} cannot be written: {error.strerror}. Fix: have XDG_STATE_HOME name a folder of yours."
+            f"{base} cannot be written: {error.strerror}.", "have XDG_STATE_HOME name a folder of yours."
         ) from None
     return base / name
 

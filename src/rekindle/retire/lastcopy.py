@@ -70,7 +70,7 @@ def packed(told: dict[str, Any]) -> Packed:
         return convert({name: told.get(name) for name in Packed.__struct_fields__}, Packed)
     except RecordError as error:
         raise RecordError(
-            f"What the host packed is not what was asked for: {error}. Fix: look at its runs/ folder."
+            f"What the host packed is not what was asked for: {error.says}.", "look at its runs/ folder."
         ) from None
 
 
@@ -85,8 +85,8 @@ def check(part: Part, folder: Path) -> None:
         name for name in here.keys() | part.files.keys() if here.get(name) != part.files.get(name)
     ):
         raise RecordError(
-            f"{part.name}/{wrong[0]} at home is not the host's, and nothing was removed there. "
-            "Fix: run retire.yml again."
+            f"{part.name}/{wrong[0]} at home is not the host's, and nothing was removed there.",
+            "run retire.yml again.",
         )
 
 

@@ -60,7 +60,7 @@ def gpu(build: CatalogueBuild, host: HostRecord) -> Reason:
     gpus = usable_gpus(host)
     if build.cuda is None:
         return Reason(axis="gpu", holds=True, says=f"{build.title} runs without a GPU")
-    unknown = [one for one in gpus if one.compute_capability is None]
+    unknown = [gpu for gpu in gpus if gpu.compute_capability is None]
     if unknown:
         says = f"GPU {unknown[0].index} ({unknown[0].name}) gives no compute capability"
         return Reason(axis="gpu", holds=False, says=says)
@@ -80,7 +80,7 @@ def gpu(build: CatalogueBuild, host: HostRecord) -> Reason:
 
 def ptx_only(build: CatalogueBuild, host: HostRecord) -> list[str]:
     """Return the GPUs, as ``9.0 (NVIDIA H200)``, for which the build has PTX and no machine code."""
-    kinds = _kinds([one for one in usable_gpus(host) if one.compute_capability])
+    kinds = _kinds([gpu for gpu in usable_gpus(host) if gpu.compute_capability])
     found = [(kind, covers(build.arch_list, kind[0])) for kind in kinds]
     return [f"{capability} ({name})" for (capability, name), how in found if how and how[0] == "PTX"]
 
@@ -101,16 +101,21 @@ def driver_cuda(host: HostRecord) -> str | None:
     return max((cuda for since, cuda in known if version_key(since) <= here), key=version_key, default=None)
 
 
+def driver_need(build: CatalogueBuild, host: HostRecord) -> str:
+    """Return the end of a sentence about a build: the driver that it needs, and the host's."""
+    needed = minimum_driver(build)
+    here = host.driver.version if host.driver else "none loaded"
+    return f"needs driver ≥ {needed}, this host has {here}" if needed else "needs no driver"
+
+
 def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
     """The driver runs the build's CUDA runtime, and loads its PTX where that is all there is."""
-    needed = minimum_driver(build)
+    needed, says = minimum_driver(build), f"{build.title} {driver_need(build, host)}"
     if needed is None:
-        return Reason(axis="driver", holds=True, says=f"{build.title} needs no driver")
+        return Reason(axis="driver", holds=True, says=says)
     if host.driver is None:
-        says = f"{build.title} needs driver ≥ {needed}, this host has none loaded"
         return Reason(axis="driver", holds=False, says=says)
     here = host.driver.version
-    says = f"{build.title} needs driver ≥ {needed}, this host has {here}"
     if version_key(here) < version_key(needed):
         return Reason(axis="driver", holds=False, says=says)
     compiled = ptx_only(build, host)
@@ -128,7 +133,7 @@ def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
 def nvflare(_: CatalogueBuild, host: HostRecord) -> Reason:
     """NVFlare itself supports a Python of the host."""
     rule = rules().nvflare
-    holds = any(python_minor(one.version) in rule.pythons for one in host.pythons)
+    holds = any(python_minor(python.version) in rule.pythons for python in host.pythons)
     says = f"NVFlare {rule.version} supports Python {rule.pythons[0]} to {rule.pythons[-1]}"
     return Reason(axis="nvflare", holds=holds, says=says if holds else f"{says}, {_has(host)}")
 
@@ -136,9 +141,9 @@ def nvflare(_: CatalogueBuild, host: HostRecord) -> Reason:
 def python_for(build: CatalogueBuild, host: HostRecord) -> Python | None:
     """Return the interpreter for the build: one outside of a virtual environment first, then the newest."""
     supported = set(rules().nvflare.pythons) & set(build.pythons)
-    allowed = {one for one in supported if lock_sha256(build.lock(one))}
-    fit = [one for one in host.pythons if python_minor(one.version) in allowed]
-    return max(fit, key=lambda one: (not one.venv, version_key(one.version)), default=None)
+    allowed = {minor for minor in supported if lock_sha256(build.lock(minor))}
+    fit = [python for python in host.pythons if python_minor(python.version) in allowed]
+    return max(fit, key=lambda python: (not python.venv, version_key(python.version)), default=None)
 
 
 def python(build: CatalogueBuild, host: HostRecord) -> Reason:
@@ -146,7 +151,7 @@ def python(build: CatalogueBuild, host: HostRecord) -> Reason:
     found = python_for(build, host)
     if found:
         return Reason(axis="python", holds=True, says=f"{build.title} is locked for Python {found.version}")
-    locked = [one for one in build.pythons if lock_sha256(build.lock(one))]
+    locked = [minor for minor in build.pythons if lock_sha256(build.lock(minor))]
     says = f"{build.title} is locked for Python {', '.join(locked) or 'none'}, {_has(host)}"
     return Reason(axis="python", holds=False, says=says)
 
@@ -161,13 +166,13 @@ def glibc(build: CatalogueBuild, host: HostRecord) -> Reason:
 
 
 def _has(host: HostRecord) -> str:
-    return f"this host has {', '.join(one.version for one in host.pythons) or 'none'}"
+    return f"this host has {', '.join(python.version for python in host.pythons) or 'none'}"
 
 
 def _kinds(gpus: list[Gpu]) -> list[tuple[str, str]]:
     """Return each compute capability once, with the name of its first GPU."""
     kinds: dict[str, str] = {}
-    for one in gpus:
-        if one.compute_capability:
-            kinds.setdefault(one.compute_capability, one.name or "unnamed")
+    for gpu in gpus:
+        if gpu.compute_capability:
+            kinds.setdefault(gpu.compute_capability, gpu.name or "unnamed")
     return list(kinds.items())

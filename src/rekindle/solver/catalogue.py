@@ -12,7 +12,7 @@ import msgspec
 from rekindle.records import Record, decodable, decode
 from rekindle.records.plan import Framework
 
-_TITLES: dict[Framework, str] = {
+_NAMES: dict[Framework, str] = {
     "torch": "torch",
     "lightning": "Lightning",
     "transformers": "Transformers",
@@ -50,10 +50,13 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     @property
     def title(self) -> str:
         """Name, version and CUDA, as every sentence gives them."""
-        name = f"{_TITLES[self.framework]} {self.version}"
-        if self.torch:
-            name += f" with torch {self.torch}"
-        return f"{name} ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
+        torch = f" with torch {self.torch}" if self.torch else ""
+        return f"{self.name} {self.version}{torch} ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
+
+    @property
+    def name(self) -> str:
+        """The framework's name as people write it."""
+        return _NAMES[self.framework]
 
     def lock(self, python: str) -> str:
         """Return the name of its lock for ``python`` (``3.11``)."""
@@ -154,9 +157,8 @@ def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
         found = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
     else:
         found = list(decode(_data(framework), _Builds).builds)
-    return tuple(
-        sorted(found, key=lambda one: (version_key(one.torch or one.version), one.variant), reverse=True)
-    )
+    found.sort(key=lambda build: (version_key(build.torch or build.version), build.variant), reverse=True)
+    return tuple(found)
 
 
 def _belongs(pair: _OnTorch, build: CatalogueBuild) -> bool:
@@ -170,7 +172,7 @@ def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> Ca
         framework=data.framework,
         version=pair.version,
         torch=build.version,
-        pythons=tuple(one for one in build.pythons if one in data.pythons),
+        pythons=tuple(minor for minor in build.pythons if minor in data.pythons),
         requirements=(*own, *build.requirements),
     )
 

@@ -35,21 +35,20 @@ def choose(request: Request) -> Decision:
     with_gpus = bool(axes.usable_gpus(host))
     if not with_gpus and request.gpus_required:
         return Decision(None, (_no_gpu(host),))
-    kind = [one for one in builds(request.framework) if (one.cuda is not None) == with_gpus]
-    pinned = [one for one in kind if request.pin in {None, one.version, f"{one.version}+{one.variant}"}]
+    kind = [build for build in builds(request.framework) if (build.cuda is not None) == with_gpus]
+    pinned = [
+        build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
+    ]
     if not pinned:
         what = f"for {'GPUs' if with_gpus else 'the CPU'}"
-        known = ", ".join(dict.fromkeys(one.version for one in kind))
+        known = ", ".join(dict.fromkeys(build.version for build in kind))
         says = f"{request.framework} is pinned to {request.pin}; the builds {what} are {known}"
         return Decision(None, (Reason(axis="pin", holds=False, says=says),))
-    given = request.pin is not None
-    pin = (
-        (Reason(axis="pin", holds=True, says=f"{request.framework} is pinned to {request.pin}"),)
-        if given
-        else ()
-    )
-    judged = [(one, axes.evaluate(one, host)) for one in pinned]
-    fitting = [(one, reasons) for one, reasons in judged if all(reason.holds for reason in reasons)]
+    pin: tuple[Reason, ...] = ()
+    if request.pin is not None:
+        pin = (Reason(axis="pin", holds=True, says=f"{request.framework} is pinned to {request.pin}"),)
+    judged = [(build, axes.evaluate(build, host)) for build in pinned]
+    fitting = [(build, reasons) for build, reasons in judged if all(reason.holds for reason in reasons)]
     if fitting:
         build, reasons = fitting[0]
         return Decision(build, (*pin, *_with_newer(build, reasons, judged)))
@@ -103,8 +102,8 @@ def _with_newer(
         return reasons
     against = {reason.axis: reason.says for reason in why if not reason.holds}
     return tuple(
-        Reason(axis=one.axis, holds=True, says=f"{one.says} (and {against[one.axis]})")
-        if one.axis in against
-        else one
-        for one in reasons
+        Reason(axis=reason.axis, holds=True, says=f"{reason.says} (and {against[reason.axis]})")
+        if reason.axis in against
+        else reason
+        for reason in reasons
     )

@@ -67,8 +67,8 @@ def _drivers(request: Request) -> list[Change]:
     if not axes.usable_gpus(request.host) or here is None:
         return []
     known = {*rules().cuda_minimum_driver.by_major.values(), *rules().driver_cuda.by_driver}
-    newer = sorted((one for one in known if version_key(one) > version_key(here.version)), key=version_key)
-    return [_driver(version, here) for version in newer]
+    newer = [version for version in known if version_key(version) > version_key(here.version)]
+    return [_driver(version, here) for version in sorted(newer, key=version_key)]
 
 
 def _driver(version: str, here: Driver) -> Change:
@@ -79,9 +79,9 @@ def _driver(version: str, here: Driver) -> Change:
 
 def _pythons(request: Request) -> list[Change]:
     """Every Python that locks are made for and the host lacks, newest first."""
-    present = {python_minor(one.version) for one in request.host.pythons}
-    absent = [one for one in reversed(rules().locks.pythons) if one not in present]
-    return [_python(one) for one in absent]
+    present = {python_minor(python.version) for python in request.host.pythons}
+    absent = [minor for minor in reversed(rules().locks.pythons) if minor not in present]
+    return [_python(minor) for minor in absent]
 
 
 def _python(version: str) -> Change:
@@ -105,7 +105,7 @@ def _others(request: Request) -> list[list[Change]]:
             [Change(f"no pin to {request.pin}", lambda request: dataclasses.replace(request, pin=None))]
         )
     gpus = axes.usable_gpus(host)
-    capabilities = dict.fromkeys(one.compute_capability for one in gpus)
+    capabilities = dict.fromkeys(gpu.compute_capability for gpu in gpus)
     if len(capabilities) > 1:
         kinds.append([_without(request, capability) for capability in capabilities])
     if not gpus and request.gpus_required:
@@ -115,10 +115,10 @@ def _others(request: Request) -> list[list[Change]]:
 
 
 def _without(request: Request, capability: str | None) -> Change:
-    out = [one for one in request.host.gpus if one.compute_capability == capability]
-    kept = tuple(one for one in request.host.gpus if one not in out)
-    names = ", ".join(f"{one.index} ({one.name})" for one in out)
-    return Change(f"GPU {names} left out", lambda one: _replace_host(one, gpus=kept))
+    out = [gpu for gpu in request.host.gpus if gpu.compute_capability == capability]
+    kept = tuple(gpu for gpu in request.host.gpus if gpu not in out)
+    names = ", ".join(f"{gpu.index} ({gpu.name})" for gpu in out)
+    return Change(f"GPU {names} left out", lambda request: _replace_host(request, gpus=kept))
 
 
 def _other_frameworks(request: Request) -> list[str]:
@@ -126,15 +126,14 @@ def _other_frameworks(request: Request) -> list[str]:
     for framework in FRAMEWORKS:
         build = choose(dataclasses.replace(request, framework=framework, pin=None)).build
         if build and framework != request.framework:
-            needs = next(one.says for one in axes.evaluate(build, request.host) if one.axis == "driver")
-            ways.append(f"{build.title} fits; {needs.replace(build.title, 'it', 1)}")
+            ways.append(f"{build.title} fits; it {axes.driver_need(build, request.host)}")
     return ways
 
 
 def _reach(framework: Framework) -> str:
     newest = builds(framework)[0]
-    found = dict.fromkeys(name for one in builds(framework) for name in one.arch_list)
-    return f"builds of {newest.title.split(' ')[0]} know {', '.join(sorted(found, key=_number))}"
+    found = dict.fromkeys(name for build in builds(framework) for name in build.arch_list)
+    return f"builds of {newest.name} know {', '.join(sorted(found, key=_number))}"
 
 
 def _number(architecture: str) -> tuple[str, int]:

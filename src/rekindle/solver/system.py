@@ -28,16 +28,17 @@ def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None) -> 
     with_gpus = bool(axes.usable_gpus(host))
     if gpus_required and not with_gpus:
         return _refused("gpu", "no GPU of this host answers", (), "use a host with GPUs")
-    lenders = [one for one in host.pythons if one.torch and _locked(one)]
-    wanted = [one for one in lenders if pin in {None, one.torch, str(one.torch).split("+")[0]}]
+    lenders = [python for python in host.pythons if python.torch and _locked(python)]
+    wanted = [python for python in lenders if pin in {None, python.torch, str(python.torch).split("+")[0]}]
     if not wanted:
-        found = ", ".join(f"{one.torch} in Python {one.version}" for one in host.pythons if one.torch)
-        asked = (
-            f"torch {pin}" if pin else f"torch in a Python from {' to '.join(_ends(rules().locks.pythons))}"
+        found = ", ".join(
+            f"{python.torch} in Python {python.version}" for python in host.pythons if python.torch
         )
+        oldest, *_, newest = rules().locks.pythons
+        asked = f"torch {pin}" if pin else f"torch in a Python from {oldest} to {newest}"
         says = f"no interpreter of this host has {asked}; found: {found or 'no torch at all'}"
         return _refused("system_site", says, (), "rekindle_system_site: false")
-    lender = max(wanted, key=lambda one: (not one.venv, version_key(one.version)))
+    lender = max(wanted, key=lambda python: (not python.venv, version_key(python.version)))
     known, warnings = _identify(str(lender.torch), host)
     reasons = [
         Reason(
@@ -53,9 +54,9 @@ def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None) -> 
         reasons += [axes.driver(known, host), axes.glibc(known, host)]
         if known.arch_list:
             reasons.insert(1, axes.gpu(known, host))
-    failed = next((one for one in reasons if not one.holds), None)
+    failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
-        kept = tuple(one for one in reasons if one is not failed)
+        kept = tuple(reason for reason in reasons if reason is not failed)
         return _refused(failed.axis, failed.says, kept, "rekindle_system_site: false")
     lock = lock_name("torch", "", "system", python_minor(lender.version))
     build = Build(
@@ -101,7 +102,3 @@ def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str
 def _refused(axis: str, says: str, before: tuple[Reason, ...], fix: str) -> SystemDecision:
     reason = Reason(axis=axis, holds=False, says=says)  # type: ignore[arg-type]  # every caller names an axis
     return SystemDecision(None, (*before, reason), refusal=f"{says}. Fix: {fix}.")
-
-
-def _ends(values: tuple[str, ...]) -> tuple[str, str]:
-    return values[0], values[-1]

@@ -42,7 +42,7 @@ def read_wheel(path: Path) -> WheelReport:
                 return _tensorflow(path, wheel.read("tensorflow/python/platform/build_info.py"))
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         raise ValueError(f"{path} cannot be read as a wheel: {error}. Fix: download it again.") from None
-    raise ValueError(f"{path} is no wheel of torch or tensorflow. Fix: name one that is.")
+    raise ValueError(f"{path} is not a wheel of torch or tensorflow. Fix: name one that is.")
 
 
 def _torch(path: Path, version: bytes, library: bytes) -> WheelReport:

@@ -4,6 +4,8 @@ import pytest
 from ansible.plugins.action import ActionBase
 
 from rekindle.actions.base import Action, Failed
+from rekindle.hostfacts import FactsError
+from rekindle.jobs.placement import Unplaceable
 from rekindle.records import RecordError
 
 
@@ -21,10 +23,10 @@ def run(monkeypatch):
     return call
 
 
-@pytest.mark.parametrize("kind", [Failed, RecordError])
+@pytest.mark.parametrize("kind", [Failed, RecordError, FactsError, Unplaceable])
 def test_what_it_cannot_do_is_its_failure(run, kind):
     def act():
-        raise kind("It cannot. Fix: do without.")
+        raise kind("It cannot.", "do without.")
 
     assert run(act) == {"invocation": {}, "failed": True, "msg": "It cannot. Fix: do without."}
 

@@ -91,7 +91,7 @@ def test_a_wheelhouse_that_is_not_whole_fails_before_anything_is_brought(bring, 
 
 def test_a_host_that_does_not_say_what_it_has_fails(bring):
     def there(target):
-        raise FactsError
+        raise FactsError("It broke off.")
 
     assert bring(there)[0]["msg"].startswith("h200 does not say which wheels it has. Fix: ")
 

@@ -45,8 +45,8 @@ def test_settings_that_can_work_leave_a_lease(check, tmp_path):
             {"job_arguments": {"llm_sft": {}}},
             "rekindle_job_arguments has options for llm_sft, which is ",
         ),
-        ({"lease_ends": "soon"}, "lease_ends 'soon' is no time. Fix: "),
-        ({"budget": "soon"}, "budget 'soon' is no length of time. Fix: "),
+        ({"lease_ends": "soon"}, "lease_ends 'soon' is not a time. Fix: "),
+        ({"budget": "soon"}, "budget 'soon' is not a length of time. Fix: "),
     ],
 )
 def test_what_cannot_work_is_refused_and_no_lease_is_written(check, tmp_path, more, said):
@@ -63,4 +63,4 @@ def test_all_that_is_wrong_is_said_at_once(check):
 
 def test_a_broken_run_json_fails(check, tmp_path):
     (tmp_path / "run.json").write_text("{")
-    assert "run.json is no RunRecord: " in check()["msg"]
+    assert "run.json is not a valid PlaybookRecord: " in check()["msg"]

@@ -72,7 +72,7 @@ def test_a_placed_record_that_is_broken_fails(load, tmp_path):
     (tmp_path / "one.placed.json").write_text("{}")
     result = load("collect_run").run({"job": "one", "python": sys.executable, "home": str(tmp_path)})
     assert result["failed"]
-    assert "one.placed.json is no PlacedRecord: " in result["msg"]
+    assert "one.placed.json is not a valid PlacedRecord: " in result["msg"]
 
 
 def test_a_run_that_the_host_cannot_pack_fails_with_what_it_said(collect, tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ def test_what_was_sent_is_written_with_its_locks(save, home, told):
 
 def _assert_fails(result, said):
     assert result["failed"]
-    assert result["msg"].startswith("What came from the host is no EnvRecord: ")
+    assert result["msg"].startswith("What came from the host is not a valid EnvRecord: ")
     assert said in result["msg"]
     assert result["msg"].endswith(" Fix: run the stage again.")
 

@@ -29,14 +29,16 @@ NAMES = KNOWN["options"]
     ],
 )
 def test_what_is_nearly_a_setting_is_refused(name, meant):
-    assert misnamed([name, "ansible_host"], NAMES) == [
-        f"{name} is set, which is no setting. Fix: write {meant} (see roles/settings)."
-    ]
+    (complaint,) = misnamed([name, "ansible_host"], NAMES)
+    said = f"{name} is set, which is not a setting. Fix: write {meant} (see roles/settings)."
+    assert str(complaint) == said
 
 
 def test_what_begins_as_ours_do_and_is_near_to_none_is_refused():
     (said,) = misnamed(["rekindle_of_my_own"], NAMES)
-    assert said == "rekindle_of_my_own is set, which is no setting. Fix: remove it (see roles/settings)."
+    assert (
+        str(said) == "rekindle_of_my_own is set, which is not a setting. Fix: remove it (see roles/settings)."
+    )
 
 
 def test_what_is_a_setting_or_no_business_of_ours_is_not():

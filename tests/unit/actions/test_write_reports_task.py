@@ -27,7 +27,7 @@ def test_if_nothing_ran_it_fails(load, tmp_path):
 def test_a_folder_that_is_none_fails_with_its_reason(load, tmp_path):
     result, reports = _run(load, tmp_path)
     assert result["failed"]
-    assert " is no results folder: it has no run.json. Fix: " in result["msg"]
+    assert " is not a results folder: it has no run.json. Fix: " in result["msg"]
     assert reports == []
 
 

@@ -93,7 +93,7 @@ def test_an_error(said, tmp_path):
 
 
 def test_json_for_a_terminal_is_ascii():
-    run = records.RunRecord(run=HOSTILE, started="", hosts=())
+    run = records.PlaybookRecord(run=HOSTILE, started="", hosts=())
     assert text.as_json(run).isascii()
     assert json.loads(text.as_json(run))["run"] == HOSTILE
 

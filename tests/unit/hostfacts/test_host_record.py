@@ -153,11 +153,11 @@ def test_nvidia_smi_cannot_blow_up() -> None:
     assert host(nvidia_smi=f"{bomb}&x11;</nvidia_smi_log>").problems
 
 
-def refusal(record: Callable[[], HostRecord]) -> ValueError | None:
+def refusal(record: Callable[[], HostRecord]) -> FactsError | ValueError | None:
     """Return why there is no record, or none that can be written; the action makes a sentence of it."""
     try:
         msgspec.json.encode(record())
-    except ValueError as error:
+    except (FactsError, ValueError) as error:
         return error
     return None
 

@@ -14,7 +14,7 @@ OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python"
 
 
 def lacks(found: HostRecord, *, gpus_required: bool = True, min_free_gb: float = 20) -> list[str]:
-    return unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)
+    return list(map(str, unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)))
 
 
 def with_gpu(**changed: Any) -> HostRecord:
@@ -68,11 +68,11 @@ def test_a_healthy_host_lacks_nothing() -> None:
             "has 90 MiB in use by process 47 (python), 15 MiB are allowed",
         ),
         (
-            with_problem("root", "/srv is no folder that this user can write to."),
+            with_problem("root", "/srv is not a folder that this user can write to."),
             "rekindle_root cannot be made",
         ),
         (
-            with_problem("tmpdir", "/srv is no folder that this user can write to."),
+            with_problem("tmpdir", "/srv is not a folder that this user can write to."),
             "rekindle_tmpdir cannot be",
         ),
         (

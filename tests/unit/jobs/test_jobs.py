@@ -43,7 +43,7 @@ def test_a_wrong_field_is_named(tmp_path, change, said):
 def test_broken_yaml_is_one_sentence(tmp_path):
     (tmp_path / "pt_ddp").mkdir()
     (tmp_path / "pt_ddp" / "job.yml").write_text("a: [1\nb: }")
-    with pytest.raises(RecordError, match="is no job") as error:
+    with pytest.raises(RecordError, match="is not a job") as error:
         load_job(tmp_path, "pt_ddp")
     assert "\n" not in str(error.value)
 

@@ -37,10 +37,10 @@ def test_a_time_without_a_zone_is_this_machines():
 @pytest.mark.parametrize(
     ("ends", "budget", "said"),
     [
-        ("tomorrow", "", "lease_ends 'tomorrow' is no time. Fix: "),
-        ("", "45", "budget '45' is no length of time. Fix: "),
-        ("", "45m!", "budget '45m!' is no length of time. Fix: "),
-        ("", "-5m", "budget '-5m' is no length of time. Fix: "),
+        ("tomorrow", "", "lease_ends 'tomorrow' is not a time. Fix: "),
+        ("", "45", "budget '45' is not a length of time. Fix: "),
+        ("", "45m!", "budget '45m!' is not a length of time. Fix: "),
+        ("", "-5m", "budget '-5m' is not a length of time. Fix: "),
     ],
 )
 def test_what_is_no_time_is_one_sentence(ends, budget, said):

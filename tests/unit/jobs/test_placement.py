@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from rekindle.jobs.placement import Unplaceable, place
+from rekindle.jobs.placement import Unplaceable, assign_gpus
 from rekindle.records import Claim, Cpu, Gpu, HostRecord, Job, Memory, Os
 
 
@@ -46,14 +46,14 @@ def _gpus(sites):
 
 
 def test_without_gpus_every_site_runs_all_its_ranks_on_cpu():
-    assert [(site.name, site.ranks, site.gpus) for site in place(_job(), _host(0))] == [
+    assert [(site.name, site.ranks, site.gpus) for site in assign_gpus(_job(), _host(0))] == [
         ("site-1", 2, ()),
         ("site-2", 2, ()),
     ]
 
 
 def test_with_enough_gpus_sites_share_none():
-    assert _gpus(place(_job(), _host(4))) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
+    assert _gpus(assign_gpus(_job(), _host(4))) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
 
 
 def test_sites_go_to_the_gpus_that_are_linked():
@@ -63,7 +63,7 @@ def test_sites_go_to_the_gpus_that_are_linked():
         ("NV4", "SYS", "X", "SYS"),
         ("SYS", "NV4", "SYS", "X"),
     )
-    assert _gpus(place(_job(), _host(4, topology))) == [("GPU-0", "GPU-2"), ("GPU-1", "GPU-3")]
+    assert _gpus(assign_gpus(_job(), _host(4, topology))) == [("GPU-0", "GPU-2"), ("GPU-1", "GPU-3")]
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_sites_go_to_the_gpus_that_are_linked():
     ],
 )
 def test_a_job_that_allows_it_shares_gpus_and_never_puts_two_ranks_of_a_site_on_one(gpus, expected):
-    assert _gpus(place(_job(), _host(gpus))) == expected
+    assert _gpus(assign_gpus(_job(), _host(gpus))) == expected
 
 
 def test_sites_that_take_turns_have_the_gpus_of_the_others():
-    assert _gpus(place(_job(short="turns"), _host(2))) == [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]
+    assert _gpus(assign_gpus(_job(short="turns"), _host(2))) == [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ def test_sites_that_take_turns_have_the_gpus_of_the_others():
     ],
 )
 def test_sites_that_may_get_fewer_share_none(gpus, expected):
-    assert _gpus(place(_job(short="fewer"), _host(gpus))) == expected
+    assert _gpus(assign_gpus(_job(short="fewer"), _host(gpus))) == expected
 
 
 def test_fewer_than_one_gpu_a_site_is_too_few():
     with pytest.raises(Unplaceable, match=r"needs 2 GPUs \(2 sites × 1\) and h has 1: 1 missing. Fix:"):
-        place(_job(short="fewer"), _host(1))
+        assign_gpus(_job(short="fewer"), _host(1))
 
 
 def test_a_job_that_does_not_allow_it_says_how_many_are_missing():
     with pytest.raises(Unplaceable, match=r"needs 4 GPUs \(2 sites × 2\) and h has 3: 1 missing. Fix:"):
-        place(_job(short="unsupported"), _host(3))
+        assign_gpus(_job(short="unsupported"), _host(3))
 
 
 def test_a_lost_gpu_is_given_to_nobody():
     host = _host(3)
     lost = Gpu(index=0, state="lost", uuid="GPU-0", says="GPU is lost")
     host = msgspec.structs.replace(host, gpus=(lost, *host.gpus[1:]))
-    assert all("GPU-0" not in gpus for gpus in _gpus(place(_job(), host)))
+    assert all("GPU-0" not in gpus for gpus in _gpus(assign_gpus(_job(), host)))

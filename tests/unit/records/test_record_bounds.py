@@ -94,7 +94,7 @@ VERDICT = {
         ({"duration_s": float("nan")}, "JSON is malformed"),
         ({"duration_s": float("inf")}, "JSON is malformed"),
         ({"x" * 100_000: 1}, "Object contains unknown field `xxx"),
-        ({"host": "\ud800"}, "is no VerdictRecord"),
+        ({"host": "\ud800"}, "is not a valid VerdictRecord"),
     ],
     ids=lambda one: str(one)[:30],
 )
@@ -128,7 +128,7 @@ def test_a_long_sentence_of_ours_loses_its_middle_and_can_be_read_again(tmp_path
 @pytest.mark.parametrize("value", [{1: 10**400}, {"x": {1, 2}}, {"x": "\ud800"}, object(), [[]] * 3])
 def test_builtins_that_json_cannot_hold_are_refused(value):
     with pytest.raises(records.RecordError):
-        records.convert(value, records.RunRecord)
+        records.convert(value, records.PlaybookRecord)
 
 
 def test_all_that_reads_a_type_does_so_through_records():

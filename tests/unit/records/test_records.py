@@ -10,18 +10,18 @@ from rekindle import records
 
 
 def _run():
-    return records.RunRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("a", "b"))
+    return records.PlaybookRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("a", "b"))
 
 
 def test_a_record_comes_back_as_it_was_written(tmp_path):
     records.write(tmp_path / "deep" / "run.json", _run())
-    assert records.read(tmp_path / "deep" / "run.json", records.RunRecord) == _run()
+    assert records.read(tmp_path / "deep" / "run.json", records.PlaybookRecord) == _run()
 
 
 def test_what_is_written_fits_the_published_schema(tmp_path):
     records.write(tmp_path / "run.json", _run())
     jsonschema.validate(
-        json.loads((tmp_path / "run.json").read_text()), msgspec.json.schema(records.RunRecord)
+        json.loads((tmp_path / "run.json").read_text()), msgspec.json.schema(records.PlaybookRecord)
     )
 
 
@@ -37,7 +37,7 @@ def test_a_wrong_field_is_named_with_its_file(tmp_path, change, said):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({**msgspec.to_builtins(_run()), **change}))
     with pytest.raises(records.RecordError, match="Fix:") as error:
-        records.read(path, records.RunRecord)
+        records.read(path, records.PlaybookRecord)
     assert said in str(error.value)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
@@ -50,8 +50,8 @@ def test_a_wrong_field_is_named_with_its_file(tmp_path, change, said):
 def test_what_is_no_record_is_refused(tmp_path, content):
     path = tmp_path / "run.json"
     path.write_bytes(content)
-    with pytest.raises(records.RecordError, match="is no RunRecord"):
-        records.read(path, records.RunRecord)
+    with pytest.raises(records.RecordError, match="is not a valid PlaybookRecord"):
+        records.read(path, records.PlaybookRecord)
 
 
 def test_a_missing_file_says_which_stage_to_run(tmp_path):
@@ -76,9 +76,9 @@ def test_subclasses_of_str_are_written_as_the_text_that_they_are(tmp_path):
     class Tagged(str):
         __slots__ = ()
 
-    run = records.RunRecord(run=Tagged("r"), started="2026-11-21T02:00:00Z", hosts=(Tagged("a"), "b"))
+    run = records.PlaybookRecord(run=Tagged("r"), started="2026-11-21T02:00:00Z", hosts=(Tagged("a"), "b"))
     records.write(tmp_path / "run.json", run)
-    assert records.read(tmp_path / "run.json", records.RunRecord) == _run()
+    assert records.read(tmp_path / "run.json", records.PlaybookRecord) == _run()
     assert type(records.to_builtins(run)["run"]) is str
 
 
@@ -86,7 +86,7 @@ def test_subclasses_of_str_are_written_as_the_text_that_they_are(tmp_path):
 def test_a_record_of_a_host_that_is_nested_without_end_is_one_sentence(tmp_path, bomb):
     path = tmp_path / "env.json"
     path.write_text('{"host": "h", "environments": [{"probe": {"a": ' + bomb)
-    with pytest.raises(records.RecordError, match=r"is no EnvRecord.*Fix:"):
+    with pytest.raises(records.RecordError, match=r"is not a valid EnvRecord.*Fix:"):
         records.read(path, records.EnvRecord)
 
 

@@ -141,6 +141,12 @@ def test_a_host_that_starts_nothing_and_says_pass_has_not_passed(tmp_path, sent,
     assert "/" not in verdict.cause
 
 
+def test_what_a_host_calls_a_fix_is_none_of_ours(tmp_path, sent, results):
+    verdict = keep(None, sent, results, _archive(tmp_path, spec_json='{"x Fix: y": 1}'))
+    assert "x Fix: y" in verdict.cause
+    assert verdict.cause.count(" Fix: ") == 1
+
+
 @pytest.mark.parametrize(
     "text", ["{", '{"verdict": "MAYBE"}', "[]", "\udce4".encode("utf-8", "replace").decode()]
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rekindle.records import Outcome, RecordError, RunRecord, read
+from rekindle.records import Outcome, PlaybookRecord, RecordError, read
 from rekindle.results.journal import begin_play, forget_left, note_left
 
 FIRST, LATER = "2026-11-21T02:00:00Z", "2026-11-21T09:00:00Z"
@@ -22,7 +22,7 @@ def left_at(folder: Path) -> str | None:
 def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path: Path) -> None:
     begin_play(tmp_path / "r", "preflight", ["b", "a"], left=(), now=FIRST)
     begin_play(tmp_path / "r", "plan", ["a", "c"], left=(), now=LATER)
-    run = read(tmp_path / "r" / "run.json", RunRecord)
+    run = read(tmp_path / "r" / "run.json", PlaybookRecord)
     assert (run.run, run.started, run.hosts) == ("r", FIRST, ("b", "a", "c"))
 
 
@@ -90,9 +90,15 @@ def test_a_whole_log_keeps_its_ends(tmp_path: Path) -> None:
     assert len(says) < 1500
 
 
+def test_a_fix_that_is_cut_away_is_to_be_read_in_the_output(tmp_path: Path) -> None:
+    note_left(tmp_path, "a", "plan", "failed", f"{'x ' * 1_000}end. Fix: mend it. {'y ' * 1_000}")
+    says = read(tmp_path / "a" / "outcome.json", Outcome).says
+    assert says.endswith(" y. Fix: see the failed task of plan in the output.")
+
+
 def test_a_broken_run_record_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
-    with pytest.raises(RecordError, match=r"run\.json is no RunRecord"):
+    with pytest.raises(RecordError, match=r"run\.json is not a valid PlaybookRecord"):
         begin_play(tmp_path, "plan", ["a"], left=(), now=FIRST)
     assert (tmp_path / "run.json").read_text() == "{"
 
@@ -108,4 +114,4 @@ def test_no_host_is_lost_when_many_plays_begin_in_one_folder(tmp_path: Path) -> 
     (tmp_path / "r").mkdir()
     plays = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "r", str(n)]) for n in range(4)]
     assert [one.wait() for one in plays] == [0] * 4
-    assert len(read(tmp_path / "r" / "run.json", RunRecord).hosts) == 80
+    assert len(read(tmp_path / "r" / "run.json", PlaybookRecord).hosts) == 80
