@@ -9,7 +9,7 @@ from pathlib import Path
 from rekindle.records import RecordError
 from rekindle.records.text import one_line
 from rekindle.results import seal, state
-from rekindle.results.home import seal_of
+from rekindle.results.home import seal_of, why_absent
 
 HELP = "say which files of sealed runs were altered since"
 
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     results: Path = args.results
     folders = sorted({*_folders(results)})
     if not folders:
-        raise RecordError(f"{results} holds no run. Fix: name a folder under results/.")
+        raise RecordError(f"{results} holds no run.", "name a folder under results/.")
     own = state.own_key()
     asked = _read_key(args.key) if args.key else seal.public_key(own) if own else None
     differing = False
@@ -50,7 +50,11 @@ def run(args: argparse.Namespace) -> int:
         except seal.SealError as error:
             said = [f"{name}: its seal {error}."]
         except FileNotFoundError:
-            said = [f"{name} has no seal."]
+            if not folder.exists() and (reason := why_absent(folder)):
+                print(one_line(f"{name} never came home: {reason}"))
+                continue
+            gone = "was placed on its host, and neither its files nor its seal are here"
+            said = [f"{name} {'has no seal' if folder.exists() else gone}."]
         except OSError as error:
             said = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
         else:
@@ -65,8 +69,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _folders(results: Path) -> Iterator[Path]:
-    for path in results.glob("*/*.seal.json"):
-        yield path.with_name(path.name.removesuffix(".seal.json"))
+    for suffix in (".seal.json", ".placed.json"):
+        for path in results.glob(f"*/*{suffix}"):
+            yield path.with_name(path.name.removesuffix(suffix))
     for name in ("verdict.json", "spec.json"):
         for path in results.glob(f"*/*/{name}"):
             yield path.parent
@@ -82,5 +87,5 @@ def _beside(folder: Path) -> Iterator[bytes]:
 def _read_key(path: Path) -> bytes:
     content = path.read_bytes() if path.is_file() else b""
     if not seal.is_key(content):
-        raise RecordError(f"{path} is no public key. Fix: name the .pem that lies beside a seal.")
+        raise RecordError(f"{path} is not a public key.", "name the .pem that lies beside a seal.")
     return content

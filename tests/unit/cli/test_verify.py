@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import sys
 
 import pytest
@@ -10,8 +11,9 @@ from msgspec.structs import replace
 from recorded_edits import packed, under
 
 from rekindle import cli
-from rekindle.records import PlacedRecord, RunSpec, read
-from rekindle.results import home, seal, state
+from rekindle.records import PlacedRecord, RunSpec, read, write
+from rekindle.report import write_reports
+from rekindle.results import home, journal, seal, state
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 CODE = "rekindle-0123456789abcdef.zip"
@@ -31,6 +33,7 @@ def bring(newer_run, results, host):
     spec = state.agree(RUN, spec, again=False)
     under(newer_run, spec)
     placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
+    write(home.placed_in(results / host, "pt_ddp"), placed)
     home.keep(packed(newer_run), results / host / "pt_ddp", placed)
     return results / host / "pt_ddp"
 
@@ -211,16 +214,22 @@ def _type(text):
     return text.replace("application/vnd.in-toto+json", "application/json")
 
 
+NO_SEAL = "is not a seal, or not a whole one"
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda text: text[: len(text) // 2], "is no seal, or not a whole one"),
-        (lambda text: "", "is no seal, or not a whole one"),
-        (lambda text: "[" * 100_000, "is no seal, or not a whole one"),
-        (lambda text: json.dumps({**json.loads(text), "signatures": []}), "is no seal, or not a whole one"),
+        (lambda text: text[: len(text) // 2], NO_SEAL),
+        (lambda text: "", NO_SEAL),
+        (lambda text: "[" * 100_000, NO_SEAL),
+        (
+            lambda text: json.dumps({**json.loads(text), "signatures": []}),
+            NO_SEAL,
+        ),
         (_signature, "was altered: its signature does not fit"),
         (_payload, "was altered: its signature does not fit"),
-        (_type, "is no seal, or not a whole one"),
+        (_type, NO_SEAL),
     ],
 )
 def test_a_broken_seal_is_said_to_be_one(run, verify, damage, says):
@@ -232,6 +241,43 @@ def test_a_broken_seal_is_said_to_be_one(run, verify, damage, says):
 def test_a_run_without_a_seal_is_said_to_have_none(run, verify):
     home.seal_of(run).unlink()
     assert verify() == (1, "gpu-1/pt_ddp has no seal.\n")
+
+
+GONE = "gpu-1/pt_ddp was placed on its host, and neither its files nor its seal are here.\n"
+
+
+def _remove(run):
+    """Take a run away with its seal, so that only placed.json tells of it."""
+    shutil.rmtree(run)
+    home.seal_of(run).unlink()
+
+
+def test_a_run_that_was_removed_with_its_seal_is_named(run, verify):
+    _remove(run)
+    assert verify() == (1, GONE)
+
+
+def test_a_run_that_was_lost_with_its_host_is_none_that_was_removed(run, verify):
+    _remove(run)
+    journal.note_left(run.parents[1], "gpu-1", "validate", "unreachable", "It is gone. Fix: lease another.")
+    assert verify() == (0, "gpu-1/pt_ddp never came home: It is gone. Fix: lease another.\n")
+
+
+@pytest.mark.parametrize(
+    ("removed_first", "expected"),
+    [(True, (0, "gpu-1/pt_ddp never came home: No. Fix: x.\n")), (False, (1, GONE))],
+)
+def test_what_the_report_had_at_home_was_removed_though_its_host_left(run, verify, removed_first, expected):
+    results = run.parents[1]
+    journal.begin_play(results, "validate", ["gpu-1"], left=(), now="2026-11-21T02:00:00Z")
+    journal.note_left(results, "gpu-1", "validate", "failed", "No. Fix: x.")
+    if removed_first:
+        _remove(run)
+        write_reports(results)
+    else:
+        write_reports(results)
+        _remove(run)
+    assert verify() == expected
 
 
 def test_called_wrongly_is_status_2(run, verify, tmp_path):
