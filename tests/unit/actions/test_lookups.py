@@ -1,0 +1,40 @@
+"""Lookups: a record, or what is built from records, or one sentence."""
+
+from importlib.util import module_from_spec, spec_from_file_location
+
+import pytest
+from ansible.errors import AnsibleLookupError
+from plays import REPOSITORY
+
+from rekindle.results import state
+
+
+def _lookup(name):
+    spec = spec_from_file_location(name, REPOSITORY / "plugins" / "lookup" / f"{name}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.LookupModule()
+
+
+def test_a_record_is_a_dictionary(home):
+    (host,) = _lookup("record").run([str(home / "host.json")], kind="HostRecord")
+    assert (host["schema"], len(host["gpus"])) == ("rekindle/host/1", 2)
+
+
+def test_the_locks_of_what_is_built_are_kept_as_sent(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    specs = _lookup("environment_specs").run([str(home)], wheelhouse="", capsule="")
+    assert specs[0]["name"] == "driver"
+    assert all(state.sent_lock(spec["lock_sha256"]) == spec["lock_text"] for spec in specs)
+
+
+@pytest.mark.parametrize(
+    ("name", "terms", "options"),
+    [
+        ("record", "{}/none.json", {"kind": "HostRecord"}),
+        ("environment_specs", "{}/none", {"wheelhouse": "", "capsule": ""}),
+    ],
+)
+def test_without_a_record_it_is_one_sentence_with_its_fix(home, name, terms, options):
+    with pytest.raises(AnsibleLookupError, match=r"does not exist\. Fix: run the stage"):
+        _lookup(name).run([terms.format(home)], **options)
