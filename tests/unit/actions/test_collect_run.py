@@ -114,4 +114,4 @@ def test_a_list_of_what_stayed_that_is_broken_is_said(collect, tmp_path, monkeyp
     monkeypatch.setattr(home, "keep", keep)
     result, (said,) = collect("one")
     assert result == {}
-    assert "left.json is no LeftBehind: " in said
+    assert "left.json is not a valid LeftBehind: " in said

@@ -167,7 +167,7 @@ def test_tmpdir_outside_of_the_root_is_a_folder_of_our_own(place, given, folder)
 
 
 @pytest.mark.parametrize("name", ["host.json", "plan.json", "env.json", "lease.json"])
-@pytest.mark.parametrize("how", ["does not exist", "is no "])
+@pytest.mark.parametrize("how", ["does not exist", "is not a valid "])
 def test_without_a_whole_record_it_fails(place, home, name, how):
     (home / name).unlink() if how == "does not exist" else (home / name).write_text("{")
     result = place()
