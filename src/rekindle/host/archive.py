@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from . import files
+from . import files, own
 
 TOTAL_LIMIT = 512 << 20
 """Bytes that one run may unpack to at home, and that its archive may have."""
@@ -172,7 +172,7 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
             ) from None
         if finish:
             finish(new)
-        with files.alone(dest.parent):
+        with own.alone(dest.parent):
             if os.path.lexists(dest):
                 dest.rename(aside / "old")
             new.rename(dest)
@@ -181,14 +181,14 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
 @contextmanager
 def _aside(dest: Path) -> Iterator[Path]:
     """Make a folder beside ``dest`` while this goes on, and remove those whose makers were killed."""
-    files.make_folder(dest.parent)
+    own.make_folder(dest.parent)
     with ExitStack() as held:
-        with files.alone(dest.parent):
+        with own.alone(dest.parent):
             for path in dest.parent.glob(f".{dest.name}.*"):
-                with suppress(OSError), files.alone(path, wait=False):
+                with suppress(OSError), own.alone(path, wait=False):
                     shutil.rmtree(path)
             aside = Path(tempfile.mkdtemp(dir=dest.parent, prefix=f".{dest.name}."))
-            held.enter_context(files.alone(aside))
+            held.enter_context(own.alone(aside))
         held.callback(shutil.rmtree, aside)
         yield aside
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .detached import held
+from .look import held
 
 BUILDER = "environments"
 _STOPS_WITHIN_S = 60

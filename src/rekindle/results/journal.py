@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
-from rekindle.host import files
+from rekindle.host import own
 from rekindle.records import Outcome, RunRecord, Timestamp, read, write
 from rekindle.records.text import one_line
 
@@ -28,8 +28,8 @@ def begin_play(
         OSError: the folder cannot be written.
     """
     path, names = folder / "run.json", tuple(hosts)
-    files.make_folder(folder)
-    with files.alone(folder):  # other playbooks may begin in it at the same time
+    own.make_folder(folder)
+    with own.alone(folder):  # other playbooks may begin in it at the same time
         known = read(path, RunRecord) if path.exists() else RunRecord(run=folder.name, started=now, hosts=())
         both = tuple(dict.fromkeys([*known.hosts, *names]))
         began = {**known.began, **dict.fromkeys(names, now)}
