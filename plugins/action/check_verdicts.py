@@ -7,6 +7,7 @@ from typing import Any
 
 from rekindle import records
 from rekindle.actions.base import REQUIRED, Action
+from rekindle.records.folders import verdict_in
 
 
 class ActionModule(Action):
@@ -24,7 +25,7 @@ class ActionModule(Action):
         said = []
         for name in args["jobs"]:
             try:
-                verdict = records.read(Path(args["folder"], name, "verdict.json"), records.VerdictRecord)
+                verdict = verdict_in(Path(args["folder"], name))
             except records.RecordError as error:
                 said.append(str(error))
                 continue

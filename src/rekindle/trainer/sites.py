@@ -20,7 +20,7 @@ def job_options(description: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--gpu",
         default="[cpu,cpu],[cpu,cpu]",
-        help="the GPUs of each site, one a rank: [0,1],[2,3]; UUIDs do too, and cpu is a rank without one",
+        help="the GPUs of each site, one per rank: [0,1],[2,3]; UUIDs do too, and cpu is a rank without one",
     )
     parser.add_argument("--num_rounds", type=int, default=3)
     parser.add_argument("--local_epoch", type=int, default=2, help="epochs of each round")
@@ -40,7 +40,7 @@ class Sites:
         if len(sets) != len(client_ids):
             raise SystemExit(
                 f"--gpu {gpu} is for {len(sets)} sites and --client_ids names {len(client_ids)}. "
-                "Fix: one set in brackets a site, such as --gpu [0,1],[2,3]."
+                "Fix: one set in brackets per site, such as --gpu [0,1],[2,3]."
             )
         self._devices = dict(zip(client_ids, sets, strict=True))
         self.names = list(self._devices)

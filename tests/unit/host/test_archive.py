@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,17 @@ def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypa
         "pipe": "it is no regular file",
         r"'a\nb\x1b[2J'": "its name is not one that comes home",
     }
+
+
+@pytest.mark.parametrize("make", [lambda run: None, Path.touch])
+def test_a_run_that_is_not_there_is_not_packed(tmp_path, make):
+    run, packed = tmp_path / "pt_ddp", tmp_path / "pt_ddp.1.tar.gz"
+    make(run)
+    command = [sys.executable, "-m", "rekindle.host.archive", run, packed]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = f"{run} is gone from the host. Fix: run site.yml again, which runs its job anew.\n"
+    assert (done.returncode, done.stderr) == (1, said)
+    assert not packed.exists()
 
 
 def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
