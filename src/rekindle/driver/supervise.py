@@ -77,7 +77,8 @@ def supervise(run_dir: Path) -> None:
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    end = _run(run_dir, spec, clock, teller)
+    environ = _environment(run_dir, spec)
+    end = _run(run_dir, spec, environ, clock, teller)
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(
@@ -94,14 +95,13 @@ def supervise(run_dir: Path) -> None:
     if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
         teller.tell(duration, f"{verdict.verdict}: looking for the first step that fails")
         with suppress(_Interrupted), _interruptible():
-            ladder = Ladder(rungs=climb(run_dir, spec, _environment(run_dir, spec)))
-            write(run_dir / folders.LADDER_RECORD, ladder)
+            write(run_dir / folders.LADDER_RECORD, Ladder(rungs=climb(run_dir, spec, environ)))
         end_descendants()
         write(run_dir / folders.VERDICT, judge(run_dir))
     teller.end(duration)
 
 
-def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
+def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
     uuids = {uuid for site in spec.sites for uuid in site.gpus}
     sampler = Sampler(run_dir / folders.SAMPLES, uuids, spec.nonce or None)
@@ -112,7 +112,7 @@ def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
                 process = subprocess.Popen(
                     [spec.python, "job.py", *job_arguments(spec)],
                     cwd=run_dir / folders.JOB,
-                    env=_environment(run_dir, spec),
+                    env=environ,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

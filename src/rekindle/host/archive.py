@@ -34,10 +34,10 @@ _NAME_LIMIT = 1024
 
 
 _FIRST = (
-    re.compile(r"(spec|ended|verdict|ladder|progress)\.json"),
-    re.compile(r"evidence/[^/]+\.jsonl|samples\.jsonl"),
-    re.compile(r"[^/]+\.log|job/workspace/[^/]+/[^/]+/log(_error)?\.txt"),
-    re.compile(r"(autopsy|ladder)/.*|(.*/)?log(_error)?\.txt"),
+    re.compile("|".join(map(re.escape, folders.RECORDS))),
+    re.compile(rf"{folders.EVIDENCE}/[^/]+\.jsonl|{re.escape(folders.SAMPLES)}"),
+    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/log(_error)?\.txt"),
+    re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?log(_error)?\.txt"),
 )
 """What is worth more than anything else, in this order: it comes before the rest and may be larger."""
 _NAMED = 1000

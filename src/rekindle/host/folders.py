@@ -10,6 +10,7 @@ PROGRESS = "progress.json"
 ENDED = "ended.json"
 VERDICT = "verdict.json"
 LADDER_RECORD = "ladder.json"
+RECORDS = (SPEC, PROGRESS, ENDED, VERDICT, LADDER_RECORD)
 LEFT = "left.json"
 """What stayed on the host; in runs that came home alone."""
 SAMPLES = "samples.jsonl"

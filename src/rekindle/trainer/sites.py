@@ -9,6 +9,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from rekindle.host import folders
+
 SITE = os.environ.get("REKINDLE_SITE", "")
 """Name of the site that this trainer belongs to."""
 
@@ -44,7 +46,8 @@ class Sites:
             )
         self._devices = dict(zip(client_ids, sets, strict=True))
         self.names = list(self._devices)
-        self._evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", str(Path("evidence").absolute())))
+        here = str(Path(folders.EVIDENCE).absolute())
+        self._evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", here))
         self._evidence.mkdir(exist_ok=True)
 
     def ranks(self, site: str) -> int:
