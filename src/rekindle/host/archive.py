@@ -59,8 +59,14 @@ class Packed(NamedTuple):
     """SHA-256 by name."""
     left: dict[str, str]
     """Why, by name; of folders, which end with ``/``, all that is in them."""
-    closed: tuple[str, ...] = ()
+    closed: list[str]
     """Of these, what its owner may not read."""
+
+    def leave(self, name: str, error: OSError) -> None:
+        """Leave out a file or folder that cannot be read."""
+        self.left[name] = str(error.strerror)
+        if isinstance(error, PermissionError):
+            self.closed.append(name)
 
 
 def pack(run_dir: Path, target: Path) -> Packed:
@@ -69,56 +75,53 @@ def pack(run_dir: Path, target: Path) -> Packed:
     Links, large files and what cannot be read stay behind; ``left.json`` in the archive, a LeftBehind of
     records/run.py, says so.
     """
-    packed: dict[str, str] = {}
-    left: dict[str, str | OSError] = {}
+    packed = Packed({}, {}, [])
     made: set[PurePosixPath] = set()
     total = 0
     with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT) as archive:
-        for late, _, name in sorted(_candidates(run_dir, left)):
+        for late, _, name in sorted(_candidates(run_dir, packed)):
             new = {folder for folder in PurePosixPath(name).parents if folder not in made}
             try:
                 content = files.content(run_dir / name, _FILE_LIMIT if late == len(_FIRST) else files.LIMIT)
             except OSError as error:
-                left[name] = error
+                packed.leave(name, error)
                 continue
             room = TOTAL_LIMIT - _LEFT_LIMIT - total
-            if len(packed) + len(made) + len(new) >= _FILES_LIMIT or len(content) > room:
-                left[name] = "there was no room left for it"
+            if len(packed.files) + len(made) + len(new) >= _FILES_LIMIT or len(content) > room:
+                packed.left[name] = "there was no room left for it"
                 continue
             made, total = made | new, total + len(content)
-            packed[name] = _add(archive, name, content)
-        why = {name: str(getattr(one, "strerror", one)) for name, one in left.items()}
-        if why:
-            packed[folders.LEFT] = _add(archive, folders.LEFT, _told(why))
-    closed = tuple(name for name, one in left.items() if isinstance(one, PermissionError))
-    return Packed(packed, why, closed)
+            packed.files[name] = _add(archive, name, content)
+        if packed.left:
+            packed.files[folders.LEFT] = _add(archive, folders.LEFT, _told(packed.left))
+    return packed
 
 
 def _lateness(name: str) -> int:
     return next((n for n, pattern in enumerate(_FIRST) if pattern.fullmatch(name)), len(_FIRST))
 
 
-def _candidates(run_dir: Path, left: dict[str, str | OSError]) -> Iterator[tuple[int, int, str]]:
-    """Find what may be files of a run: how late each comes, its bytes, its name; ``left`` gets others."""
+def _candidates(run_dir: Path, packed: Packed) -> Iterator[tuple[int, int, str]]:
+    """Find what may be files of a run: how late each comes, its bytes, its name; ``packed`` leaves others."""
 
     def unread(error: OSError) -> None:
-        left[_shown(f"{Path(error.filename).relative_to(run_dir).as_posix()}/")] = error
+        packed.leave(_shown(f"{Path(error.filename).relative_to(run_dir).as_posix()}/"), error)
 
     for where, inner, names in os.walk(run_dir, onerror=unread):
         base = Path(where).relative_to(run_dir)
         if len(base.parts) > _DEPTH_LIMIT:
-            left[_shown(f"{base.as_posix()}/")] = "it lies too deep"
+            packed.left[_shown(f"{base.as_posix()}/")] = "it lies too deep"
             inner.clear()
             continue
         links = [folder for folder in inner if Path(where, folder).is_symlink()]
         for name in ((base / entry).as_posix() for entry in (*names, *links)):
             if not _plain(name) or name == folders.LEFT:
-                left[_shown(name)] = "its name is not one that comes home"
+                packed.left[_shown(name)] = "its name is not one that comes home"
                 continue
             try:
                 yield _lateness(name), (run_dir / name).lstat().st_size, name
             except OSError as error:
-                left[name] = error
+                packed.leave(name, error)
 
 
 def _shown(name: str) -> str:
