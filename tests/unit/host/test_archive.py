@@ -132,10 +132,11 @@ def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
     (run / "closed").chmod(0)
     (run / "unreadable").chmod(0)
     code = "import sys; from pathlib import Path; from rekindle.host.archive import pack\n"
-    code += "pack(*map(Path, sys.argv[1:]))"
+    code += "print(sorted(pack(*map(Path, sys.argv[1:])).closed))"
     bare = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.getuid() == 0 else []
     packed = tmp_path / "a.tar.gz"
-    subprocess.run([*bare, sys.executable, "-c", code, run, packed], check=True)
+    said = subprocess.check_output([*bare, sys.executable, "-c", code, run, packed], text=True)
+    assert said == "['closed/', 'unreadable']\n"
     archive.unpack(packed, home)
     assert _names(home) == {"seen", "left.json"}
     assert read(home / "left.json", LeftBehind).files == {
