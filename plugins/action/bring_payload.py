@@ -11,6 +11,7 @@ from ansible.utils.display import Display
 from rekindle import records
 from rekindle.actions.base import REQUIRED
 from rekindle.actions.limits import limited
+from rekindle.host import folders
 from rekindle.host.payload import build_payload, left_behind
 
 _JOBS = Path(__file__).parents[2] / "flare_jobs"
@@ -27,7 +28,7 @@ class ActionModule(Copy):
             names = ", ".join(f"flare_jobs/{name}" for name in left[:5])
             Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")
         payload = build_payload(_JOBS, Path(args["results"], "payload"))
-        folder = f"{args['root']}/jobs/"
+        folder = f"{args['root']}/{folders.JOBS}/"
         self._task.args = {"src": str(payload), "dest": folder, "mode": "0600", "directory_mode": "0700"}
         result: dict[str, Any] = super().run(tmp, task_vars)
         if not result.get("failed"):

@@ -13,8 +13,8 @@ from ansible.utils.display import Display
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.capsule.specs import environment_specs
-from rekindle.environments.build import wheel_folder
 from rekindle.environments.lockfile import lacking, pins
+from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.records import HostRecord, PlanRecord, read
 
@@ -38,8 +38,9 @@ class ActionModule(Action):
         brought = 0
         for spec in environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None):
             source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
-            target = wheel_folder(Path(host.root), spec["lock_sha256"])
-            built = Path(host.root, "envs", f"{spec['name']}-{spec['lock_sha256'][:12]}", "rekindle-env.json")
+            root, digest = Path(host.root), spec["lock_sha256"]
+            target = folders.wheels(root, digest)
+            built = folders.environment(root, spec["name"], digest) / folders.ENV_MARKER
             try:
                 there = self._there(target, built)
             except frames.FactsError:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.actions.base import REQUIRED, Action
-from rekindle.records import Complaint, RecordError, VerdictRecord, read
+from rekindle.records import Complaint, RecordError
+from rekindle.records.folders import verdict_in
 
 
 class ActionModule(Action):
@@ -24,7 +25,7 @@ class ActionModule(Action):
         complaints: list[Complaint] = []
         for name in args["jobs"]:
             try:
-                verdict = read(Path(args["folder"], name, "verdict.json"), VerdictRecord)
+                verdict = verdict_in(Path(args["folder"], name))
             except RecordError as error:
                 complaints.append(error)
                 continue

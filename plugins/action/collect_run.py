@@ -14,8 +14,10 @@ from ansible.utils.display import Display
 from rekindle import records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
-from rekindle.host.archive import LEFT, TOTAL_LIMIT, ArchiveError, files_end_at
+from rekindle.host import folders
+from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at
 from rekindle.records import RecordError
+from rekindle.records.folders import left_in
 from rekindle.records.text import one_line
 from rekindle.results import home
 
@@ -65,10 +67,10 @@ class ActionModule(Action):
 
 def _left(run: Path) -> str:
     """Say which files of a run that is home stayed on the host; nothing if none is known to."""
-    if not (run / LEFT).exists():
+    if not (run / folders.LEFT).exists():
         return ""
     try:
-        left = records.read(run / LEFT, records.LeftBehind)
+        left = left_in(run)
     except RecordError as error:
         return one_line(str(error))
     named = ", ".join(f"{name} ({why})" for name, why in list(left.files.items())[:3])

@@ -26,6 +26,8 @@ _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 _RECONNECT_S = 300
 """How long a host may be out of reach before it counts as lost, though not beyond the end of its lease."""
 
+_LOOK = ("-B", "-S", "-c", "from rekindle.host.look import main; main()")
+"""Leaves no bytecode there; ``-m`` and the site's packages would take longer to import than the look."""
 _LOOK_S = 60
 """For one look. A host that takes longer, as its disk hangs, is out of reach."""
 
@@ -50,8 +52,7 @@ class ActionModule(Action):
         """Follow; returns the ``result`` that the record ends with."""
         ends = lease.ends(Path(args["home"]))
         nonce = secrets.token_hex(8)
-        python = [args["python"], "-B", "-s", "-m", "rekindle.host.detached"]  # leaves no bytecode there
-        look = shlex.join([*python, args["lock"], args["progress"], nonce])
+        look = shlex.join([args["python"], *_LOOK, args["lock"], args["progress"], nonce])
         look = f"PYTHONPATH={shlex.quote(args['payload'])} {look}"
         what, shown, last = args["what"], "", None
         began, looks, parent = time.monotonic(), 0, os.getppid()

@@ -8,6 +8,7 @@ from typing import Any
 
 from rekindle import jobs, records
 from rekindle.actions.base import REQUIRED, Action
+from rekindle.host import folders
 from rekindle.jobs import lease
 from rekindle.results import home, state
 
@@ -39,11 +40,11 @@ class ActionModule(Action):
         host = records.read(folder / "host.json", records.HostRecord)
         plan = records.read(folder / "plan.json", records.PlanRecord)
         env = records.read(folder / "env.json", records.EnvRecord)
-        verdict = folder / job.name / "verdict.json"
+        verdict = folder / job.name / folders.VERDICT
         prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
         if isinstance(prepared, records.RunSpec):
             payload = Path(args["payload"]).name
-            run = f"{host.root}/runs/{job.name}-{jobs.digest(prepared, payload)}"
+            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(prepared, payload)}"
             prepared = jobs.within(prepared, lease.ends(folder))
         if isinstance(prepared, records.VerdictRecord):
             if prepared.verdict == "UNSUPPORTED":  # of one that is SKIPPED an earlier run may still come home

@@ -12,3 +12,13 @@ def plant_socket(path):
         os.chdir(path.parent)  # a socket's path is short
         one.bind(path.name)
         os.chdir(here)
+
+
+UNFIT = {
+    "FIFO": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "link": lambda path: path.symlink_to(__file__),
+    "link to nothing": lambda path: path.symlink_to("nothing"),
+    "folder": Path.mkdir,
+    "socket": plant_socket,
+}

@@ -1,1 +1,1 @@
-"""Starts, watches and ends one run of a job on a host: the only room that touches processes."""
+"""Starts, watches and ends one run of a job on a host."""

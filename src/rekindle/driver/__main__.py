@@ -10,16 +10,18 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from rekindle.host import detached
+from rekindle.host import detached, folders
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
-from rekindle.records import Progress, RecordError, RunSpec, VerdictRecord, decode, read, write
+from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, write
+from rekindle.records.folders import progress_in, spec_in, verdict_in
 
 from .processes import end_all
 from .supervise import supervise
@@ -41,52 +43,54 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
         BusyError: another run goes on under the same root.
     """
     spec = decode(sys.stdin.buffer.read(), RunSpec)
+    root = folders.root_of(run_dir)
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with detached.locked(run_dir / "driver.lock") as lock:
+    with detached.locked(run_dir / folders.DRIVER_LOCK) as lock:
         if lock is None:
             return {"changed": False, "run": str(run_dir)}
         if not again and (passed := _passed(run_dir, spec.nonce)) is not None:
             _tell_the_end(run_dir, passed)
             return {"changed": False, "run": str(run_dir)}
-        if others := [name for name in running(run_dir.parents[1]) if name not in {run_dir.name, BUILDER}]:
+        if others := [name for name in running(root) if name not in {run_dir.name, BUILDER}]:
             raise BusyError(
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
-        _clear(run_dir, Path(spec.tmpdir))
-        extract_job(spec.job.code or spec.job.name, run_dir / "job")
-        (run_dir / "evidence").mkdir()
-        write(run_dir / "spec.json", spec)
+        _clear(run_dir)
+        if Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
+            _remove(path for path in (root / folders.TMP).glob("*") if path.name != "ansible")
+        extract_job(spec.job.code or spec.job.name, run_dir / folders.JOB)
+        (run_dir / folders.EVIDENCE).mkdir()
+        write(run_dir / folders.SPEC, spec)
         command = ["rekindle.driver", "supervise", str(run_dir)]
         environ = for_jobs(os.environ)  # a job can read its supervisor's
-        detached.start(command, lock, run_dir / "driver.log", environ)
+        detached.start(command, lock, run_dir / folders.DRIVER_LOG, environ)
     return {"changed": True, "run": str(run_dir)}
 
 
 def _passed(run_dir: Path, nonce: str) -> VerdictRecord | None:
     with suppress(RecordError):
-        verdict = read(run_dir / "verdict.json", VerdictRecord)
-        same = read(run_dir / "spec.json", RunSpec).nonce == nonce
-        return verdict if same and verdict.verdict == "PASS" else None
+        verdict = verdict_in(run_dir)
+        return verdict if verdict.verdict == "PASS" and spec_in(run_dir).nonce == nonce else None
     return None
 
 
 def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
     """Tell it for a supervisor that was killed between its verdict and its last word."""
     with suppress(RecordError):
-        if read(run_dir / "progress.json", Progress).state == "ended":
+        if progress_in(run_dir).state == "ended":
             return
-    detached.tell(run_dir / "progress.json", "ended", "ended", passed.duration_s or 0)
+    detached.tell(run_dir / folders.PROGRESS, "ended", "ended", passed.duration_s or 0)
 
 
-def _clear(run_dir: Path, tmpdir: Path) -> None:
-    """End what killed supervisors left running, and remove what they had in TMPDIR and this run wrote."""
+def _clear(run_dir: Path) -> None:
+    """End what killed supervisors left running, and remove what this run wrote before."""
     end_all([process for process in psutil.process_iter() if _belongs(process, run_dir.parent)])
-    left = [path for path in run_dir.iterdir() if path.name != "driver.lock"]
-    root = run_dir.parents[1]
-    if tmpdir == root / "tmp" and BUILDER not in running(root):
-        left += [path for path in tmpdir.glob("*") if path.name != "ansible"]
-    for path in left:
+    _remove(path for path in run_dir.iterdir() if path.name != folders.DRIVER_LOCK)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in list(paths):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

@@ -1,4 +1,4 @@
-"""What is kept of a run before it is killed: ``autopsy/``, one file a question, for people and the doctor."""
+"""``autopsy/``: what is kept of a run before it is killed, a file per question, for people and the doctor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from rekindle.flare.workspace import LOGS
-from rekindle.host import files
+from rekindle.host import files, folders
 
 from .processes import descendants
 from .stacks import stack
@@ -29,18 +29,18 @@ def autopsy(run_dir: Path, tmpdir: str) -> None:
 
     A question that cannot be answered leaves its reason in its file: an autopsy never fails.
     """
-    folder = run_dir / "autopsy"
+    folder = run_dir / folders.AUTOPSY
     fresh(folder)
     processes = descendants()
     questions: dict[str, Callable[[], Iterable[str]]] = {
         "processes": lambda: map(_process, processes),
-        "stacks": lambda: (stack(one.pid) for one in processes if _is_python(one)),
+        "stacks": lambda: (stack(process.pid) for process in processes if _is_python(process)),
         "nvidia-smi": lambda: [_command("nvidia-smi")],
-        "ports": lambda: (line for one in processes for line in _ports(one)),
+        "ports": lambda: (line for process in processes for line in _ports(process)),
         "disk": lambda: map(_disk, (str(run_dir), tmpdir, "/dev/shm")),
         "kernel": lambda: _command("dmesg", "--time-format", "iso").splitlines()[-200:],
         "logs": lambda: _logs(run_dir),
-        "nccl": lambda: _flight_records(run_dir / "evidence", folder),
+        "nccl": lambda: _flight_records(run_dir / folders.EVIDENCE, folder),
     }
     for name, answer in questions.items():
         with (folder / f"{name}.txt").open("w", encoding="utf-8") as stream:
@@ -88,9 +88,9 @@ def _command(*words: str) -> str:
 
 def _ports(process: psutil.Process) -> Iterable[str]:
     with suppress(psutil.Error):
-        for one in process.net_connections():
-            here, there = (":".join(map(str, address)) or "-" for address in (one.laddr, one.raddr))
-            yield f"{process.pid} {one.status} {here} {there}"
+        for socket in process.net_connections():
+            here, there = (":".join(map(str, address)) or "-" for address in (socket.laddr, socket.raddr))
+            yield f"{process.pid} {socket.status} {here} {there}"
 
 
 def _disk(path: str) -> str:
@@ -99,7 +99,7 @@ def _disk(path: str) -> str:
 
 
 def _logs(run_dir: Path) -> Iterable[str]:
-    for path in [*files.found(run_dir, LOGS), run_dir / "job.log"]:
+    for path in [*files.found(run_dir, LOGS), run_dir / folders.JOB_LOG]:
         try:
             lines = files.end(path, _LAST_LINES << 9).decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
         except OSError as error:

@@ -11,9 +11,11 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from rekindle.host import folders
 from rekindle.host.payload import build_payload
 from rekindle.jobs import prepare
-from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, Progress, RunSpec, VerdictRecord, read
+from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RunSpec, VerdictRecord, read
+from rekindle.records.folders import progress_in, verdict_in
 
 _GRACE_S = 900
 """The driver ends a job at its limit by itself, judges it, and looks for the first step that fails."""
@@ -37,7 +39,7 @@ def start_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRe
     if not isinstance(spec, RunSpec):
         return spec
     spec = replace(spec, nonce=secrets.token_hex(16))
-    driver = next(one.python for one in env.environments if one.framework == "driver")
+    driver = next(built.python for built in env.environments if built.framework == "driver")
     subprocess.run(
         [driver, "-m", "rekindle.driver", "start", str(work / "run")],
         input=msgspec.json.encode(spec),
@@ -63,11 +65,10 @@ def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictReco
     end = time.monotonic() + job.limit_s + _GRACE_S
     while not _ended(run):
         if time.monotonic() > end:
-            raise TimeoutError(f"{job.name} has no verdict. Fix: see {run / 'driver.log'}.")
+            raise TimeoutError(f"{job.name} has no verdict. Fix: see {run / folders.DRIVER_LOG}.")
         time.sleep(0.5)
-    return read(run / "verdict.json", VerdictRecord)
+    return verdict_in(run)
 
 
 def _ended(run: Path) -> bool:
-    progress = run / "progress.json"
-    return progress.exists() and read(progress, Progress).state == "ended"
+    return (run / folders.PROGRESS).exists() and progress_in(run).state == "ended"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pynvml
 
 from rekindle.environments.probe import ProbeError, probe
-from rekindle.flare.launch import trainers
-from rekindle.host import files
+from rekindle.flare.launch import Trainers, trainers
+from rekindle.host import files, folders
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
 from rekindle.records.evidence import read_lines
@@ -22,6 +22,9 @@ from .processes import end_descendants
 
 _TRAINING_LIMIT_S = 120.0
 """For one round of every site's trainers without NVFlare."""
+
+
+_STEPS = ("GPUs visible", "matrix product", "collective", "training alone", "under NVFlare")
 
 
 class _Result(NamedTuple):
@@ -37,35 +40,33 @@ def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, 
         spec: what was run.
         environ: what job.py was started with.
     """
-    if _trained(run_dir, spec):
-        below = _Result(True, "Every rank trained a round in this very run.")
-        steps: dict[str, Callable[[], _Result]] = dict.fromkeys(
-            ("GPUs visible", "matrix product", "collective", "training alone"), lambda: below
-        )
-    else:
-        probed = _probed(spec)
-        steps = {
-            "GPUs visible": lambda: _visible(spec),
-            "matrix product": lambda: next(probed),
-            "collective": lambda: next(probed),
-            "training alone": lambda: _alone(run_dir, spec, environ),
-        }
-    steps["under NVFlare"] = lambda: _Result(False, "This run.")
     rungs: list[Rung] = []
-    for name, step in steps.items():
+    results, failed = _results(run_dir, spec, environ), False
+    for name in _STEPS:
         began = time.monotonic()
-        stop = any(rung.holds is False for rung in rungs)
-        result = _Result(None, "Not tried.") if stop else step()
+        result = _Result(None, "Not tried.") if failed else next(results)
         seconds = round(time.monotonic() - began, 2)
         rungs.append(Rung(name=name, holds=result.holds, says=result.says, seconds=seconds))
+        failed = failed or result.holds is False
     return tuple(rungs)
 
 
+def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[_Result]:
+    """Yield what comes of each step, which is tried as it is asked for; after one that fails nobody asks."""
+    if _trained(run_dir, spec):
+        yield from [_Result(True, "Every rank trained a round in this very run.")] * 4
+    else:
+        yield _visible(spec)
+        yield from _probed(spec)
+        yield _alone(run_dir, spec, environ)
+    yield _Result(False, "This run.")
+
+
 def _trained(run_dir: Path, spec: RunSpec) -> bool:
-    told = {
-        (one.event.site, one.event.rank) for one in read_lines(run_dir) if isinstance(one.event, RoundEvent)
-    }
-    return told >= {(site.name, rank) for site in spec.sites for rank in range(site.ranks)}
+    """Whether each rank has told of a round."""
+    rounds = [line.event for line in read_lines(run_dir) if isinstance(line.event, RoundEvent)]
+    ranks = {(site.name, rank) for site in spec.sites for rank in range(site.ranks)}
+    return ranks <= {(event.site, event.rank) for event in rounds}
 
 
 def _gpus(spec: RunSpec) -> list[str]:
@@ -103,40 +104,49 @@ def _probed(spec: RunSpec) -> Iterator[_Result]:
 
 def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     """Train one round of every site at once, as in the job but without NVFlare."""
-    folder = run_dir / "ladder"
+    folder = run_dir / folders.LADDER
     fresh(folder)
-    (folder / "evidence").mkdir()
-    found = trainers(run_dir / "job")
+    evidence, log = folder / folders.EVIDENCE, folder / "training.log"
+    evidence.mkdir()
+    found = trainers(run_dir / folders.JOB)
     if not found:
         return _Result(None, "The job died before its trainers' commands were there.")
-    more = {"REKINDLE_ROUNDS": "1", "REKINDLE_EVIDENCE": str(folder / "evidence")}
-    with (folder / "training.log").open("wb") as log:
-        processes = [
-            subprocess.Popen(
-                one.command,
-                cwd=one.folder,
-                env={**environ, **more},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            for one in found.values()
-        ]
-        end = time.monotonic() + _TRAINING_LIMIT_S
-        try:
-            while any(process.poll() is None for process in processes) and time.monotonic() < end:
-                time.sleep(0.2)
-        finally:
-            end_descendants()
+    in_time = _train(found, {**environ, "REKINDLE_ROUNDS": "1", "REKINDLE_EVIDENCE": str(evidence)}, log)
     if _trained(folder, spec):
         return _Result(True, "Every rank trained a round without NVFlare.")
-    if time.monotonic() >= end:
+    if not in_time:
         return _Result(False, f"No full round within {_TRAINING_LIMIT_S:.0f} s without NVFlare either.")
-    raised = next((one.event for one in read_lines(folder) if isinstance(one.event, ExceptionEvent)), None)
+    events = (line.event for line in read_lines(folder))
+    raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
         says = f"{raised.site} rank {raised.rank} raised {raised.kind}: {raised.message}"
         return _Result(False, f"Without NVFlare too, {says}.")
-    lines = files.end(folder / "training.log", 1 << 16).decode("utf-8", "replace").splitlines()
+    lines = files.end(log, 1 << 16).decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
     return _Result(False, f"The trainers fail without NVFlare too: {last[:200]}.")
+
+
+def _train(found: dict[str, Trainers], environ: dict[str, str], log: Path) -> bool:
+    """Run the trainers of every site until all have ended; returns False if they took too long."""
+    with log.open("wb") as output:
+        processes = [
+            subprocess.Popen(
+                site.command,
+                cwd=site.folder,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+            for site in found.values()
+        ]
+        end = time.monotonic() + _TRAINING_LIMIT_S
+        try:
+            while any(process.poll() is None for process in processes):
+                if time.monotonic() >= end:
+                    return False
+                time.sleep(0.2)
+            return True
+        finally:
+            end_descendants()

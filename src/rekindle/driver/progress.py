@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.host import detached, files
+from rekindle.host import detached, files, folders
 from rekindle.records import Job, RecordError
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, decode_event
 
@@ -18,7 +18,7 @@ class Teller:
 
     def __init__(self, run_dir: Path, job: Job) -> None:
         """Tell of ``job`` in ``run_dir``."""
-        self._path, self._evidence, self._job = run_dir / "progress.json", run_dir / "evidence", job
+        self._run_dir, self._path, self._job = run_dir, run_dir / folders.PROGRESS, job
         self._read: dict[Path, int] = {}
         self._began: float | None = None
         self._rounds: dict[int, float] = {}
@@ -36,7 +36,7 @@ class Teller:
         detached.tell(self._path, "ended", f"ended after {done}" if done else "ended", elapsed_s)
 
     def _look(self) -> None:
-        for path in files.found(self._evidence, "*.jsonl"):
+        for path in files.found(self._run_dir, folders.EVENTS):
             try:
                 with files.opened(path) as file:
                     file.seek(self._read.get(path, 0))

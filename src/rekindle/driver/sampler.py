@@ -18,7 +18,7 @@ from .xids import Xids
 
 
 class Sampler:
-    """Appends one JSON line a call to ``samples.jsonl``."""
+    """Appends one JSON line per call to ``samples.jsonl``."""
 
     def __init__(self, path: Path, uuids: set[str], nonce: str | None = None) -> None:
         """Watch the GPUs with these UUIDs; without any, NVML is not asked for. ``nonce`` is the run's."""
@@ -85,8 +85,8 @@ def _by_process(handle: Any, since_us: int) -> dict[str, int] | None:
     """Return each process's share of the GPU's multiprocessors, percent; none worked if none is listed."""
     most: dict[str, int] = {}
     try:
-        for one in pynvml.nvmlDeviceGetProcessUtilization(handle, since_us):
-            most[str(one.pid)] = max(one.smUtil, most.get(str(one.pid), 0))
+        for sample in pynvml.nvmlDeviceGetProcessUtilization(handle, since_us):
+            most[str(sample.pid)] = max(sample.smUtil, most.get(str(sample.pid), 0))
     except pynvml.NVMLError_NotFound:
         return most
     except pynvml.NVMLError:

@@ -13,10 +13,11 @@ import psutil
 
 from rekindle.flare.processes import member
 from rekindle.flare.workspace import LOGS
+from rekindle.host import folders
 
 from .processes import descendants
 
-_FILES = ("job.log", "evidence/*.jsonl", LOGS)
+_FILES = (folders.JOB_LOG, folders.EVENTS, LOGS)
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -64,9 +65,9 @@ class Snapshot:
     def peaks_mib(self) -> dict[str, int]:
         """The most host memory that each of NVFlare's processes has held so far, by its name."""
         found: dict[str, int] = {}
-        for one in self.processes:
-            if one.nvflare:
-                found[one.nvflare] = max(found.get(one.nvflare, 0), one.peak_kib >> 10)
+        for process in self.processes:
+            if process.nvflare:
+                found[process.nvflare] = max(found.get(process.nvflare, 0), process.peak_kib >> 10)
         return found
 
 
@@ -75,9 +76,9 @@ def snapshot(run_dir: Path) -> Snapshot:
     processes = []
     for process in descendants():
         with suppress(psutil.Error, OSError):
-            one = _process(process)
-            if one.state not in "ZX":
-                processes.append(one)
+            seen = _process(process)
+            if seen.state not in "ZX":
+                processes.append(seen)
     return Snapshot(time.monotonic(), tuple(processes), _sizes(run_dir))
 
 

@@ -13,10 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NamedTuple
 
+from rekindle.host import folders
 from rekindle.host.caches import keep_below
 from rekindle.host.variables import for_jobs
 from rekindle.judge import judge
-from rekindle.records import Ended, Ladder, RunSpec, read, timestamp, write
+from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
+from rekindle.records.folders import spec_in
 
 from .autopsy import autopsy
 from .ladder import climb
@@ -67,7 +69,7 @@ def supervise(run_dir: Path) -> None:
     A job that failed has its verdict at once, and then again with the blame ladder.
     """
     adopt_orphans()
-    spec = read(run_dir / "spec.json", RunSpec)
+    spec = spec_in(run_dir)
     teller = Teller(run_dir, spec.job)
     Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if spec.cache:
@@ -75,7 +77,8 @@ def supervise(run_dir: Path) -> None:
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    end = _run(run_dir, spec, clock, teller)
+    environ = _environment(run_dir, spec)
+    end = _run(run_dir, spec, environ, clock, teller)
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(
@@ -86,30 +89,30 @@ def supervise(run_dir: Path) -> None:
         exit_status=end.exit_status,
         says=end.says,
     )
-    write(run_dir / "ended.json", ended)
+    write(run_dir / folders.ENDED, ended)
     verdict = judge(run_dir)
-    write(run_dir / "verdict.json", verdict)
+    write(run_dir / folders.VERDICT, verdict)
     if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
         teller.tell(duration, f"{verdict.verdict}: looking for the first step that fails")
         with suppress(_Interrupted), _interruptible():
-            write(run_dir / "ladder.json", Ladder(rungs=climb(run_dir, spec, _environment(run_dir, spec))))
+            write(run_dir / folders.LADDER_RECORD, Ladder(rungs=climb(run_dir, spec, environ)))
         end_descendants()
-        write(run_dir / "verdict.json", judge(run_dir))
+        write(run_dir / folders.VERDICT, judge(run_dir))
     teller.end(duration)
 
 
-def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
+def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
     uuids = {uuid for site in spec.sites for uuid in site.gpus}
-    sampler = Sampler(run_dir / "samples.jsonl", uuids, spec.nonce or None)
+    sampler = Sampler(run_dir / folders.SAMPLES, uuids, spec.nonce or None)
     watchdog = Watchdog(spec, snapshot(run_dir))
-    with (run_dir / "job.log").open("wb") as log:
+    with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
                 process = subprocess.Popen(
                     [spec.python, "job.py", *job_arguments(spec)],
-                    cwd=run_dir / "job",
-                    env=_environment(run_dir, spec),
+                    cwd=run_dir / folders.JOB,
+                    env=environ,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -134,7 +137,7 @@ def _run(run_dir: Path, spec: RunSpec, clock: float, teller: Teller) -> _End:
             return _End("interrupted", says=f"The driver cannot write down what it sees: {error.strerror}.")
         finally:
             end_descendants()
-            for pipe in (run_dir / "evidence").glob("*.pipe"):
+            for pipe in (run_dir / folders.EVIDENCE).glob("*.pipe"):
                 pipe.unlink()
 
 
@@ -168,7 +171,7 @@ def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONUNBUFFERED": "1",
         "PYTHONUTF8": "1",
-        "REKINDLE_EVIDENCE": str(run_dir / "evidence"),
+        "REKINDLE_EVIDENCE": str(run_dir / folders.EVIDENCE),
         "REKINDLE_NONCE": spec.nonce,
         "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
     }

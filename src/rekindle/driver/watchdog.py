@@ -6,9 +6,10 @@ or waits for a CPU all the time works, however little of one a busy machine or a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
+from rekindle.flare.workspace import SERVER
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
@@ -58,12 +59,12 @@ class Work(NamedTuple):
 
 def work(before: Snapshot, now: Snapshot) -> dict[int, Work]:
     """Return what each process that is there now did since ``before``, by PID."""
-    seconds, old = now.at - before.at, {one.pid: one.threads for one in before.processes}
+    seconds, then = now.at - before.at, {process.pid: process.threads for process in before.processes}
     done = {}
-    for one in now.processes:
-        then = old.get(one.pid, {})
-        threads = [_since(then.get(thread, Times()), times) for thread, times in one.threads.items()]
-        done[one.pid] = Work(
+    for process in now.processes:
+        known = then.get(process.pid, {})
+        threads = [_since(known.get(thread, Times()), times) for thread, times in process.threads.items()]
+        done[process.pid] = Work(
             sum(times.ran for times in threads) / seconds,
             any(_eager(times, seconds) for times in threads),
             max((times.ran for times in threads), default=0.0),
@@ -79,6 +80,24 @@ def _eager(times: Times, seconds: float) -> bool:
     return times.ran + times.waited > _EAGER_SHARE * seconds and times.ran >= _SLICE_S * times.slices
 
 
+class _Lasting:
+    """For how long conditions have held without a break, by the snapshots' clock."""
+
+    def __init__(self) -> None:
+        self._since: dict[Hashable, tuple[float, object]] = {}
+
+    def seconds(self, condition: Hashable, holds: bool, now: Snapshot, same: object = None) -> float:
+        """Return for how long ``condition`` has held; it begins anew whenever ``same`` is another value."""
+        if not holds:
+            self._since.pop(condition, None)
+            return 0.0
+        since, before = self._since.get(condition, (now.at, same))
+        if before != same:
+            since = now.at
+        self._since[condition] = since, same
+        return now.at - since
+
+
 class Watchdog:
     """Looks at one run, again and again; its time is the snapshots'."""
 
@@ -87,10 +106,10 @@ class Watchdog:
     ) -> None:
         """Watch a run from ``start`` on; ``has_ended`` looks at a process's main thread."""
         self._silence_s, self._sites, self._has_ended = spec.silence_s, spec.sites, has_ended
-        self._last, self._moved = start, start.at
-        self._most: dict[int, int] = {}
+        self._last, self._moved_at = start, start.at
+        self._lasting = _Lasting()
+        self._peaks_kib: dict[int, int] = {}
         self._fruitless_s = self._longest_s = 0.0
-        self._since: dict[tuple[int | str, str], tuple[float, object]] = {}
         self._clients: set[str] = set()
 
     def look(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
@@ -100,51 +119,55 @@ class Watchdog:
             now: the run at this moment.
             gpus: the newest sample of the assigned GPUs, by UUID.
         """
-        said = self._stuck(now)
-        if said is None and now.at - self._last.at >= LOOK_S:
+        says = self._stuck(now)
+        if says is None and now.at - self._last.at >= LOOK_S:
             done = work(self._last, now)
             if self._moves(now, gpus, done):
-                self._moved = now.at
+                self._moved_at = now.at
             self._last = now
-            said = self._ended(now, done) or self._lost(now, done) or self._silent(now, gpus)
-        return said
+            says = self._ended(now, done) or self._lost(now, done) or self._silent(now, gpus)
+        return says
 
     def _stuck(self, now: Snapshot) -> str | None:
-        for one in now.processes:
-            lasting = self._lasts((one.pid, "T"), one.state == "T", now)
-            if lasting > STOPPED_S:
-                return f"Process {one.pid} ({one.title}) is stopped (SIGSTOP) for {lasting:.0f} s."
-            ran = sum(times.ran for times in one.threads.values())
-            lasting = self._lasts((one.pid, "D"), one.state == "D", now, ran)
-            if lasting > DISK_SLEEP_S:
-                return f"Process {one.pid} ({one.title}) waits for the kernel (D state) for {lasting:.0f} s."
+        """Look for processes that are stopped, or wait for the kernel without any CPU time."""
+        for process in now.processes:
+            pid, named = process.pid, f"Process {process.pid} ({process.title})"
+            seconds = self._lasting.seconds((pid, "T"), process.state == "T", now)
+            if seconds > STOPPED_S:
+                return f"{named} is stopped (SIGSTOP) for {seconds:.0f} s."
+            ran = sum(times.ran for times in process.threads.values())
+            seconds = self._lasting.seconds((pid, "D"), process.state == "D", now, ran)
+            if seconds > DISK_SLEEP_S:
+                return f"{named} waits for the kernel (D state) for {seconds:.0f} s."
         return None
 
     def _ended(self, now: Snapshot, done: dict[int, Work]) -> str | None:
         """Look at the main threads of idle trainers, and of those whose thread is gone for the kernel."""
-        for one in now.processes:
-            idle = one.site and done[one.pid].ran < _IDLE_SHARE and not done[one.pid].works
-            lasting = self._lasts((one.pid, "ended"), bool(idle) and self._has_ended(one.pid), now)
-            if lasting > ENDED_S:
+        for process in now.processes:
+            pid, did = process.pid, done[process.pid]
+            idle = process.site is not None and did.ran < _IDLE_SHARE and not did.works
+            seconds = self._lasting.seconds((pid, "ended"), idle and self._has_ended(pid), now)
+            if seconds > ENDED_S:
                 return (
-                    f"The main thread of process {one.pid} ({one.title}) ended {lasting:.0f} s ago "
+                    f"The main thread of process {pid} ({process.title}) ended {seconds:.0f} s ago "
                     "and another thread keeps the process alive."
                 )
         return None
 
     def _lost(self, now: Snapshot, done: dict[int, Work]) -> str | None:
-        """Look for NVFlare's clients that were there, for which its server goes on waiting."""
-        there = {one.nvflare for one in now.processes}
-        waits = any(one.nvflare == "server" and not done[one.pid].works for one in now.processes)
-        self._clients |= {site.name for site in self._sites if site.name in there}
+        """Look for NVFlare's clients that have been there and are gone, while its server idles."""
+        members = {process.nvflare for process in now.processes}
+        servers = [process.pid for process in now.processes if process.nvflare == SERVER]
+        server_idles = any(not done[pid].works for pid in servers)
+        self._clients |= {site.name for site in self._sites if site.name in members}
         for site in sorted(self._clients):
-            lasting = self._lasts((site, "lost"), waits and site not in there, now)
-            if lasting > ENDED_S:
-                return f"NVFlare's client of {site} ended {lasting:.0f} s ago and the job goes on without it."
+            seconds = self._lasting.seconds((site, "lost"), server_idles and site not in members, now)
+            if seconds > ENDED_S:
+                return f"NVFlare's client of {site} ended {seconds:.0f} s ago and the job goes on without it."
         return None
 
     def _silent(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
-        if now.at - self._moved <= self._silence_s:
+        if now.at - self._moved_at <= self._silence_s:
             return None
         last = f"no activity of the {'GPUs' if gpus else 'processes'}"
         if self._fruitless_s > self._patience_s:
@@ -154,17 +177,6 @@ class Watchdog:
     @property
     def _patience_s(self) -> float:
         return max(_FRUITLESS * self._silence_s, _LONGER * self._longest_s)
-
-    def _lasts(self, key: tuple[int | str, str], holds: bool, now: Snapshot, what: object = None) -> float:
-        """Return for how many seconds ``key`` has held without a break and with the same ``what``."""
-        if not holds:
-            self._since.pop(key, None)
-            return 0.0
-        since, same = self._since.get(key, (now.at, what))
-        if same != what:
-            since = now.at
-        self._since[key] = since, what
-        return now.at - since
 
     def _moves(self, now: Snapshot, gpus: dict[str, GpuSample], done: dict[int, Work]) -> bool:
         """Whether a file or process grew, a GPU computed, or (as long as no rank is on a GPU) the CPU worked.
@@ -179,13 +191,15 @@ class Watchdog:
             self._longest_s = max(self._longest_s, self._fruitless_s)
             self._fruitless_s = 0.0
             return grew or any(gpu.memory_utilisation or 0 < gpu.utilisation < 100 for gpu in gpus.values())
-        self._fruitless_s += max((one.longest_s for one in done.values()), default=0.0)
-        works = sum(one.ran for one in done.values()) > _WORKING_SHARE or any(
-            one.works for one in done.values()
-        )
+        did = done.values()
+        self._fruitless_s += max((process.longest_s for process in did), default=0.0)
+        together = sum(process.ran for process in did) > _WORKING_SHARE
+        works = together or any(process.works for process in did)
         return works and self._fruitless_s <= self._patience_s
 
     def _loads(self, processes: tuple[Process, ...]) -> bool:
-        grew = [one for one in processes if one.memory_kib > self._most.get(one.pid, 0) + _LOADED_KIB]
-        self._most |= {one.pid: max(one.memory_kib, self._most.get(one.pid, 0)) for one in processes}
-        return bool(grew)
+        """Whether a process holds much more memory than it ever did."""
+        peaks = self._peaks_kib
+        grew = any(process.memory_kib > peaks.get(process.pid, 0) + _LOADED_KIB for process in processes)
+        peaks |= {process.pid: max(process.memory_kib, peaks.get(process.pid, 0)) for process in processes}
+        return grew

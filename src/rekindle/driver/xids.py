@@ -46,12 +46,12 @@ class _Events:
         if not handles:
             return
         with suppress(pynvml.NVMLError):
-            self._set = pynvml.nvmlEventSetCreate()
+            self._event_set = pynvml.nvmlEventSetCreate()
             for uuid, handle in handles.items():
                 with suppress(pynvml.NVMLError):
                     kind = pynvml.nvmlEventTypeXidCriticalError
                     if pynvml.nvmlDeviceGetSupportedEventTypes(handle) & kind:
-                        pynvml.nvmlDeviceRegisterEvents(handle, kind, self._set)
+                        pynvml.nvmlDeviceRegisterEvents(handle, kind, self._event_set)
                         self._uuids[_address(handle)] = uuid
 
     def since(self) -> dict[str, set[int]]:
@@ -60,7 +60,7 @@ class _Events:
             return {}
         try:
             for _ in range(_AT_ONCE):
-                event = pynvml.nvmlEventSetWait_v2(self._set, 0)
+                event = pynvml.nvmlEventSetWait_v2(self._event_set, 0)
                 uuid = self._uuids.get(_address(event.device))
                 if uuid and event.eventType == pynvml.nvmlEventTypeXidCriticalError:
                     found[uuid].add(event.eventData)

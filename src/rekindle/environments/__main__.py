@@ -13,21 +13,19 @@ import shutil
 import sys
 from pathlib import Path
 
-from rekindle.host import detached
+from rekindle.host import detached, folders
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
 from .progress import Teller
 
-_FOLDERS = ("envs", "jobs", "runs", "tmp", "cache", "logs/environments")
-
 
 def start(root: Path, specs: str) -> None:
     """Leave a process behind that builds ``specs``, unless one is at it."""
-    for folder in _FOLDERS:
+    for folder in (*folders.OURS, folders.BUILDS):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    logs = root / "logs" / "environments"
-    with detached.locked(logs / "lock") as lock:
+    logs = root / folders.BUILDS
+    with detached.locked(root / folders.BUILD_LOCK) as lock:
         if lock is None:
             if (logs / "specs.json").read_text(encoding="utf-8") == specs:
                 return
@@ -35,27 +33,27 @@ def start(root: Path, specs: str) -> None:
                 f"Another run builds other environments under {root}. Fix: run again when it has ended."
             )
         (logs / "specs.json").write_text(specs, encoding="utf-8")
-        (logs / "progress.json").unlink(missing_ok=True)
+        (logs / folders.PROGRESS).unlink(missing_ok=True)
         detached.start(["rekindle.environments", "build", str(root)], lock, logs / "log.txt")
 
 
 def build_all(root: Path) -> None:
     """Build what ``start`` wrote down, one after the other."""
     _clear(root)
-    logs = root / "logs" / "environments"
+    logs = root / folders.BUILDS
     specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
-    with Teller(logs / "progress.json", root / "cache" / "uv") as teller:
+    with Teller(logs / folders.PROGRESS, root / folders.UV_CACHE) as teller:
         built = []
         for spec in specs:
             teller.begin(spec["name"])
-            built.append(build(root, spec, teller.hear))
+            built.append(build(root, spec, teller.take))
         environments = [environment for environment, _ in built]
         teller.end(any(changed for _, changed in built), {"environments": environments})
 
 
 def _clear(root: Path) -> None:
     """Remove what a builder that was killed, or its uv, had not finished."""
-    for path in (*root.glob("envs/.*.building*"), *root.glob("cache/uv/.tmp*")):
+    for path in (*root.glob(f"{folders.ENVS}/.*.building*"), *root.glob(f"{folders.UV_CACHE}/.tmp*")):
         if path.is_dir():
             shutil.rmtree(path)
         else:
@@ -70,7 +68,7 @@ def main() -> int:
         if verb == "start":
             start(root, sys.stdin.read())
         else:
-            keep_below(root / "cache")
+            keep_below(root / folders.CACHE)
             build_all(root)
     except BuildError as error:
         print(error, file=sys.stderr)

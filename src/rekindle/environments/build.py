@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from rekindle.host import folders
 from rekindle.host.variables import for_installers, for_jobs
 
 from .indexes import masked, uv_environment
@@ -24,7 +25,6 @@ from .lockfile import lacking, pins
 from .probe import ProbeError, inventory, probe
 from .specification import Specification
 
-_MARKER = "rekindle-env.json"
 _LIMIT_S = 3600
 
 
@@ -32,19 +32,15 @@ class BuildError(RuntimeError):
     """An environment could not be built; the text is one sentence with the fix."""
 
 
-def _deaf(line: str) -> None:
-    """Hear nothing."""
-
-
 def build(
-    root: Path, spec: Specification, hear: Callable[[str], None] = _deaf
+    root: Path, spec: Specification, on_line: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Any], bool]:
     """Make the environment that ``spec`` asks for under ``root``.
 
     Args:
         root: Rekindle's folder on the host.
         spec: what to build.
-        hear: is called with each line that uv says while it installs.
+        on_line: is called with each line that uv prints while it installs.
 
     Returns:
         The Environment record as builtins, and whether anything was done.
@@ -56,9 +52,9 @@ def build(
     digest = hashlib.sha256(lock).hexdigest()
     if digest != spec["lock_sha256"]:
         raise BuildError(f"{spec['lock']} is not the lock that was planned. Fix: run the plan stage again.")
-    envs = root / "envs"
+    envs, tmpdir = root / folders.ENVS, root / folders.TMP
     envs.mkdir(parents=True, exist_ok=True)
-    target = envs / f"{spec['name']}-{digest[:12]}"
+    target = folders.environment(root, spec["name"], digest)
     with (envs / f".{spec['name']}.lock").open("a") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         known = _known(target, spec)
@@ -70,7 +66,7 @@ def build(
         shutil.rmtree(aside, ignore_errors=True)
         began = time.monotonic()
         try:
-            _install(root, aside, spec, lock, hear)
+            _install(root, aside, spec, lock, on_line)
             python = aside / "bin" / "python"
             record = {
                 "framework": spec["name"],
@@ -80,8 +76,8 @@ def build(
                 "lock_sha256": digest,
                 "built": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "build_s": round(time.monotonic() - began, 2),
-                **inventory(python, root / "tmp"),
-                "probe": probe(python, spec["name"], spec["gpus"], root / "tmp"),
+                **inventory(python, tmpdir),
+                "probe": probe(python, spec["name"], spec["gpus"], tmpdir),
             }
             marker = {
                 "spec": _identity(spec),
@@ -89,7 +85,7 @@ def build(
                 "lock_text": spec["lock_text"],
                 "files": _fingerprint(aside),
             }
-            (aside / _MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")
+            (aside / folders.ENV_MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
             aside.rename(target)
         except ProbeError as error:
@@ -105,7 +101,7 @@ def build(
 def _known(target: Path, spec: Specification) -> dict[str, Any] | None:
     """Return the record of a finished, undamaged environment that was made for ``spec``."""
     try:
-        marker = json.loads((target / _MARKER).read_text(encoding="utf-8"))
+        marker = json.loads((target / folders.ENV_MARKER).read_text(encoding="utf-8"))
         same = marker["spec"] == _identity(spec)
         whole = same and marker["files"] == _fingerprint(target)
         record: dict[str, Any] = marker["environment"]
@@ -123,17 +119,19 @@ def _identity(spec: Specification) -> dict[str, object]:
 def _fingerprint(folder: Path) -> str:
     """Digest every file's path and size, but for bytecode, which Python writes as it likes."""
     total = hashlib.sha256()
-    for base, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if one != "__pycache__")
+    for base, inner, names in os.walk(folder):
+        inner[:] = sorted(name for name in inner if name != "__pycache__")
         for name in sorted(names):
-            if name != _MARKER:
+            if name != folders.ENV_MARKER:
                 path = os.path.join(base, name)  # noqa: PTH118 - tens of thousands of files
                 total.update(f"{path[len(str(folder)) :]}\0{os.lstat(path).st_size}\n".encode())
     return total.hexdigest()
 
 
-def _install(root: Path, aside: Path, spec: Specification, lock: bytes, hear: Callable[[str], None]) -> None:
-    wheels = wheel_folder(root, spec["lock_sha256"]) if spec["offline"] else None
+def _install(
+    root: Path, aside: Path, spec: Specification, lock: bytes, on_line: Callable[[str], None] | None
+) -> None:
+    wheels = folders.wheels(root, spec["lock_sha256"]) if spec["offline"] else None
     if wheels is not None:
         missing = list(lacking(pins(lock.decode(), platform.machine()), wheels))
         if missing:
@@ -145,13 +143,13 @@ def _install(root: Path, aside: Path, spec: Specification, lock: bytes, hear: Ca
     lock_file = aside.with_name(f"{aside.name}.txt")
     lock_file.write_bytes(lock)
     environ = _uv_environment(root, wheels)
-    uv = str(root / "cache" / "bin" / "uv")
+    uv = str(root / folders.UV)
     python = str(aside / "bin" / "python")
     try:
         _run([uv, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside)], environ)
         # What builds a source distribution is held against the lock's digests too.
         locked = ["--require-hashes", "--build-constraints", str(lock_file), str(lock_file)]
-        _run([uv, "pip", "sync", "--python", python, *locked], environ, hear)
+        _run([uv, "pip", "sync", "--python", python, *locked], environ, on_line)
     finally:
         lock_file.unlink()
     if spec["system_site"]:
@@ -163,18 +161,13 @@ def _install(root: Path, aside: Path, spec: Specification, lock: bytes, hear: Ca
 
 def _drop_cache(root: Path) -> None:
     """Empty uv's cache: a damaged environment's files are hard links to it."""
-    _run([str(root / "cache" / "bin" / "uv"), "cache", "clean", "--quiet"], _uv_environment(root, None))
-
-
-def wheel_folder(root: Path, lock_sha256: str) -> Path:
-    """Return where the wheels of a lock lie on a host that installs without a network."""
-    return root / "cache" / "wheelhouse" / lock_sha256[:12]
+    _run([str(root / folders.UV), "cache", "clean", "--quiet"], _uv_environment(root, None))
 
 
 def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
     own = {
-        "TMPDIR": str(root / "tmp"),
-        "UV_CACHE_DIR": str(root / "cache" / "uv"),
+        "TMPDIR": str(root / folders.TMP),
+        "UV_CACHE_DIR": str(root / folders.UV_CACHE),
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_NO_CONFIG": "1",
     }
@@ -183,7 +176,7 @@ def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
     return for_jobs(os.environ) | own | {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(wheels)}
 
 
-def _run(command: list[str], environ: dict[str, str], hear: Callable[[str], None] = _deaf) -> str:
+def _run(command: list[str], environ: dict[str, str], on_line: Callable[[str], None] | None = None) -> str:
     shown = f"`{' '.join(command[:3])} …`"
     try:
         process = subprocess.Popen(
@@ -198,8 +191,9 @@ def _run(command: list[str], environ: dict[str, str], hear: Callable[[str], None
         if process.stdout is None or process.stderr is None:
             raise RuntimeError("pipes were asked for")
         for line in process.stderr:
-            hear(line)
             said.append(line)
+            if on_line:
+                on_line(line)
         answer = process.stdout.read()
     watchdog.cancel()
     if process.returncode == -signal.SIGKILL:

@@ -29,7 +29,8 @@ def configuration_files(environ: Mapping[str, str]) -> list[Path]:
     configured = environ.get("PIP_CONFIG_FILE")
     if configured == os.devnull:
         return []
-    shared = [Path(one, "pip/pip.conf") for one in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")]
+    folders = environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")
+    shared = [Path(folder, "pip/pip.conf") for folder in folders]
     files = [*reversed(shared), Path("/etc/pip.conf")]
     if configured and Path(configured).exists():
         return [*files, Path(configured)]

@@ -25,9 +25,8 @@ class Pin(NamedTuple):
     @property
     def requirement(self) -> str:
         """The pin as a requirements file has it."""
-        return " \\\n".join(
-            [f"{self.name}=={self.version}", *(f"    --hash=sha256:{one}" for one in sorted(self.digests))]
-        )
+        hashes = [f"    --hash=sha256:{digest}" for digest in sorted(self.digests)]
+        return " \\\n".join([f"{self.name}=={self.version}", *hashes])
 
 
 def pins(lock: str, architecture: str) -> list[Pin]:

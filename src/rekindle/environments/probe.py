@@ -61,7 +61,7 @@ def _tensorflow(python: Path, tmpdir: Path, gpus: list[str]) -> dict[str, Any]:
         except ProbeError as error:
             failures.append(error)
             continue
-        return {**report, "cross_device_ops": operations, "failed": [str(one) for one in failures]}
+        return {**report, "cross_device_ops": operations, "failed": [str(failure) for failure in failures]}
     raise ProbeError("; ".join(map(str, failures)), failures[-1].step)
 
 

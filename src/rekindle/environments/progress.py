@@ -51,8 +51,8 @@ class Teller:
         self._name, self._sizes = name, {}
         self._before, self._since = _size(self._cache), time.monotonic()
 
-    def hear(self, line: str) -> None:
-        """Take in one line that uv said."""
+    def take(self, line: str) -> None:
+        """Note the size of the download that a line of uv's announces, if it does."""
         if found := _SIZE.match(line):
             self._sizes[found[1]] = int(float(found[2]) * _UNITS[found[3]])
 
@@ -70,12 +70,12 @@ class Teller:
         total = sum(self._sizes.values())
         if not total:
             return self._name
-        came = min(_size(self._cache) - self._before, total)
-        if came == total:
+        arrived = min(_size(self._cache) - self._before, total)
+        if arrived == total:
             return f"{self._name}: {total / 1e6:.0f} MB are here, installing and probing"
-        rate = came / (time.monotonic() - self._since)
-        left = f"{(total - came) / rate:.0f} s left" if rate > 0 else "not begun"
-        return f"{self._name}: {came / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
+        rate = arrived / (time.monotonic() - self._since)
+        left = f"{(total - arrived) / rate:.0f} s left" if rate > 0 else "not begun"
+        return f"{self._name}: {arrived / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
 
     def _write(self, state: detached.State, says: str, **more: Any) -> None:
         detached.tell(self._path, state, says, time.monotonic() - self._began, **more)

@@ -31,10 +31,13 @@ def trainers(job_folder: Path) -> dict[str, Trainers]:
         KeyError: it is not as NVFlare writes it.
     """
     found = {}
-    for config in sorted(job_folder.glob(f"{MEMBERS}/simulate_job/app_*/config/config_fed_client.json")):
-        app = config.parents[1]
-        components = json.loads(files.content(config))["components"]
-        for one in components:
-            if one["id"] == "launcher":
-                found[app.parents[1].name] = Trainers(shlex.split(one["args"]["script"]), app)
+    for site in sorted(job_folder.glob(MEMBERS)):
+        for app in sorted(site.glob("simulate_job/app_*")):
+            try:
+                config = json.loads(files.content(app / "config/config_fed_client.json"))
+            except FileNotFoundError:  # the server's
+                continue
+            for component in config["components"]:
+                if component["id"] == "launcher":
+                    found[site.name] = Trainers(shlex.split(component["args"]["script"]), app)
     return found

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import files
+from rekindle.host import files, folders
 from rekindle.records import Evidence, RecordError
 from rekindle.records.base import shortened
 from rekindle.records.evidence import Line, not_read, sha256
@@ -25,9 +25,9 @@ SERVER = "server"
 _WORKSPACES = "workspace/*"
 MEMBERS = f"{_WORKSPACES}/*"
 """Folders of the simulator's server and sites, by job, below that of the job.py that runs it."""
-LOGS = f"job/{MEMBERS}/{LOG}"
+LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 """Their logs, below a run's folder."""
-ALL_LOGS = f"job/{MEMBERS}/log*.txt"
+ALL_LOGS = f"{folders.JOB}/{MEMBERS}/log*.txt"
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 
 
@@ -43,33 +43,33 @@ class LogLine:
 class Member:
     """The files of the server or of one site: a folder, or the archive that a POC's job store keeps."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, path: Path) -> None:
         """Take the folder or the archive."""
-        self._place = place
-        self._archived = place.is_file()
+        self._path = path
+        self._archived = path.is_file()
 
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Bytes of every file by its name in there; nothing in an archive that is damaged."""
         if not self._archived:
-            found = sorted(one for one in self._place.rglob("*") if one.is_file() and not one.is_symlink())
-            return {one.relative_to(self._place).as_posix(): one.lstat().st_size for one in found}
+            found = sorted(path for path in self._path.rglob("*") if path.is_file() and not path.is_symlink())
+            return {path.relative_to(self._path).as_posix(): path.lstat().st_size for path in found}
         try:
-            with zipfile.ZipFile(self._place) as archive:
-                return {one.filename: one.file_size for one in archive.infolist() if not one.is_dir()}
+            with zipfile.ZipFile(self._path) as archive:
+                return {entry.filename: entry.file_size for entry in archive.infolist() if not entry.is_dir()}
         except (OSError, zipfile.BadZipFile):
             return {}
 
     def path(self, name: str) -> Path:
         """Return the file that holds ``name``: itself, or the archive."""
-        return self._place if self._archived else self._place / name
+        return self._path if self._archived else self._path / name
 
     def read(self, name: str) -> bytes | None:
         """Return the content of ``name``; None if it is not there or damaged."""
         try:
             if not self._archived:
-                return files.content(self._place / name)
-            with zipfile.ZipFile(self._place) as archive, archive.open(name) as stream:
+                return files.content(self._path / name)
+            with zipfile.ZipFile(self._path) as archive, archive.open(name) as stream:
                 found = stream.read(files.LIMIT + 1)
                 return found if len(found) <= files.LIMIT else None
         except (OSError, KeyError, zipfile.BadZipFile, zlib.error, EOFError):
@@ -122,7 +122,7 @@ class Workspace:
 
     def unread(self) -> Iterator[str]:
         """Say which logs are there and cannot be read, one sentence each."""
-        for path in (one.path(log) for one in self.members.values() for log in (LOG, ERROR_LOG)):
+        for path in (member.path(log) for member in self.members.values() for log in (LOG, ERROR_LOG)):
             try:
                 files.content(path)
             except FileNotFoundError:
@@ -138,7 +138,7 @@ class Workspace:
     @property
     def name(self) -> str:
         """The job's name, as its meta.json has it; ``job`` if there is none."""
-        names = (str(one.json("meta.json").get("name") or "") for one in self.members.values())
+        names = (str(member.json("meta.json").get("name") or "") for member in self.members.values())
         return next((name for name in names if name), self.job)
 
     def rounds(self) -> int | None:
@@ -167,16 +167,15 @@ class Workspace:
 
 def of_run(run_dir: Path) -> Workspace:
     """Return the simulator's workspace in a run's folder; one without members if there is none."""
-    folders = sorted(run_dir.glob(f"job/{_WORKSPACES}/{SERVER}"))
-    found = _simulated(folders[0].parent, run_dir) if folders else None
-    return found or Workspace(run_dir, {})
+    workspaces = (_simulated(path, run_dir) for path in sorted((run_dir / folders.JOB).glob(_WORKSPACES)))
+    return next(filter(None, workspaces), Workspace(run_dir, {}))
 
 
 def _simulated(folder: Path, root: Path) -> Workspace | None:
     """Return the simulator's workspace ``folder``, if it is one; evidence names files in ``root``."""
     if not (folder / SERVER).is_dir() or folder.name.startswith("prod_"):
         return None
-    members = {one.name: Member(one) for one in sorted(folder.iterdir()) if _exists(one / LOG)}
+    members = {path.name: Member(path) for path in sorted(folder.iterdir()) if _exists(path / LOG)}
     members["server"] = Member(folder / SERVER)
     return Workspace(root, members, folder.name)
 
@@ -197,10 +196,10 @@ def locate(path: Path) -> Workspace:
         RecordError: it holds none, or several.
     """
     if not path.is_dir():
-        raise RecordError(f"{path} is no folder.", "name the folder of a run.")
-    inside = [path, *sorted(one for one in path.iterdir() if one.is_dir())]
-    found = [one for one in (_simulated(folder, folder) for folder in inside) if one]
-    runs = [one for one in found if one.sites or one.find("server", " - SimulatorRunner - ")]
+        raise RecordError(f"{path} is not a folder.", "name the folder of a run.")
+    inside = [path, *sorted(folder for folder in path.iterdir() if folder.is_dir())]
+    found = filter(None, (_simulated(folder, folder) for folder in inside))
+    runs = [run for run in found if run.sites or run.find("server", " - SimulatorRunner - ")]
     here = path.resolve()
     if not runs:
         poc = _poc_around(here)
@@ -208,7 +207,7 @@ def locate(path: Path) -> Workspace:
         runs = [_of_poc(poc, job) for job in jobs if job in here.parts] or [_of_poc(poc, job) for job in jobs]
     if not runs:
         raise RecordError(
-            f"{path} is no run: it has no spec.json, and holds no run of NVFlare's simulator or POC.",
+            f"{path} is not a run: it has no spec.json, and holds no run of NVFlare's simulator or POC.",
             "name a run's folder, the simulator's <root>/<job>, or a POC's folder after a job ran there.",
         )
     if len(runs) > 1:
@@ -219,25 +218,25 @@ def locate(path: Path) -> Workspace:
 
 def _poc_around(here: Path) -> Path:
     """Return the folder of the POC that ``here`` lies in, or would be."""
-    for one in (here, *here.parents):
-        if one.name == "jobs-storage":
-            return one.parent
-        if one.name.startswith("prod_"):
-            return one.parent.parent
+    for folder in (here, *here.parents):
+        if folder.name == "jobs-storage":
+            return folder.parent
+        if folder.name.startswith("prod_"):
+            return folder.parents[1]
     return here.parent if any(here.glob(f"prod_*/{SERVER}")) else here
 
 
 def _jobs(poc: Path) -> list[str]:
     """Return the ids of a POC's jobs: those in its store, and those whose folders server and sites keep."""
-    stored = (one.parent.name for one in poc.glob("jobs-storage/*/meta"))
-    kept = (one.parent.name for one in poc.glob("*/prod_*/*/*/fl_app.txt"))
+    stored = (meta.parent.name for meta in poc.glob("jobs-storage/*/meta"))
+    kept = (app.parent.name for app in poc.glob("*/prod_*/*/*/fl_app.txt"))
     return sorted({*stored, *kept})
 
 
 def _of_poc(poc: Path, job: str) -> Workspace:
     """Return one job of a POC; its server moves the job's folder into the job store as the job ends."""
     logs = sorted(poc.glob(f"*/prod_*/*/{job}/{LOG}"))
-    members = {one.parent.parent.name: Member(one.parent) for one in logs}
+    members = {log.parents[1].name: Member(log.parent) for log in logs}
     archive = poc / "jobs-storage" / job / "workspace"
     if archive.is_file():
         members["server"] = Member(archive)

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from . import files
+from . import files, folders, own
 
 TOTAL_LIMIT = 512 << 20
 """Bytes that one run may unpack to at home, and that its archive may have."""
@@ -34,14 +34,12 @@ _NAME_LIMIT = 1024
 
 
 _FIRST = (
-    re.compile(r"(spec|ended|verdict|ladder|progress)\.json"),
-    re.compile(r"evidence/[^/]+\.jsonl|samples\.jsonl"),
-    re.compile(r"[^/]+\.log|job/workspace/[^/]+/[^/]+/log(_error)?\.txt"),
-    re.compile(r"(autopsy|ladder)/.*|(.*/)?log(_error)?\.txt"),
+    re.compile("|".join(map(re.escape, folders.RECORDS))),
+    re.compile(rf"{folders.EVIDENCE}/[^/]+\.jsonl|{re.escape(folders.SAMPLES)}"),
+    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/log(_error)?\.txt"),
+    re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?log(_error)?\.txt"),
 )
 """What is worth more than anything else, in this order: it comes before the rest and may be larger."""
-LEFT = "left.json"
-"""In the archive, a LeftBehind of records/run.py; there if something stayed behind."""
 _NAMED = 1000
 """Files that it names."""
 _LEFT_LIMIT = 2 << 20
@@ -61,61 +59,69 @@ class Packed(NamedTuple):
     """SHA-256 by name."""
     left: dict[str, str]
     """Why, by name; of folders, which end with ``/``, all that is in them."""
+    closed: list[str]
+    """Of these, what its owner may not read."""
+
+    def leave(self, name: str, error: OSError) -> None:
+        """Leave out a file or folder that cannot be read."""
+        self.left[name] = str(error.strerror)
+        if isinstance(error, PermissionError):
+            self.closed.append(name)
 
 
 def pack(run_dir: Path, target: Path) -> Packed:
     """Write the regular files of ``run_dir`` to ``target``: proof first, then by size.
 
-    Links, large files and what cannot be read stay behind; ``left.json`` in the archive says so.
+    Links, large files and what cannot be read stay behind; ``left.json`` in the archive, a LeftBehind of
+    records/run.py, says so.
     """
-    packed: dict[str, str] = {}
-    left: dict[str, str] = {}
-    folders: set[PurePosixPath] = set()
+    packed = Packed({}, {}, [])
+    made: set[PurePosixPath] = set()
     total = 0
     with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT) as archive:
-        for late, _, name in sorted(_candidates(run_dir, left)):
-            new = {one for one in PurePosixPath(name).parents if one not in folders}
+        for late, _, name in sorted(_candidates(run_dir, packed)):
+            new = {folder for folder in PurePosixPath(name).parents if folder not in made}
             try:
                 content = files.content(run_dir / name, _FILE_LIMIT if late == len(_FIRST) else files.LIMIT)
             except OSError as error:
-                left[name] = str(error.strerror)
+                packed.leave(name, error)
                 continue
             room = TOTAL_LIMIT - _LEFT_LIMIT - total
-            if len(packed) + len(folders) + len(new) >= _FILES_LIMIT or len(content) > room:
-                left[name] = "there was no room left for it"
+            if len(packed.files) + len(made) + len(new) >= _FILES_LIMIT or len(content) > room:
+                packed.left[name] = "there was no room left for it"
                 continue
-            folders, total = folders | new, total + len(content)
-            packed[name] = _add(archive, name, content)
-        if left:
-            packed[LEFT] = _add(archive, LEFT, _told(left))
-    return Packed(packed, left)
+            made, total = made | new, total + len(content)
+            packed.files[name] = _add(archive, name, content)
+        if packed.left:
+            packed.files[folders.LEFT] = _add(archive, folders.LEFT, _told(packed.left))
+    return packed
 
 
 def _lateness(name: str) -> int:
-    return next((n for n, one in enumerate(_FIRST) if one.fullmatch(name)), len(_FIRST))
+    return next((n for n, pattern in enumerate(_FIRST) if pattern.fullmatch(name)), len(_FIRST))
 
 
-def _candidates(run_dir: Path, left: dict[str, str]) -> Iterator[tuple[int, int, str]]:
-    """Find what may be files of a run: how late each comes, its bytes, its name; ``left`` gets others."""
+def _candidates(run_dir: Path, packed: Packed) -> Iterator[tuple[int, int, str]]:
+    """Find what may be files of a run: how late each comes, its bytes, its name; ``packed`` leaves others."""
 
     def unread(error: OSError) -> None:
-        left[_shown(f"{Path(error.filename).relative_to(run_dir).as_posix()}/")] = str(error.strerror)
+        packed.leave(_shown(f"{Path(error.filename).relative_to(run_dir).as_posix()}/"), error)
 
-    for where, folders, names in os.walk(run_dir, onerror=unread):
+    for where, inner, names in os.walk(run_dir, onerror=unread):
         base = Path(where).relative_to(run_dir)
         if len(base.parts) > _DEPTH_LIMIT:
-            left[_shown(f"{base.as_posix()}/")] = "it lies too deep"
-            folders.clear()
+            packed.left[_shown(f"{base.as_posix()}/")] = "it lies too deep"
+            inner.clear()
             continue
-        links = [folder for folder in folders if Path(where, folder).is_symlink()]
-        for name in ((base / one).as_posix() for one in (*names, *links)):
-            if not _plain(name) or name == LEFT:
-                left[_shown(name)] = "its name is not one that comes home"
+        links = [folder for folder in inner if Path(where, folder).is_symlink()]
+        for name in ((base / entry).as_posix() for entry in (*names, *links)):
+            if not _plain(name) or name == folders.LEFT:
+                packed.left[_shown(name)] = "its name is not one that comes home"
                 continue
             try:
                 yield _lateness(name), (run_dir / name).lstat().st_size, name
             except OSError as error:
-                left[name] = str(error.strerror)
+                packed.leave(name, error)
 
 
 def _shown(name: str) -> str:
@@ -172,7 +178,7 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
             ) from None
         if finish:
             finish(new)
-        with files.alone(dest.parent):
+        with own.alone(dest.parent):
             if os.path.lexists(dest):
                 dest.rename(aside / "old")
             new.rename(dest)
@@ -181,14 +187,14 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
 @contextmanager
 def _aside(dest: Path) -> Iterator[Path]:
     """Make a folder beside ``dest`` while this goes on, and remove those whose makers were killed."""
-    files.make_folder(dest.parent)
+    own.make_folder(dest.parent)
     with ExitStack() as held:
-        with files.alone(dest.parent):
+        with own.alone(dest.parent):
             for path in dest.parent.glob(f".{dest.name}.*"):
-                with suppress(OSError), files.alone(path, wait=False):
+                with suppress(OSError), own.alone(path, wait=False):
                     shutil.rmtree(path)
             aside = Path(tempfile.mkdtemp(dir=dest.parent, prefix=f".{dest.name}."))
-            held.enter_context(files.alone(aside))
+            held.enter_context(own.alone(aside))
         held.callback(shutil.rmtree, aside)
         yield aside
 
@@ -232,16 +238,16 @@ class _Header(tarfile.TarInfo):
 
 def _extract(archive: Path, folder: Path) -> None:
     count = total = 0
-    folders: set[PurePosixPath] = set()
+    made: set[PurePosixPath] = set()
     with tarfile.open(archive, "r:gz", tarinfo=_Header) as stream:
         for member in stream:
             count, total = count + 1, total + member.size
             if not _plain(member.name):
                 raise _refuse(f"a file named {member.name!r}")
-            folders.update(around := PurePosixPath(member.name).parents[:-1])
+            made.update(around := PurePosixPath(member.name).parents[:-1])
             if len(around) > _DEPTH_LIMIT:
                 raise _refuse(f"{len(around)} folders in each other")
-            if count + len(folders) > _FILES_LIMIT or total > TOTAL_LIMIT:
+            if count + len(made) > _FILES_LIMIT or total > TOTAL_LIMIT:
                 raise _refuse(f"more than {_FILES_LIMIT} files and folders or {TOTAL_LIMIT >> 20} MiB")
             target = folder / member.name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -252,11 +258,18 @@ def _extract(archive: Path, folder: Path) -> None:
                 shutil.copyfileobj(content, copy)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Pack the run's folder that the command line names, and remove what killed collectors left beside it."""
     os.umask(0o077)
-    folder, archive = Path(sys.argv[1]), Path(sys.argv[2])
-    for path in folder.parent.glob(f"{folder.name}.*.tar.gz"):
+    run_dir, target = Path(sys.argv[1]), Path(sys.argv[2])
+    if not run_dir.is_dir():
+        sys.exit(f"{run_dir} is gone from the host. Fix: run site.yml again, which runs its job anew.")
+    for path in run_dir.parent.glob(f"{run_dir.name}.*.tar.gz"):
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _ABANDONED_S:
                 path.unlink()
-    pack(folder, archive)
+    pack(run_dir, target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,20 +1,19 @@
 """Files that someone else wrote, read without trust: regular ones of bounded size, and never with a wait.
 
-Standard library alone, as it also works where nothing else on a host is whole.
+Each look of ``follow`` begins by importing it, so that it imports nothing that takes long.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
-from typing import BinaryIO
+
+TYPE_CHECKING = False  # typing's takes longer to import than a look does
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
 
 LIMIT = 64 << 20
 """Bytes of one file that are read at once."""
@@ -28,7 +27,7 @@ class UnfitError(OSError):
     """A file is none that is read; ``strerror`` says why."""
 
 
-def opened(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
+def opened(path: str | Path, flags: int = os.O_RDONLY) -> BinaryIO:
     """Open the regular file at ``path``; a FIFO, a device, a folder or a link is refused at once.
 
     Raises:
@@ -47,7 +46,7 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "rb")
 
 
-def content(path: Path, limit: int = LIMIT) -> bytes:
+def content(path: str | Path, limit: int = LIMIT) -> bytes:
     """Return the whole content of the regular file at ``path``.
 
     Raises:
@@ -61,7 +60,7 @@ def content(path: Path, limit: int = LIMIT) -> bytes:
     return found
 
 
-def end(path: Path, most: int) -> bytes:
+def end(path: str | Path, most: int) -> bytes:
     """Return the last ``most`` bytes of the regular file at ``path``.
 
     Raises:
@@ -75,42 +74,3 @@ def end(path: Path, most: int) -> bytes:
 def found(folder: Path, pattern: str) -> list[Path]:
     """Return the first `MOST` paths below ``folder`` that fit the glob ``pattern``, in order."""
     return sorted(islice(folder.glob(pattern), MOST))
-
-
-def write(path: Path, data: bytes) -> None:
-    """Have ``data`` in the file at ``path``, whole or not at all, for its owner alone.
-
-    Raises:
-        OSError: it cannot be written; what was there before is as it was.
-    """
-    make_folder(path.parent)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def make_folder(path: Path) -> None:
-    """Make ``path`` and the folders above it that are not there, for their owner alone."""
-    for folder in (*reversed(path.parents), path):
-        if not folder.is_dir():
-            folder.mkdir(mode=0o700, exist_ok=True)
-
-
-@contextmanager
-def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Keep every other process that asks for the same out of ``folder``; a killed one keeps nobody out.
-
-    Raises:
-        OSError: it is no folder, or without ``wait`` another one has it.
-    """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .detached import held
+from . import folders
+from .look import held
 
 BUILDER = "environments"
 _STOPS_WITHIN_S = 60
@@ -26,8 +27,8 @@ _ABANDONED_S = 120
 
 def running(root: Path) -> list[str]:
     """Return the names of the runs that go on, and BUILDER's if environments are being built."""
-    locks = {BUILDER: root / "logs/environments/lock"}
-    locks |= {path.parent.name: path for path in sorted(root.glob("runs/*/driver.lock"))}
+    locks = {BUILDER: root / folders.BUILD_LOCK}
+    locks |= {run.name: run / folders.DRIVER_LOCK for run in sorted(root.glob(f"{folders.RUNS}/*"))}
     return [name for name, path in locks.items() if held(path)]
 
 
@@ -46,7 +47,7 @@ def end_processes(root: Path) -> None:
 def outside(root: Path) -> list[Path]:
     """Return the folders that Rekindle made elsewhere: runs' own in TMPDIR, and what a killed task left."""
     found = set()
-    for path in root.glob("runs/*/spec.json"):
+    for path in root.glob(f"{folders.RUNS}/*/{folders.SPEC}"):
         with suppress(ValueError, KeyError, TypeError, OSError):
             tmpdir = Path(json.loads(path.read_text(encoding="utf-8"))["tmpdir"])
             if tmpdir.name.startswith("rekindle-") and not tmpdir.is_relative_to(root):
@@ -72,7 +73,7 @@ def _processes(root: Path) -> dict[int, list[str]]:
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             command = (folder / "cmdline").read_text(errors="replace").split("\0")
-            runs = f"REKINDLE_EVIDENCE={root}/runs/".encode() in (folder / "environ").read_bytes()
+            runs = f"REKINDLE_EVIDENCE={root}/{folders.RUNS}/".encode() in (folder / "environ").read_bytes()
             if runs or command[0].startswith(f"{root}/") or _is_ours(command, root):
                 found[int(folder.name)] = command
     return found
@@ -80,9 +81,9 @@ def _processes(root: Path) -> dict[int, list[str]]:
 
 def _is_ours(command: list[str], root: Path) -> bool:
     """Whether a process supervises a run in ``root``, or builds its environments."""
-    verb, place = command[1:4], Path(*command[4:5])
+    verb, folder = command[1:4], Path(*command[4:5])
     ours = verb in (["-m", "rekindle.driver", "supervise"], ["-m", "rekindle.environments", "build"])
-    return ours and place.is_relative_to(root)
+    return ours and folder.is_relative_to(root)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -58,7 +58,7 @@ def left_behind(root: Path) -> list[str]:
 def _own(root: Path, names: list[str]) -> list[str]:
     def owns(name: str) -> bool:
         path = PurePosixPath(name)
-        linked = any((root / one).is_symlink() for one in (path, *path.parents[:-1]))
+        linked = any((root / part).is_symlink() for part in (path, *path.parents[:-1]))
         hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
         return not hidden and not linked and (root / name).is_file()
 

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 import msgspec
 from msgspec.structs import replace
 
+from rekindle.host import folders
 from rekindle.records import (
     EnvRecord,
     GivenGpu,
@@ -69,7 +70,7 @@ def prepare(
             **{name: packages[name] for name in _NOTED if name in packages},
         },
         tmpdir=tmpdir,
-        cache=f"{host.root}/cache",
+        cache=f"{host.root}/{folders.CACHE}",
         silence_s=_silence_s(job, plan),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )

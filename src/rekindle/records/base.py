@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from rekindle.host import files
+from rekindle.host import files, own
 
 from .complaint import MissingError, RecordError
 
@@ -120,7 +120,7 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
 def write(path: Path, record: Record) -> None:
     """Write ``record`` to ``path`` as indented JSON, whole or not at all; texts are `shortened`."""
     text = msgspec.json.format(msgspec.json.encode(_readable(to_builtins(record))), indent=2) + b"\n"
-    files.write(path, text)
+    own.write(path, text)
 
 
 def timestamp(moment: datetime | None = None) -> Timestamp:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from rekindle.host import files
+from rekindle.host import files, folders
 
 from . import RecordError
 from .events import AnyEvent, decode_event
@@ -50,10 +50,10 @@ def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
 def read_evidence(run_dir: Path) -> Told:
     """Return what `read_lines` does, and what of it could not be read."""
     told, room = Told([], [], []), _LIMIT
-    paths = files.found(run_dir / "evidence", "*.jsonl")
+    paths = files.found(run_dir, folders.EVENTS)
     if len(paths) == files.MOST:
         told.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
-    for path in [*paths, run_dir / "samples.jsonl"]:
+    for path in [*paths, run_dir / folders.SAMPLES]:
         name = path.relative_to(run_dir).as_posix()
         try:
             content = files.content(path, min(room, files.LIMIT))
@@ -70,7 +70,7 @@ def read_evidence(run_dir: Path) -> Told:
             except RecordError:
                 if not text.strip():
                     continue
-                if name != "samples.jsonl" or number < len(texts) or content.endswith(b"\n"):
+                if name != folders.SAMPLES or number < len(texts) or content.endswith(b"\n"):
                     told.broken.append((name, number))
     return told
 

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.host import files
+from rekindle.host import own
 from rekindle.records import RecordError
 from rekindle.records.text import cleaned
 from rekindle.results.gather import Results, gather
@@ -49,7 +49,7 @@ def write_reports(folder: Path) -> Results:
 
 def _write(path: Path, content: bytes) -> None:
     try:
-        files.write(path, content)
+        own.write(path, content)
     except OSError as error:
         raise RecordError(
             f"{path} cannot be written: {error.strerror}.", "make it writable, with room."

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rekindle.host import files
+from rekindle.host import files, own
 from rekindle.host.archive import unpack
 from rekindle.jobs import without_a_run
 from rekindle.judge import judge
@@ -125,8 +125,8 @@ def put_seal(
         lock=sent.lock_sha256 if sent else None,
     )
     public = seal.public_key(key)
-    files.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
-    files.write(seal_of(folder), seal.make(folder, run, key))
+    own.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
+    own.write(seal_of(folder), seal.make(folder, run, key))
 
 
 def placed_in(host_folder: Path, job: str) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
-from rekindle.host import files
+from rekindle.host import own
 from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, read, write
 from rekindle.records.base import shortened
 from rekindle.records.complaint import FIX
@@ -30,8 +30,8 @@ def begin_play(
         OSError: the folder cannot be written.
     """
     path, names = folder / "run.json", tuple(hosts)
-    files.make_folder(folder)
-    with files.alone(folder):  # other playbooks may begin in it at the same time
+    own.make_folder(folder)
+    with own.alone(folder):  # other playbooks may begin in it at the same time
         known = PlaybookRecord(run=folder.name, started=now, hosts=())
         known = read(path, PlaybookRecord) if path.exists() else known
         both = tuple(dict.fromkeys([*known.hosts, *names]))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rekindle.host import files
+from rekindle.host import own
 from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, read, write
 
 from . import seal
@@ -93,7 +93,7 @@ def keep_lock(text: str) -> None:
     content = text.encode()
     path = folder("locks") / hashlib.sha256(content).hexdigest()
     if not path.exists():
-        files.write(path, content)
+        own.write(path, content)
 
 
 def sent_lock(sha256: str) -> str | None:
@@ -107,7 +107,7 @@ def key() -> bytes:
     """Return the controller's private key as PEM, which is made at its first use."""
     with _locked(folder() / _KEY) as path:
         if not path.exists():
-            files.write(path, seal.new_key())
+            own.write(path, seal.new_key())
         return path.read_bytes()
 
 

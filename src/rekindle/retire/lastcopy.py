@@ -6,6 +6,7 @@ results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rekindle import capsule
+from rekindle.host import folders
 from rekindle.records import (
     Environment,
     EnvRecord,
@@ -31,6 +33,8 @@ from rekindle.results import state
 from rekindle.results.home import judge_at_home
 
 _RECORD = "retired.json"
+_KEPT = (folders.LOGS, folders.RUNS)
+"""Below retired/, as below the host's root."""
 
 
 class Part(Record, frozen=True):
@@ -100,20 +104,19 @@ def keep(copy: Packed, host: str, home: Path) -> None:
         RecordError: a lock was never sent from here.
     """
     folder = home / "retired"
-    built = sorted(copy.environments, key=lambda one: one.environment.built)
-    latest = {one.environment.framework: one for one in built}
+    built = sorted((entry.environment for entry in copy.environments), key=attrgetter("built"))
+    latest = {environment.framework: environment for environment in built}
     if latest:
-        env = EnvRecord(host=host, environments=tuple(one.environment for one in latest.values()))
-        capsule.save(env, folder)
+        capsule.save(EnvRecord(host=host, environments=tuple(latest.values())), folder)
     left = {f"{part.name}/{name}": size for part in copy.parts for name, size in part.left.items()}
     before = _before(host, home)
     write(
         home / _RECORD,
         replace(
             before,
-            environments=tuple(one.environment.lock for one in latest.values()) or before.environments,
-            runs={run.name: _verdict(host, run) for run in sorted(folder.glob("runs/*"))},
-            files=sum(path.is_file() for kind in ("logs", "runs") for path in (folder / kind).rglob("*")),
+            environments=tuple(environment.lock for environment in latest.values()) or before.environments,
+            runs={run.name: _verdict(host, run) for run in sorted((folder / folders.RUNS).glob("*"))},
+            files=sum(path.is_file() for name in _KEPT for path in (folder / name).rglob("*")),
             left={**before.left, **left},
             retired=None,
         ),
@@ -124,8 +127,7 @@ def note_gone(host: str, home: Path) -> None:
     """Write into retired.json that nothing of Rekindle is left on the host, unless it says so."""
     before = _before(host, home)
     if before.retired is None:
-        now = timestamp()
-        write(home / _RECORD, replace(before, retired=now))
+        write(home / _RECORD, replace(before, retired=timestamp()))
 
 
 def _before(host: str, home: Path) -> RetiredRecord:

@@ -18,11 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..host import folders
 from ..host.archive import pack as pack_folder
 from ..host.leftovers import end_processes, outside
 
-_FOLDERS = {"runs", "logs", "envs", "cache", "tmp", "jobs"}
-"""Everything that Rekindle makes in its root; ``jobs`` has the payload, comes first and goes last."""
 _NAMED = 1000
 """Files of a run that are named as not kept."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
@@ -38,37 +37,37 @@ def own_root(root: str) -> Path | None:
     Raises:
         RetireError: the folder is not Rekindle's, or not Rekindle's alone.
     """
-    place = Path(os.path.expanduser(root))  # noqa: PTH111 - Path's leaves a ~ that it does not know
-    if why := next(_foreign(place), None):
+    folder = Path(os.path.expanduser(root))  # noqa: PTH111 - Path's leaves a ~ that it does not know
+    if why := next(_foreign(folder), None):
         raise RetireError(
             f"rekindle_root {root} {why}: it is not Rekindle's to remove, and nothing was touched. "
             "Fix: name the folder that site.yml was run with, and keep nothing else in it."
         )
-    return place if place.is_dir() and any(place.iterdir()) else None
+    return folder if folder.is_dir() and any(folder.iterdir()) else None
 
 
 def pack(root: Path) -> dict[str, Any]:
     """Pack what is worth keeping, logs and every run, where there is room.
 
     Returns:
-        ``place``, a new folder; ``parts``, of each its ``name``, its ``archive`` in place, the SHA-256 of its
-        ``files`` and the bytes of those that were ``left`` out; ``environments``, record and lock of each.
+        ``place``, the folder that the archives are in; ``parts``, of each its ``name``, its ``archive``, the
+        SHA-256 of its ``files`` and the bytes of those that were ``left`` out; ``environments``, record and
+        lock of each.
 
     Raises:
         RetireError: there is no room, or something cannot be read.
     """
-    folders = [root / "logs", *sorted((root / "runs").glob("*/"))]
-    for parent in (root / "tmp", Path("/dev/shm"), Path(tempfile.gettempdir())):
-        place = parent / f"rekindle-{secrets.token_hex(8)}"
+    runs = sorted((root / folders.RUNS).glob("*/"))
+    kept = [folder for folder in (root / folders.LOGS, *runs) if folder.is_dir()]
+    for parent in (root / folders.TMP, Path("/dev/shm"), Path(tempfile.gettempdir())):
+        aside = parent / f"rekindle-{secrets.token_hex(8)}"
         try:
-            place.mkdir(mode=0o700)
-            parts = [
-                _pack(place / str(n), folder, root) for n, folder in enumerate(folders) if folder.is_dir()
-            ]
-            return {"place": str(place), "parts": parts, "environments": _environments(root)}
+            aside.mkdir(mode=0o700)
+            parts = [_pack(folder, root, aside / f"{number}.tar.gz") for number, folder in enumerate(kept)]
+            return {"place": str(aside), "parts": parts, "environments": _environments(root)}
         except OSError as error:
-            shutil.rmtree(place, ignore_errors=True)
-            if place.parent.is_dir() and error.errno not in _NO_ROOM:
+            shutil.rmtree(aside, ignore_errors=True)
+            if parent.is_dir() and error.errno not in _NO_ROOM:
                 said = f"{error.filename} cannot be packed: {error.strerror}."
                 raise RetireError(f"{said} Fix: make it readable for its owner.") from None
     raise RetireError(
@@ -85,54 +84,59 @@ def remove(root: Path) -> None:
     end_processes(root)
     for folder in outside(root):
         _remove(folder)
-    going = root / "tmp" / "going"
+    going = root / folders.TMP / "going"
     going.mkdir(parents=True, exist_ok=True)
-    for name in _FOLDERS - {"tmp", "jobs"}:
+    last = (folders.TMP, folders.JOBS)  # without the payload in jobs/ nobody would know the rest as ours
+    for name in set(folders.OURS) - set(last):
         if (root / name).exists():  # at once, so that half a run is never taken for a whole one
             (root / name).rename(Path(tempfile.mkdtemp(dir=going), name))
-    for name in ("tmp", "jobs"):
+    for name in last:
         _remove(root / name)
     with suppress(OSError):  # it is a disk of its own, or lies in a folder that is not ours
         root.rmdir()
 
 
-def _foreign(place: Path) -> Iterator[str]:
-    """Say why ``place`` is not Rekindle's, each the end of a sentence; nothing if it is, or is not there."""
-    if not place.is_absolute():
+def _foreign(folder: Path) -> Iterator[str]:
+    """Say why ``folder`` is not Rekindle's, each the end of a sentence; nothing if it is, or is not there."""
+    if not folder.is_absolute():
         yield "is a relative path"
-    real = place.resolve()
-    homes = [Path.home(), *(Path(one.pw_dir) for one in pwd.getpwall() if one.pw_uid == os.getuid())]
+    real = folder.resolve()
+    homes = [Path.home(), *(Path(user.pw_dir) for user in pwd.getpwall() if user.pw_uid == os.getuid())]
     if any(home.resolve().is_relative_to(real) for home in homes):
         yield "is a home folder, or above one"
-    if place.is_symlink():
+    if folder.is_symlink():
         yield f"is a link to {real}"
-    if not place.exists():
+    if not folder.exists():
         return
-    if not place.is_dir():
+    if not folder.is_dir():
         yield "is no folder"
-    if place.stat().st_uid != os.getuid():
-        yield f"belongs to user {place.stat().st_uid}"
-    there = sorted(place.iterdir())
-    for path in there:
-        if path.name not in _FOLDERS or path.is_symlink() or not path.is_dir():
+    if folder.stat().st_uid != os.getuid():
+        yield f"belongs to user {folder.stat().st_uid}"
+    content = sorted(folder.iterdir())
+    for path in content:
+        if path.name not in folders.OURS or path.is_symlink() or not path.is_dir():
             yield f"has {path.name} in it, which Rekindle did not make"
     mounts = re.findall(r"^(?:\S+ ){4}(\S+)", Path("/proc/self/mountinfo").read_text(encoding="utf-8"), re.M)
     for mount in mounts:
         if mount.startswith(f"{real}/"):
             yield f"has another file system in it, at {mount}"
-    jobs = place / "jobs"
-    known = any(jobs.glob("rekindle-*.zip")) or (place / "tmp" / "ansible").is_dir()
-    interrupted = there == [jobs] and not any(jobs.iterdir())
-    if there and not known and not interrupted:
+    jobs = folder / folders.JOBS
+    known = any(jobs.glob("rekindle-*.zip")) or (folder / folders.TMP / "ansible").is_dir()
+    removal_was_cut_off = content == [jobs] and not any(jobs.iterdir())
+    if content and not known and not removal_was_cut_off:
         yield "has none of Rekindle's code in jobs/"
 
 
-def _pack(aside: Path, folder: Path, root: Path) -> dict[str, Any]:
-    archive = aside.with_name(f"{aside.name}.tar.gz")
+def _pack(folder: Path, root: Path, archive: Path) -> dict[str, Any]:
+    """Pack one folder below ``root``; returns a part as `pack` does.
+
+    Raises:
+        PermissionError: a file is not readable, and would be removed without anybody knowing what it was.
+        OSError: the archive cannot be written.
+    """
     packed = pack_folder(folder, archive)
-    for name, why in packed.left.items():
-        if why == os.strerror(errno.EACCES):  # it would be removed without anybody knowing what it was
-            raise PermissionError(errno.EACCES, why, str(folder / name))
+    if packed.closed:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder / packed.closed[0]))
     return {
         "name": folder.relative_to(root).as_posix(),
         "archive": archive.name,
@@ -149,7 +153,7 @@ def _size(path: Path) -> int:
 
 def _environments(root: Path) -> list[dict[str, Any]]:
     found = []
-    for path in sorted(root.glob("envs/[!.]*/rekindle-env.json")):
+    for path in sorted(root.glob(f"{folders.ENVS}/[!.]*/{folders.ENV_MARKER}")):
         with suppress(ValueError, KeyError, TypeError):  # half of one is none
             marker = json.loads(path.read_text(encoding="utf-8"))
             found.append({"environment": marker["environment"], "lock_text": marker.get("lock_text", "")})

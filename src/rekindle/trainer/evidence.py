@@ -1,6 +1,6 @@
 """What a rank writes down while it trains, for the judge to read.
 
-One JSON object a line, one file a rank: ``evidence/site-1.rank-0.jsonl``.
+One JSON object per line, one file per rank: ``evidence/site-1.rank-0.jsonl``.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def witness(recipe: Any) -> None:
 
 
 class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
-    """Writes a GlobalEvent as each round begins and after the last one, and a ContributionEvent a result.
+    """Writes a GlobalEvent as each round begins and after the last one, and a ContributionEvent per result.
 
     It sees models before the filters on their way out and after those on their way in, as they are
     aggregated. It keeps none of them, and an error in it is written down and the run goes on.

@@ -9,6 +9,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from rekindle.host import folders
+
 SITE = os.environ.get("REKINDLE_SITE", "")
 """Name of the site that this trainer belongs to."""
 
@@ -20,7 +22,7 @@ def job_options(description: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--gpu",
         default="[cpu,cpu],[cpu,cpu]",
-        help="the GPUs of each site, one a rank: [0,1],[2,3]; UUIDs do too, and cpu is a rank without one",
+        help="the GPUs of each site, one per rank: [0,1],[2,3]; UUIDs do too, and cpu is a rank without one",
     )
     parser.add_argument("--num_rounds", type=int, default=3)
     parser.add_argument("--local_epoch", type=int, default=2, help="epochs of each round")
@@ -40,11 +42,12 @@ class Sites:
         if len(sets) != len(client_ids):
             raise SystemExit(
                 f"--gpu {gpu} is for {len(sets)} sites and --client_ids names {len(client_ids)}. "
-                "Fix: one set in brackets a site, such as --gpu [0,1],[2,3]."
+                "Fix: one set in brackets per site, such as --gpu [0,1],[2,3]."
             )
         self._devices = dict(zip(client_ids, sets, strict=True))
         self.names = list(self._devices)
-        self._evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", str(Path("evidence").absolute())))
+        here = str(Path(folders.EVIDENCE).absolute())
+        self._evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", here))
         self._evidence.mkdir(exist_ok=True)
 
     def ranks(self, site: str) -> int:

@@ -83,6 +83,14 @@ def test_a_run_that_the_host_cannot_pack_fails_with_what_it_said(collect, tmp_pa
     assert collect("one")[0] == {"failed": True, "msg": said}
 
 
+def test_a_run_that_is_gone_from_the_host_fails_and_leaves_what_came_home_before(collect, tmp_path):
+    assert collect("one")[0] == {}
+    shutil.rmtree(tmp_path / "run")
+    said = f"{tmp_path}/run is gone from the host. Fix: run site.yml again, which runs its job anew."
+    assert collect("one")[0] == {"failed": True, "msg": f"The run could not be packed on the host: {said}"}
+    assert (tmp_path / "one/a").read_text() == "1"
+
+
 def test_an_archive_that_cannot_be_fetched_fails_and_leaves_the_host(collect, tmp_path):
     result, _ = collect("one", lambda: _raise(AnsibleError("no such file")))
     assert result["failed"]

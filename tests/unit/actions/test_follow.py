@@ -28,6 +28,7 @@ class Host:
 
     def __init__(self):
         self.asked, self.before, self.resets = 0, lambda asked: None, 0
+        self.errors = ""
         self.noise = ""
         """What its shell does before it does anything else."""
 
@@ -37,6 +38,7 @@ class Host:
         done = subprocess.run(
             f"{self.noise} {command}", shell=True, capture_output=True, text=True, check=False
         )
+        self.errors = done.stderr
         return {"rc": done.returncode, "stdout": done.stdout}
 
     def reset(self):
@@ -204,3 +206,15 @@ def test_it_looks_by_the_code_in_the_payload_and_leaves_no_bytecode(follow, tmp_
         assert follow(payload=str(payload))[0] == {"changed": False, "result": {}}
     assert (payload / "rekindle" / "__init__.py.used").exists()
     assert not list(payload.rglob("__pycache__"))
+
+
+def test_a_look_imports_nothing_that_takes_long(follow, host, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    with writer(tmp_path, "ended"):
+        assert follow()[0] == {"changed": False, "result": {}}
+    imported = {line.rpartition("|")[2].strip() for line in host.errors.splitlines()}
+    assert {name for name in imported if name.startswith("rekindle")} == {
+        "rekindle", "rekindle.host", "rekindle.host.files", "rekindle.host.look",
+    }  # fmt: skip
+    heavy = {"argparse", "collections", "contextlib", "enum", "json", "pathlib", "re", "runpy", "site"}
+    assert not imported & (heavy | {"subprocess", "tempfile", "threading", "typing"})

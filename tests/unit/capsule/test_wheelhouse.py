@@ -13,6 +13,7 @@ import pytest
 from rekindle.capsule import wheelhouse as bundle
 from rekindle.environments import build as builder
 from rekindle.environments.lockfile import Pin, lacking, pins
+from rekindle.host import folders
 
 LOCK = files("rekindle.locks").joinpath("driver.txt").read_bytes()
 
@@ -36,7 +37,7 @@ def wheels(tmp_path_factory):
 
 
 def _offline(root, spec, wheels):
-    target = builder.wheel_folder(root, spec["lock_sha256"])
+    target = folders.wheels(root, spec["lock_sha256"])
     shutil.copytree(wheels, target)
     (root / "cache" / "uv").unlink()
     return target, {**spec, "offline": True}

@@ -1,4 +1,4 @@
-"""The watchdog and its autopsy on runs that are a few lines of Python, each dead in another way."""
+"""The watchdog's rules on runs that their snapshots tell, and one real run that it ends."""
 
 import os
 import re
@@ -17,59 +17,29 @@ from rekindle.records import Ended, VerdictRecord, read
 from rekindle.records.events import GpuSample
 from rekindle.records.run import RunSpec
 
-CHILD = """
+STOPS_ITS_TRAINER = """
 import os, signal, subprocess, sys, time
-code = {code!r}
-environ = {{**os.environ, "REKINDLE_SITE": "site-1"}}
-child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, env=environ)
+environ = {**os.environ, "REKINDLE_SITE": "site-1"}
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=environ)
 open("child.pid", "w").write(str(child.pid))
-{more}
+os.kill(child.pid, signal.SIGSTOP)
 time.sleep(600)
 """
-SLEEP = "import time; time.sleep(600)"
-ENDED = """
-import threading, time
-threading.Thread(target=time.sleep, args=(600,)).start()
-raise ValueError("shapes differ")
-"""
-FLOOD = "import time\nwhile True: print('still here', flush=True); time.sleep(0.5)"
-STOP = "time.sleep(1); os.kill(child.pid, signal.SIGSTOP)"
 
 
-def _run(tmp_path, code, more="", silence_s=60, limit_s=60):
-    run, start = _start(tmp_path, CHILD.format(code=code, more=more), limit_s, silence_s)
+def test_a_dead_run_is_ended_with_its_cause_and_an_autopsy(tmp_path):
+    run, start = _start(tmp_path, STOPS_ITS_TRAINER)
     start()
-    return run, _pid(run)
-
-
-DEAD = {
-    "stopped": (SLEEP, STOP, 60, r"Process {pid} \(site-1 .*\) is stopped \(SIGSTOP\) for \d+ s\."),
-    "silent": (SLEEP, "", 4, r"Nothing has moved for 4 s: no log line, no evidence, no activity .*"),
-    "ended": (ENDED, "", 60, r"The main thread of process {pid} \(site-1 .*\) ended \d+ s ago .*"),
-}
-
-
-@pytest.mark.parametrize("how", DEAD)
-def test_a_dead_run_is_ended_with_its_cause_and_an_autopsy(tmp_path, how):
-    code, more, silence_s, cause = DEAD[how]
-    run, pid = _run(tmp_path, code, more, silence_s)
+    pid = _pid(run)
     verdict = read(_wait_for(run / "verdict.json", 60), VerdictRecord)
     ended = read(run / "ended.json", Ended)
     assert (verdict.verdict, ended.reason) == ("HUNG", "hung")
-    assert re.fullmatch(cause.format(pid=pid), ended.says), ended.says
+    assert re.fullmatch(rf"Process {pid} \(site-1 .*\) is stopped \(SIGSTOP\) for \d+ s\.", ended.says)
     autopsy = {path.name: path.read_text() for path in (run / "autopsy").iterdir()}
     assert f"{pid} of " in autopsy["processes.txt"]
     assert f"Process {pid}" in autopsy["stacks.txt"]
     assert "MiB free" in autopsy["disk.txt"]
     assert "job.log" in autopsy["logs.txt"]
-    _assert_gone(pid)
-
-
-def test_a_run_that_prints_is_not_silent(tmp_path):
-    run, pid = _run(tmp_path, FLOOD, silence_s=3, limit_s=14)
-    verdict = read(_wait_for(run / "verdict.json", 60), VerdictRecord)
-    assert verdict.cause == "Ended at its limit of 14 s."
-    assert (run / "autopsy" / "stacks.txt").exists()
     _assert_gone(pid)
 
 
@@ -135,9 +105,10 @@ def test_gpus_that_work_are_progress_and_gpus_that_wait_for_a_collective_are_not
     assert (seconds, "no activity of the GPUs" in said) == (65, True)
 
 
-def test_evidence_is_progress_and_the_silence_after_it_is_not(story):
+@pytest.mark.parametrize("name", ["evidence/site-1.rank-0.jsonl", "job.log"])
+def test_a_file_that_grows_is_progress_and_the_silence_after_it_is_not(story, name):
     for size in range(9):
-        story.sizes[Path("evidence/site-1.rank-0.jsonl")] = size
+        story.sizes[Path(name)] = size
         assert story.after(50) is None
     assert story.lasts(600)[0] == 65
 

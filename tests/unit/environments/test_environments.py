@@ -160,8 +160,8 @@ def test_progress_says_what_came_how_fast_and_what_is_left(tmp_path):
     teller = Teller(tmp_path / "progress.json", cache)
     teller.begin("torch")
     assert teller._says() == "torch"
-    teller.hear("Downloading torch (100.0MiB)\n")
-    teller.hear("Downloading numpy (512.0KiB)\n")
+    teller.take("Downloading torch (100.0MiB)\n")
+    teller.take("Downloading numpy (512.0KiB)\n")
     assert teller._says() == "torch: 0 of 105 MB at 0.0 MB/s, not begun"
     (cache / "part").write_bytes(bytes(50 << 20))
     assert re.fullmatch(r"torch: 52 of 105 MB at [\d.]+ MB/s, \d+ s left", teller._says())

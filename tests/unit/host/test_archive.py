@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +83,17 @@ def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypa
     }
 
 
+@pytest.mark.parametrize("make", [lambda run: None, Path.touch])
+def test_a_run_that_is_not_there_is_not_packed(tmp_path, make):
+    run, packed = tmp_path / "pt_ddp", tmp_path / "pt_ddp.1.tar.gz"
+    make(run)
+    command = [sys.executable, "-m", "rekindle.host.archive", run, packed]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = f"{run} is gone from the host. Fix: run site.yml again, which runs its job anew.\n"
+    assert (done.returncode, done.stderr) == (1, said)
+    assert not packed.exists()
+
+
 def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
     run = tmp_path / "run"
     run.mkdir()
@@ -120,10 +132,11 @@ def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
     (run / "closed").chmod(0)
     (run / "unreadable").chmod(0)
     code = "import sys; from pathlib import Path; from rekindle.host.archive import pack\n"
-    code += "pack(*map(Path, sys.argv[1:]))"
+    code += "print(sorted(pack(*map(Path, sys.argv[1:])).closed))"
     bare = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.getuid() == 0 else []
     packed = tmp_path / "a.tar.gz"
-    subprocess.run([*bare, sys.executable, "-c", code, run, packed], check=True)
+    said = subprocess.check_output([*bare, sys.executable, "-c", code, run, packed], text=True)
+    assert said == "['closed/', 'unreadable']\n"
     archive.unpack(packed, home)
     assert _names(home) == {"seen", "left.json"}
     assert read(home / "left.json", LeftBehind).files == {

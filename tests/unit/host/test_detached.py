@@ -1,22 +1,19 @@
-"""Work that is detached: who holds its lock, what it is started with, what it tells and what a look sees."""
+"""Work that is detached: who holds its lock, what it is started with and what it tells."""
 
 import errno
 import json
 import os
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from unfit import plant_socket
+from unfit import UNFIT
 
 from rekindle.host import detached, files
-from rekindle.hostfacts import frames
+from rekindle.host.look import held
 from rekindle.records import Progress, read, write
 
-NONCE = "0123456789abcdef"
 WORKER = """
 import json, os, sys, time
 told = {"session": os.getsid(0), "pid": os.getpid(), "arguments": sys.argv[1:], "environ": dict(os.environ)}
@@ -26,16 +23,6 @@ ends = time.monotonic() + 60
 while os.path.exists(sys.argv[1]) and time.monotonic() < ends:
     time.sleep(0.02)
 """
-
-
-UNFIT = {
-    "FIFO": os.mkfifo,
-    "device": lambda path: path.symlink_to("/dev/zero"),
-    "link": lambda path: path.symlink_to(__file__),
-    "link to nothing": lambda path: path.symlink_to("nothing"),
-    "folder": Path.mkdir,
-    "socket": plant_socket,
-}
 
 
 @contextmanager
@@ -68,45 +55,10 @@ def test_a_lock_keeps_what_was_in_it_and_is_for_its_owner_alone(tmp_path):
 @pytest.mark.parametrize("plant", UNFIT.values(), ids=UNFIT)
 def test_a_lock_that_is_no_regular_file_is_not_taken_and_held_by_nobody(tmp_path, plant):
     plant(tmp_path / "lock")
-    assert not detached.held(tmp_path / "lock")
+    assert not held(tmp_path / "lock")
     with pytest.raises(files.UnfitError), holder(tmp_path / "lock"):
         pass
     assert not (tmp_path / "nothing").exists()
-
-
-def test_a_lock_is_held_as_long_as_its_holder_goes_on(tmp_path):
-    lock = tmp_path / "lock"
-    assert not detached.held(lock)
-    assert not lock.exists()
-    with holder(lock):
-        assert detached.held(lock)
-    assert not detached.held(lock)
-
-
-def test_a_lock_below_a_file_is_held_by_nobody(tmp_path):
-    (tmp_path / "logs").touch()
-    assert not detached.held(tmp_path / "logs" / "lock")
-
-
-def test_a_lock_that_cannot_be_opened_is_not_called_free(tmp_path):
-    with pytest.raises(OSError, match="too long"):
-        detached.held(tmp_path / ("lock" * 100))
-
-
-def test_who_looks_is_no_holder(tmp_path, monkeypatch):
-    lock = tmp_path / "lock"
-    lock.touch()
-    taken, seen = detached._taken, []
-
-    def meanwhile(stream, kind):
-        free = taken(stream, kind)
-        monkeypatch.setattr(detached, "_taken", taken)
-        seen.append(detached.held(lock))
-        return free
-
-    monkeypatch.setattr(detached, "_taken", meanwhile)
-    assert not detached.held(lock)
-    assert seen == [False]
 
 
 @pytest.fixture
@@ -123,7 +75,7 @@ def worker(tmp_path):
 
     yield begin
     (tmp_path / "goes on").unlink(missing_ok=True)
-    _wait_for(lambda: not detached.held(tmp_path / "lock"))
+    _wait_for(lambda: not held(tmp_path / "lock"))
 
 
 def _wait_for(done):
@@ -135,18 +87,18 @@ def _wait_for(done):
 
 def test_what_is_started_holds_the_lock_until_it_ends(tmp_path, worker):
     worker()
-    assert detached.held(tmp_path / "lock")
+    assert held(tmp_path / "lock")
     with detached.locked(tmp_path / "lock") as second:
         assert second is None
     (tmp_path / "goes on").unlink()
-    _wait_for(lambda: not detached.held(tmp_path / "lock"))
+    _wait_for(lambda: not held(tmp_path / "lock"))
 
 
 def test_what_is_started_has_a_session_a_log_and_variables_of_its_own(tmp_path, worker):
     (tmp_path / "log").write_text("of the one before\n")
     worker(ONLY="its own")
     (tmp_path / "goes on").unlink()
-    _wait_for(lambda: not detached.held(tmp_path / "lock"))
+    _wait_for(lambda: not held(tmp_path / "lock"))
     said = (tmp_path / "log").read_text().splitlines()
     told = json.loads(next(line for line in said if line.startswith("{")))
     assert sorted(said) == sorted(["to stderr", json.dumps(told)])
@@ -163,7 +115,7 @@ def test_without_variables_of_its_own_it_gets_those_of_this_process(tmp_path, mo
     monkeypatch.setenv("ONLY", "inherited")
     with detached.locked(tmp_path / "lock") as lock:
         detached.start(["worker"], lock, tmp_path / "log")
-    _wait_for(lambda: not detached.held(tmp_path / "lock"))
+    _wait_for(lambda: not held(tmp_path / "lock"))
     assert (tmp_path / "log").read_text() == "inherited\n"
 
 
@@ -198,58 +150,3 @@ def test_what_is_told_is_whole_or_as_it_was_before(tmp_path, monkeypatch):
         detached.tell(path, "ended", "lost", 3)
     assert read(path, Progress).says == "after"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def _look(folder):
-    """Return what a look in ``folder`` says of the lock, and the text of the record."""
-    found = frames.parse(detached.look(folder / "lock", folder / "progress.json", NONCE), NONCE)
-    (state,) = found.keys() - {"record", "end"}
-    return state, found["record"].text
-
-
-def test_a_look_says_whether_the_lock_is_held_and_what_the_record_is(tmp_path):
-    assert _look(tmp_path) == ("free", "")
-    (tmp_path / "progress.json").write_bytes(b"is \xff here\n@@other held 0\n")
-    with holder(tmp_path / "lock"):
-        assert _look(tmp_path) == ("held", "is \ufffd here\n@@other held 0\n")
-    assert _look(tmp_path)[0] == "free"
-
-
-def test_the_record_beside_a_free_lock_is_the_last_one(tmp_path, monkeypatch):
-    def held(lock):
-        detached.tell(tmp_path / "progress.json", "ended", "its last word", 1)
-        return False
-
-    monkeypatch.setattr(detached, "held", held)
-    assert "its last word" in _look(tmp_path)[1]
-
-
-@pytest.mark.parametrize("plant", UNFIT.values(), ids=UNFIT)
-def test_a_record_that_is_no_regular_file_is_empty(tmp_path, plant):
-    plant(tmp_path / "progress.json")
-    with holder(tmp_path / "lock"):
-        assert _look(tmp_path) == ("held", "")
-
-
-def test_a_record_that_is_too_large_is_empty(tmp_path):
-    (tmp_path / "progress.json").write_bytes(b"1" * (1 << 20))
-    assert _look(tmp_path) == ("free", "1" * (1 << 20))
-    with (tmp_path / "progress.json").open("ab") as record:
-        record.truncate(1 << 40)
-    assert _look(tmp_path) == ("free", "")
-
-
-def test_the_command_prints_a_look_whatever_the_locale(tmp_path):
-    (tmp_path / "progress.json").write_text("½ of it")
-    command = [
-        sys.executable,
-        "-m",
-        "rekindle.host.detached",
-        tmp_path / "lock",
-        tmp_path / "progress.json",
-        NONCE,
-    ]
-    for encoding in ("ascii", "utf-8", "utf-16"):
-        environ = {**os.environ, "PYTHONIOENCODING": encoding}
-        said = subprocess.run(command, env=environ, capture_output=True, check=True).stdout.decode()
-        assert said == f"\n@@{NONCE} free 0\n@@{NONCE} record 0\n½ of it\n@@{NONCE} end 0\n"

@@ -96,13 +96,3 @@ def test_samples_go_into_no_fifo(clean_run, plant):
 def test_the_last_bytes_of_an_endless_file_are_read(tmp_path):
     _endless(tmp_path / "log")
     assert files.end(tmp_path / "log", 10) == bytes(10)
-
-
-def test_what_is_written_is_whole_or_not_there_and_for_its_owner_alone(tmp_path):
-    before = os.umask(0)
-    try:
-        files.write(tmp_path / "new" / "folder" / "file", b"1")
-    finally:
-        os.umask(before)
-    modes = [path.stat().st_mode & 0o777 for path in sorted((tmp_path / "new").rglob("*"))]
-    assert [*modes, (tmp_path / "new").stat().st_mode & 0o777] == [0o700, 0o600, 0o700]

@@ -285,7 +285,7 @@ def test_broken_lines_prove_nothing_and_break_nothing(clean_run):
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RecordError, match=r"is no run: .* Fix: "):
+    with pytest.raises(RecordError, match=r"is not a run: .* Fix: "):
         judge(tmp_path)
 
 

@@ -210,7 +210,7 @@ def test_a_configuration_of_another_shape_tells_no_rounds(foreign, content):
 
 def test_a_folder_beside_a_poc_is_no_run(foreign):
     (foreign / "poc/other").mkdir()
-    with pytest.raises(RecordError, match=r"is no run"):
+    with pytest.raises(RecordError, match=r"is not a run"):
         judge(foreign / "poc/other")
 
 

@@ -166,6 +166,19 @@ def test_what_is_too_large_is_named(root: Path) -> None:
     assert sorted(part["files"]) == ["left.json", "spec.json", "verdict.json"]
 
 
+def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = Packed({}, {"log.txt": "Permission denied"}, ["log.txt"])
+    monkeypatch.setattr(removal, "pack_folder", lambda folder, target: closed)
+    said = (
+        rf"^{root}/logs/log\.txt cannot be packed: Permission denied\. Fix: make it readable for its owner\.$"
+    )
+    with pytest.raises(RetireError, match=said):
+        pack(root)
+    assert {path.name for path in (root / "tmp").iterdir()} == {"torchelastic"}
+
+
 def test_on_a_full_disk_the_copy_is_packed_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = removal.pack_folder
 

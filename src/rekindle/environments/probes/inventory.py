@@ -14,10 +14,10 @@ def main() -> None:
     home = Path(sys.prefix).resolve()
     own: dict[str, str] = {}
     lent: dict[str, str] = {}
-    for one in distributions():
-        name = one.metadata["Name"].lower().replace("_", "-")
-        inside = Path(str(one.locate_file(""))).resolve().is_relative_to(home)
-        (own if inside else lent).setdefault(name, one.version)
+    for distribution in distributions():
+        name = distribution.metadata["Name"].lower().replace("_", "-")
+        inside = Path(str(distribution.locate_file(""))).resolve().is_relative_to(home)
+        (own if inside else lent).setdefault(name, distribution.version)
     borrowed = {name: version for name, version in lent.items() if name not in own}
     print(json.dumps({"python_version": platform.python_version(), "packages": own, "system_site": borrowed}))
 

@@ -1,0 +1,63 @@
+"""What lies where in a run's folder, and in Rekindle's folder on a host: each name stands here alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# A run's folder: <root>/runs/<job>-<digest>/ on the host, results/<run>/<host>/<job>/ at home.
+SPEC = "spec.json"
+PROGRESS = "progress.json"
+ENDED = "ended.json"
+VERDICT = "verdict.json"
+LADDER_RECORD = "ladder.json"
+RECORDS = (SPEC, PROGRESS, ENDED, VERDICT, LADDER_RECORD)
+LEFT = "left.json"
+"""What stayed on the host; in runs that came home alone."""
+SAMPLES = "samples.jsonl"
+EVIDENCE = "evidence"
+EVENTS = f"{EVIDENCE}/*.jsonl"
+"""What trainers and NVFlare's server wrote down."""
+JOB = "job"
+"""A copy of the job's code, which it runs in; NVFlare's workspace comes there too."""
+JOB_LOG = "job.log"
+"""What job.py printed."""
+DRIVER_LOG = "driver.log"
+DRIVER_LOCK = "driver.lock"
+"""Held by a run's supervisor as long as it lives."""
+AUTOPSY = "autopsy"
+LADDER = "ladder"
+"""What the trainers left that ran once more without NVFlare."""
+
+# Rekindle's folder on a host, `rekindle_root`.
+RUNS = "runs"
+ENVS = "envs"
+JOBS = "jobs"
+"""The payload."""
+CACHE = "cache"
+LOGS = "logs"
+TMP = "tmp"
+OURS = (ENVS, RUNS, TMP, CACHE, LOGS, JOBS)
+"""All that Rekindle makes in it."""
+BUILDS = f"{LOGS}/environments"
+"""How far the build of environments is: specs.json, progress.json, log.txt."""
+BUILD_LOCK = f"{BUILDS}/lock"
+"""Held by who builds them."""
+UV = f"{CACHE}/bin/uv"
+UV_CACHE = f"{CACHE}/uv"
+ENV_MARKER = "rekindle-env.json"
+"""In an environment that is whole: what it was made of, and its record."""
+
+
+def root_of(run_dir: Path) -> Path:
+    """Return the root that a run's folder on a host lies in."""
+    return run_dir.parents[1]
+
+
+def environment(root: Path, name: str, lock_sha256: str) -> Path:
+    """Return the folder of the environment of framework ``name`` that is built from a lock."""
+    return root / ENVS / f"{name}-{lock_sha256[:12]}"
+
+
+def wheels(root: Path, lock_sha256: str) -> Path:
+    """Return where the wheels of a lock lie on a host that installs without a network."""
+    return root / CACHE / "wheelhouse" / lock_sha256[:12]

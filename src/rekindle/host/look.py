@@ -1,0 +1,63 @@
+"""Whether detached work goes on, and how far it is.
+
+``follow`` asks again and again, in a new process, so that this imports nothing that takes long.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import sys
+
+from . import files
+
+TYPE_CHECKING = False  # typing's takes longer to import than a look does
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
+
+_RECORD_LIMIT = 1 << 20
+"""Bytes of a record that a look prints."""
+
+
+def taken(stream: BinaryIO, kind: int) -> bool:
+    """Take a lock of ``kind`` on an open file, unless another process's keeps us from it."""
+    try:
+        fcntl.flock(stream, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def held(lock: str | Path) -> bool:
+    """Whether a process holds ``lock``; nobody holds one that is not there, or is no regular file.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    try:
+        with files.opened(lock) as stream:
+            return not taken(stream, fcntl.LOCK_SH)  # who looks at the same time is no holder
+    except (FileNotFoundError, NotADirectoryError, files.UnfitError):
+        return False
+
+
+def look(lock: str | Path, record: str | Path, nonce: str) -> str:
+    """Return whether ``lock`` is held, and only then ``record``, which is the last one if it was free.
+
+    In the frames of preflight's collector, as a shell prints what it likes before and after. A record that is
+    no regular file, or too large, is empty.
+
+    Raises:
+        OSError: the lock cannot be opened.
+    """
+    state = "held" if held(lock) else "free"
+    try:
+        said = files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
+    except OSError:
+        said = ""
+    return f"\n@@{nonce} {state} 0\n@@{nonce} record 0\n{said}\n@@{nonce} end 0\n"
+
+
+def main() -> None:
+    """Print a look at what the command line names."""
+    sys.stdout.buffer.write(look(*sys.argv[1:]).encode())

@@ -1,0 +1,40 @@
+"""Readers of the records in a run's folder, and the names that they go by."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rekindle.host import folders as names
+from rekindle.records import Ladder, LeftBehind, Progress, RecordError, folders, write
+
+RECORDS = {
+    names.SPEC: folders.spec_in,
+    names.PROGRESS: folders.progress_in,
+    names.ENDED: folders.ended_in,
+    names.VERDICT: folders.verdict_in,
+    names.LADDER_RECORD: folders.ladder_in,
+    names.LEFT: folders.left_in,
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_each_record_is_read_by_its_type_or_refused_by_its_name(clean_run, name):
+    more = {
+        names.PROGRESS: Progress(state="ended", says="ended", elapsed_s=1),
+        names.LADDER_RECORD: Ladder(rungs=()),
+        names.LEFT: LeftBehind(files={}),
+    }
+    if name in more:
+        write(clean_run / name, more[name])
+    assert RECORDS[name](clean_run).schema.startswith(f"rekindle/{Path(name).stem}/")
+    (clean_run / name).unlink()
+    with pytest.raises(RecordError, match=re.escape(f"{clean_run / name} does not exist. Fix: ")):
+        RECORDS[name](clean_run)
+
+
+def test_the_places_on_a_host_follow_from_its_root():
+    root = Path("/home/lease/rekindle")
+    assert names.root_of(root / names.RUNS / "pt_ddp-0123456789ab") == root
+    assert names.environment(root, "torch", "0123456789abcdef") == root / "envs/torch-0123456789ab"
+    assert names.wheels(root, "0123456789abcdef") == root / "cache/wheelhouse/0123456789ab"
