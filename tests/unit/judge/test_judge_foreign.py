@@ -62,7 +62,7 @@ def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named
 def test_what_the_sites_and_the_rounds_were_is_told(foreign):
     said = {one.claim: one.says for one in judge(foreign / "simulator").evidence}
     assert said["trainers_ended_well"] == "No trainer failed at site-1, site-2."
-    assert said["rounds_aggregated"] == "2 of 2 rounds aggregated from every site that was asked."
+    assert said["rounds_aggregated"] == "2 of 2 rounds aggregated from 2 of 2 sites."
 
 
 def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):

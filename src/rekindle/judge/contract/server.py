@@ -98,14 +98,14 @@ def aggregated_from_all(run: Run) -> Iterator[Doubt]:
     results: dict[int, list[ContributionEvent]] = {}
     for line in run.of(ContributionEvent):
         results.setdefault(line.event.round, []).append(line.event)
-    for number, ones in sorted(results.items()):
+    for number, told in sorted(results.items()):
         following = models.get(number + 1)
-        total = sum(_weight(one) for one in ones)
+        total = sum(_weight(result) for result in told)
         if following is None or not total:
             continue
         mean = tuple(
-            sum(_weight(one) * value for one, value in zip(ones, values, strict=True)) / total
-            for values in zip(*(one.sketch for one in ones), strict=False)
+            sum(_weight(result) * value for result, value in zip(told, values, strict=True)) / total
+            for values in zip(*(result.sketch for result in told), strict=False)
         )
         if not _same(mean, following.event.sketch, _tolerance(run)):
             says = f"The global model after round {number} is not the mean of what the sites sent in it."
