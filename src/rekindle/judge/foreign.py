@@ -106,7 +106,7 @@ def _sampled_sites(workspace: Workspace) -> set[str]:
 
 
 def _between(first: LogLine, last: LogLine) -> float | None:
-    """Return the seconds between two stamps; None if one is no time."""
+    """Return the seconds between two stamps; None if one of them is not a time."""
     try:
         begin, end = (datetime.fromisoformat(line.match.group(1)) for line in (first, last))
     except ValueError:

@@ -36,14 +36,14 @@ class Run:
     unread: tuple[str, ...] = ()
     """What is there and was not read, one sentence each."""
     broken: tuple[tuple[str, int], ...] = ()
-    """File and number of each line of evidence that is no event."""
+    """File and number of each line of evidence that is not an event."""
 
     @classmethod
     def open(cls, folder: Path, spec: RunSpec | None = None) -> Run:
         """Read a run's folder, and its spec.json unless there is a ``spec`` that counts instead.
 
         Raises:
-            RecordError: it is none, or a record in it is broken.
+            RecordError: it is not a run's folder, or a record in it is broken.
         """
         spec = spec or read(folder / "spec.json", RunSpec)
         ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None

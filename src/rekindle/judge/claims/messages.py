@@ -40,7 +40,7 @@ def bytes_exchanged(run: Run, options: dict[str, Any]) -> Answer:
         if size > bar * whole:
             says = f"{event.site} exchanged {size} bytes {where} of a model of {whole}."
             return Answer(False, says, line)
-    says = f"{size / 1e6:.2f} MB each way, a site and round, of a model of {whole / 1e6:.2f} MB."
+    says = f"{size / 1e6:.2f} MB each way, per site and round, of a model of {whole / 1e6:.2f} MB."
     return Answer(True, says, lines[-1])
 
 
@@ -59,7 +59,7 @@ def tensors_streamed(run: Run, options: dict[str, Any]) -> Answer:
         if line.match[1] not in sites:
             return Answer(False, f"The server streamed tensors with {line.match[1]!r}.", line)
     tensors, size = streamed[-1].match.groups()
-    says = f"{tensors} tensors ({int(size) / 1e6:.2f} MB) streamed each way, a site and round."
+    says = f"{tensors} tensors ({int(size) / 1e6:.2f} MB) streamed each way, per site and round."
     return Answer(True, says, streamed[-1])
 
 

@@ -194,7 +194,7 @@ def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
         tags = {tag for _, tag, _ in told}
         due = {key for key in wanted if key[1] in tags}
         if len(told) != len(tracked.event.scalars) or told.keys() != due:
-            yield Doubt(f"{tracked.event.tracker} does not have one figure a site, tag and round.", tracked)
+            yield Doubt(f"{tracked.event.tracker} does not have one figure per site, tag and round.", tracked)
         for key, value in told.items():
             if key in wanted and not _same(value, wanted[key]):
                 says = f"{tracked.event.tracker} has {value:g} as {key[0]}'s {key[1]} of round {key[2]}."

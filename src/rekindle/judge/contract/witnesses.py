@@ -88,7 +88,7 @@ def everything_is_read(run: Run) -> Iterator[Doubt]:
     for says in run.unread:
         yield Doubt(says)
     for file, number in run.broken:
-        yield Doubt(f"Line {number} of {file} is no event.", file)
+        yield Doubt(f"Line {number} of {file} is not an event.", file)
     if run.ended and run.ended.reason == "finished" and run.ended.says is not None:
         yield Doubt("A run that finished by itself has a word on why it was ended.", "ended.json")
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from recorded_edits import edit
-from test_judge_gpus import ON_GPUS
+from test_gpus import ON_GPUS
 
 from rekindle.judge import VALIDATORS, judge
 from rekindle.judge.claims import gpus, server, training
