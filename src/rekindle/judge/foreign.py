@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from pathlib import Path
 
 from rekindle.doctor import diagnose_run
-from rekindle.flare.workspace import ERROR_LOG, LOG, LogLine, Workspace
+from rekindle.flare.log import read_records
+from rekindle.flare.workspace import ERROR_LOG, LOG, Workspace
 from rekindle.records import VerdictRecord
 
 from .answer import Answer
@@ -41,7 +41,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
         else "Have Rekindle run the job, whose trainers and driver leave the evidence that is missing."
     )
     identity = workspace.find("server", r"\[identity=([^,\]]+)")
-    stamps = workspace.find("server", r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} ")
+    told = read_records(workspace, "server")
     return VerdictRecord(
         job=workspace.name,
         host=identity[0].match.group(1) if identity else "unknown",
@@ -52,7 +52,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
         findings=findings,
         evidence=tuple(answer.result(claim, workspace.folder) for claim, answer in answers.items()),
         started=None,
-        duration_s=_between(stamps[0], stamps[-1]) if stamps else None,
+        duration_s=round(told[-1].time - told[0].time, 3) if told else None,
         lock_sha256=None,
         versions={},
         devices=(),
@@ -103,12 +103,3 @@ def _sampled_sites(workspace: Workspace) -> set[str]:
     """Return the sites that the server asked to train."""
     asked = workspace.find("server", r"Sampled clients: \[(.*)")
     return set(re.findall(r"'([^']+)'", asked[0].match.group(1).rpartition("]")[0])) if asked else set()
-
-
-def _between(first: LogLine, last: LogLine) -> float | None:
-    """Return the seconds between two stamps; None if one of them is not a time."""
-    try:
-        begin, end = (datetime.fromisoformat(line.match.group(1)) for line in (first, last))
-    except ValueError:
-        return None
-    return (end - begin).total_seconds()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,7 @@ class Run:
     """What is there and was not read, one sentence each."""
     broken: tuple[tuple[str, int], ...] = ()
     """File and number of each line of evidence that is not an event."""
+    _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
 
     @classmethod
     def open(cls, folder: Path, spec: RunSpec | None = None) -> Run:
@@ -148,10 +149,6 @@ class Run:
         if (name, log) not in self._records:
             self._records[name, log] = read_records(self.workspace, name, log)
         return self._records[name, log]
-
-    @cached_property
-    def _records(self) -> dict[tuple[str, str], list[LogRecord]]:
-        return {}
 
     @cached_property
     def ledger(self) -> list[Entry]:

@@ -143,10 +143,8 @@ def metric_fell(run: Run, options: dict[str, Any]) -> Answer:
     """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
     name, share = str(options["metric"]), float(options["to_share"])
     value = run.final.event.metrics.get(name) if run.final else None
-    firsts = [
-        line.event.metrics.get(name) for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]
-    ]
-    told = [first for first in firsts if first is not None]
+    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
+    told = [first for line in lines if (first := line.event.metrics.get(name)) is not None]
     if value is None or len(told) != len(run.spec.sites) or not sum(told):
         return Answer(None, f"Not every {name}, first and final, was reported.", run.final)
     first = sum(told) / len(told)

@@ -69,9 +69,7 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
     models = {line.event.round: line.event for line in run.of(GlobalEvent)}
     for line in run.of(RoundEvent):
         event, model = line.event, models.get(line.event.round)
-        if model is None:
-            continue
-        if not _is(event.model_in, event.sketch_in, model, run):
+        if model and not _is(event.model_in, event.sketch_in, model, run):
             who = f"{event.site} rank {event.rank}"
             says = f"{who} started round {event.round} from another model than the server's."
             yield Doubt(says, line, holds=False)
@@ -83,9 +81,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
     results = {(line.event.site, line.event.round): line.event for line in run.of(ContributionEvent)}
     for line in run.of(RoundEvent):
         event, result = line.event, results.get((line.event.site, line.event.round))
-        if result is None:
-            continue
-        if not _is(event.model_out, event.sketch_out, result, run):
+        if result and not _is(event.model_out, event.sketch_out, result, run):
             who = f"{event.site} rank {event.rank}"
             says = f"The server got another model in round {event.round} than {who} made."
             yield Doubt(says, line, holds=False)

@@ -119,7 +119,7 @@ def all_of_this_run(run: Run) -> Iterator[Doubt]:
 
 @rule(1)
 def nothing_newer_than_its_spec(run: Run) -> Iterator[Doubt]:
-    """A run whose spec is of the first version has none of the evidence that the second brought."""
+    """A run whose spec is of the first version has none of the evidence that came with the second."""
     newer = "A run of spec/1 has evidence of spec/2."
     if run.spec.nonce or run.spec.gpus or (run.ended and run.ended.nonce is not None):
         yield Doubt(newer, "spec.json")
