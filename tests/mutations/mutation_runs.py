@@ -6,7 +6,7 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-from rekindle import judge as judging
+from rekindle.judge import judge
 from rekindle.records import RecordError
 
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "runs"
@@ -197,7 +197,7 @@ class Bench:
                 made += [one for one in place.parents if not one.exists()]
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
-            verdict = judging.judge(run)
+            verdict = judge(run)
         except RecordError as error:
             return "REFUSED", str(error), []
         finally:

@@ -9,7 +9,7 @@ from test_mutations import altered
 
 def _without(register, name, patch):
     """Switch a rule or claim off."""
-    off = (lambda run: ()) if register is RULES else (lambda run, claim, options: None)
+    off = (lambda run: ()) if register is RULES else (lambda run, options: None)
     patch.setitem(register, name, off)
 
 

@@ -9,10 +9,10 @@ import msgspec
 
 from rekindle.records import (
     Build,
+    ClaimResult,
     Cpu,
     Device,
     Driver,
-    Evidence,
     FailedProbe,
     Gpu,
     HostRecord,
@@ -97,7 +97,7 @@ PASS = VerdictRecord(
     cause=None,
     remedy=None,
     evidence=(
-        Evidence(
+        ClaimResult(
             claim="loss_falls",
             holds=True,
             says="The loss fell: site-1 2.17 → 0.01.",
@@ -105,7 +105,7 @@ PASS = VerdictRecord(
             line=4,
             sha256=SHA,
         ),
-        Evidence(claim="server_log_clean", holds=True, says="The server's error log has 0 bytes."),
+        ClaimResult(claim="server_log_clean", holds=True, says="The server's error log has 0 bytes."),
     ),
     started=NOW,
     duration_s=200.4,
@@ -145,7 +145,7 @@ FAIL = msgspec.structs.replace(
     cause="Final accuracy 0.4, at least 0.95 asked.",
     remedy="Train longer.",
     evidence=(
-        Evidence(claim="metric_reached", holds=False, says="Final accuracy 0.4, at least 0.95 asked."),
+        ClaimResult(claim="metric_reached", holds=False, says="Final accuracy 0.4, at least 0.95 asked."),
     ),
 )
 

@@ -59,5 +59,5 @@ _ALL = decodable(tuple[Entry, ...])
 def catalogue() -> tuple[Entry, ...]:
     """Return all entries; of two that match in one place the first is the closer one."""
     folder = files(__package__).joinpath("catalogue")
-    texts = (one.read_bytes() for one in sorted(folder.iterdir(), key=lambda one: one.name))
-    return tuple(entry for text in texts for entry in decode(text, _ALL))
+    layers = sorted(folder.iterdir(), key=lambda file: file.name)
+    return tuple(entry for layer in layers for entry in decode(layer.read_bytes(), _ALL))

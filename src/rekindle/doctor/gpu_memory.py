@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from rekindle.flare.processes import client_in
 from rekindle.records import Finding, RunSpec
-from rekindle.records.events import DeviceEvent, ExceptionEvent, SampleEvent
+from rekindle.records.events import AnyEvent, DeviceEvent, ExceptionEvent, SampleEvent
 from rekindle.records.evidence import read_lines
 
 from .texts import Text
@@ -34,59 +34,70 @@ _PROCESS = re.compile(
 _UNTOLD = " Who holds it cannot be told from these files."
 
 
-def name_holder(
-    finding: Finding, run_dir: Path | None, spec: RunSpec | None, said: Iterable[Text]
-) -> Finding:
+def name_holder(finding: Finding, run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> Finding:
     """Return ``finding``, with who holds the memory where it is about a GPU without any left."""
     if finding.name != "gpu_memory_taken":
         return finding
-    said = list(said)
-    holders = _holders(run_dir, spec, said)
+    holders = _holders(run_dir, spec, logs)
     held = " It is held by " + "; ".join(dict.fromkeys(holders)) + "." if holders else _UNTOLD
-    return msgspec.structs.replace(finding, cause=finding.cause + held)
+    return replace(finding, cause=finding.cause + held)
 
 
-def _holders(run_dir: Path | None, spec: RunSpec | None, said: list[Text]) -> list[str]:
+def _holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> list[str]:
     """Who holds how much: by torch's message, else by samples and nvidia-smi, else by TensorFlow's log."""
-    events = [one.event for one in read_lines(run_dir)] if run_dir else []
-    names = _names(spec, said)
-    names.update((one.pid, f"{one.site} rank {one.rank}") for one in events if isinstance(one, DeviceEvent))
-    stranger = "no process of the run" if any(text.file.endswith("processes.txt") for text in said) else ""
+    events = [line.event for line in read_lines(run_dir)] if run_dir else []
+    tables = [log.raw for log in logs if log.file.endswith("processes.txt")]
+    names = _names(spec, tables, events)
 
     def name(pid: int) -> str:
-        who = names.get(pid, stranger)
+        who = names.get(pid, "no process of the run" if tables else "")
         return f"process {pid} ({who})" if who else f"process {pid}"
 
-    messages = [one.message for one in events if isinstance(one, ExceptionEvent)]
-    messages += [text.body for text in said]
-    told = [f"{name(int(one['pid']))}: {one['held']}" for text in messages for one in _TORCH.finditer(text)]
-    told += [f"the trainer itself: {one['held']}" for text in messages for one in _OWN.finditer(text)]
+    messages = [event.message for event in events if isinstance(event, ExceptionEvent)]
+    messages += [log.body for log in logs]
+    told = [
+        f"{name(int(match['pid']))}: {match['held']}" for text in messages for match in _TORCH.finditer(text)
+    ]
+    told += [f"the trainer itself: {match['held']}" for text in messages for match in _OWN.finditer(text)]
     if told:
         return told
     held: dict[int, int] = {}
-    gpus = (gpu for one in events if isinstance(one, SampleEvent) for gpu in one.gpus.values())
-    seen = [(int(pid), mib) for gpu in gpus for pid, mib in gpu.processes.items()]
-    seen += [(int(one["pid"]), int(one["held"])) for text in said for one in _SMI.finditer(text.raw)]
-    for pid, mib in seen:
+    for pid, mib in _sampled(events, logs):
         held[pid] = max(mib, held.get(pid, 0))
     if held:
-        return [f"{name(pid)}: {mib} MiB" for pid, mib in sorted(held.items(), key=lambda one: -one[1])]
-    first = next((one for text in said for one in _TENSORFLOW.finditer(text.raw)), None)
+        return [f"{name(pid)}: {mib} MiB" for pid, mib in sorted(held.items(), key=lambda pair: -pair[1])]
+    first = next((match for log in logs for match in _TENSORFLOW.finditer(log.raw)), None)
     return [f"process {first['pid']} (NVFlare's own, no trainer): {first['held']} MB"] if first else []
 
 
-def _names(spec: RunSpec | None, said: list[Text]) -> dict[int, str]:
-    """Processes by PID: what was on the run's GPUs before it, and the run's own by their commands."""
-    before = (process for gpu in (spec.gpus if spec else ()) for process in gpu.processes)
-    names = {process.pid: f"{process.name}, there before the run" for process in before}
-    for match in (
-        one for text in said if text.file.endswith("processes.txt") for one in _PROCESS.finditer(text.raw)
-    ):
-        site = client_in(match["command"])
-        if site:
-            names[int(match["pid"])] = f"NVFlare's client of {site}"
-        elif "job.py" in match["command"]:
-            names[int(match["pid"])] = "job.py, which runs NVFlare's server"
-        else:
-            names[int(match["pid"])] = "of the run"
+def _sampled(events: Iterable[AnyEvent], logs: list[Text]) -> Iterator[tuple[int, int]]:
+    """Find each process that the driver's samples or nvidia-smi show on a GPU, and the MiB that it held."""
+    for event in events:
+        if isinstance(event, SampleEvent):
+            for gpu in event.gpus.values():
+                yield from ((int(pid), mib) for pid, mib in gpu.processes.items())
+    for log in logs:
+        yield from ((int(match["pid"]), int(match["held"])) for match in _SMI.finditer(log.raw))
+
+
+def _names(spec: RunSpec | None, tables: list[str], events: Iterable[AnyEvent]) -> dict[int, str]:
+    """Return who a process is, by PID: a trainer, another of the run's, or one from before the run."""
+    names: dict[int, str] = {}
+    for gpu in spec.gpus if spec else ():
+        for process in gpu.processes:
+            names[process.pid] = f"{process.name}, there before the run"
+    for table in tables:
+        for match in _PROCESS.finditer(table):
+            names[int(match["pid"])] = _role(match["command"])
+    for event in events:
+        if isinstance(event, DeviceEvent):
+            names[event.pid] = f"{event.site} rank {event.rank}"
     return names
+
+
+def _role(command: str) -> str:
+    """Return what a process of the run is, by its command line."""
+    site = client_in(command)
+    if site:
+        return f"NVFlare's client of {site}"
+    return "job.py, which runs NVFlare's server" if "job.py" in command else "of the run"

@@ -59,4 +59,4 @@ def known_issues() -> tuple[KnownIssue, ...]:
 
 def known_issue(spec: RunSpec) -> KnownIssue | None:
     """Return the known issue that a run of ``spec`` meets, if there is one."""
-    return next((one for one in known_issues() if one.concerns(spec)), None)
+    return next((issue for issue in known_issues() if issue.concerns(spec)), None)

@@ -9,10 +9,10 @@ from .scan import Found
 from .texts import Text
 
 
-def overwritten(said: list[Text]) -> Found | None:
+def overwritten(logs: list[Text]) -> Found | None:
     """Say so where NVFlare's console began before the server's log did: that log is another run's."""
-    console = next((text for text in said if text.file == "job.log"), None)
-    server = next((text for text in said if text.file.endswith(f"/{SERVER}/{LOG}")), None)
+    console = next((log for log in logs if log.file == "job.log"), None)
+    server = next((log for log in logs if log.file.endswith(f"/{SERVER}/{LOG}")), None)
     if console is None or server is None or not "" < console.begins < server.begins:
         return None
     finding = Finding(

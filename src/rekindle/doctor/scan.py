@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rekindle.records import Confidence, Finding
 
 from . import versions
-from .catalogue import Entry, Rank, catalogue
+from .catalogue import Rank, catalogue
 from .texts import Text
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
@@ -50,15 +50,23 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
             continue
         line = text.line(match.end() if match.group().startswith("\n") else match.start())
         sure = entry.confidence if applies else _LESS[entry.confidence]
-        finding = _finding(entry, entry.says(match), sure, text.file, line)
-        one = Found(finding, entry.rank, text.time(line), text.nearness)
-        found.setdefault((text.line(match.end()), entry.rank), one)
+        finding = Finding(
+            name=entry.name,
+            cause=one_line(entry.says(match)),
+            layer=entry.layer,
+            remedy=entry.remedy,
+            confidence=sure,
+            file=text.file,
+            line=line,
+        )
+        place = text.line(match.end()), entry.rank
+        found.setdefault(place, Found(finding, entry.rank, text.time(line), text.nearness))
     return list(found.values())
 
 
 def known(text: str, installed: Mapping[str, str]) -> Found | None:
     """Return what the catalogue knows of an exception's own text."""
-    return min(search(Text("", text), installed), key=lambda one: one.order, default=None)
+    return min(search(Text("", text), installed), key=lambda found: found.order, default=None)
 
 
 def raised(text: Text, failed: bool) -> Found | None:
@@ -94,15 +102,3 @@ def one_line(text: str) -> str:
     """Return ``text`` in one line that a person still reads."""
     words = " ".join(text.split()).rstrip(": ")
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} …"
-
-
-def _finding(entry: Entry, cause: str, confidence: Confidence, file: str, line: int) -> Finding:
-    return Finding(
-        name=entry.name,
-        cause=one_line(cause),
-        layer=entry.layer,
-        remedy=entry.remedy,
-        confidence=confidence,
-        file=file,
-        line=line,
-    )

@@ -87,7 +87,7 @@ def read(path: Path, file: str) -> Text:
     """Read the regular file at ``path``, as `read_stream` does.
 
     Raises:
-        OSError: it is none, or cannot be read.
+        OSError: it is not one, or cannot be read.
     """
     with files.opened(path) as stream:
         return read_stream(stream, file)

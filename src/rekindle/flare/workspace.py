@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host import files, folders
-from rekindle.records import Evidence, RecordError
-from rekindle.records.base import shortened
-from rekindle.records.evidence import Line, not_read, sha256
+from rekindle.records import RecordError
+from rekindle.records.evidence import not_read
 
 LOG = "log.txt"
 ERROR_LOG = "log_error.txt"
@@ -99,7 +98,7 @@ class Workspace:
     """NVFlare's files of one run."""
 
     folder: Path
-    """What evidence names its files in."""
+    """What a verdict names its files in."""
     members: dict[str, Member]
     """``server`` and the sites, by name."""
     job: str = ""
@@ -152,17 +151,6 @@ class Workspace:
                 rounds = arguments.get("num_rounds")
                 return rounds if isinstance(rounds, int) and not arguments.get("stop_cond") else None
         return None
-
-    def evidence(
-        self, claim: str, holds: bool | None, says: str, at: Line[Any] | LogLine | Path | str | None = None
-    ) -> Evidence:
-        """Make the evidence for ``claim``; ``at`` is where it stands (a path or text: a whole file)."""
-        line = at.line if isinstance(at, (Line, LogLine)) else None
-        file = at.file if isinstance(at, (Line, LogLine)) else at
-        if isinstance(file, Path):
-            file = file.relative_to(self.folder).as_posix()
-        digest = sha256(self.folder / file) if file else None
-        return Evidence(claim=claim, holds=holds, says=shortened(says), file=file, line=line, sha256=digest)
 
 
 def of_run(run_dir: Path) -> Workspace:

@@ -3,50 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import datetime
+from pathlib import Path
 
-from rekindle.flare.workspace import ERROR_LOG, LOG, LogLine, Workspace
-from rekindle.records import Evidence, VerdictKind, VerdictRecord
+from rekindle.doctor import diagnose_run
+from rekindle.flare.log import read_records
+from rekindle.flare.workspace import ERROR_LOG, LOG, Workspace
+from rekindle.records import VerdictRecord
 
-from .server import ended, server_log_clean
+from .answer import Answer
+from .claims import NEEDS
+from .claims.server import aggregated, ended, log_clean
 
-UNTOLD = (
-    "every_rank_on_its_device",
-    "gpus_busy",
-    "every_rank_trained",
-    "loss_falls",
-    "model_changed",
-    "metric_reached",
-    "duration_plausible",
-)
-"""Claims that take the evidence of Rekindle's trainers and driver."""
+UNTOLD = tuple(name for name, needs in NEEDS.items() if needs & {"evidence", "samples", "end"})
+"""Claims that take what Rekindle's trainers and driver write down."""
 
 
-def judge_foreign(run: Workspace) -> VerdictRecord:
-    """Return FAIL where NVFlare's files show a failure, else UNPROVEN with what they do not show."""
-    shown = [check(run, check.__name__) for check in _CHECKS]
-    untold = [run.evidence(claim, None, "It takes evidence that Rekindle's runs leave.") for claim in UNTOLD]
-    evidence = (*shown, *untold)
-    broken = next((one.says for one in evidence if one.holds is False), None)
-    missing = ", ".join(one.claim for one in evidence if one.holds is None)
-    verdict: VerdictKind = "FAIL" if broken else "UNPROVEN"
+def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
+    """Return FAIL where NVFlare's files show a failure, else UNPROVEN with what they do not show.
+
+    Nobody told the run's versions, which makes every finding of the doctor less sure: one that is only
+    possible counts as the cause too.
+    """
+    answers = {
+        "trainers_ended_well": _trainers_ended_well(workspace),
+        "rounds_aggregated": _rounds_aggregated(workspace),
+        "server_log_clean": log_clean(workspace),
+        "global_model_saved": _global_model_saved(workspace),
+        **dict.fromkeys(UNTOLD, Answer(None, "It takes evidence that Rekindle's runs leave.")),
+    }
+    broken = next((answer.says for answer in answers.values() if answer.holds is False), None)
+    missing = ", ".join(claim for claim, answer in answers.items() if answer.holds is None)
+    findings = diagnose_run(run_dir) if broken else ()
+    root = next((finding for finding in findings if not finding.echo), None)
     remedy = (
         "Mend that; it stands in the logs of the server and the sites, with what led to it."
         if broken
         else "Have Rekindle run the job, whose trainers and driver leave the evidence that is missing."
     )
-    identity = run.find("server", r"\[identity=([^,\]]+)")
-    stamps = run.find("server", r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} ")
+    identity = workspace.find("server", r"\[identity=([^,\]]+)")
+    told = read_records(workspace, "server")
     return VerdictRecord(
-        job=run.name,
+        job=workspace.name,
         host=identity[0].match.group(1) if identity else "unknown",
-        verdict=verdict,
-        cause=broken or f"NVFlare's files do not show: {missing}.",
-        remedy=remedy,
-        evidence=evidence,
+        verdict="FAIL" if broken else "UNPROVEN",
+        cause=root.cause if root else broken or f"NVFlare's files do not show: {missing}.",
+        remedy=root.remedy if root else remedy,
+        layer=root.layer if root else None,
+        findings=findings,
+        evidence=tuple(answer.result(claim, workspace.folder) for claim, answer in answers.items()),
         started=None,
-        duration_s=_between(stamps[0], stamps[-1]) if stamps else None,
+        duration_s=round(told[-1].time - told[0].time, 3) if told else None,
         lock_sha256=None,
         versions={},
         devices=(),
@@ -54,71 +60,46 @@ def judge_foreign(run: Workspace) -> VerdictRecord:
     )
 
 
-def trainers_ended_well(run: Workspace, claim: str) -> Evidence:
+def _trainers_ended_well(workspace: Workspace) -> Answer:
     """No site's log shows a trainer whose process failed, nor an error."""
-    missing = sorted({*_announced_sites(run)} - {*run.sites})
-    for site in run.sites:
-        failed = run.find(site, r"launcher completed with status failed")
+    for site in workspace.sites:
+        failed = workspace.find(site, r"launcher completed with status failed")
         if failed:
-            raised = run.find(
+            raised = workspace.find(
                 site, r"SubprocessLauncher - \w+ - (\w[\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)"
             )
-            before = [one for one in raised if one.line < failed[0].line]
+            before = [line for line in raised if line.line < failed[0].line]
             why = f": {before[-1].match.group(1)}" if before else "."
-            return run.evidence(claim, False, f"{site}'s trainer failed{why}", [*failed[:1], *before][-1])
-    if missing or not run.sites:
-        who = ", ".join(missing) or "No site"
-        return run.evidence(claim, None, f"{who} left no log.")
-    for site in run.sites:
-        if run.members[site].read(ERROR_LOG):
-            errors = run.members[site].path(ERROR_LOG)
-            return run.evidence(claim, None, f"{site}'s error log is not empty.", errors)
-    log = run.members[run.sites[-1]].path(LOG)
-    return run.evidence(claim, True, f"No trainer failed at {', '.join(run.sites)}.", log)
+            return Answer(False, f"{site}'s trainer failed{why}", before[-1] if before else failed[0])
+    missing = sorted(_sampled_sites(workspace) - {*workspace.sites})
+    if missing or not workspace.sites:
+        return Answer(None, f"{', '.join(missing) or 'No site'} left no log.")
+    for site in workspace.sites:
+        if workspace.members[site].read(ERROR_LOG):
+            return Answer(None, f"{site}'s error log is not empty.", workspace.members[site].path(ERROR_LOG))
+    log = workspace.members[workspace.sites[-1]].path(LOG)
+    return Answer(True, f"No trainer failed at {', '.join(workspace.sites)}.", log)
 
 
-def rounds_aggregated(run: Workspace, claim: str) -> Evidence:
+def _rounds_aggregated(workspace: Workspace) -> Answer:
     """The server aggregated every round that its configuration announced, from all sites that it asked."""
-    rounds = run.rounds()
-    lines = run.find("server", r"Aggregated (\d+)/(\d+) results")
-    good = [one for one in lines if one.match.group(1) == one.match.group(2)]
-    if rounds is None:
-        return run.evidence(
-            claim, None, f"{len(good)} rounds aggregated; nothing tells how many there should be."
-        )
-    says = f"{len(good)} of {rounds} rounds aggregated from every site that was asked."
-    if len(good) == rounds:
-        return run.evidence(claim, True, says, good[-1] if good else None)
-    return run.evidence(claim, False if ended(run) else None, says, lines[-1] if lines else None)
+    rounds, sites = workspace.rounds(), _sampled_sites(workspace)
+    if rounds is None or not sites:
+        return Answer(None, "Nothing tells how many rounds there should be, and of whom.")
+    told = aggregated(workspace, rounds, len(sites))
+    return told if told.holds or ended(workspace) else told._replace(holds=None)
 
 
-def global_model_saved(run: Workspace, claim: str) -> Evidence:
+def _global_model_saved(workspace: Workspace) -> Answer:
     """The server saved a global model; whether it is a good one is not told."""
-    saved = {name: size for name, size in run.models().items() if size}
-    if not saved:
-        return run.evidence(claim, None, "No model file is in the server's folder.")
-    name, size = next(iter(saved.items()))
-    return run.evidence(claim, True, f"{name} has {size} bytes.", run.members["server"].path(name))
+    saved = next(((name, size) for name, size in workspace.models().items() if size), None)
+    if saved is None:
+        return Answer(None, "No model file is in the server's folder.")
+    name, size = saved
+    return Answer(True, f"{name} has {size} bytes.", workspace.members["server"].path(name))
 
 
-_CHECKS: tuple[Callable[[Workspace, str], Evidence], ...] = (
-    trainers_ended_well,
-    rounds_aggregated,
-    server_log_clean,
-    global_model_saved,
-)
-
-
-def _announced_sites(run: Workspace) -> list[str]:
+def _sampled_sites(workspace: Workspace) -> set[str]:
     """Return the sites that the server asked to train."""
-    asked = run.find("server", r"Sampled clients: \[(.*)")
-    return re.findall(r"'([^']+)'", asked[0].match.group(1).rpartition("]")[0]) if asked else []
-
-
-def _between(first: LogLine, last: LogLine) -> float | None:
-    """Return the seconds between two stamps; None if one is no time."""
-    try:
-        begin, end = (datetime.fromisoformat(one.match.group(1)) for one in (first, last))
-    except ValueError:
-        return None
-    return (end - begin).total_seconds()
+    asked = workspace.find("server", r"Sampled clients: \[(.*)")
+    return set(re.findall(r"'([^']+)'", asked[0].match.group(1).rpartition("]")[0])) if asked else set()

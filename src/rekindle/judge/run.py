@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, site_ledger
-from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Member, Workspace, of_run
+from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Workspace, of_run
 from rekindle.host import files
-from rekindle.records import Ended, Evidence, Ladder, LeftBehind, RecordError, Rung, RunSpec, moment, read
+from rekindle.records import Ended, Ladder, LeftBehind, RecordError, Rung, RunSpec, moment, read
 from rekindle.records.base import shortened
 from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 from rekindle.records.evidence import Line, read_evidence
@@ -36,14 +36,15 @@ class Run:
     unread: tuple[str, ...] = ()
     """What is there and was not read, one sentence each."""
     broken: tuple[tuple[str, int], ...] = ()
-    """File and number of each line of evidence that is no event."""
+    """File and number of each line of evidence that is not an event."""
+    _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
 
     @classmethod
     def open(cls, folder: Path, spec: RunSpec | None = None) -> Run:
         """Read a run's folder, and its spec.json unless there is a ``spec`` that counts instead.
 
         Raises:
-            RecordError: it is none, or a record in it is broken.
+            RecordError: it is not a run's folder, or a record in it is broken.
         """
         spec = spec or read(folder / "spec.json", RunSpec)
         ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None
@@ -60,9 +61,19 @@ class Run:
     @cached_property
     def _by_kind(self) -> dict[type[Event], list[Line[Any]]]:
         found: dict[type[Event], list[Line[Any]]] = {}
-        for one in self.lines:
-            found.setdefault(type(one.event), []).append(one)
+        for line in self.lines:
+            found.setdefault(type(line.event), []).append(line)
         return found
+
+    @cached_property
+    def members(self) -> list[str]:
+        """``server`` and the names of the sites, as their logs are found by."""
+        return ["server", *(site.name for site in self.spec.sites)]
+
+    @cached_property
+    def ranks(self) -> list[tuple[str, int]]:
+        """Every rank that was asked for: its site's name and its number there."""
+        return [(site.name, rank) for site in self.spec.sites for rank in range(site.ranks)]
 
     def rounds(self, site: str, rank: int) -> list[Line[RoundEvent]]:
         """Return the rounds of one rank, in order."""
@@ -71,21 +82,22 @@ class Run:
     @cached_property
     def _rounds(self) -> dict[tuple[str, int], list[Line[RoundEvent]]]:
         found: dict[tuple[str, int], list[Line[RoundEvent]]] = {}
-        for one in sorted(self.of(RoundEvent), key=lambda one: one.event.round):
-            found.setdefault((one.event.site, one.event.rank), []).append(one)
+        for line in sorted(self.of(RoundEvent), key=lambda line: line.event.round):
+            found.setdefault((line.event.site, line.event.rank), []).append(line)
         return found
 
     @cached_property
     def samples(self) -> list[Line[SampleEvent]]:
         """GPU samples that the driver took, in the order of their times."""
-        return sorted(self.of(SampleEvent), key=lambda one: one.event.time)
+        return sorted(self.of(SampleEvent), key=lambda line: line.event.time)
 
     @cached_property
     def host_memory_mib(self) -> dict[str, int]:
         """Peak of each of NVFlare's processes, by name."""
         peaks: dict[str, int] = {}
-        for name, mib in (pair for one in self.samples for pair in one.event.memory_mib.items()):
-            peaks[name] = max(mib, peaks.get(name, 0))
+        for line in self.samples:
+            for name, mib in line.event.memory_mib.items():
+                peaks[name] = max(mib, peaks.get(name, 0))
         return peaks
 
     @cached_property
@@ -112,7 +124,7 @@ class Run:
     @cached_property
     def processes(self) -> dict[tuple[str, int], int]:
         """PID of each rank that told its device, by site and rank."""
-        return {(one.event.site, one.event.rank): one.event.pid for one in self.of(DeviceEvent)}
+        return {(line.event.site, line.event.rank): line.event.pid for line in self.of(DeviceEvent)}
 
     @cached_property
     def started(self) -> float | None:
@@ -139,23 +151,14 @@ class Run:
         return self._records[name, log]
 
     @cached_property
-    def _records(self) -> dict[tuple[str, str], list[LogRecord]]:
-        return {}
-
-    @cached_property
     def ledger(self) -> list[Entry]:
         """What the server's log says of rounds, tasks and results, in its order."""
         return server_ledger(self.records("server"))
 
-    def site_ledger(self, name: str) -> list[Entry]:
-        """Return what a site's log says of its tasks, in its order."""
-        if name not in self._site_ledgers:
-            self._site_ledgers[name] = site_ledger(self.records(name))
-        return self._site_ledgers[name]
-
     @cached_property
-    def _site_ledgers(self) -> dict[str, list[Entry]]:
-        return {}
+    def site_ledgers(self) -> dict[str, list[Entry]]:
+        """What each site's log says of its tasks, in its order; by the site's name."""
+        return {site.name: site_ledger(self.records(site.name)) for site in self.spec.sites}
 
     @cached_property
     def job_log(self) -> list[str]:
@@ -171,25 +174,9 @@ class Run:
         lines = (shortened(line.strip(), 500) for line in reversed(self.job_log) if line.strip())
         return next(lines, "it printed nothing.")
 
-    @property
-    def server(self) -> Member | None:
-        """NVFlare's server, if it left files."""
-        return self.workspace.members.get("server")
-
-    @cached_property
-    def aggregations(self) -> list[LogLine]:
-        """Server log lines ``Aggregated N/N results``: groups 1 and 2 are the counts."""
-        return self.find("server", r"Aggregated (\d+)/(\d+) results")
-
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)
-
-    def evidence(
-        self, claim: str, holds: bool | None, says: str, at: Line[Any] | LogLine | Path | str | None = None
-    ) -> Evidence:
-        """Make the evidence for ``claim``; ``at`` is where it stands (a path or text: a whole file)."""
-        return self.workspace.evidence(claim, holds, says, at)
 
 
 def _left_behind(folder: Path) -> Iterator[str]:

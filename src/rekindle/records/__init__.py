@@ -28,11 +28,12 @@ from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
 from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site
-from .verdict import Device, Evidence, JobRound, VerdictKind, VerdictRecord
+from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
 
 __all__ = [
     "Build",
     "Claim",
+    "ClaimResult",
     "Complaint",
     "Confidence",
     "Cpu",
@@ -42,7 +43,6 @@ __all__ = [
     "Ended",
     "EnvRecord",
     "Environment",
-    "Evidence",
     "FailedProbe",
     "Finding",
     "GivenGpu",

@@ -10,8 +10,8 @@ from .finding import Finding, Layer, Rung
 VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"]
 
 
-class Evidence(Record, kw_only=True, frozen=True):
-    """One claim, whether it holds, and the line that shows it."""
+class ClaimResult(Record, kw_only=True, frozen=True):
+    """One claim or rule, whether it holds, and the line of evidence that shows it."""
 
     claim: Text
     holds: bool | None
@@ -78,7 +78,7 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     """The blame ladder of a job that failed, from the bottom up."""
     known_issue: Text | None = None
     """Name of the known issue that applies here, also when the job passed in spite of it."""
-    evidence: Few[Evidence]
+    evidence: Few[ClaimResult]
     started: Timestamp | None
     duration_s: Number | None
     lock_sha256: Text | None

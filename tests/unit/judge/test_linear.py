@@ -8,12 +8,12 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from rekindle import judge as judging
 from rekindle import report
 from rekindle.environments.indexes import masked
 from rekindle.hostfacts import nvidia
 from rekindle.hostfacts.frames import FactsError, Frame, parse
-from rekindle.judge import clock, foreign, gpus, messages
+from rekindle.judge import foreign, summary
+from rekindle.judge.claims import clock, gpus, messages
 from rekindle.judge.run import Run
 from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, VerdictRecord, read, write
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
@@ -111,11 +111,11 @@ READERS = {
     "rounds of every rank": (lambda n: [_round(i) for i in range(n)], _every_rank),
     "samples of a round": (
         lambda n: [_round(i) for i in range(n)],
-        judging._rounds,
+        summary.rounds,
     ),
     "devices and samples": (
         lambda n: [_device(i) for i in range(n)] + [_sample(i, i) for i in range(n)],
-        judging._devices,
+        summary.devices,
     ),
     "trainers of a GPU": (
         lambda n: [_device(i) for i in range(n)] + [_sample(i, i) for i in range(n)],
@@ -141,6 +141,7 @@ def test_a_round_with_more_samples_than_the_others_in_no_time_is_still_found(a_r
     assert "stranger rank 0 claims 10 samples in 0.0 s" in says
 
 
+SERVER_LOG = "job/workspace/pt_ddp/server/log.txt"
 LINES = {
     "streamed": "produced blobs for peer 'site-1' with 1 tensors, ",
     "quantised": "Quantized 1/1 params. Before quantization: 1",
@@ -150,28 +151,30 @@ LINES = {
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_log_of_one_long_line_is_read_in_linear_time(name, clean_run):
-    run = Run.open(clean_run)
     options = {"at_most_share": 1.0}
 
     def judged(text):
-        run.server.__dict__["log"] = [text]
-        messages.tensors_streamed(run, "c", options)
-        messages.messages_quantised(run, "c", options)
+        (clean_run / SERVER_LOG).write_text(f"2026-11-21 08:48:20,250 - FedAvg - INFO - {text}")
+        run = Run.open(clean_run)
+        messages.tensors_streamed(run, options)
+        messages.messages_quantised(run, options)
         clock._server_clock(run)
-        foreign._announced_sites(run.workspace)
+        foreign._sampled_sites(run.workspace)
 
     assert_linear(lambda n: (LINES[name] + "(1") * n, judged, 1_000)
 
 
 def test_figures_of_a_log_that_are_no_numbers_end_no_judge(clean_run):
-    run = Run.open(clean_run)
-    run.server.__dict__["log"] = [
+    said = [
         "Quantized 1/1 params. Before quantization: 1.2.3 MB. After quantization: 1. MB with meta: . MB",
         f"produced blobs for peer 'site-1' with {'9' * 5000} tensors, size ({'9' * 5000} bytes)",
-        f"Round {'9' * 5000} started",
+        f"Round {'9' * 5000} started.",
     ]
-    assert messages.messages_quantised(run, "c", {"at_most_share": 1.0}).holds is False
-    assert messages.tensors_streamed(run, "c", {}).holds is False
+    lines = (f"2026-11-21 08:48:20,250 - FedAvg - INFO - {line}\n" for line in said)
+    (clean_run / SERVER_LOG).write_text("".join(lines))
+    run = Run.open(clean_run)
+    assert messages.messages_quantised(run, {"at_most_share": 1.0}).holds is False
+    assert messages.tensors_streamed(run, {}).holds is False
     assert clock._server_clock(run)[0] == {}
 
 

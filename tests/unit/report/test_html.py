@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
-from rekindle.records import Device, Evidence, FailedProbe, Gpu, JobRound, PlannedEnvironment, Reason, Rung
+from rekindle.records import ClaimResult, Device, FailedProbe, Gpu, JobRound, PlannedEnvironment, Reason, Rung
 from rekindle.report.html import html, plots
 from rekindle.results.gather import gather
 
@@ -134,7 +134,9 @@ def test_text_from_a_host_stays_text(tmp_path: Path) -> None:
         started=HOSTILE,
         lock_sha256=HOSTILE,
         versions={HOSTILE: HOSTILE},
-        evidence=(Evidence(claim=HOSTILE, holds=None, says=HOSTILE, file=HOSTILE, line=1, sha256=HOSTILE),),
+        evidence=(
+            ClaimResult(claim=HOSTILE, holds=None, says=HOSTILE, file=HOSTILE, line=1, sha256=HOSTILE),
+        ),
         devices=(Device(site=HOSTILE, rank=0, device=HOSTILE, uuid=HOSTILE, name=HOSTILE),),
         rounds=(JobRound(round=0, site=HOSTILE, loss=1.0, metrics={HOSTILE: 1.0}, samples=1, seconds=1.0),),
         final_metrics={HOSTILE: 0.5},

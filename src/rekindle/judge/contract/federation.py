@@ -84,21 +84,20 @@ def no_clones(run: Run) -> Iterator[Doubt]:
     """No two sites tell the same losses, and no two processes the same times, to the last digit."""
     losses: dict[object, Line[RoundEvent]] = {}
     clocks: dict[object, tuple[object, Line[RoundEvent]]] = {}
-    for site in run.spec.sites:
-        for rank in range(site.ranks):
-            lines = run.rounds(site.name, rank)
-            if not lines:
-                continue
-            told = tuple(line.event.losses for line in lines)
-            twin = losses.setdefault(told, lines[0]) if any(told) else lines[0]
-            if twin.event.site != site.name:
-                yield Doubt(f"{site.name} tells the losses of {twin.event.site} to the last digit.", lines[0])
-            process = run.processes.get((site.name, rank), (site.name, rank))
-            clock = tuple((line.event.time, line.event.seconds) for line in lines)
-            other, first = clocks.setdefault(clock, (process, lines[0]))
-            if other != process:
-                says = f"{_who(lines[0])} tells the times of {_who(first)} to the last digit."
-                yield Doubt(says, lines[0])
+    for site, rank in run.ranks:
+        lines = run.rounds(site, rank)
+        if not lines:
+            continue
+        told = tuple(line.event.losses for line in lines)
+        twin = losses.setdefault(told, lines[0]) if any(told) else lines[0]
+        if twin.event.site != site:
+            yield Doubt(f"{site} tells the losses of {twin.event.site} to the last digit.", lines[0])
+        process = run.processes.get((site, rank), (site, rank))
+        clock = tuple((line.event.time, line.event.seconds) for line in lines)
+        other, first = clocks.setdefault(clock, (process, lines[0]))
+        if other != process:
+            says = f"{_who(lines[0])} tells the times of {_who(first)} to the last digit."
+            yield Doubt(says, lines[0])
 
 
 def _who(line: Line[RoundEvent]) -> str:

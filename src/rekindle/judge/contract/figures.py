@@ -52,22 +52,17 @@ def losses_of_every_epoch(run: Run) -> Iterator[Doubt]:
 @rule()
 def losses_still_fall(run: Run) -> Iterator[Doubt]:
     """No rank's loss rises tenfold from one epoch to the next, and no two rounds or epochs tell the same."""
-    for site in run.spec.sites:
-        for rank in range(site.ranks):
-            lines = run.rounds(site.name, rank)
-            losses = [loss for line in lines for loss in line.event.losses if loss is not None]
-            told = [line.event.losses for line in lines]
-            if len(set(told)) < len(told) and any(told):
-                yield Doubt(
-                    f"{site.name} rank {rank} tells the losses of one round in another too.", lines[0]
-                )
-            for line in lines:
-                if len(line.event.losses) > 1 and len(set(line.event.losses)) == 1:
-                    yield Doubt(f"{site.name} rank {rank} tells one loss of all epochs of a round.", line)
-            for before, after in pairwise(losses):
-                if after > 10 * max(before, 1e-3):
-                    says = f"{site.name} rank {rank} tells a loss of {after:g} after one of {before:g}."
-                    yield Doubt(says, lines[0])
+    for site, rank in run.ranks:
+        lines, who = run.rounds(site, rank), f"{site} rank {rank}"
+        told = [line.event.losses for line in lines]
+        if len(set(told)) < len(told) and any(told):
+            yield Doubt(f"{who} tells the losses of one round in another too.", lines[0])
+        for line in lines:
+            if len(line.event.losses) > 1 and len(set(line.event.losses)) == 1:
+                yield Doubt(f"{who} tells one loss of all epochs of a round.", line)
+        for before, after in pairwise(loss for losses in told for loss in losses if loss is not None):
+            if after > 10 * max(before, 1e-3):
+                yield Doubt(f"{who} tells a loss of {after:g} after one of {before:g}.", lines[0])
 
 
 @rule()
@@ -98,24 +93,23 @@ def ranks_agree(run: Run) -> Iterator[Doubt]:
 @rule()
 def as_many_samples_each_round(run: Run) -> Iterator[Doubt]:
     """A rank goes through as many samples in each round: its data and epochs stay the same."""
-    for site in run.spec.sites:
-        for rank in range(site.ranks):
-            lines = run.rounds(site.name, rank)
-            for line in lines:
-                if line.event.samples != lines[0].event.samples:
-                    says = (
-                        f"{site.name} rank {rank} went through {line.event.samples} samples in round "
-                        f"{line.event.round} and {lines[0].event.samples} in round {lines[0].event.round}."
-                    )
-                    yield Doubt(says, line)
+    for site, rank in run.ranks:
+        lines = run.rounds(site, rank)
+        for line in lines:
+            if line.event.samples != lines[0].event.samples:
+                says = (
+                    f"{site} rank {rank} went through {line.event.samples} samples in round "
+                    f"{line.event.round} and {lines[0].event.samples} in round {lines[0].event.round}."
+                )
+                yield Doubt(says, line)
 
 
 @rule()
 def metrics_in_their_range(run: Run) -> Iterator[Doubt]:
     """Every metric is finite, in the range of its name, and told in every round by every rank."""
-    names: set[str] = set()
-    told = [(f"{one.event.site} rank {one.event.rank}", one, one.event.metrics) for one in run.of(RoundEvent)]
-    names.update(*(metrics.keys() for _, _, metrics in told))
+    rounds = run.of(RoundEvent)
+    names = {name for line in rounds for name in line.event.metrics}
+    told = [(f"{line.event.site} rank {line.event.rank}", line, line.event.metrics) for line in rounds]
     final = [("job.py", run.final, run.final.event.metrics)] if run.final else []
     for who, line, metrics in [*told, *final]:
         if who != "job.py" and metrics.keys() != names:
@@ -174,7 +168,7 @@ def final_metrics_follow(run: Run) -> Iterator[Doubt]:
         for line in run.rounds(site.name, 0):
             rounds.setdefault(line.event.round, []).append(line.event.metrics)
     for name, final in run.final.event.metrics.items() if run.final else ():
-        means = [mean(told) for _, ones in sorted(rounds.items()) if (told := _told(ones, name))]
+        means = [mean(values) for _, told in sorted(rounds.items()) if (values := _values(told, name))]
         if final is None or len(means) < 2 or min(means) <= 0 or final <= 0:
             continue
         steps = [after / before for before, after in pairwise(means)]
@@ -183,8 +177,8 @@ def final_metrics_follow(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"The final {name} is {final:g}, after {means[-1]:g} in the last round.", run.final)
 
 
-def _told(ones: list[dict[str, float | None]], name: str) -> list[float]:
-    return [value for one in ones if (value := one.get(name)) is not None]
+def _values(told: list[dict[str, float | None]], name: str) -> list[float]:
+    return [value for metrics in told if (value := metrics.get(name)) is not None]
 
 
 @rule()
@@ -200,7 +194,7 @@ def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
         tags = {tag for _, tag, _ in told}
         due = {key for key in wanted if key[1] in tags}
         if len(told) != len(tracked.event.scalars) or told.keys() != due:
-            yield Doubt(f"{tracked.event.tracker} does not have one figure a site, tag and round.", tracked)
+            yield Doubt(f"{tracked.event.tracker} does not have one figure per site, tag and round.", tracked)
         for key, value in told.items():
             if key in wanted and not _same(value, wanted[key]):
                 says = f"{tracked.event.tracker} has {value:g} as {key[0]}'s {key[1]} of round {key[2]}."
@@ -212,10 +206,13 @@ def best_model_is_of_a_round(run: Run) -> Iterator[Doubt]:
     """The best metric that the server logged lies between what the sites told of that very round."""
     for line in run.find("server", r"new best validation metric at round (\d{1,9}): (\S{1,40})"):
         number, value = int(line.match[1]), _number(line.match[2])
-        rounds = [
-            one.event for one in run.of(RoundEvent) if one.event.round == number and one.event.rank == 0
+        told = [
+            figure
+            for event in (told.event for told in run.of(RoundEvent))
+            if event.round == number and event.rank == 0
+            for figure in event.metrics.values()
+            if figure is not None
         ]
-        told = [figure for one in rounds for figure in one.metrics.values() if figure is not None]
         if value is None or not told or not _between(min(told), value, max(told)):
             says = f"The server's best metric is {line.match[2]} of round {number}, which no site told."
             yield Doubt(says, line)
@@ -279,5 +276,5 @@ def _same(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=_AGREE, abs_tol=1e-9)
 
 
-def _same_all(ones: tuple[float | None, ...], others: tuple[float | None, ...]) -> bool:
-    return len(ones) == len(others) and all(map(_same, ones, others))
+def _same_all(some: tuple[float | None, ...], others: tuple[float | None, ...]) -> bool:
+    return len(some) == len(others) and all(map(_same, some, others))

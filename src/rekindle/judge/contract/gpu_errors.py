@@ -52,14 +52,14 @@ def _errors(run: Run, uuid: str) -> list[Doubt]:
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
-            was, now = ("untold" if one is None else str(one) for one in (counts[0][0], count))
+            was, now = ("untold" if told is None else str(told) for told in (counts[0][0], count))
             says = f"{uuid}'s uncorrected memory errors (ECC) went from {was} to {now} in the run"
             return [*seen, Doubt(says, line)]
     return seen
 
 
 def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
-    return [(one.event.gpus[uuid].ecc_uncorrected, one) for one in run.samples if uuid in one.event.gpus]
+    return [(line.event.gpus[uuid].ecc_uncorrected, line) for line in run.samples if uuid in line.event.gpus]
 
 
 def _uncounted(run: Run, uuid: str) -> bool:
@@ -74,7 +74,7 @@ def _lost(run: Run, uuid: str) -> list[Doubt]:
 
 
 def _unwatched(run: Run, uuid: str) -> list[Doubt]:
-    blind = [one for one in run.samples if _of(one.event, uuid) is None]
+    blind = [line for line in run.samples if _of(line.event, uuid) is None]
     if run.samples and not blind:
         return []
     how_long = "" if len(blind) == len(run.samples) else f" in {len(blind)} of {len(run.samples)} samples"

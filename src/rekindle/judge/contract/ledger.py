@@ -41,7 +41,7 @@ class _Order:
     """How far the server is by its log, and what of the next entry does not follow from that."""
 
     def __init__(self, run: Run) -> None:
-        self._sites = [site.name for site in run.spec.sites]
+        self._sites = sorted(site.name for site in run.spec.sites)
         self._rounds = run.spec.job.rounds
         self._began, self._round, self._aggregated, self._persisted = False, -1, len(self._sites), True
         self._sampled = True
@@ -50,69 +50,46 @@ class _Order:
         self.finished = False
 
     def flaw(self, entry: Entry) -> str | None:
-        """Return what is wrong with the next entry; None if it follows."""
-        return {
-            "began": self._begins,
-            "round": self._begins_round,
-            "sampled": self._samples,
-            "assigned": self._is_given,
-            "result": self._is_had,
-            "aggregated": self._is_aggregated,
-            "persisted": self._persists,
-            "finished": self._finishes,
-            "ended": self._ends,
-            "aborted": self._ends,
-        }[entry.kind](entry)
-
-    @property
-    def _complete(self) -> bool:
-        whole = self._aggregated == len(self._sites) and self._persisted and self._sampled
-        return self._began and whole and not self.finished
-
-    def _begins(self, entry: Entry) -> str | None:
-        in_turn, self._began = not self._began, True
-        return None if in_turn else "FedAvg began twice."
-
-    def _begins_round(self, entry: Entry) -> str | None:
-        in_turn = entry.number == self._round + 1 and self._complete
-        self._round, self._given, self._had = entry.number, {}, set()
-        self._aggregated, self._persisted, self._sampled = 0, False, False
-        return None if in_turn else f"Round {entry.number} began out of its turn."
-
-    def _samples(self, entry: Entry) -> str | None:
-        in_turn = not self._sampled and sorted(entry.sites) == sorted(self._sites)
-        self._sampled = True
-        return None if in_turn else f"Round {self._round} was to be of {', '.join(entry.sites) or 'nobody'}."
-
-    def _is_given(self, entry: Entry) -> str | None:
-        in_turn = entry.site in self._sites and entry.site not in self._given and self._round >= 0
-        self._given[entry.site] = entry.task
-        return None if in_turn else f"{entry.site} got a task of round {self._round} out of its turn."
-
-    def _is_had(self, entry: Entry) -> str | None:
-        in_turn = self._given.get(entry.site) == entry.task and entry.site not in self._had
-        self._had.add(entry.site)
-        return (
-            None if in_turn else f"{entry.site}'s result of round {self._round} is of no task it was given."
-        )
-
-    def _is_aggregated(self, entry: Entry) -> str | None:
-        self._aggregated += 1
-        in_turn = entry.number == self._aggregated <= len(self._had) and entry.of == len(self._sites)
-        return None if in_turn else f"{entry.number}/{entry.of} results aggregated, {len(self._had)} had."
-
-    def _persists(self, entry: Entry) -> str | None:
-        in_turn = self._aggregated == len(self._sites) and not self._persisted
-        self._persisted = True
-        return None if in_turn else f"The model of round {self._round} was saved out of its turn."
-
-    def _finishes(self, entry: Entry) -> str | None:
-        in_turn = self._round == self._rounds - 1 and self._complete
-        self.finished = True
-        return None if in_turn else f"FedAvg finished in round {self._round} of {self._rounds}."
-
-    def _ends(self, entry: Entry) -> str | None:
-        return None if self.finished else "The server ended, or was asked to, before FedAvg had finished."
+        """Take the next entry; return what is wrong with it, None if it follows."""
+        aggregated = self._aggregated == len(self._sites)
+        complete = self._began and aggregated and self._persisted and self._sampled and not self.finished
+        match entry.kind:
+            case "began":
+                in_turn, says = not self._began, "FedAvg began twice."
+                self._began = True
+            case "round":
+                in_turn = entry.number == self._round + 1 and complete
+                says = f"Round {entry.number} began out of its turn."
+                self._round, self._given, self._had = entry.number, {}, set()
+                self._aggregated, self._persisted, self._sampled = 0, False, False
+            case "sampled":
+                in_turn = not self._sampled and sorted(entry.sites) == self._sites
+                says = f"Round {self._round} was to be of {', '.join(entry.sites) or 'nobody'}."
+                self._sampled = True
+            case "assigned":
+                in_turn = entry.site in self._sites and entry.site not in self._given and self._round >= 0
+                says = f"{entry.site} got a task of round {self._round} out of its turn."
+                self._given[entry.site] = entry.task
+            case "result":
+                in_turn = self._given.get(entry.site) == entry.task and entry.site not in self._had
+                says = f"{entry.site}'s result of round {self._round} is of no task it was given."
+                self._had.add(entry.site)
+            case "aggregated":
+                self._aggregated += 1
+                in_turn = entry.number == self._aggregated <= len(self._had) and entry.of == len(self._sites)
+                says = f"{entry.number}/{entry.of} results aggregated, {len(self._had)} had."
+            case "persisted":
+                in_turn = aggregated and not self._persisted
+                says = f"The model of round {self._round} was saved out of its turn."
+                self._persisted = True
+            case "finished":
+                in_turn = self._round == self._rounds - 1 and complete
+                says = f"FedAvg finished in round {self._round} of {self._rounds}."
+                self.finished = True
+            case _:
+                in_turn = self.finished
+                says = "The server ended, or was asked to, before FedAvg had finished."
+        return None if in_turn else says
 
 
 @rule()
@@ -123,7 +100,7 @@ def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
         if entry.kind == "assigned":
             given.setdefault(entry.site, []).append(entry.task)
     for site in run.spec.sites:
-        told = run.site_ledger(site.name)
+        told = run.site_ledgers[site.name]
         tasks = [entry.task for entry in told if entry.kind == "assigned"]
         if tasks != given.get(site.name, []):
             yield Doubt(f"{site.name}'s log has other tasks than the server gave it.", _at(told))
@@ -143,7 +120,7 @@ def logs_are_of_their_sites(run: Run) -> Iterator[Doubt]:
     """Each site has the log of one start of its own client, and no other site left one."""
     names = {site.name for site in run.spec.sites}
     for name in names:
-        joined = [entry for entry in run.site_ledger(name) if entry.kind == "joined"]
+        joined = [entry for entry in run.site_ledgers[name] if entry.kind == "joined"]
         if [entry.site for entry in joined] != [name]:
             yield Doubt(f"The log of {name} is not one start of its client.", _at(joined))
         for record in run.records(name):

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.flare.log import LogRecord
+from rekindle.flare.workspace import ERROR_LOG
 from rekindle.judge.run import Run
 from rekindle.records import decodable, decode
 
@@ -89,14 +90,14 @@ _ALL = decodable(tuple[Harmless, ...])
 @cache
 def harmless() -> tuple[Harmless, ...]:
     """Return the list, ``harmless.json``."""
-    text = files("rekindle.judge.contract").joinpath("harmless.json").read_bytes()
+    text = files(__package__).joinpath("harmless.json").read_bytes()
     return decode(text, _ALL)
 
 
 @rule()
 def logs_are_whole(run: Run) -> Iterator[Doubt]:
     """The logs of server and sites go from NVFlare's first word to its last, and never back."""
-    for name in ("server", *(site.name for site in run.spec.sites)):
+    for name in run.members:
         told, kind = run.records(name), "server" if name == "server" else "site"
         if not told:
             yield Doubt(f"{name} left no log.")
@@ -119,7 +120,7 @@ def logs_are_whole(run: Run) -> Iterator[Doubt]:
 @rule()
 def no_error_logged(run: Run) -> Iterator[Doubt]:
     """No log of the server or of a site has an error or an exception that is not known to be harmless."""
-    for name in ("server", *(site.name for site in run.spec.sites)):
+    for name in run.members:
         kind: Literal["server", "site"] = "server" if name == "server" else "site"
         ended = False
         for record in run.records(name):
@@ -139,7 +140,7 @@ def _errors(record: LogRecord) -> Iterator[str]:
 @rule()
 def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
     """What trainers print, which sites' logs repeat, has no unexplained exception or end of a process."""
-    for name in ("server", *(site.name for site in run.spec.sites)):
+    for name in run.members:
         begun = ended = 0
         for record in run.records(name):
             if record.logger != _OF_TRAINERS:
@@ -157,14 +158,14 @@ def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
 @rule()
 def error_logs_are_empty(run: Run) -> Iterator[Doubt]:
     """The error logs of the server and of every site are there, and have harmless lines at most."""
-    for name in ("server", *(site.name for site in run.spec.sites)):
+    for name in run.members:
         member = run.workspace.members.get(name)
-        content = member.read("log_error.txt") if member else None
+        content = member.read(ERROR_LOG) if member else None
         if member is None or content is None:
             yield Doubt(f"{name} left no error log.")
             continue
-        at = member.path("log_error.txt").relative_to(run.folder).as_posix()
-        told = run.records(name, "log_error.txt")
+        at = member.path(ERROR_LOG).relative_to(run.folder).as_posix()
+        told = run.records(name, ERROR_LOG)
         if content.strip() and not told:
             yield Doubt(f"{name}'s error log is not NVFlare's.", at)
         kind: Literal["server", "site"] = "server" if name == "server" else "site"
@@ -194,11 +195,11 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
 
 def _is_harmless(kind: str, logger: str, says: str, after_end: bool) -> bool:
     return any(
-        one.log in ("any", kind)
-        and one.logger in ("", logger)
-        and re.search(one.text, says)
-        and (after_end or not one.after_end)
-        for one in harmless()
+        known.log in ("any", kind)
+        and known.logger in ("", logger)
+        and re.search(known.text, says)
+        and (after_end or not known.after_end)
+        for known in harmless()
     )
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from rekindle.flare.workspace import LogLine
+from rekindle.judge.answer import Answer
 from rekindle.judge.run import Run
-from rekindle.records import Evidence
+from rekindle.records import ClaimResult
 from rekindle.records.evidence import Line
 
 
@@ -44,14 +45,14 @@ def rule(*versions: int) -> Callable[[Rule], Rule]:
     return register
 
 
-def hold(run: Run) -> Iterator[Evidence]:
+def hold(run: Run) -> Iterator[ClaimResult]:
     """Hold ``run`` against every rule that its spec's version knows."""
     for name, function in RULES.items():
         if run.version in _VERSIONS[name]:
-            yield _evidence(run, name, function)
+            yield _answer(run, function).result(name, run.folder)
 
 
-def _evidence(run: Run, name: str, function: Rule) -> Evidence:
+def _answer(run: Run, function: Rule) -> Answer:
     """Return what shows the run to be wrong, else what cannot be told, else that the rule holds."""
     first: dict[bool | None, Doubt] = {}
     for doubt in function(run):
@@ -60,5 +61,5 @@ def _evidence(run: Run, name: str, function: Rule) -> Evidence:
             break
     for holds in (False, None, True):
         if holds in first:
-            return run.evidence(name, holds, first[holds].says, first[holds].at)
-    return run.evidence(name, True, " ".join((function.__doc__ or "").partition("\n\n")[0].split()))
+            return Answer(holds, first[holds].says, first[holds].at)
+    return Answer(True, " ".join((function.__doc__ or "").partition("\n\n")[0].split()))

@@ -22,7 +22,7 @@ _PERIOD_S = 1.0
 def samples_are_sound(run: Run) -> Iterator[Doubt]:
     """Samples are of the GPUs that the run was given, with percents of 0 to 100 and memory that they have."""
     given = {uuid for site in run.spec.sites for uuid in site.gpus}
-    names = {"server", *(site.name for site in run.spec.sites)}
+    names = set(run.members)
     totals = {gpu.uuid: gpu.memory_mib for gpu in run.spec.gpus}
     for line in run.samples:
         for uuid, gpu in line.event.gpus.items():
@@ -77,7 +77,7 @@ def sampled_all_along(run: Run) -> Iterator[Doubt]:
 @rule()
 def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
     """While a rank trains on a GPU, the samples taken meanwhile show its process there."""
-    times = [one.event.time for one in run.samples]
+    times = [line.event.time for line in run.samples]
     for line in run.of(DeviceEvent):
         event = line.event
         if event.uuid is None:
@@ -86,7 +86,9 @@ def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
             begin = bisect_left(times, told.event.time - told.event.seconds + _PERIOD_S)
             end = bisect_right(times, told.event.time)
             seen = [
-                one.event.gpus[event.uuid] for one in run.samples[begin:end] if event.uuid in one.event.gpus
+                sample.event.gpus[event.uuid]
+                for sample in run.samples[begin:end]
+                if event.uuid in sample.event.gpus
             ]
             if seen and not any(str(event.pid) in gpu.processes for gpu in seen):
                 who, where = f"{event.site} rank {event.rank}", f"in round {told.event.round}"

@@ -69,9 +69,7 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
     models = {line.event.round: line.event for line in run.of(GlobalEvent)}
     for line in run.of(RoundEvent):
         event, model = line.event, models.get(line.event.round)
-        if model is None:
-            continue
-        if not _is(event.model_in, event.sketch_in, model, run):
+        if model and not _is(event.model_in, event.sketch_in, model, run):
             who = f"{event.site} rank {event.rank}"
             says = f"{who} started round {event.round} from another model than the server's."
             yield Doubt(says, line, holds=False)
@@ -83,9 +81,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
     results = {(line.event.site, line.event.round): line.event for line in run.of(ContributionEvent)}
     for line in run.of(RoundEvent):
         event, result = line.event, results.get((line.event.site, line.event.round))
-        if result is None:
-            continue
-        if not _is(event.model_out, event.sketch_out, result, run):
+        if result and not _is(event.model_out, event.sketch_out, result, run):
             who = f"{event.site} rank {event.rank}"
             says = f"The server got another model in round {event.round} than {who} made."
             yield Doubt(says, line, holds=False)
@@ -98,14 +94,14 @@ def aggregated_from_all(run: Run) -> Iterator[Doubt]:
     results: dict[int, list[ContributionEvent]] = {}
     for line in run.of(ContributionEvent):
         results.setdefault(line.event.round, []).append(line.event)
-    for number, ones in sorted(results.items()):
+    for number, told in sorted(results.items()):
         following = models.get(number + 1)
-        total = sum(_weight(one) for one in ones)
+        total = sum(_weight(result) for result in told)
         if following is None or not total:
             continue
         mean = tuple(
-            sum(_weight(one) * value for one, value in zip(ones, values, strict=True)) / total
-            for values in zip(*(one.sketch for one in ones), strict=False)
+            sum(_weight(result) * value for result, value in zip(told, values, strict=True)) / total
+            for values in zip(*(result.sketch for result in told), strict=False)
         )
         if not _same(mean, following.event.sketch, _tolerance(run)):
             says = f"The global model after round {number} is not the mean of what the sites sent in it."

@@ -30,7 +30,7 @@ def all_within_the_run(run: Run) -> Iterator[Doubt]:
         if not begin <= line.event.time <= end:
             off = line.event.time - (begin if line.event.time < begin else end)
             yield Doubt(f"An event lies {off:+.1f} s outside of the run.", line)
-    for name in ("server", *(site.name for site in run.spec.sites)):
+    for name in run.members:
         zone = run.zone(name)
         if abs(zone) > _ZONES_S:
             yield Doubt(f"The log of {name} is {zone / 3600:+.0f} h off, which no time zone is.")
@@ -63,13 +63,12 @@ def told_in_order(run: Run) -> Iterator[Doubt]:
         for line in rounds:
             if line.event.time > final.event.time:
                 yield Doubt("A round ended after the final model was looked at.", line)
-    for site in run.spec.sites:
-        for rank in range(site.ranks):
-            told = run.rounds(site.name, rank)
-            for before, after in pairwise(told):
-                if after.line <= before.line or after.event.time <= before.event.time:
-                    says = f"{site.name} rank {rank} tells round {after.event.round} before an earlier one."
-                    yield Doubt(says, after)
+    for site, rank in run.ranks:
+        told = run.rounds(site, rank)
+        for before, after in pairwise(told):
+            if after.line <= before.line or after.event.time <= before.event.time:
+                says = f"{site} rank {rank} tells round {after.event.round} before an earlier one."
+                yield Doubt(says, after)
     ends = {line.file: line.line for line in rounds}
     for device in run.of(DeviceEvent):
         if device.line > 1 and device.file in ends:

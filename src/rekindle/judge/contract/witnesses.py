@@ -64,12 +64,11 @@ def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
 def nothing_told_twice(run: Run) -> Iterator[Doubt]:
     """Each rank tells its device once and each of the job's rounds once; job.py tells one final model."""
     rounds = range(run.spec.job.rounds)
-    for site in run.spec.sites:
-        for rank in range(site.ranks):
-            who = f"{site.name} rank {rank}"
-            for line in run.rounds(site.name, rank):
-                if line.event.round not in rounds:
-                    yield Doubt(f"{who} tells of round {line.event.round} of {len(rounds)}.", line)
+    for site, rank in run.ranks:
+        who = f"{site} rank {rank}"
+        for line in run.rounds(site, rank):
+            if line.event.round not in rounds:
+                yield Doubt(f"{who} tells of round {line.event.round} of {len(rounds)}.", line)
     keys = [
         *(("device", line.event.site, line.event.rank) for line in run.of(DeviceEvent)),
         *(("round", line.event.site, line.event.rank, line.event.round) for line in run.of(RoundEvent)),
@@ -89,7 +88,7 @@ def everything_is_read(run: Run) -> Iterator[Doubt]:
     for says in run.unread:
         yield Doubt(says)
     for file, number in run.broken:
-        yield Doubt(f"Line {number} of {file} is no event.", file)
+        yield Doubt(f"Line {number} of {file} is not an event.", file)
     if run.ended and run.ended.reason == "finished" and run.ended.says is not None:
         yield Doubt("A run that finished by itself has a word on why it was ended.", "ended.json")
 
@@ -137,7 +136,7 @@ def nothing_newer_than_its_spec(run: Run) -> Iterator[Doubt]:
 
 @rule()
 def spec_fits_itself(run: Run) -> Iterator[Doubt]:
-    """The spec has as many sites as its job asks for, no more ranks, and a GPU a rank or none."""
+    """The spec has as many sites as its job asks for, no more ranks, and one GPU per rank or none."""
     job = run.spec.job
     if len(run.spec.sites) != job.sites or len({site.name for site in run.spec.sites}) != job.sites:
         yield Doubt(f"The job asks for {job.sites} sites; the spec has {len(run.spec.sites)}.", "spec.json")

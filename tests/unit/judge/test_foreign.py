@@ -59,10 +59,15 @@ def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named
     assert 10 < verdict.duration_s < 60
 
 
+def test_what_takes_evidence_of_rekindles_cannot_be_told():
+    assert {"loss_falls", "gpus_busy", "memory_told", "duration_plausible"} <= {*UNTOLD}
+    assert not {"rounds_aggregated", "server_log_clean", "tensors_streamed"} & {*UNTOLD}
+
+
 def test_what_the_sites_and_the_rounds_were_is_told(foreign):
     said = {one.claim: one.says for one in judge(foreign / "simulator").evidence}
     assert said["trainers_ended_well"] == "No trainer failed at site-1, site-2."
-    assert said["rounds_aggregated"] == "2 of 2 rounds aggregated from every site that was asked."
+    assert said["rounds_aggregated"] == "2 of 2 rounds aggregated from 2 of 2 sites."
 
 
 def test_a_crashed_trainer_is_the_cause_of_a_failure(foreign):
@@ -84,6 +89,14 @@ def _abort(run):
 
 def _round_missing(run):
     edit(run / "server/log.txt", r".*Aggregated 2/2 results\n", "", count=1)
+
+
+def _of_one_site(run):
+    edit(run / "server/log.txt", r"Aggregated 2/2 results", "Aggregated 1/1 results", count=1)
+
+
+def _nobody_sampled(run):
+    edit(run / "server/log.txt", r".*Sampled clients: .*\n", "")
 
 
 def _still_runs(run):
@@ -140,6 +153,8 @@ def _no_site_left(run):
         (_no_server, "server_log_clean", None),
         (_still_runs, "server_log_clean", None),
         (_round_missing, "rounds_aggregated", False),
+        (_of_one_site, "rounds_aggregated", False),
+        (_nobody_sampled, "rounds_aggregated", None),
         (_still_runs, "rounds_aggregated", None),
         (_early_stop, "rounds_aggregated", None),
         (_other_workflow, "rounds_aggregated", None),

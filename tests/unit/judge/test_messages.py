@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from recorded_edits import edit
 
-from rekindle.judge import VALIDATORS, claims, judge, messages, tracking
+from rekindle.judge import VALIDATORS, judge
+from rekindle.judge.claims import messages, tracking, training
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 SERVER = "job/workspace/llm_sft/server/log.txt"
@@ -116,4 +117,4 @@ def test_without_that_option_a_site_starts_from_the_initial_model(tmp_path):
     next(one for one in spec["job"]["proof"] if one["claim"] == "model_changed")["options"] = {}
     (run / "spec.json").write_text(json.dumps(spec))
     assert not next(one for one in judge(run).evidence if one.claim == "model_changed").holds
-    assert claims.model_changed.__name__ in VALIDATORS
+    assert training.model_changed.__name__ in VALIDATORS

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.records import Evidence
-from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent
+from rekindle.judge.answer import Answer
+from rekindle.judge.run import Run
+from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
 
-from .run import Run
-from .validators import validator
+from .registry import validator
 
 
-@validator
-def gpus_busy(run: Run, claim: str, options: dict[str, Any]) -> Evidence | None:
+@validator("spec", "evidence", "samples")
+def gpus_busy(run: Run, options: dict[str, Any]) -> Answer | None:
     """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
 
     It counts what was sampled after a trainer reported the GPU.
@@ -20,30 +20,32 @@ def gpus_busy(run: Run, claim: str, options: dict[str, Any]) -> Evidence | None:
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     if not assigned:
         return None
-    if not any(one.event.gpus for one in run.samples):
-        return run.evidence(claim, None, "The driver took no GPU samples.")
+    if not any(line.event.gpus for line in run.samples):
+        return Answer(None, "The driver took no GPU samples.")
     if not run.of(DeviceEvent):
-        return run.evidence(claim, None, "No trainer reported its device.")
-    told = [_used(run, uuid) for uuid in assigned]
-    holds = next((one for one in (False, None) if one in {held for held, _ in told}), True)
-    says = "; ".join(said for held, said in told if held is holds)
-    return run.evidence(claim, holds, f"{says}.", run.samples[-1])
+        return Answer(None, "No trainer reported its device.")
+    used = [_used(run, uuid) for uuid in assigned]
+    worst = min((holds for holds, _ in used), key=[False, None, True].index)
+    says = "; ".join(said for holds, said in used if holds is worst)
+    return Answer(worst, f"{says}.", run.samples[-1])
 
 
 def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
     """Return whether the run's trainers used a GPU, and what shows it."""
-    trainers = {str(one.event.pid): one.event for one in run.of(DeviceEvent) if one.event.uuid == uuid}
-    if not trainers:
+    devices = [line.event for line in run.of(DeviceEvent) if line.event.uuid == uuid]
+    if not devices:
         return False, f"{uuid} was reported by no trainer"
-    began = min(one.time for one in trainers.values())
-    seen = [one.event for one in run.samples if uuid in one.event.gpus and one.event.time >= began]
-    trained = max((one.event.time for one in run.of(RoundEvent)), default=began)
-    if not seen or seen[-1].time < trained:
+    trainers = {str(device.pid): device for device in devices}
+    began = min(device.time for device in trainers.values())
+    done = max((line.event.time for line in run.of(RoundEvent)), default=began)
+    samples = [sample for sample in _samples(run, uuid) if sample.time >= began]
+    if not samples or samples[-1].time < done:
         return None, f"{uuid} was not sampled until its trainers were done"
-    gpus = [one.gpus[uuid] for one in seen]
+    gpus = [sample.gpus[uuid] for sample in samples]
     held = dict.fromkeys(trainers, -1)
-    for pid, mib in (pair for one in gpus for pair in one.processes.items() if pair[0] in held):
-        held[pid] = max(mib, held[pid])
+    for gpu in gpus:
+        for pid in gpu.processes.keys() & trainers.keys():
+            held[pid] = max(gpu.processes[pid], held[pid])
     least = min(held, key=lambda pid: held[pid])
     who = f"{trainers[least].site} rank {trainers[least].rank}"
     if held[least] < 0:
@@ -51,8 +53,12 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
     if held[least] == 0:
         return None, f"{uuid} does not tell the memory of {who}"
     said = f"with {sum(held.values())} MiB held by its trainers"
-    told = _shares(run, uuid, trainers)
-    return _by_process(uuid, said, trainers, told) if told else _by_gpu(uuid, said, trainers, gpus)
+    shares = _shares(run, uuid, trainers)
+    return _by_process(uuid, said, trainers, shares) if shares else _by_gpu(uuid, said, trainers, gpus)
+
+
+def _samples(run: Run, uuid: str) -> list[SampleEvent]:
+    return [line.event for line in run.samples if uuid in line.event.gpus]
 
 
 def _shares(run: Run, uuid: str, trainers: dict[str, DeviceEvent]) -> dict[str, int]:
@@ -60,19 +66,17 @@ def _shares(run: Run, uuid: str, trainers: dict[str, DeviceEvent]) -> dict[str, 
 
     A sample reaches back to the one before it, so the first second is left out: making a context is work too.
     """
-    begun = {}
+    warm = {}
     for pid, device in trainers.items():
         rounds = [line.event for line in run.rounds(device.site, device.rank)[:1]]
-        begun[pid] = (rounds[0].time - rounds[0].seconds if rounds else device.time) + 1
-    samples = [one.event for one in run.samples if uuid in one.event.gpus]
-    told = [
-        (one.time, shares) for one in samples if (shares := one.gpus[uuid].process_utilisation) is not None
-    ]
-    last = max((time for time, _ in told), default=0.0)
-    most = {pid: 0 for pid, begin in begun.items() if last > begin}
-    for time, pid, share in ((time, *pair) for time, shares in told for pair in shares.items()):
-        if pid in most and time > begun[pid]:
-            most[pid] = max(share, most[pid])
+        warm[pid] = (rounds[0].time - rounds[0].seconds if rounds else device.time) + 1
+    told = [(sample.time, sample.gpus[uuid].process_utilisation) for sample in _samples(run, uuid)]
+    last = max((time for time, shares in told if shares is not None), default=0.0)
+    most = {pid: 0 for pid, begin in warm.items() if last > begin}
+    for time, shares in told:
+        for pid, share in (shares or {}).items():
+            if pid in most and time > warm[pid]:
+                most[pid] = max(share, most[pid])
     return most
 
 
@@ -91,8 +95,8 @@ def _by_gpu(
     uuid: str, said: str, trainers: dict[str, DeviceEvent], gpus: list[GpuSample]
 ) -> tuple[bool | None, str]:
     """Count work only while no other process held the GPU, as what a process did is not told."""
-    own = [one.utilisation for one in gpus if one.processes and one.processes.keys() <= trainers.keys()]
-    shared = [one.utilisation for one in gpus if one.processes.keys() - trainers.keys()]
+    own = [gpu.utilisation for gpu in gpus if gpu.processes and gpu.processes.keys() <= trainers.keys()]
+    shared = [gpu.utilisation for gpu in gpus if gpu.processes.keys() - trainers.keys()]
     peak = max(own, default=0)
     if peak:
         return True, f"{uuid} peaked at {peak} % {said}"

@@ -1,0 +1,82 @@
+"""What the files of a run, or any logs, show of a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from rekindle.host.files import MOST
+from rekindle.records import Ended, Finding, Record, RecordError, RunSpec, read
+from rekindle.records.evidence import read_lines
+
+from . import texts
+from .gpu_memory import name_holder
+from .root_cause import root_first
+from .texts import Text
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, ...]:
+    """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
+
+    A trainer's own exception comes first: everything that follows it is an echo. Files are relative to
+    ``run_dir``; versions and what was on the GPUs are those of ``spec``, or of spec.json, if there is one.
+    """
+    spec = spec or _record(run_dir / "spec.json", RunSpec)
+    ended = _record(run_dir / "ended.json", Ended)
+    logs = list(_logs(run_dir, ended))
+    failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
+    found = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)
+    return tuple(name_holder(finding, run_dir, spec, logs) for finding in found)
+
+
+def diagnose_texts(logs: Iterable[Text]) -> tuple[Finding, ...]:
+    """Return what texts of any origin show together, as `diagnose_run` does."""
+    logs = list(logs)
+    return tuple(name_holder(finding, None, None, logs) for finding in root_first([], logs, {}, False))
+
+
+def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
+    """Return what log files and the folders of runs show; files are named as they were given.
+
+    Raises:
+        RecordError: a path is not there, cannot be read, or is a folder without any log.
+    """
+    files: list[Text] = []
+    found: list[Finding] = []
+    for path in paths:
+        try:
+            if not path.is_dir():
+                with path.open("rb") as stream:
+                    files.append(texts.read_stream(stream, str(path)))
+                continue
+            if not any(texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
+                raise RecordError(f"{path} holds no log.", "name a run's folder, a workspace, or a log file.")
+            for finding in diagnose_run(path):
+                found.append(replace(finding, file=str(path / finding.file) if finding.file else None))
+        except OSError as error:
+            raise RecordError(
+                f"{path} cannot be read: {error.strerror}.", "name a log file, or the folder of a run."
+            ) from None
+    return tuple(sorted([*found, *diagnose_texts(files)], key=lambda finding: finding.echo))
+
+
+def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:
+    """Read the logs of a run, as many as are read at all; one that cannot be read is no cause of anything."""
+    for path in islice(texts.logs(run_dir), MOST):
+        with suppress(OSError):
+            log = texts.read(path, path.relative_to(run_dir).as_posix())
+            yield texts.since(log, ended.started) if ended and log.file == "autopsy/kernel.txt" else log
+
+
+def _record(path: Path, kind: type[RecordT]) -> RecordT | None:
+    try:
+        return read(path, kind) if path.exists() else None
+    except RecordError:
+        return None

@@ -1,0 +1,62 @@
+"""Which of the findings is the root cause of a failure, and which only echo it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from rekindle.records import Finding
+from rekindle.records.events import AnyEvent, ExceptionEvent
+from rekindle.records.evidence import Line
+
+from .overwritten import overwritten
+from .scan import Found, known, one_line, raised, search
+from .texts import Text
+
+_MOST = 1_000
+"""Exceptions that are looked at, from the first: what a thousand do not show, more do not."""
+
+
+def root_first(
+    lines: Iterable[Line[AnyEvent]], logs: list[Text], installed: Mapping[str, str], failed: bool
+) -> list[Finding]:
+    """Return the root cause, then what else is found, each name once.
+
+    Args:
+        lines: evidence, of which trainers' exceptions come before all that logs say.
+        logs: the logs of the same run.
+        installed: versions by package.
+        failed: whether it is known that something failed.
+    """
+    exceptions = sorted(_exceptions(lines, installed), key=lambda found: found.order[0])
+    in_logs = sorted(
+        (found for log in logs for found in search(log, installed)), key=lambda found: found.order
+    )
+    emptied = overwritten(logs)
+    if emptied:
+        in_logs.insert(0, emptied)
+    if not exceptions and not any(found.rank == "cause" for found in in_logs):
+        unknown = [found for log in logs if (found := raised(log, failed or bool(in_logs)))]
+        in_logs = [*sorted(unknown, key=lambda found: found.order)[:1], *in_logs]
+    by_name: dict[str, Found] = {}
+    for found in (*exceptions, *in_logs):
+        by_name.setdefault(found.finding.name, found)
+    kept = sorted(by_name.values(), key=lambda found: found.order[0])
+    if kept and kept[0].rank in ("cause", "symptom"):
+        kept = [found for found in kept if found.rank != "guess"]
+    return [replace(found.finding, echo=found.rank == "echo" or found.rank != kept[0].rank) for found in kept]
+
+
+def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Found]:
+    """Find what trainers wrote down as they raised it, the earliest first."""
+    told = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
+    for event, line in sorted(told, key=lambda pair: pair[0].time)[:_MOST]:
+        said = one_line(f"{event.kind}: {event.message}")
+        entry = known(f"{event.kind}: {event.message}", installed)
+        cause = f"{event.site} rank {event.rank} raised {said} at {event.place}."
+        remedy = f"Mend what raises at {event.place}."
+        unknown = Finding(name="exception", cause=cause, layer="job", remedy=remedy, confidence="certain")
+        finding = entry.finding if entry else unknown
+        finding = replace(finding, cause=cause, file=line.file, line=line.line)
+        yield Found(finding, entry.rank if entry else "cause", "", 0)

@@ -1,0 +1,51 @@
+"""The register of validators: each holds one claim of a job.yml against the files of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from rekindle.judge.answer import Answer
+from rekindle.judge.run import Run
+from rekindle.records import Claim, ClaimResult, RecordError
+
+Need = Literal["spec", "workspace", "evidence", "samples", "end"]
+"""A part of a run: spec.json; NVFlare's files; evidence/; samples.jsonl; ended.json."""
+Validator = Callable[[Run, "dict[str, Any]"], "Answer | None"]
+"""Takes the run and the claim's options; None where it does not apply, as a GPU claim on a CPU host."""
+VALIDATORS: dict[str, Validator] = {}
+NEEDS: dict[str, frozenset[Need]] = {}
+"""The parts of a run that a validator reads, by its name."""
+
+
+def validator(*needs: Need) -> Callable[[Validator], Validator]:
+    """Register a function under its name, which is the claim's, with the parts of a run that it reads."""
+
+    def register(function: Validator) -> Validator:
+        VALIDATORS[function.__name__] = function
+        NEEDS[function.__name__] = frozenset(needs)
+        return function
+
+    return register
+
+
+class _Options(dict[str, Any]):
+    """What a claim is held against; asking for one that is not there is told as the job's fault."""
+
+    def __missing__(self, name: str) -> None:
+        raise RecordError(f"A claim of this job lacks its option {name!r}.", "give it in job.yml's proof.")
+
+
+def check(run: Run, claim: Claim) -> ClaimResult | None:
+    """Hold ``claim`` against ``run``; a claim that we do not know cannot be told.
+
+    Raises:
+        RecordError: the claim lacks an option.
+    """
+    known = VALIDATORS.get(claim.claim)
+    answer = (
+        known(run, _Options(claim.options))
+        if known
+        else Answer(None, f"No validator is named {claim.claim}.")
+    )
+    return answer.result(claim.claim, run.folder) if answer else None

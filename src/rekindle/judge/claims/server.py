@@ -1,0 +1,79 @@
+"""Claims on what NVFlare's server logged: rounds aggregated, the best model, an end without an error."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rekindle.flare.workspace import ERROR_LOG, Workspace
+from rekindle.judge.answer import Answer
+from rekindle.judge.run import Run
+
+from .registry import validator
+
+
+@validator("spec", "workspace")
+def rounds_aggregated(run: Run, options: dict[str, Any]) -> Answer:
+    """The server aggregated every round, each time from every site."""
+    if "server" not in run.workspace.members:
+        return Answer(None, "NVFlare's server left no log.")
+    told = aggregated(run.workspace, run.spec.job.rounds, len(run.spec.sites))
+    if told.holds or ended(run.workspace):
+        return told
+    why = "The server's log stops before the run's end: the server was killed or died."
+    return told._replace(says=f"{told.says} {why}")
+
+
+def aggregated(workspace: Workspace, rounds: int, sites: int) -> Answer:
+    """Whether the server aggregated so many rounds, each from all ``sites``."""
+    lines = workspace.find("server", r"Aggregated (\d+)/(\d+) results")
+    whole = [line for line in lines if line.match.groups() == (str(sites), str(sites))]
+    says = f"{len(whole)} of {rounds} rounds aggregated from {sites} of {sites} sites."
+    return Answer(len(whole) == rounds, says, lines[-1] if lines else None)
+
+
+def ended(workspace: Workspace) -> bool:
+    """Whether the server's log goes on to the end of the run, well or not."""
+    return bool(workspace.find("server", r"Server runner finished"))
+
+
+@validator("workspace")
+def server_log_clean(run: Run, options: dict[str, Any]) -> Answer:
+    """The server did not give the run up, its error log is empty, and its log goes on to its end."""
+    return log_clean(run.workspace)
+
+
+def log_clean(workspace: Workspace) -> Answer:
+    """Whether the server ended the run without giving it up or logging an error."""
+    aborts = workspace.find("server", r"Aborting current RUN due to (.*)")
+    if aborts:
+        return Answer(False, f"NVFlare gave the run up: {aborts[0].match.group(1)}", aborts[0])
+    server = workspace.members.get("server")
+    errors = server.read(ERROR_LOG) if server else None
+    if server is None or errors is None:
+        return Answer(None, "NVFlare's server left no error log.")
+    says, at = f"The server's error log has {len(errors)} bytes.", server.path(ERROR_LOG)
+    if errors:
+        return Answer(False, says, at)
+    if not ended(workspace):
+        return Answer(None, "The server's log does not go on to the end of the run.")
+    return Answer(True, says, at)
+
+
+@validator("spec", "workspace")
+def best_model_selected(run: Run, options: dict[str, Any]) -> Answer:
+    """Every site's metric reached the server in every round, and the server selected the best model by it.
+
+    NVFlare leaves out the first round, whose global model nobody has trained yet.
+    """
+    rounds = run.spec.job.rounds - 1
+    for site in run.spec.sites:
+        told = run.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")
+        if len(told) != rounds:
+            says = f"{site.name}'s metric reached the server in {len(told)} of {rounds} rounds."
+            return Answer(False, says, told[-1] if told else None)
+    best = run.find("server", r"new best validation metric at round (\d+): (\S+)")
+    if not best:
+        return Answer(False, "The server selected no best model.")
+    says = f"Best model: round {best[-1].match.group(1)}, validation metric {best[-1].match.group(2)}."
+    return Answer(True, says, best[-1])

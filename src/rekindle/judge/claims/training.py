@@ -1,0 +1,152 @@
+"""Claims on the training: devices, samples, losses, models and metrics."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rekindle.judge.answer import Answer
+from rekindle.judge.run import Run
+from rekindle.records.events import DeviceEvent, RoundEvent
+
+from .registry import validator
+
+_OF_RANKS = (DeviceEvent, RoundEvent)
+
+
+@validator("spec", "evidence")
+def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Answer:
+    """Every rank of every site reported the device that it was given, and a backend that goes with it.
+
+    Options ``on_gpu`` and ``on_cpu`` list the backends; torch's ``nccl`` and ``gloo`` if they are left out.
+    """
+    on_gpu, on_cpu = options.get("on_gpu", ["nccl"]), options.get("on_cpu", ["gloo"])
+    given = {
+        (site.name, rank): site.gpus[rank] if rank < len(site.gpus) else None
+        for site in run.spec.sites
+        for rank in range(site.ranks)
+    }
+    lines = [line for line in run.of(DeviceEvent) if (line.event.site, line.event.rank) in given]
+    for line in lines:
+        who, device = f"{line.event.site} rank {line.event.rank}", given[line.event.site, line.event.rank]
+        backends = on_gpu if device else on_cpu
+        if line.event.uuid != device or line.event.backend not in backends:
+            says = (
+                f"{who} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
+                f"it was given {device or 'CPU'} with {' or '.join(backends)}."
+            )
+            return Answer(False, says, line)
+    for site, rank in sorted(given.keys() - {(line.event.site, line.event.rank) for line in lines}):
+        return Answer(None, f"{site} rank {rank} reported no device.")
+    devices = len(set(given.values()) - {None})
+    used = ", ".join(sorted({line.event.backend for line in lines}))
+    where = f"{f'{devices} GPUs' if devices else 'CPU'}, {used}"
+    says = f"All {len(given)} ranks ran on what they were given ({where})."
+    return Answer(True, says, lines[-1])
+
+
+@validator("spec", "workspace", "evidence")
+def site_logs_show(run: Run, options: dict[str, Any]) -> Answer | None:
+    """Option ``text`` stands in every site's log; applies where option ``backend`` is what ranks used."""
+    backends = {line.event.backend for line in run.of(DeviceEvent)}
+    if options["backend"] not in backends:
+        return None
+    text = str(options["text"])
+    for site in run.spec.sites:
+        lines = run.find(site.name, re.escape(text))
+        if not lines:
+            return Answer(False, f"{site.name}'s log does not show {text!r}.")
+    return Answer(True, f"Every site's log shows {text!r}.", lines[0])
+
+
+@validator("spec", "evidence")
+def every_rank_trained(run: Run, options: dict[str, Any]) -> Answer:
+    """Every rank trained and changed the weights in every round, and a site's ranks agree on them."""
+    wanted = list(range(run.spec.job.rounds))
+    told = {(line.event.site, line.event.rank) for line in run.lines if isinstance(line.event, _OF_RANKS)}
+    silent = [f"{site} rank {rank}" for site, rank in run.ranks if (site, rank) not in told]
+    sent: dict[tuple[str, int], str] = {}
+    for site, rank in run.ranks:
+        if (site, rank) not in told:
+            continue
+        lines, who = run.rounds(site, rank), f"{site} rank {rank}"
+        done = [line.event.round for line in lines]
+        if done != wanted:
+            return Answer(False, f"{who} trained rounds {done}, not {wanted}.", lines[-1] if lines else None)
+        for line in lines:
+            event = line.event
+            changed = event.model_in != event.model_out
+            if event.samples < 1 or not changed:
+                says = (
+                    f"{who} ended round {event.round} after {event.samples} samples with its weights "
+                    f"{'changed' if changed else 'unchanged'}"
+                    f"{', its loss not finite' if None in event.losses else ''}."
+                )
+                return Answer(False, says, line)
+            if event.model_out != sent.setdefault((site, event.round), event.model_out):
+                says = f"{who} ended round {event.round} with other weights than the ranks before it."
+                return Answer(False, says, line)
+    if silent:
+        return Answer(None, f"{silent[0]} left no evidence.")
+    samples = sum(line.event.samples for line in run.of(RoundEvent))
+    says = f"Every rank trained in {len(wanted)} rounds, on {samples} samples in all."
+    return Answer(True, says, lines[-1])
+
+
+@validator("spec", "evidence")
+def loss_falls(run: Run, options: dict[str, Any]) -> Answer:
+    """Each site's training loss is finite in every epoch and lower at the end than at the start."""
+    said = []
+    for site in run.spec.sites:
+        lines = run.rounds(site.name, 0)
+        told = [loss for line in lines for loss in line.event.losses]
+        losses = [loss for loss in told if loss is not None]
+        if len(losses) < len(told):
+            return Answer(False, f"{site.name} reported a loss that is not finite.", lines[-1])
+        if len(losses) < 2:
+            return Answer(None, f"{site.name} reported {len(losses)} losses; it takes two.")
+        said.append(f"{site.name} {losses[0]:.4f} → {losses[-1]:.4f}")
+        if losses[-1] >= losses[0]:
+            return Answer(False, f"The loss did not fall: {said[-1]}.", lines[-1])
+    return Answer(True, f"The loss fell: {', '.join(said)}.", lines[-1])
+
+
+@validator("evidence")
+def model_changed(run: Run, options: dict[str, Any]) -> Answer:
+    """The final global model loads and is not the one that every site started from.
+
+    Option ``lossy``: messages are quantised, so that all sites start from one model, near the initial one.
+    """
+    if run.final is None:
+        return Answer(None, "job.py reported no final model.")
+    final = run.final.event
+    starts = {line.event.model_in for line in run.of(RoundEvent) if line.event.round == 0}
+    if len(starts) != 1 or (starts != {final.initial} and not options.get("lossy")):
+        return Answer(False, "Sites did not start from the initial global model.", run.final)
+    changed = final.initial != final.final and bool(final.distance)
+    says = f"The final global model loads and lies {final.distance or 0:.4g} (L2) from the initial one."
+    return Answer(changed, says, run.final)
+
+
+@validator("evidence")
+def metric_reached(run: Run, options: dict[str, Any]) -> Answer:
+    """Options ``metric`` and ``at_least``: the final global model's metric on held-out data."""
+    name, bar = str(options["metric"]), float(options["at_least"])
+    value = run.final.event.metrics.get(name) if run.final else None
+    if value is None:
+        return Answer(None, f"No final {name} was reported.", run.final)
+    return Answer(value >= bar, f"Final {name} {value:.4f}, at least {bar:g} asked.", run.final)
+
+
+@validator("spec", "evidence")
+def metric_fell(run: Run, options: dict[str, Any]) -> Answer:
+    """Options ``metric`` and ``to_share``: of its mean over the sites as they began, on held-out data."""
+    name, share = str(options["metric"]), float(options["to_share"])
+    value = run.final.event.metrics.get(name) if run.final else None
+    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
+    told = [first for line in lines if (first := line.event.metrics.get(name)) is not None]
+    if value is None or len(told) != len(run.spec.sites) or not sum(told):
+        return Answer(None, f"Not every {name}, first and final, was reported.", run.final)
+    first = sum(told) / len(told)
+    says = f"{name} fell from {first:.4f} to {value:.4f}, {value / first:.2f} of it; {share:g} asked."
+    return Answer(value <= share * first, says, run.final)

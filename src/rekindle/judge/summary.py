@@ -1,0 +1,67 @@
+"""What a verdict tells of a run beside its claims: devices, rounds and final metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import mean
+
+from rekindle.records import Device, JobRound
+from rekindle.records.events import DeviceEvent, RoundEvent
+
+from .run import Run
+
+
+def devices(run: Run) -> tuple[Device, ...]:
+    """Return what each rank ran on, with what the driver's samples show of it there."""
+    utilisation: dict[tuple[str, str], list[int]] = {}
+    held: dict[tuple[str, str], int] = {}
+    for line in run.samples:
+        for uuid, gpu in line.event.gpus.items():
+            for pid, mib in gpu.processes.items():
+                utilisation.setdefault((uuid, pid), []).append(gpu.utilisation)
+                held[uuid, pid] = max(mib, held.get((uuid, pid), mib))
+    means = {who: round(mean(percents), 1) for who, percents in utilisation.items()}
+    return tuple(
+        Device(
+            site=event.site,
+            rank=event.rank,
+            device=event.device,
+            uuid=event.uuid,
+            name=event.name,
+            mean_utilisation=means.get((event.uuid or "", str(event.pid))),
+            peak_memory_mib=held.get((event.uuid or "", str(event.pid))),
+        )
+        for event in (line.event for line in run.of(DeviceEvent))
+    )
+
+
+def rounds(run: Run) -> tuple[JobRound, ...]:
+    """Return each site's rounds as its rank 0 told them, with the samples of all its ranks."""
+    ranks = {site.name: site.ranks for site in run.spec.sites}
+    samples: Counter[tuple[str, int]] = Counter()
+    for event in (line.event for line in run.of(RoundEvent)):
+        if 0 <= event.rank < ranks.get(event.site, 0):
+            samples[event.site, event.round] += event.samples
+    return tuple(
+        JobRound(
+            round=line.event.round,
+            site=site.name,
+            loss=line.event.losses[-1] if line.event.losses else None,
+            metrics=_finite(line.event.metrics),
+            samples=samples[site.name, line.event.round],
+            seconds=line.event.seconds,
+            bytes_in=line.event.bytes_in,
+            bytes_out=line.event.bytes_out,
+        )
+        for site in run.spec.sites
+        for line in run.rounds(site.name, 0)
+    )
+
+
+def final_metrics(run: Run) -> dict[str, float]:
+    """Return the metrics of the final global model that are finite."""
+    return _finite(run.final.event.metrics) if run.final else {}
+
+
+def _finite(metrics: dict[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in metrics.items() if value is not None}

@@ -1,0 +1,95 @@
+"""The verdict on a run, by the claims that its job makes and the rules that no run may break."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rekindle.doctor import diagnose_run
+from rekindle.doctor.known_issues import known_issue
+from rekindle.flare.workspace import locate
+from rekindle.records import ClaimResult, Ended, RunSpec, VerdictKind, VerdictRecord
+
+from . import summary
+from .claims import check
+from .contract import hold
+from .foreign import judge_foreign
+from .run import Run
+
+
+def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
+    """Judge the run in ``run_dir`` by the claims that its job makes.
+
+    A run that Rekindle did not start is judged by NVFlare's own files, and is never a PASS.
+
+    Args:
+        run_dir: the run's folder, wherever it lies.
+        spec: what was asked for, and not what spec.json there says.
+
+    Raises:
+        RecordError: ``run_dir`` is not a run's folder.
+    """
+    if spec is None and not (run_dir / "spec.json").exists():
+        return judge_foreign(run_dir, locate(run_dir))
+    run = Run.open(run_dir, spec)
+    claims = [check(run, claim) for claim in run.spec.job.proof]
+    results = (*(result for result in claims if result), *hold(run))
+    verdict, cause = _verdict(run, results)
+    findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
+    root = next((found for found in findings if not found.echo and found.confidence != "possible"), None)
+    remedy = None
+    if root is not None:
+        cause, remedy = root.cause, root.remedy
+    elif verdict != "PASS":
+        remedy = "Read the evidence of the claims that do not hold, and the sites' logs beside it."
+    known = known_issue(run.spec)
+    if known and run.ended and known.explains(findings):
+        if known.expired(run.ended.started):
+            cause = f"{cause} The known issue {known.name} expired on {known.expires} and excuses nothing."
+        else:
+            verdict = "KNOWN_ISSUE"
+            cause = f"{cause} Known until {known.expires}: {known.says}"
+    return VerdictRecord(
+        job=run.spec.job.name,
+        host=run.spec.host,
+        verdict=verdict,
+        required=run.spec.job.required,
+        cause=cause,
+        remedy=remedy,
+        rungs=run.rungs,
+        layer=root.layer if root else None,
+        findings=findings,
+        known_issue=known.name if known else None,
+        evidence=results,
+        started=run.ended.started if run.ended else None,
+        duration_s=run.ended.duration_s if run.ended else None,
+        lock_sha256=run.spec.lock_sha256,
+        versions=run.spec.versions,
+        devices=summary.devices(run),
+        rounds=summary.rounds(run),
+        final_metrics=summary.final_metrics(run),
+        host_memory_mib=run.host_memory_mib,
+    )
+
+
+def _verdict(run: Run, results: Sequence[ClaimResult]) -> tuple[VerdictKind, str | None]:
+    """A run that did not end by itself, then a claim that fails, then one that cannot be told; else PASS."""
+    if run.ended is None:
+        return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
+    if run.ended.reason != "finished":
+        return _stopped(run.ended, run.spec.job.limit_s)
+    false = [result.says for result in results if result.holds is False]
+    if false and not run.unread:  # else it may be false for want of what was not read
+        return "FAIL", false[0]
+    if run.ended.exit_status != 0:
+        return "FAIL", f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
+    doubts = [*run.unread, *(result.says for result in results if result.holds is None)]
+    if not results:
+        doubts.append("Nothing is claimed.")
+    return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
+
+
+def _stopped(ended: Ended, limit_s: int) -> tuple[VerdictKind, str | None]:
+    if ended.reason == "interrupted":
+        return "FAIL", ended.says or "Stopped from outside."
+    return "HUNG", ended.says if ended.reason == "hung" else f"Ended at its limit of {limit_s} s."
