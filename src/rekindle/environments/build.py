@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from rekindle.host.caches import move_bytecode
 from rekindle.host.variables import for_installers, for_jobs
 
 from .indexes import masked, uv_environment
@@ -91,6 +92,7 @@ def build(
             }
             (aside / _MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
+            move_bytecode(aside, target)
             aside.rename(target)
         except ProbeError as error:
             raise BuildError(
