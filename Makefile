@@ -2,9 +2,10 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+unexport PYTHONDONTWRITEBYTECODE # hundreds of starts import Ansible here
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test long faults mutations lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
+.PHONY: all site test units long faults mutations lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
 
 all: .venv/.done
 
@@ -18,8 +19,11 @@ all: .venv/.done
 site: all
 	ansible-playbook site.yml -i inventories/local
 
-# What a newcomer waits for: linters, unit tests and one site.yml.
-test: all lint
+# What a newcomer waits for: linters, and beside them unit tests and one site.yml.
+test: all
+	$(MAKE) --no-print-directory --jobs lint units
+
+units: all
 	pytest -n 4 tests/unit tests/site/test_site.py
 
 # Everything else: faults, mutations, attacks, the other jobs on CPU and, as root, real hosts.

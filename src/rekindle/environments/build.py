@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host import folders
+from rekindle.host.caches import move_bytecode
 from rekindle.host.variables import for_installers, for_jobs
 
 from .indexes import masked, uv_environment
@@ -87,6 +88,7 @@ def build(
             }
             (aside / folders.ENV_MARKER).write_text(json.dumps(marker, indent=1), encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
+            move_bytecode(aside, target)
             aside.rename(target)
         except ProbeError as error:
             raise BuildError(

@@ -30,7 +30,8 @@ class Teller:
         self._began = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._name, self._sizes, self._before, self._since = "", dict[str, int](), 0, self._began
+        self._name, self._sizes, self._since = "", dict[str, int](), self._began
+        self._before = self._arrived = 0
 
     def __enter__(self) -> Teller:
         """Start telling."""
@@ -48,7 +49,7 @@ class Teller:
 
     def begin(self, name: str) -> None:
         """Say that the environment ``name`` is next."""
-        self._name, self._sizes = name, {}
+        self._name, self._sizes, self._arrived = name, {}, 0
         self._before, self._since = _size(self._cache), time.monotonic()
 
     def take(self, line: str) -> None:
@@ -70,7 +71,9 @@ class Teller:
         total = sum(self._sizes.values())
         if not total:
             return self._name
-        arrived = min(_size(self._cache) - self._before, total)
+        if self._arrived < total:
+            self._arrived = min(_size(self._cache) - self._before, total)
+        arrived = self._arrived
         if arrived == total:
             return f"{self._name}: {total / 1e6:.0f} MB are here, installing and probing"
         rate = arrived / (time.monotonic() - self._since)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 _VARIABLES = {
@@ -28,3 +29,18 @@ def keep_below(cache: Path) -> None:
         os.environ.setdefault("HF_HOME", str(theirs))
     for name, folder in _VARIABLES.items():
         os.environ.setdefault(name, str(cache / folder))
+
+
+def move_bytecode(source: Path, target: Path) -> None:
+    """Have Python find what it compiled of the folder ``source``, which is about to become ``target``.
+
+    It keeps that by the path of what it compiled, unless it lies beside that and moves with it.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
+    if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
+        compiled, wanted = (Path(prefix, *path.absolute().parts[1:]) for path in (source, target))
+        if compiled.exists():
+            shutil.rmtree(wanted, ignore_errors=True)
+            compiled.rename(wanted)

@@ -4,6 +4,7 @@ Real ones, but of three small packages: the driver's own.
 """
 
 import fcntl
+import importlib.util
 import json
 import os
 import re
@@ -65,6 +66,22 @@ def test_damage_is_noticed_and_mended(root, spec, damage):
     assert changed
     assert next(Path(again["path"]).rglob("_core*.so")).stat().st_size == size
     assert not list(Path(again["path"]).rglob("stray.py"))
+
+
+def test_what_the_probe_compiled_is_found_where_the_environment_lies_then(root, spec, monkeypatch):
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(root / "cache" / "python"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "")
+
+    def imports(python, *_):
+        subprocess.run([python, "-c", "import psutil"], check=True)
+        return {}
+
+    monkeypatch.setattr(builder, "probe", imports)
+    record, _ = builder.build(root, spec)
+    source = next(Path(record["path"]).rglob("psutil/__init__.py"))
+    monkeypatch.setattr(sys, "pycache_prefix", str(root / "cache" / "python"))
+    assert Path(importlib.util.cache_from_source(str(source))).is_file()
+    assert not list((root / "cache" / "python").rglob("*.building"))
 
 
 def test_an_interrupted_build_leaves_nothing_that_counts(root, spec, monkeypatch):

@@ -1,6 +1,6 @@
-"""torch: what the build says of itself, a product on each GPU against the CPU, and a collective over all.
+"""torch: what the build says of itself, a product on each GPU against the CPU, a collective, an optimizer.
 
-Without GPUs the same with two processes and gloo.
+Without GPUs the collective is of two processes, with gloo.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def build() -> dict[str, Any]:
     for name in ("lightning", "transformers", "peft"):
         if importlib.util.find_spec(name):  # what is there has to import beside this torch
             report[name] = importlib.import_module(name).__version__
+    torch.optim.SGD([torch.zeros(1)])  # loads the compiler, hundreds of modules that each rank needs too
     return report
 
 
