@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,18 @@ class _Target(NamedTuple):
     glibc: str
 
 
-def bundle(plans: list[Path], wheelhouse: Path) -> None:
+@dataclass(frozen=True)
+class Bundled:
+    """What the wheelhouse has for one lock."""
+
+    lock: str
+    folder: str
+    files: int
+    fetched: int
+    """Files that were not there before."""
+
+
+def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
     """Fill ``wheelhouse`` for each plan.json, whose host.json lies beside it; prints its progress.
 
     Raises:
@@ -47,8 +59,7 @@ def bundle(plans: list[Path], wheelhouse: Path) -> None:
     """
     targets = dict.fromkeys(target for plan in plans for target in _targets(plan))
     wheelhouse.mkdir(parents=True, exist_ok=True)
-    for target in targets:
-        _fill(wheelhouse, target)
+    return [_fill(wheelhouse, target) for target in targets]
 
 
 def _targets(path: Path) -> list[_Target]:
@@ -71,7 +82,7 @@ def _targets(path: Path) -> list[_Target]:
     ]
 
 
-def _fill(wheelhouse: Path, target: _Target) -> None:
+def _fill(wheelhouse: Path, target: _Target) -> Bundled:
     folder = wheelhouse / target.sha256[:12]
     folder.mkdir(exist_ok=True)
     wanted = pins(target.text, target.architecture)
@@ -91,6 +102,7 @@ def _fill(wheelhouse: Path, target: _Target) -> None:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for number, size in enumerate(pool.map(lambda pin: _fetch(pin, folder, target), missing), 1):
             print(f"  {number}/{len(missing)} {missing[number - 1].name} {size / 1e6:.1f} MB", flush=True)
+    return Bundled(target.lock, str(folder), len(wanted), len(missing))
 
 
 def _fetch(pin: Pin, folder: Path, target: _Target) -> int:

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-import argparse
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Annotated
 
-from rekindle.capsule.wheelhouse import bundle
+import typer
 
-HELP = "collect the locked wheels of plans, for hosts without a network"
+from rekindle.capsule.wheelhouse import Bundled, bundle
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's own."""
-    parser.add_argument("plans", type=Path, nargs="+", metavar="PLAN.json", help="beside its host.json")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="WHEELHOUSE")
+from .folders import records
+from .verb import GOOD, Answer, Json, Verb, answer
 
 
-def run(args: argparse.Namespace) -> int:
-    """Fill the wheelhouse.
+def run(
+    plans: Annotated[
+        list[Path],
+        typer.Argument(metavar="PLAN.json", help="Beside its host.json, or a folder of results with them."),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="WHEELHOUSE", help="Folder to fill.")],
+    json: Json = False,
+) -> Answer:
+    """Fill the wheelhouse, and say how far it is.
 
     Raises:
         RecordError: a plan or its host record is none.
         BundleError: a file could not be fetched.
     """
-    bundle(args.plans, args.output)
-    return 0
+    paths = [path for plan in plans for path in records(plan, "plan.json")]
+    with redirect_stdout(sys.stderr if json else sys.stdout):
+        bundled = bundle(paths, output)
+    return answer(GOOD, "", bundled, json)
+
+
+VERB = Verb(
+    "bundle",
+    run,
+    "Collect the locked wheels of plans, for hosts without a network.",
+    list[Bundled],
+    ("results/RUN/*/plan.json -o wheelhouse/", "results/RUN -o wheelhouse/"),
+    "the wheelhouse is whole",
+    untold="a wheel cannot be had; what was fetched stays, and the same command goes on",
+)

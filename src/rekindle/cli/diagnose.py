@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from rekindle import doctor
-from rekindle.records.text import as_json
+from rekindle.records import Finding
 from rekindle.report import findings
 
-HELP = "name what made a run fail, from its files or any log"
+from .verb import BAD, GOOD, Answer, Json, Verb, answer
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's own."""
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="log file, run's folder, workspace of NVFlare; - or nothing: standard input",
-    )
-    parser.add_argument("--json", action="store_true")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print what is found, echoes last; 1 if something is, else 0.
+def run(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Log file, run's folder, workspace of NVFlare; - or nothing: standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> Answer:
+    """Print what is found, echoes last.
 
     Raises:
         RecordError: a path is not there.
     """
-    found = doctor.diagnose_paths([Path(path) for path in args.paths if path != "-"])
-    if "-" in args.paths or not args.paths:
+    given = paths or ["-"]
+    found = doctor.diagnose_paths([Path(path) for path in given if path != "-"])
+    if "-" in given:
         text = doctor.texts.text("standard input", sys.stdin.buffer.read(doctor.texts.LIMIT))
         found += doctor.diagnose_texts([text])
     found = tuple(sorted(found, key=lambda one: one.echo))
-    print(as_json(found) if args.json else findings(found))
-    return 1 if found else 0
+    return answer(BAD if found else GOOD, findings(found), found, json)
+
+
+VERB = Verb(
+    "diagnose",
+    run,
+    "Name what made a run fail, from its files or any log.",
+    list[Finding],
+    ("results/RUN/HOST/JOB", "WORKSPACE server.log --json", "- < server.log"),
+    "nothing is found",
+    "something is found",
+)

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
 
 from rekindle.capsule.differences import differences
 from rekindle.records import EnvRecord, read
 from rekindle.records.text import printed
 
-HELP = "say what differs between the environments of two env.json"
+from .folders import record
+from .verb import BAD, GOOD, Answer, Json, Verb, answer
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's own."""
-    parser.add_argument("one", type=Path, metavar="ENV_A")
-    parser.add_argument("other", type=Path, metavar="ENV_B")
+class Differences(msgspec.Struct):
+    """What differs, a sentence each; none if the environments are the same."""
+
+    differences: list[str]
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print each difference on a line of its own; 0 if there is none, else 1.
+def run(
+    one: Annotated[Path, typer.Argument(metavar="ENV_A", help="An env.json, or the folder that holds it.")],
+    other: Annotated[Path, typer.Argument(metavar="ENV_B", help="Another.")],
+    json: Json = False,
+) -> Answer:
+    """Print each difference on a line of its own.
 
     Raises:
-        RecordError: a file is no env.json.
+        RecordError: there is no env.json.
     """
-    lines = list(differences(read(args.one, EnvRecord), read(args.other, EnvRecord)))
-    print("\n".join(map(printed, lines)) if lines else "The environments are the same.")
-    return 1 if lines else 0
+    envs = [read(record(path, "env.json"), EnvRecord) for path in (one, other)]
+    found = list(differences(*envs))
+    text = "\n".join(map(printed, found)) if found else "The environments are the same."
+    return answer(BAD if found else GOOD, text, Differences(found), json)
+
+
+VERB = Verb(
+    "diff",
+    run,
+    "Say what differs between the environments of two env.json.",
+    Differences,
+    ("results/RUN/HOST results/OTHER/HOST", "results/RUN/HOST/env.json other/env.json --json"),
+    "the environments are the same",
+    "they differ",
+)

@@ -1,33 +1,83 @@
-"""``rekindle judge RUN_DIR``: a verdict again, from the files of the run."""
+"""``rekindle judge FOLDER``: verdicts again, from the files of the runs."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from rekindle.judge import judge
-from rekindle.records import VerdictRecord
-from rekindle.records.text import as_json, printed
+from rekindle.records import RecordError, VerdictRecord
+from rekindle.records.text import printed
+from rekindle.results.gather import Row, gather, gather_host
 
-HELP = "judge a job's run again from its files"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's own."""
-    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR")
-    parser.add_argument("--json", action="store_true")
+from .folders import is_host, is_results
+from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the verdict; 0 if it is PASS, else 1.
+def run(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Of results, of a host or a job in it, or any workspace of NVFlare."
+        ),
+    ],
+    json: Json = False,
+) -> Answer:
+    """Print the verdict of the run, or of each in a results folder or a host's.
 
     Raises:
         RecordError: there is no run.
     """
-    verdict = judge(args.run_dir)
-    print(as_json(verdict) if args.json else "\n".join(map(printed, _lines(verdict))))
-    return 0 if verdict.verdict == "PASS" else 1
+    if is_results(folder):
+        hosts = gather(folder).hosts
+        return _several([(folder / host.name, row) for host in hosts for row in host.rows], json)
+    if is_host(folder) and not (folder / "spec.json").exists():
+        rows = gather_host(folder, folder.resolve().name).rows
+        return _several([(folder, row) for row in rows], json)
+    verdict = judge(folder)
+    status = GOOD if verdict.verdict == "PASS" else BAD
+    return answer(status, "\n".join(map(printed, _lines(verdict))), verdict, json)
+
+
+VERB = Verb(
+    "judge",
+    run,
+    "Judge runs again from their files.",
+    VerdictRecord | list[VerdictRecord],
+    ("results/RUN/HOST/JOB", "results/RUN --json", "/tmp/nvflare/simulation/JOB", "/tmp/nvflare/poc"),
+    "PASS: every run that is required passed",
+    "a run did not pass, or is not there",
+)
+
+
+def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
+    """Judge each row's run; of one without a run, what came home instead counts."""
+    verdicts: list[VerdictRecord] = []
+    lines: list[str] = []
+    bad = untold = False
+    for folder, row in rows:
+        verdict = row.verdict
+        try:
+            if row.job and (folder / row.job / "spec.json").exists():
+                verdict = judge(folder / row.job)
+        except RecordError as error:
+            lines.append(str(error))
+            untold = True
+            continue
+        if verdict:
+            verdicts.append(verdict)
+            lines += _lines(verdict)
+        else:
+            lines.append(f"{' '.join(filter(None, (row.host, row.job)))}: {row.kind}: {row.cause}")
+        if row.other_version:
+            untold = True
+        elif row.required:
+            bad = bad or (verdict.verdict if verdict else row.kind) != "PASS"
+    status = BAD if bad or not rows else UNTOLD if untold else GOOD
+    return answer(status, "\n".join(map(printed, lines)), verdicts, json)
 
 
 def _lines(verdict: VerdictRecord) -> Iterator[str]:

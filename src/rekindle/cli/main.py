@@ -1,31 +1,127 @@
-"""The command line, and what every verb has in common: 2 and one sentence if what it is given is no good."""
+"""The command line: every verb's answer reaches its reader, and whatever goes wrong is one sentence."""
 
 from __future__ import annotations
 
-import argparse
+import codecs
+import io
+import os
 import sys
+import traceback
+from contextlib import suppress
+from importlib.metadata import version
+from typing import Annotated
 
-from rekindle.records import Complaint
+import typer
+
+from rekindle.capsule.wheelhouse import BundleError
+from rekindle.records import Complaint, VersionError
 from rekindle.records.text import one_line
 
-from . import bundle, diagnose, diff, judge, plan, report, verify
+from . import bundle, diagnose, diff, judge, plan, report, schema, verify
+from .verb import GOOD, UNTOLD, WRONG, Answer
 
-VERBS = (plan, judge, diagnose, bundle, diff, report, verify)
+VERBS = (plan.VERB, judge.VERB, diagnose.VERB, bundle.VERB, diff.VERB, report.VERB, verify.VERB)
+"""Those that answer in JSON."""
+
+_ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
+
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"rekindle {version('rekindle')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Bring a leased GPU host back as a proven NVIDIA FLARE environment, and redo any stage from its records.
+
+    Exit status: 0 good, 1 the answer is bad (failed, differs, found), 2 called wrongly, 3 refused or cannot
+    be told.
+    """
+
+
+schema.know(VERBS)
+for _verb in (*VERBS, schema.VERB):
+    app.command(_verb.name, help=_verb.help, epilog=_verb.epilog)(_verb.run)
 
 
 def main() -> int:
-    """Run the verb that the command line names."""
-    parser = argparse.ArgumentParser(
-        prog="rekindle", description="Each verb redoes one stage from its records, on any machine."
-    )
-    verbs = parser.add_subparsers(required=True)
-    for verb in VERBS:
-        one = verbs.add_parser(verb.__name__.rpartition(".")[2], help=verb.HELP)
-        verb.add_arguments(one)
-        one.set_defaults(run=verb.run)
-    args = parser.parse_args()
+    """Run the verb that the command line names; return the exit status."""
+    out = sys.stdout
+    codecs.register_error("rekindle", _in_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="rekindle")
     try:
-        return int(args.run(args))
-    except Complaint as error:
-        print(one_line(str(error)), file=sys.stderr)
-        return 2
+        answer = app(prog_name="rekindle", standalone_mode=False)
+        if isinstance(answer, Answer):
+            _print(answer.said)
+            return answer.status
+        return int(answer)  # of --help or --version
+    except SystemExit as error:  # typer's own, of completion, or where the reader of --help has gone
+        if sys.stdout is not out:
+            _forget_output()
+            return GOOD
+        return UNTOLD if error.code else GOOD
+    except Exception as error:
+        says, status = _told(error)
+        with suppress(OSError):
+            print(one_line(says), file=sys.stderr, flush=True)
+        return status
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """Return what is wrong in a sentence, and the status; none may say that the answer is bad."""
+    match error:
+        case VersionError() | BundleError():
+            return str(error), UNTOLD
+        case Complaint():
+            return str(error), WRONG
+        case typer.TyperException():
+            return _called_wrongly(error), WRONG
+        case OSError():
+            what = f"{error.filename or 'The output'} cannot be used: {error.strerror}."
+            return f"{what} Fix: see its rights and room.", UNTOLD
+    traceback.print_exc()
+    return "That is a bug of Rekindle. Fix: report what stands above.", UNTOLD
+
+
+def _print(said: str) -> None:
+    """Print it; a reader that has gone (``| head``) wants no more, and the answer is what it was."""
+    try:
+        print(said, end="\n" if said else "", flush=True)
+    except BrokenPipeError:
+        _forget_output()
+
+
+def _forget_output() -> None:
+    """Let nothing more be written, also not what Python does at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def _called_wrongly(error: typer.TyperException) -> str:
+    """Return what is wrong with the command line, and where the right one is told."""
+    says = error.format_message().replace("Value error, ", "").rstrip(".")
+    for near in getattr(error, "possibilities", None) or ():
+        says = f"{says.partition(' (Possible')[0]}. Did you mean {near}?"
+        break
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "rekindle"
+    return f"{says}{'' if says.endswith('?') else '.'} Fix: see {path} --help."
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Write what a terminal lacks as it would be typed: ``–`` as ``-``, and ``?`` for what cannot be."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    typed = error.object[error.start : error.end].translate(_ASCII)
+    return typed.encode("ascii", "replace").decode(), error.end

@@ -2,47 +2,69 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 from pathlib import Path
+from typing import Annotated
 
-from rekindle.records import HostRecord, PlannedEnvironment, read, timestamp
-from rekindle.records.plan import FRAMEWORKS
-from rekindle.records.text import as_json, printed
+import typer
+
+from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
+from rekindle.records.plan import FRAMEWORKS, Framework
+from rekindle.records.text import printed
 from rekindle.solver import solve
 
-HELP = "decide from a host.json which builds go on that host"
+from .folders import is_results, records
+from .verb import GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's own."""
-    parser.add_argument("host", type=Path, metavar="HOST.json")
-    parser.add_argument("--framework", choices=FRAMEWORKS)
-    parser.add_argument("--json", action="store_true")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print the plan for the host record; 0 a plan, 3 a refusal among them.
-
-    A host that shows no trace of a GPU gets the CPU builds.
+def run(
+    host: Annotated[
+        Path, typer.Argument(metavar="HOST.json", help="The record, or a folder of results that holds it.")
+    ],
+    framework: Annotated[Framework | None, typer.Option(help="Plan this one alone.")] = None,
+    json: Json = False,
+) -> Answer:
+    """Print the plan for each host record; a host that shows no trace of a GPU gets the CPU builds.
 
     Raises:
-        RecordError: the file is no host.json.
+        RecordError: there is no host.json.
     """
-    host = read(args.host, HostRecord)
-    wanted = (args.framework,) if args.framework else FRAMEWORKS
-    plan = solve(
+    wanted = (framework,) if framework else FRAMEWORKS
+    plans = [_plan(path, wanted) for path in records(host, "host.json")]
+    several = is_results(host)
+    lines = [
+        line
+        for plan in plans
+        for line in (*([f"{plan.host}:"] if several else []), *map(printed, _text(plan)))
+    ]
+    built = all(one.build for plan in plans for one in plan.environments)
+    return answer(GOOD if built else UNTOLD, "\n".join(lines), plans if several else plans[0], json)
+
+
+VERB = Verb(
+    "plan",
+    run,
+    "Decide from a host.json which builds go on that host.",
+    PlanRecord | list[PlanRecord],
+    ("results/RUN/HOST/host.json", "results/RUN/HOST --framework torch", "results/RUN --json"),
+    "there is a build of every framework",
+    untold="a framework is refused, or a record is of another version of Rekindle",
+)
+
+
+def _plan(path: Path, wanted: tuple[Framework, ...]) -> PlanRecord:
+    host = read(path, HostRecord)
+    return solve(
         host,
         wanted,
         gpus_required=bool(host.gpus or host.pci_gpus),
         made=timestamp(),
-        host_sha256=hashlib.sha256(args.host.read_bytes()).hexdigest(),
+        host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
-    if args.json:
-        print(as_json(plan))
-    else:
-        print("\n".join(printed(line) for one in plan.environments for line in _lines(one)))
-    return 0 if all(one.build for one in plan.environments) else 3
+
+
+def _text(plan: PlanRecord) -> list[str]:
+    return [line for one in plan.environments for line in _lines(one)]
 
 
 def _lines(environment: PlannedEnvironment) -> list[str]:

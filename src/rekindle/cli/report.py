@@ -1,26 +1,71 @@
-"""``rekindle report RESULTS_DIR``: the reports of a results folder again."""
+"""``rekindle report FOLDER``: the reports of a results folder again, or the table of one run alone."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import Annotated
 
-from rekindle.report import summary, write_reports
+import typer
 
-HELP = "write the reports of a results folder again"
+from rekindle.judge import judge
+from rekindle.records import PlaybookRecord
+from rekindle.report import ResultsData, data, summary, write_reports
+from rekindle.results.gather import HostResults, Results, Row, gather_host
+
+from .folders import is_host, is_results
+from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's own."""
-    parser.add_argument("results", type=Path, metavar="RESULTS_DIR")
+def run(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Of results, of a host or a job in it, or any workspace of NVFlare."
+        ),
+    ],
+    json: Json = False,
+) -> Answer:
+    """Write the reports of the results folder that this is or lies in, and print the table.
 
-
-def run(args: argparse.Namespace) -> int:
-    """Write them, and print the table; 0 if everything passed, else 1.
+    Of a run that lies in none, only the table is printed.
 
     Raises:
-        RecordError: there is no results folder, or it cannot be written.
+        RecordError: there is nothing to report on, or the folder cannot be written.
     """
-    results = write_reports(args.results)
-    print(summary(results, args.results))
-    return 0 if results.passed else 1
+    here = folder.absolute()
+    around = next((one for one in (folder, here.parent, here.parent.parent) if is_results(one)), None)
+    if around and (around is folder or is_host(folder) or (folder / "verdict.json").exists()):
+        results = write_reports(around)
+    else:
+        results, around = _alone(folder), None
+    return answer(standing(results), summary(results, around), data(results), json)
+
+
+VERB = Verb(
+    "report",
+    run,
+    "Write the reports of a results folder again.",
+    ResultsData,
+    ("results/RUN", "results/RUN/HOST/JOB --json", "/tmp/nvflare/simulation/JOB"),
+    "every required job is PASS",
+    "one is not",
+)
+
+
+def standing(results: Results) -> int:
+    """Return the exit status that results stand for."""
+    if results.passed:
+        return GOOD
+    bad = [row for row in results.rows if row.required and row.kind != "PASS"]
+    return UNTOLD if bad and all(row.other_version for row in bad) else BAD
+
+
+def _alone(folder: Path) -> Results:
+    """Return the results of a host's folder, or of one run, that lies in no results folder."""
+    if is_host(folder) and not (folder / "spec.json").exists():
+        host = gather_host(folder, folder.resolve().name)
+    else:
+        verdict = judge(folder)
+        row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
+        host = HostResults(verdict.host, None, None, None, None, (row,))
+    return Results(PlaybookRecord(run=folder.resolve().name, started="", hosts=(host.name,)), (host,))

@@ -1,71 +1,111 @@
-"""``rekindle verify RESULTS_DIR``: whether the runs in a results folder are as they were sealed."""
+"""``rekindle verify RESULTS``: whether the runs in a results folder are as they were sealed."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
 
 from rekindle.records import RecordError
 from rekindle.records.text import one_line
 from rekindle.results import seal, state
 from rekindle.results.home import seal_of, why_absent
 
-HELP = "say which files of sealed runs were altered since"
+from .verb import BAD, GOOD, Answer, Json, Verb, answer
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add this verb's own."""
-    parser.add_argument("results", type=Path, metavar="RESULTS_DIR")
-    parser.add_argument(
-        "--key",
-        type=Path,
-        metavar="PUBLIC.pem",
-        help="the key that has to have sealed them; yours by default, or the one beside the seals",
-    )
+class Verified(msgspec.Struct):
+    """One run, and what differs from its seal, a sentence each; none if nothing does."""
+
+    host: str
+    job: str
+    differs: list[str] = []
+    judged: str | None = None
+    verdict: str | None = None
+    """When it was sealed, and with which verdict; None if its seal proves nothing."""
+    absent: str | None = None
+    """Why it never came home, and so has no seal."""
 
 
-def run(args: argparse.Namespace) -> int:
-    """Say of each run, by file, what differs from its seal: 0 if nothing does, else 1.
+class Verification(msgspec.Struct):
+    """Every run of a results folder, and by whose key they were checked."""
+
+    runs: list[Verified]
+    keys: str
+    """``yours``, ``asked`` (with ``--key``) or ``beside``: whose those are, only their user can tell."""
+
+
+def run(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder under results/.")],
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PUBLIC.pem",
+            help="The key that has to have sealed them; yours by default, or the one beside the seals.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> Answer:
+    """Say of each run, by file, what differs from its seal.
 
     Raises:
         RecordError: there is no run in the folder, or no public key in the file.
     """
-    results: Path = args.results
     folders = sorted({*_folders(results)})
     if not folders:
         raise RecordError(f"{results} holds no run.", "name a folder under results/.")
     own = state.own_key()
-    asked = _read_key(args.key) if args.key else seal.public_key(own) if own else None
-    differing = False
-    for folder in folders:
-        name = f"{folder.parent.name}/{folder.name}"
-        try:
-            keys = [asked] if asked else [*_beside(folder)]
-            statement = seal.opened(seal_of(folder).read_bytes(), keys)
-            sealed = statement.predicate
-            if (sealed.host, sealed.job) != (folder.parent.name, folder.name):
-                raise seal.SealError(f"is that of {sealed.host}/{sealed.job}")
-            said = [f"{name}/{one}." for one in seal.differences(statement, folder)]
-        except seal.SealError as error:
-            said = [f"{name}: its seal {error}."]
-        except FileNotFoundError:
-            if not folder.exists() and (reason := why_absent(folder)):
-                print(one_line(f"{name} never came home: {reason}"))
-                continue
-            gone = "was placed on its host, and neither its files nor its seal are here"
-            said = [f"{name} {'has no seal' if folder.exists() else gone}."]
-        except OSError as error:
-            said = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
-        else:
-            if not said:
-                print(one_line(f"{name} is as it was sealed at {sealed.judged}: {sealed.verdict}."))
-        differing = differing or bool(said)
-        for one in said:
-            print(one_line(one))
+    asked = _read_key(key) if key else seal.public_key(own) if own else None
+    runs = [_verified(folder, [asked] if asked else [*_beside(folder)]) for folder in folders]
+    lines = [line for one in runs for line in _lines(one)]
     if asked is None:
-        print("The keys lie beside the seals: whether they are the controller's, only its user can tell.")
-    return 1 if differing else 0
+        lines.append(
+            "The keys lie beside the seals: whether they are the controller's, only its user can tell."
+        )
+    told = Verification(runs, "asked" if key else "yours" if asked else "beside")
+    status = BAD if any(one.differs for one in runs) else GOOD
+    return answer(status, "\n".join(map(one_line, lines)), told, json)
+
+
+VERB = Verb(
+    "verify",
+    run,
+    "Say which files of sealed runs were altered since.",
+    Verification,
+    ("results/RUN", "results/RUN --key theirs.pem --json"),
+    "every run is as it was sealed",
+    "something was altered, removed or added, or a run has no seal",
+)
+
+
+def _verified(folder: Path, keys: list[bytes]) -> Verified:
+    told = Verified(folder.parent.name, folder.name)
+    name = f"{told.host}/{told.job}"
+    try:
+        statement = seal.opened(seal_of(folder).read_bytes(), keys)
+        sealed = statement.predicate
+        if (sealed.host, sealed.job) != (told.host, told.job):
+            raise seal.SealError(f"is that of {sealed.host}/{sealed.job}")
+        told.judged, told.verdict = sealed.judged, sealed.verdict
+        told.differs = [f"{name}/{one}." for one in seal.differences(statement, folder)]
+    except seal.SealError as error:
+        told.differs = [f"{name}: its seal {error}."]
+    except FileNotFoundError:
+        gone = "was placed on its host, and neither its files nor its seal are here"
+        told.absent = None if folder.exists() else why_absent(folder) or None
+        told.differs = [] if told.absent else [f"{name} {'has no seal' if folder.exists() else gone}."]
+    except OSError as error:
+        told.differs = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
+    return told
+
+
+def _lines(one: Verified) -> list[str]:
+    if one.absent:
+        return [f"{one.host}/{one.job} never came home: {one.absent}"]
+    return one.differs or [f"{one.host}/{one.job} is as it was sealed at {one.judged}: {one.verdict}."]
 
 
 def _folders(results: Path) -> Iterator[Path]:

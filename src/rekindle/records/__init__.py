@@ -17,7 +17,7 @@ from .base import (
     to_builtins,
     write,
 )
-from .complaint import Complaint, RecordError
+from .complaint import Complaint, RecordError, VersionError
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import Cpu, Disk, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
@@ -76,6 +76,7 @@ __all__ = [
     "Timestamp",
     "VerdictKind",
     "VerdictRecord",
+    "VersionError",
     "checked",
     "convert",
     "decodable",

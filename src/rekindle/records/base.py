@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
 from rekindle.host import files, own
 
-from .complaint import MissingError, RecordError
+from .complaint import MissingError, RecordError, VersionError
 
 FILE_LIMIT = 32 << 20
 """Bytes of a record's file: one host's record must not keep the others' from being read."""
@@ -56,6 +56,13 @@ def decodable(kind: T) -> T:
     """
     _DECODERS[kind] = msgspec.json.Decoder(kind)
     return kind
+
+
+@decodable
+class _Versioned(msgspec.Struct):
+    """Of a record of any version, which one it is."""
+
+    schema: str = ""
 
 
 def decode(content: bytes | str, kind: type[T]) -> T:
@@ -112,9 +119,25 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
             raise RecordError(f"it has more than {FILE_LIMIT >> 20} MiB")
         return decode(content, kind)
     except RecordError as error:
+        _refuse_version(path, content, kind)
         raise RecordError(
             f"{path} is not a valid {kind.__name__}: {error.says}.", "have its stage write it again."
         ) from None
+
+
+def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
+    """Raise VersionError if ``content`` has the schema of ``kind`` in a version that is not read here."""
+    known = get_args(get_type_hints(kind).get("schema"))
+    try:
+        found = decode(content, _Versioned).schema
+    except RecordError:
+        return
+    if found not in known and found.rpartition("/")[0] in {one.rpartition("/")[0] for one in known}:
+        raise VersionError(
+            f"{path} was written by another version of Rekindle: it is {shortened(found, 100)}, "
+            f"and this one reads {' and '.join(known)}.",
+            "use the version that wrote it.",
+        )
 
 
 def write(path: Path, record: Record) -> None:

@@ -28,5 +28,9 @@ class RecordError(Complaint, ValueError):
     """A file is not the record that it should be, or what leads to it is no good: what, and where."""
 
 
+class VersionError(RecordError):
+    """A record was written by another version of Rekindle, and may be whole."""
+
+
 class MissingError(RecordError):
     """There is no such file."""

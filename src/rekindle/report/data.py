@@ -2,53 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
-from rekindle.records import to_builtins
-from rekindle.results.gather import HostResults, Results, Row
+import msgspec
 
-
-def data(results: Results) -> dict[str, Any]:
-    """Return the results as builtins, schema ``rekindle/results/1``."""
-    return {
-        "schema": "rekindle/results/1",
-        "run": results.playbook.run,
-        "started": results.playbook.started,
-        "passed": results.passed,
-        "hosts": [_host(host) for host in results.hosts],
-        "rows": [_row(row) for row in results.rows],
-    }
+from rekindle.records import Outcome
+from rekindle.results.gather import HostResults, Results, Row, RowKind
 
 
-def _host(results: HostResults) -> dict[str, Any]:
+class GpuData(msgspec.Struct):
+    """A GPU, as preflight saw it."""
+
+    index: int | None
+    name: str | None
+    uuid: str | None
+    state: str
+
+
+class HostData(msgspec.Struct):
+    """A host; None for what is not known of it."""
+
+    host: str
+    os: str | None
+    driver: str | None
+    gpus: list[GpuData]
+    outcome: Outcome | None
+
+
+class RowData(msgspec.Struct):
+    """One job on one host, or what is true of the host as a whole (``job`` is None)."""
+
+    host: str
+    job: str | None
+    verdict: RowKind
+    host_says: str | None
+    cause: str | None
+    notice: str | None
+    remedy: str | None
+    layer: str | None
+    started: str | None
+    duration_s: float | None
+    gpus: list[str]
+    metrics: dict[str, float]
+    versions: dict[str, str]
+    lock_sha256: str | None
+
+
+class ResultsData(msgspec.Struct):
+    """What a results folder holds."""
+
+    schema: Literal["rekindle/results/1"]
+    run: str
+    started: str
+    passed: bool
+    hosts: list[HostData]
+    rows: list[RowData]
+
+
+def data(results: Results) -> ResultsData:
+    """Return the results, schema ``rekindle/results/1``."""
+    return ResultsData(
+        schema="rekindle/results/1",
+        run=results.playbook.run,
+        started=results.playbook.started,
+        passed=results.passed,
+        hosts=[_host(host) for host in results.hosts],
+        rows=[_row(row) for row in results.rows],
+    )
+
+
+def _host(results: HostResults) -> HostData:
     host = results.host
-    return {
-        "host": results.name,
-        "os": host.os.name if host else None,
-        "driver": host.driver.version if host and host.driver else None,
-        "gpus": [
-            {"index": gpu.index, "name": gpu.name, "uuid": gpu.uuid, "state": gpu.state}
-            for gpu in (host.gpus if host else ())
-        ],
-        "outcome": to_builtins(results.outcome) if results.outcome else None,
-    }
+    return HostData(
+        host=results.name,
+        os=host.os.name if host else None,
+        driver=host.driver.version if host and host.driver else None,
+        gpus=[GpuData(gpu.index, gpu.name, gpu.uuid, gpu.state) for gpu in (host.gpus if host else ())],
+        outcome=results.outcome,
+    )
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row) -> RowData:
     verdict = row.verdict
-    return {
-        "host": row.host,
-        "job": row.job,
-        "verdict": row.kind,
-        "host_says": verdict.host_says if verdict else None,
-        "cause": row.cause,
-        "notice": row.notice,
-        "remedy": verdict.remedy if verdict else None,
-        "layer": verdict.layer if verdict else None,
-        "started": verdict.started if verdict else None,
-        "duration_s": row.duration_s,
-        "gpus": sorted({device.uuid for device in verdict.devices if device.uuid}) if verdict else [],
-        "metrics": verdict.final_metrics if verdict else {},
-        "versions": verdict.versions if verdict else {},
-        "lock_sha256": verdict.lock_sha256 if verdict else None,
-    }
+    return RowData(
+        host=row.host,
+        job=row.job,
+        verdict=row.kind,
+        host_says=verdict.host_says if verdict else None,
+        cause=row.cause,
+        notice=row.notice,
+        remedy=verdict.remedy if verdict else None,
+        layer=verdict.layer if verdict else None,
+        started=verdict.started if verdict else None,
+        duration_s=row.duration_s,
+        gpus=sorted({device.uuid for device in verdict.devices if device.uuid}) if verdict else [],
+        metrics=verdict.final_metrics if verdict else {},
+        versions=verdict.versions if verdict else {},
+        lock_sha256=verdict.lock_sha256 if verdict else None,
+    )

@@ -9,6 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from rekindle.host import own
 from rekindle.records import RecordError
 from rekindle.records.text import cleaned
@@ -32,9 +34,10 @@ def write_reports(folder: Path) -> Results:
     """
     results = gather(folder)
     try:
+        told = cleaned(to_builtins(data(results)))
         reports = {
             "report.html": html(results).encode(),
-            "results.json": json.dumps(cleaned(data(results)), indent=2, allow_nan=False).encode() + b"\n",
+            "results.json": json.dumps(told, indent=2, allow_nan=False).encode() + b"\n",
             "junit.xml": junit(results),
         }
         for name, content in reports.items():
@@ -56,8 +59,9 @@ def _write(path: Path, content: bytes) -> None:
         ) from None
 
 
-def summary(results: Results, folder: Path) -> str:
-    """Return what a run ends with on the terminal: the table, and where the report lies."""
+def summary(results: Results, folder: Path | None) -> str:
+    """Return what a run ends with on the terminal: the table, and where the report lies, if one does."""
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    width = max(shutil.get_terminal_size((120, 24)).columns, 80)
-    return f"{table(results, width, colour)}\n\n{folder / 'report.html'}"
+    width = max(shutil.get_terminal_size((120, 24)).columns, 60)
+    text = table(results, width, colour)
+    return f"{text}\n\n{folder / 'report.html'}" if folder else text

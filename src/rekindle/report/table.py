@@ -14,10 +14,11 @@ from rekindle.results.gather import Results
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "RETIRED": "green"}
 _SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
 """How much of the width a column may take; the cause has the rest."""
+_WIDE, _WIDE_ONLY = 80, ("duration", "GPUs")
 
 
 def table(results: Results, width: int, colour: bool) -> str:
-    """Return the results as a table of at most ``width`` columns, 80 or more."""
+    """Return the results as a table of at most ``width`` columns, 60 or more; some need 80."""
     if not results.rows:
         return "The run had no hosts. Fix: put hosts in the inventory."
     rows = [
@@ -31,11 +32,14 @@ def table(results: Results, width: int, colour: bool) -> str:
         }
         for row in results.rows
     ]
+    if width < _WIDE:
+        rows = [{name: cell for name, cell in row.items() if name not in _WIDE_ONLY} for row in rows]
     widths = {
         name: min(max(cell_len(name), *(cell_len(row[name]) for row in rows)), max(int(width * share), 8))
         for name, share in _SHARES.items()
+        if name in rows[0]
     }
-    widths["cause"] = width - sum(widths.values()) - 2 * len(_SHARES)
+    widths["cause"] = width - sum(widths.values()) - 2 * len(widths)
 
     grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for name in rows[0]:

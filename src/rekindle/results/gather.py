@@ -19,6 +19,7 @@ from rekindle.records import (
     RetiredRecord,
     VerdictKind,
     VerdictRecord,
+    VersionError,
     read,
 )
 from rekindle.records.complaint import MissingError
@@ -41,6 +42,8 @@ class Row:
     kind: RowKind
     cause: str | None
     verdict: VerdictRecord | None = None
+    other_version: bool = False
+    """Whether nothing can be told, as a record was written by another version of Rekindle."""
 
     @property
     def required(self) -> bool:
@@ -120,28 +123,29 @@ def gather(folder: Path) -> Results:
             f"{folder} is not a results folder: it has no run.json.", "name a folder under results/."
         )
     playbook = read(folder / "run.json", PlaybookRecord)
-    return Results(playbook, tuple(_host(folder / name, name) for name in playbook.hosts))
+    return Results(playbook, tuple(gather_host(folder / name, name) for name in playbook.hosts))
 
 
-def _read(path: Path, kind: type[RecordT], flaws: list[str]) -> RecordT | None:
+def _read(path: Path, kind: type[RecordT], flaws: list[RecordError]) -> RecordT | None:
     """Return the record; one that is there and cannot be read adds to ``flaws``."""
     try:
         return read(path, kind)
     except MissingError:
         return None
     except RecordError as error:
-        flaws.append(str(error))
+        flaws.append(error)
         return None
 
 
-def _host(folder: Path, name: str) -> HostResults:
-    flaws: list[str] = []
+def gather_host(folder: Path, name: str) -> HostResults:
+    """Read what came home from one host."""
+    flaws: list[RecordError] = []
     host = _read(folder / "host.json", HostRecord, flaws)
     plan = _read(folder / "plan.json", PlanRecord, flaws)
     env = _read(folder / "env.json", EnvRecord, flaws)
     outcome = _read(folder / "outcome.json", Outcome, flaws)
     retired = _read(folder / "retired.json", RetiredRecord, flaws)
-    rows = [Row(name, None, "UNPROVEN", flaw) for flaw in flaws]
+    rows = [_unread(name, None, flaw) for flaw in flaws]
     jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json"))
     rows += [_row(folder, name, job, outcome) for job in jobs]
     if outcome and outcome.state == "unreachable" and host:
@@ -169,12 +173,16 @@ def _missing(
     return _NO_PLAN if rows else _NOTHING_HOME
 
 
+def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
+    return Row(host, job, "UNPROVEN", str(flaw), other_version=isinstance(flaw, VersionError))
+
+
 def _row(folder: Path, host: str, job: str, outcome: Outcome | None) -> Row:
     """Return the row of a job that has to pass, of which there may be no verdict."""
-    flaws: list[str] = []
+    flaws: list[RecordError] = []
     verdict = _read(folder / job / "verdict.json", VerdictRecord, flaws)
     if flaws:
-        return Row(host, job, "UNPROVEN", flaws[0])
+        return _unread(host, job, flaws[0])
     if verdict is None:
         return Row(host, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME)
     if flaw := verdict.flaw(host, job):

@@ -28,7 +28,7 @@ def test_what_is_written_fits_the_published_schema(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schema": "rekindle/run/2"}, "Invalid enum value 'rekindle/run/2' - at `$.schema`"),
+        ({"schema": "rekindle/plan/1"}, "Invalid enum value 'rekindle/plan/1' - at `$.schema`"),
         ({"hostz": []}, "unknown field `hostz`"),
         ({"hosts": "a"}, "Expected `array`, got `str` - at `$.hosts`"),
     ],

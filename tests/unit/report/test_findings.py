@@ -37,7 +37,7 @@ def _reports(folder: Path, verdict: VerdictRecord) -> dict[str, str]:
         "table": " ".join(table(results, 300, colour=False).split()),
         "html": html(results),
         "junit": junit(results).decode(),
-        "data": str(data(results)["rows"][0]["notice"]),
+        "data": str(data(results).rows[0].notice),
     }
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from report_folders import FAIL, HOST, LEFT, add_host, fill, three_hosts
 
 from rekindle import cli
-from rekindle.cli.report import run
 from rekindle.records import RecordError
 from rekindle.report import write_reports
 
@@ -55,9 +53,12 @@ def test_results_json_for_programs(tmp_path: Path) -> None:
     assert (lost["os"], lost["gpus"], lost["outcome"]["stage"]) == (None, [], "validate")
 
 
-def test_0_and_the_path_if_all_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_0_and_the_path_if_all_passed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    assert run(Namespace(results=tmp_path)) == 0
+    monkeypatch.setattr("sys.argv", ["rekindle", "report", str(tmp_path)])
+    assert cli.main() == 0
     said = capsys.readouterr()
     assert "PASS" in said.out
     assert str(tmp_path / "report.html") in said.out
@@ -65,8 +66,11 @@ def test_0_and_the_path_if_all_passed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert said.err == ""
 
 
-def test_1_if_not_all_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(Namespace(results=three_hosts(tmp_path))) == 1
+def test_1_if_not_all_passed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["rekindle", "report", str(three_hosts(tmp_path))])
+    assert cli.main() == 1
     assert "FAIL" in capsys.readouterr().out
 
 

@@ -1,0 +1,47 @@
+"""Which records a folder on the command line stands for: a results folder, a host's, or the file itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rekindle.records import PlaybookRecord, RecordError, read
+
+_OF_A_HOST = ("lease.json", "host.json", "plan.json", "env.json", "outcome.json", "retired.json")
+
+
+def is_results(path: Path) -> bool:
+    """Whether that is a results folder."""
+    return (path / "run.json").is_file()
+
+
+def is_host(path: Path) -> bool:
+    """Whether that is a host's folder of results."""
+    return any((path / name).is_file() for name in _OF_A_HOST)
+
+
+def records(path: Path, name: str) -> list[Path]:
+    """Return the record of each host in ``path``, or ``path`` itself if it is no folder.
+
+    Raises:
+        RecordError: no host there has it, or run.json is broken.
+    """
+    if not path.is_dir():
+        return [path]
+    hosts = read(path / "run.json", PlaybookRecord).hosts if is_results(path) else ("",)
+    found = [path / host / name for host in hosts if (path / host / name).is_file()]
+    if not found:
+        raise RecordError(f"{path} holds no {name}.", "name a folder of results, a host's, or a file.")
+    return found
+
+
+def record(path: Path, name: str) -> Path:
+    """Return the one that `records` finds.
+
+    Raises:
+        RecordError: there is none, or several hosts have one.
+    """
+    found = records(path, name)
+    if len(found) > 1:
+        hosts = ", ".join(one.parent.name for one in found)
+        raise RecordError(f"{path} has the {name} of {len(found)} hosts: {hosts}.", "name one's folder.")
+    return found[0]

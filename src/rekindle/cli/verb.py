@@ -1,0 +1,54 @@
+"""What all verbs have in common: what they answer, and what their help says beside their options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from rekindle.records.text import as_json
+
+GOOD, BAD, WRONG, UNTOLD = range(4)
+"""Exit statuses: of a good answer, a bad one, a wrong call, and of what is refused or cannot be told."""
+
+Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+
+
+class Answer(NamedTuple):
+    """What a verb says, and what that means."""
+
+    status: int
+    said: str
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb of the command line."""
+
+    name: str
+    run: Callable[..., Answer]
+    help: str
+    answer: Any
+    """Type of what ``--json`` prints."""
+    examples: tuple[str, ...]
+    good: str
+    bad: str = ""
+    wrong: str = "called wrongly: there is no such folder, file, record or option"
+    untold: str = "cannot be told, as a record is of another version of Rekindle or a file cannot be read"
+    passes_on: bool = False
+    """Whether options that it does not know are Ansible's."""
+
+    @property
+    def epilog(self) -> str:
+        """Return examples and exit statuses, as lines that the help does not wrap (``\\b``)."""
+        told = ((GOOD, self.good), (BAD, self.bad), (WRONG, self.wrong), (UNTOLD, self.untold))
+        statuses = [f"  {status}  {says}" for status, says in told if says]
+        examples = [f"  rekindle {self.name} {one}" for one in self.examples]
+        return "\n".join(["\b", "Examples:", *examples, "", "\b", "Exit status:", *statuses])
+
+
+def answer(status: int, text: str, value: Any, json: bool) -> Answer:
+    """Return ``text`` for a person, or ``value`` in JSON."""
+    return Answer(status, as_json(value) if json else text)

@@ -1,0 +1,304 @@
+"""What every verb of ``rekindle`` has in common: its help, its JSON, its statuses, and poor terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+from report_folders import FAIL, add_host, fill, three_hosts
+
+from rekindle import cli
+from rekindle.cli.main import VERBS
+from rekindle.records import PlaybookRecord, write
+
+NAMES = [verb.name for verb in VERBS]
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Call ``rekindle``; return its status, and what it said on each stream."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
+        status = cli.main()
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def results(tmp_path, recordings):
+    """Return a results folder with a job that passed on one host and one that never was on another."""
+    folder = fill(tmp_path / "results", "gpu-1", "gpu-2")
+    add_host(folder, "gpu-1", verdict=None)
+    add_host(folder, "gpu-2", verdict=None)
+    shutil.copytree(recordings / "runs/pt_ddp-cpu", folder / "gpu-1/pt_ddp")
+    shutil.copy(recordings / "h200-x2/env.json", folder / "gpu-1/env.json")
+    return folder
+
+
+def process(*arguments, stdout=subprocess.PIPE, **environ):
+    """Run ``rekindle`` as a process of its own."""
+    command = [sys.executable, "-c", "import sys; from rekindle import cli; sys.exit(cli.main())"]
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **environ},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", [*NAMES, "schema"])
+def test_help_has_examples_and_statuses(call, name):
+    status, out, _ = call(name, "--help")
+    assert status == 0
+    assert f"  rekindle {name} " in out[out.index("Examples:") : out.index("Exit status:")]
+    assert [line.split()[0] for line in out[out.index("Exit status:") :].splitlines()[1:3]] in (
+        ["0", "1"],
+        ["0", "2"],
+    )
+    assert not {"╭", "│"} & {*out}
+
+
+def test_version(call):
+    status, out, _ = call("--version")
+    assert (status, out) == (0, "rekindle 0.1.0\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Missing command. Fix: see rekindle --help."),
+        (["jugde"], "No such command 'jugde'. Did you mean 'judge'? Fix: see rekindle --help."),
+        (["judge"], "Missing argument 'FOLDER'. Fix: see rekindle judge --help."),
+        (
+            ["judge", ".", "--jsn"],
+            "Did you mean --json? Fix: see rekindle judge --help.",
+        ),
+        (["schema", "jugde"], "Did you mean 'judge'? Fix: see rekindle schema --help."),
+    ],
+)
+def test_called_wrongly_is_one_sentence_and_2(call, arguments, says):
+    status, out, err = call(*arguments)
+    assert (status, out) == (2, "")
+    assert err.endswith(f"{says}\n")
+    assert err.count("\n") == 1
+
+
+def _calls(results, recordings):
+    """Return calls of each verb, with answers of each kind."""
+    env = recordings / "h200-x2/env.json"
+    other = results / "other.json"
+    other.write_text(env.read_text().replace('"torch": "2', '"torch": "3'))
+    return {
+        "plan": [(recordings / "h200-x2",), (results,)],
+        "judge": [
+            (results,),
+            (results / "gpu-1",),
+            (results / "gpu-1/pt_ddp",),
+            (recordings / "foreign/poc",),
+        ],
+        "diagnose": [(recordings / "nvflare-tf-mirrored-starved.log",), (recordings / "runs/pt_ddp-cpu",)],
+        "diff": [(env, env), (env, other), (results, results / "gpu-1")],
+        "report": [(results,), (results / "gpu-2",), (recordings / "foreign/poc",)],
+        "verify": [(results,)],
+    }
+
+
+@pytest.mark.parametrize("name", ["plan", "judge", "diagnose", "diff", "report", "verify"])
+def test_every_json_fits_its_schema(call, results, recordings, name):
+    schema = json.loads(call("schema", name)[1])
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for arguments in _calls(results, recordings)[name]:
+        told = json.loads(call(name, *arguments, "--json")[1])
+        jsonschema.validate(told, schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({"told": told}, schema)
+
+
+def test_json_of_a_bundle_is_apart_from_its_progress(call, results, monkeypatch):
+    def bundle(plans, wheelhouse):
+        print("torch.txt: 0 of 1 files are there")
+        return [wheelhouse_of.Bundled("torch.txt", str(wheelhouse), len(plans), 1)]
+
+    from rekindle.capsule import wheelhouse as wheelhouse_of  # noqa: PLC0415
+
+    monkeypatch.setattr("rekindle.cli.bundle.bundle", bundle)
+    status, out, err = call("bundle", results, "-o", "w", "--json")
+    assert (status, err) == (0, "torch.txt: 0 of 1 files are there\n")
+    told = json.loads(out)
+    assert told[0]["files"] == 2
+    jsonschema.validate(told, json.loads(call("schema", "bundle")[1]))
+
+
+def test_judge_takes_results_a_host_a_job_and_a_workspace(call, results, recordings):
+    status, out, _ = call("judge", results)
+    assert status == 1
+    assert "pt_ddp: PASS" in out
+    assert "gpu-2 pt_ddp: SKIPPED: No verdict came home." in out
+    assert call("judge", results / "gpu-1")[0] == 0
+    assert call("judge", results / "gpu-1/pt_ddp")[0] == 0
+    assert call("judge", results / "gpu-2")[0] == 1
+    assert call("judge", recordings / "foreign/poc")[0] == 1
+
+
+def test_a_run_that_is_broken_keeps_no_other_from_being_judged(call, results):
+    shutil.copytree(results / "gpu-1/pt_ddp", results / "gpu-2/pt_ddp")
+    assert call("judge", results)[0] == 0
+    (results / "gpu-2/pt_ddp/spec.json").write_text("{}")
+    status, out, _ = call("judge", results)
+    assert status == 3
+    assert "pt_ddp: PASS" in out
+    assert "gpu-2/pt_ddp/spec.json is not a valid RunSpec" in out
+
+
+def test_report_takes_what_lies_in_a_results_folder_and_what_does_not(call, tmp_path, recordings):
+    folder = three_hosts(tmp_path / "r")
+    for one in (folder, folder / "gpu-1", folder / "gpu-1/pt_ddp"):
+        (folder / "report.html").unlink(missing_ok=True)
+        status, out, _ = call("report", one)
+        assert status == 1
+        assert out.endswith(f"{folder}/report.html\n")
+        assert (folder / "report.html").is_file()
+    alone = Path(shutil.copytree(folder / "gpu-1", tmp_path / "alone/gpu-1"))
+    status, out, _ = call("report", alone)
+    assert (status, "PASS" in out, "report.html" in out) == (0, True, False)
+    status, out, _ = call("report", recordings / "foreign/poc")
+    assert (status, "UNPROVEN" in out) == (1, True)
+    assert not list((recordings / "foreign/poc").glob("report.html"))
+
+
+def test_plan_and_diff_take_folders(call, results, recordings):
+    assert call("plan", recordings / "h200-x2")[1].startswith("torch: ")
+    assert call("plan", results)[1].startswith("gpu-1:\ntorch: ")
+    assert call("diff", results, recordings / "h200-x2")[0] == 0
+    shutil.copy(results / "gpu-1/env.json", results / "gpu-2/env.json")
+    for name, arguments, says in (
+        ("plan", [results / "gpu-1/pt_ddp"], "holds no host.json. Fix:"),
+        ("diff", [results, results], "has the env.json of 2 hosts: gpu-1, gpu-2. Fix: name one's folder."),
+    ):
+        status, _, err = call(name, *arguments)
+        assert (status, says in err, err.count("\n")) == (2, True, 1)
+
+
+def _of_version(path, version):
+    told = json.loads(path.read_text())
+    name, _, number = told["schema"].rpartition("/")
+    path.write_text(json.dumps({**told, "schema": f"{name}/{version}", "unheard": 1}))
+    return f"it is {name}/{version}, and this one reads {name}/{number[:1] if name != 'rekindle/spec' else 1}"
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("judge", "gpu-1/pt_ddp/spec.json"),
+        ("plan", "gpu-1/host.json"),
+        ("diff", "gpu-1/env.json"),
+        ("report", "run.json"),
+    ],
+)
+def test_a_record_of_another_version_is_said_to_be_one(call, results, name, record):
+    says = _of_version(results / record, 9)
+    folder = (results / record).parent
+    status, out, err = call(name, folder, *([folder] if name == "diff" else []))
+    assert (status, out, err.count("\n")) == (3, "", 1)
+    assert "was written by another version of Rekindle" in err
+    assert says in err
+
+
+def test_a_report_on_a_verdict_of_another_version_cannot_tell(call, tmp_path):
+    folder = fill(tmp_path, "gpu-1", "gpu-2")
+    add_host(folder, "gpu-1")
+    add_host(folder, "gpu-2")
+    assert call("report", folder)[0] == 0
+    _of_version(folder / "gpu-2/pt_ddp/verdict.json", 2)
+    status, _, _ = call("report", folder)
+    assert status == 3
+    assert "another version of Rekindle" in (folder / "results.json").read_text()
+    add_host(folder, "gpu-1", verdict=msgspec.structs.replace(FAIL, host="gpu-1"))
+    assert call("report", folder)[0] == 1
+
+
+@pytest.mark.parametrize(
+    "environ", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
+)
+def test_a_terminal_without_unicode_reads_plain_letters(recordings, results, environ):
+    env, other = recordings / "h200-x2/env.json", results / "other.json"
+    other.write_text(env.read_text().replace('"torch": "2', '"torch": "é'))
+    for arguments, status, says in (
+        (("report", results), 1, b"SKIPPED"),
+        (("diff", env, other), 1, b" -> ?"),
+        (("plan", f"{results}/–é"), 2, b" does not exist. Fix: "),
+    ):
+        done = process(*arguments, COLUMNS="60", **environ)
+        assert done.returncode == status, done.stderr
+        assert says in done.stdout + done.stderr
+        assert (done.stdout + done.stderr).isascii()
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("60", 60), ("80", 80), ("1", 60), ("x", 120)])
+def test_a_table_is_as_wide_as_the_terminal(tmp_path, columns, widest):
+    done = process("report", three_hosts(tmp_path), COLUMNS=columns, TERM="dumb")
+    assert (done.returncode, done.stderr) == (1, b"")
+    table = done.stdout.decode().rpartition("\n\n")[0].splitlines()
+    assert max(map(len, table)) <= widest
+    assert any("Final accuracy" in line for line in table)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(("plan", "--json"), 0), (("judge",), 1), (("--help",), 0), (("schema", "judge"), 0)],
+)
+def test_a_reader_that_has_gone_changes_no_answer(recordings, arguments, status):
+    folder = {"plan": "h200-x2", "judge": "foreign/poc"}.get(arguments[0])
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = process(*arguments, *([recordings / folder] if folder else []), stdout=writer)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (status, b"")
+
+
+def test_a_full_disk_is_no_bad_answer():
+    with Path("/dev/full").open("w") as full:
+        done = process("--version", stdout=full)
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"The output cannot be used: No space left on device. Fix: ")
+
+
+def test_a_bug_is_no_bad_answer(call, monkeypatch, results):
+    def fail(path):
+        raise KeyError(path)
+
+    monkeypatch.setattr("rekindle.cli.judge.judge", fail)
+    status, _, err = call("judge", results / "gpu-1/pt_ddp")
+    assert status == 3
+    assert err.endswith("That is a bug of Rekindle. Fix: report what stands above.\n")
+
+
+@pytest.mark.parametrize(
+    ("shell", "environ"),
+    [
+        ("bash", {"COMP_WORDS": "rekindle ju", "COMP_CWORD": "1"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "rekindle ju"}),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "rekindle ju", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
+    ],
+)
+def test_shells_complete_verbs(shell, environ):
+    done = process(_REKINDLE_COMPLETE=f"complete_{shell}", **environ)
+    assert done.returncode == 0
+    assert b"judge" in done.stdout
+    assert b"plan" not in done.stdout
+
+
+def test_a_results_folder_without_hosts_is_no_good_answer(call, tmp_path):
+    write(tmp_path / "run.json", PlaybookRecord(run="r", started="", hosts=()))
+    assert call("judge", tmp_path)[0] == call("report", tmp_path)[0] == 1
