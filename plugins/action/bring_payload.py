@@ -11,10 +11,10 @@ from ansible.utils.display import Display
 from rekindle import records
 from rekindle.actions.base import REQUIRED
 from rekindle.actions.limits import limited
-from rekindle.host import folders
+from rekindle.host import folders, places
 from rekindle.host.payload import build_payload, left_behind
 
-_JOBS = Path(__file__).parents[2] / "flare_jobs"
+_JOBS = places.repository() / "flare_jobs"
 
 
 @limited

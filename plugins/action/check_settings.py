@@ -10,11 +10,12 @@ import yaml
 
 from rekindle.actions.base import REQUIRED, Action
 from rekindle.actions.settings import misnamed
+from rekindle.host import places
 from rekindle.hostfacts import flaw
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
 
-_SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
+_SPECS = places.repository() / "roles" / "settings" / "meta" / "argument_specs.yml"
 
 
 class ActionModule(Action):

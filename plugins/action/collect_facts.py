@@ -10,8 +10,9 @@ from typing import Any
 from rekindle import hostfacts, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
+from rekindle.host import places
 
-_COLLECTOR = Path(__file__).parents[2] / "roles/preflight/files/collect.sh"
+_COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 
 
 @limited

@@ -8,10 +8,11 @@ from typing import Any
 
 from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.host import places
 from rekindle.jobs import load_job
 from rekindle.solver import solve
 
-_JOBS = Path(__file__).parents[2] / "flare_jobs"
+_JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):

@@ -8,11 +8,11 @@ from typing import Any
 
 from rekindle import jobs, records
 from rekindle.actions.base import REQUIRED, Action
-from rekindle.host import folders
+from rekindle.host import folders, places
 from rekindle.jobs import lease
 from rekindle.results import home, state
 
-_JOBS = Path(__file__).parents[2] / "flare_jobs"
+_JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):

@@ -16,6 +16,7 @@ from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
 from rekindle import records, report
+from rekindle.host import places
 from rekindle.records.text import for_terminal
 from rekindle.results import journal
 
@@ -74,7 +75,7 @@ class CallbackModule(CallbackBase):
         _clean_display()
         given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
         name = self._began.strftime("%Y%m%dT%H%M%SZ")
-        self._folder = Path(given or _REPOSITORY / "results" / name).expanduser().absolute()
+        self._folder = Path(given or places.results(_REPOSITORY) / name).expanduser().absolute()
         os.environ["REKINDLE_RESULTS"] = str(self._folder)
 
     @_told
@@ -86,6 +87,8 @@ class CallbackModule(CallbackBase):
         self._refuse_names(hosts)
         now = records.timestamp(self._began)
         journal.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
+        if told := os.environ.get("REKINDLE_TOLD"):  # by the rekindle command, which asks where the run began
+            Path(told).write_text(str(self._folder), encoding="utf-8")
 
     def _refuse_names(self, hosts: list[str]) -> None:
         """Stop before anything is done for a host whose name cannot be a folder of results."""

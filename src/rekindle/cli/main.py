@@ -17,10 +17,21 @@ from rekindle.capsule.wheelhouse import BundleError
 from rekindle.records import Complaint, VersionError
 from rekindle.records.text import one_line
 
-from . import bundle, diagnose, diff, judge, plan, report, schema, verify
+from . import bundle, diagnose, diff, judge, plan, plays, report, schema, verify
 from .verb import GOOD, UNTOLD, WRONG, Answer
 
-VERBS = (plan.VERB, judge.VERB, diagnose.VERB, bundle.VERB, diff.VERB, report.VERB, verify.VERB)
+VERBS = (
+    plays.SITE,
+    plays.CHECK,
+    plays.RETIRE,
+    plan.VERB,
+    judge.VERB,
+    diagnose.VERB,
+    bundle.VERB,
+    diff.VERB,
+    report.VERB,
+    verify.VERB,
+)
 """Those that answer in JSON."""
 
 _ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
@@ -49,7 +60,13 @@ def _root(
 
 schema.know(VERBS)
 for _verb in (*VERBS, schema.VERB):
-    app.command(_verb.name, help=_verb.help, epilog=_verb.epilog)(_verb.run)
+    app.command(
+        _verb.name,
+        help=_verb.help,
+        epilog=_verb.epilog,
+        options_metavar="[--json] [ANSIBLE'S OPTIONS]" if _verb.passes_on else "[OPTIONS]",
+        context_settings=dict.fromkeys(("allow_extra_args", "ignore_unknown_options"), _verb.passes_on),
+    )(_verb.run)
 
 
 def main() -> int:

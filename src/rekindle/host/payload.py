@@ -14,7 +14,8 @@ import zipfile
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-_PACKAGE = Path(__file__).parents[1]
+from .places import PACKAGE, PACKED
+
 _JOBS = "flare_jobs"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -24,7 +25,7 @@ def build_payload(jobs: Path, folder: Path) -> Path:
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (
-            (_PACKAGE, "rekindle", _own(_PACKAGE, _every(_PACKAGE))),
+            (PACKAGE, "rekindle", _own(PACKAGE, _code())),
             (jobs, _JOBS, travelling(jobs)),
         ):
             for name in names:
@@ -75,6 +76,11 @@ def _git(root: Path, *options: str) -> list[str]:
     return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else []
 
 
+def _code() -> list[str]:
+    """Return the files of this package, without the playbooks and jobs that a wheel has in it."""
+    return [name for name in _every(PACKAGE) if not name.startswith(f"{PACKED}/")]
+
+
 def _every(root: Path) -> list[str]:
     found = (Path(base, name) for base, _, names in os.walk(root) for name in names)
     return [path.relative_to(root).as_posix() for path in found]
@@ -83,7 +89,7 @@ def _every(root: Path) -> list[str]:
 def extract_job(name: str, target: Path) -> None:
     """Copy the files of job ``name`` out of the payload that this code was imported from, into ``target``."""
     prefix = PurePosixPath(_JOBS, name)
-    with zipfile.ZipFile(_PACKAGE.parent) as archive:
+    with zipfile.ZipFile(PACKAGE.parent) as archive:
         for entry in archive.infolist():
             path = PurePosixPath(entry.filename)
             if path.is_relative_to(prefix):

@@ -98,7 +98,7 @@ def test_without_git_all_regular_files_travel(jobs, tmp_path, monkeypatch):
 
 
 def test_of_the_package_the_same_travels(tmp_path, jobs, monkeypatch):
-    monkeypatch.setattr(rekindle.host.payload, "_PACKAGE", jobs)
+    monkeypatch.setattr(rekindle.host.payload, "PACKAGE", jobs)
     with zipfile.ZipFile(build_payload(JOBS, tmp_path / "out")) as archive:
         names = {name for name in archive.namelist() if name.startswith("rekindle/")}
     assert names == {"rekindle/mine/job.py", "rekindle/mine/data/x.csv"}

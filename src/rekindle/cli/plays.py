@@ -1,0 +1,153 @@
+"""``rekindle site``, ``check`` and ``retire``: the plays, by ansible-runner, where its user is.
+
+What ansible-runner sets for its own callback and cache, and that host keys are not checked, is not taken:
+everything is as ``ansible-playbook`` has it.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import psutil
+import typer
+from ansible_runner.interface import init_command_config
+
+from rekindle.host import places
+from rekindle.report import ResultsData, data
+from rekindle.results.gather import gather
+
+from .folders import is_results
+from .verb import BAD, GOOD, UNTOLD, WRONG, Answer, Json, Verb, answer
+
+_NOT_PROVEN = (2, 4, 8)
+"""Ansible's statuses of plays that began and in which a host failed, was unreachable, or ended the play."""
+_NO_ANSWER = (99, 250, 254, 255)
+"""Of an interrupt, and of errors that nobody expected: Ansible's and ansible-runner's."""
+
+
+def _running(playbook: str, *options: str) -> Callable[..., Answer]:
+    """Return what runs a playbook of ours; with ``json`` what Ansible says goes to standard error."""
+
+    def run(context: typer.Context, json: Json = False) -> Answer:
+        status, results = _play([str(places.repository() / playbook), *options, *context.args], json)
+        if json and results and is_results(results):
+            return answer(status, "", data(gather(results)), json)
+        return Answer(status, "")
+
+    return run
+
+
+_PASSES_ON = "Everything but --json goes to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
+_OF_PLAYS: dict[str, Any] = {
+    "answer": ResultsData,
+    "wrong": "called wrongly: nothing began, and Ansible says why",
+    "untold": "it was interrupted, or ended as nobody expects",
+    "passes_on": True,
+}
+SITE = Verb(
+    "site",
+    _running("site.yml"),
+    f"Bring hosts back and prove their jobs; results go to results/ here. {_PASSES_ON}",
+    examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m", "-i lease_hosts --json 2> log"),
+    good="every required job on every host is PASS",
+    bad="one is not, or a host was not reached",
+    **_OF_PLAYS,
+)
+CHECK = Verb(
+    "check",
+    _running("site.yml", "--check"),
+    f"Read hosts and plan, and change nothing. {_PASSES_ON}",
+    examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1"),
+    good="every host can be read, and has a plan",
+    bad="one cannot, or has none",
+    **_OF_PLAYS,
+)
+RETIRE = Verb(
+    "retire",
+    _running("retire.yml"),
+    f"Take a last copy of what hosts have, and leave nothing of Rekindle there. {_PASSES_ON}",
+    examples=("-i lease_hosts", "-i lease_hosts -e stop=true"),
+    good="nothing of Rekindle is left on any host",
+    bad="a host was left as it is",
+    **_OF_PLAYS,
+)
+
+
+def _play(arguments: list[str], json: bool) -> tuple[int, Path | None]:
+    """Run ansible-playbook; return our exit status, and the results folder if the run began."""
+    with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
+        told = Path(folder, "results")
+        runner = init_command_config(
+            sys.executable,
+            ["-P", "-m", "ansible", "playbook", *arguments],  # -P: no module of the user's folder
+            private_data_dir=folder,
+            input_fd=sys.stdin,
+            output_fd=sys.stderr if json else sys.stdout,
+            error_fd=sys.stderr,
+            status_handler=_forget_environment,
+        )
+        runner.config.env = _environment(told)
+        with _signals_are_ansibles():
+            runner.run()
+        results = Path(told.read_text(encoding="utf-8")) if told.exists() else None
+    return _status(runner.rc, results is not None), results
+
+
+def _environment(told: Path) -> dict[str, str]:
+    """Return the user's environment, and what finds our plays; the callback notes the results in ``told``."""
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    modules = [str(places.PACKAGE.parent), os.environ.get("ANSIBLE_MODULE_UTILS", "")]
+    environment = {
+        "REKINDLE_RESULTS": str(Path("results", stamp).absolute()),
+        **os.environ,
+        "REKINDLE_TOLD": str(told),
+        "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),
+        "ANSIBLE_MODULE_UTILS": os.pathsep.join(filter(None, modules)),
+    }
+    if locale.getlocale()[1] != "UTF-8":
+        environment["LC_ALL"] = "C.UTF-8"  # or Ansible does not start
+    return environment
+
+
+def _forget_environment(status: dict[str, Any], runner_config: Any) -> None:
+    """Remove the file in which ansible-runner keeps the environment, as there may be secrets in it."""
+    if status["status"] == "running":
+        Path(runner_config.artifact_dir, "command").unlink()
+
+
+@contextmanager
+def _signals_are_ansibles() -> Iterator[None]:
+    """Leave Ctrl-C to Ansible, which has it from the terminal as well, and pass on what ends this process."""
+
+    def end(*_: object) -> None:
+        for child in psutil.Process().children():
+            with suppress(psutil.NoSuchProcess):
+                child.terminate()
+
+    handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: end}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _status(ended: int, began: bool) -> int:
+    """Return our exit status for Ansible's."""
+    if ended == 0:
+        return GOOD
+    if ended < 0 or ended in _NO_ANSWER:
+        return UNTOLD
+    if not began:
+        return WRONG
+    return BAD if ended in _NOT_PROVEN else UNTOLD

@@ -1,0 +1,181 @@
+"""``rekindle site``, ``check`` and ``retire``: Ansible as its user calls it, and our exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from rekindle.cli.plays import _status
+
+COMMAND = [sys.executable, "-P", "-c", "import sys; from rekindle import cli; sys.exit(cli.main())"]
+HOST = f"h ansible_connection=local ansible_python_interpreter={sys.executable} rekindle_root="
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder that everybody can write, from which no Ansible reads its configuration."""
+    here = tmp_path / "here"
+    here.mkdir(mode=0o777)
+    here.chmod(0o777)
+    (here / "ansible.cfg").write_text("[defaults]\nroles_path = /nowhere\n")
+    (here / "yaml.py").write_text("raise SystemExit('a module of the folder was imported')\n")
+    (here / "lease_hosts").write_text(f"{HOST}{tmp_path}/root rekindle_min_free_gb=0\n")
+    return here
+
+
+@pytest.fixture
+def call(folder):
+    """Call ``rekindle`` in the folder."""
+
+    def run(*arguments, **environ):
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=folder,
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environ},
+            capture_output=True,
+            timeout=120,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("ended", "began", "status"),
+    [
+        (0, False, 0),
+        (0, True, 0),
+        (1, False, 2),
+        (2, False, 2),
+        (2, True, 1),
+        (4, False, 2),
+        (4, True, 1),
+        (5, False, 2),
+        (1, True, 3),
+        (99, True, 3),
+        (250, False, 3),
+        (-15, True, 3),
+    ],
+)
+def test_ansibles_status_is_told_as_ours(ended, began, status):
+    assert _status(ended, began) == status
+
+
+def test_options_go_on_to_ansible(call):
+    done = call("site", "-i", "lease_hosts", "--list-tasks", "--skip-tags", "x", "-vv")
+    assert done.returncode == 0, done.stderr
+    assert "validate" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--nosuch",), ("-e", "@nowhere.yml"), ("--vault-password-file", "nowhere")]
+)
+def test_called_wrongly_is_2(call, folder, arguments):
+    done = call("site", "-i", "lease_hosts", *arguments)
+    assert done.returncode == 2
+    assert done.stderr
+    assert not (folder / "results").exists()
+
+
+def test_results_go_to_the_users_folder_and_files_of_options_come_from_it(call, folder):
+    (folder / "more.yml").write_text("rekindle_min_free_gb: 1000000\n")
+    done = call("check", "-i", "lease_hosts", "-e", "@more.yml")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Fix:" in done.stdout
+    (run,) = (folder / "results").iterdir()
+    assert (run / "h/outcome.json").is_file()
+    assert str(run / "report.html") in done.stdout
+
+
+def test_json_is_apart_from_what_ansible_says(call, folder):
+    done = call("check", "-i", "lease_hosts", "-e", "rekindle_min_free_gb=1e6 rekindle_results=r", "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert (told["run"], told["passed"], told["hosts"][0]["host"]) == ("r", False, "h")
+    assert "PLAY RECAP" in done.stderr
+    assert (folder / "r/run.json").is_file()
+
+
+def test_a_host_without_rekindle_is_retired(call):
+    done = call("retire", "-i", "lease_hosts")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "RETIRED" in done.stdout
+
+
+def test_ansible_has_the_environment_of_its_user_and_no_file_does(call, folder, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    inventory = folder / "inventory.sh"
+    inventory.write_text(f"#!/bin/sh\ncd {tmp_path}\nenv > env\ngrep -rl CANARY tmp > found\necho '{{}}'\n")
+    inventory.chmod(0o755)
+    call("site", "-i", "inventory.sh", "--list-hosts", TMPDIR=str(tmp_path / "tmp"), HF_TOKEN="CANARY")
+    assert (tmp_path / "found").read_text() == ""
+    there = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
+    assert there["HF_TOKEN"] == "CANARY"
+    for name in ("ANSIBLE_HOST_KEY_CHECKING", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_CALLBACK_PLUGINS"):
+        assert there.get(name) == os.environ.get(name)
+    assert not list((tmp_path / "tmp").glob("rekindle-*"))
+
+
+def test_a_password_is_asked_for_in_the_terminal(folder):
+    (folder / "secret.yml").write_text("secret: 1\n")
+    (folder / "password").write_text("canary\n")
+    vault = ["-m", "ansible", "vault", "encrypt", "secret.yml", "--vault-password-file", "password"]
+    subprocess.run([sys.executable, "-P", *vault], cwd=folder, check=True, timeout=60)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        arguments = ("site", "-i", "lease_hosts", "-e", "@secret.yml", "--ask-vault-pass", "--list-hosts")
+        os.execv(COMMAND[0], [*COMMAND, *arguments])
+    said = b""
+    while b"Vault password: " not in said:
+        assert select.select([terminal], [], [], 60)[0]
+        said += os.read(terminal, 1024)
+    os.write(terminal, b"canary\n")
+    try:
+        while more := os.read(terminal, 1024):
+            said += more
+    except OSError:  # EIO: the terminal's last user has gone
+        pass
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, said
+    assert b"hosts (1):" in said
+    assert b"canary" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_ends_it_ends_ansible(folder, number, tmp_path):
+    inventory = folder / "inventory.sh"
+    inventory.write_text(f"#!/bin/sh\necho $PPID > {tmp_path}/began\nexec sleep 600\n")
+    inventory.chmod(0o755)
+    os.mkfifo(tmp_path / "began")
+    began = os.open(tmp_path / "began", os.O_RDWR)
+    with subprocess.Popen(
+        [*COMMAND, "site", "-i", "inventory.sh"],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert select.select([began], [], [], 60)[0]
+            ansible = int(os.read(began, 100))
+            if number == signal.SIGINT:
+                os.killpg(process.pid, number)  # as a terminal does
+            else:
+                process.send_signal(number)
+            assert process.wait(timeout=60) == 3
+            with pytest.raises(ProcessLookupError):
+                os.kill(ansible, 0)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # the inventory's sleep
+    os.close(began)
