@@ -1,5 +1,4 @@
 # Two commands on a fresh machine: make site, make test.
-PYTHON ?= python3.11
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
@@ -8,8 +7,18 @@ WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
 all: .venv/.done
 
+# The first of these that fits makes .venv; PYTHON=… names another.
+PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+FITS := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+NONE := Rekindle needs Python 3.11, 3.12 or 3.13 with its venv, and none of these is one: $(PYTHONS). \
+	Fix: install one (Debian, Ubuntu: apt install python3-venv), or name one: make PYTHON=/path/to/python3
+
 .venv/.done: requirements/controller.txt requirements/uv.txt pyproject.toml
-	$(PYTHON) -m venv .venv
+	@for python in $(if $(PYTHON),,$(BIN)/python) $(PYTHONS); do \
+		if $$python -c '$(FITS)' 2>/dev/null; then \
+			test $$python = $(BIN)/python || $$python -m venv --clear .venv; exit; \
+		fi; \
+	done; echo '$(NONE)' >&2; exit 1
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/uv.txt
 	$(WITH_INDEXES) $(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python requirements/controller.txt
 	$(WITH_INDEXES) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python --editable .
@@ -46,10 +55,7 @@ lint: all
 
 # Reads the package indexes; the other targets install only what the locks name.
 locks: all
-	for name in uv controller; do \
-		$(WITH_INDEXES) $(BIN)/uv pip compile --quiet --no-header --no-annotate --universal --python-version 3.11 \
-			--generate-hashes requirements/$$name.in --output-file requirements/$$name.txt || exit 1; \
-	done
+	$(WITH_INDEXES) $(BIN)/python scripts/lock_controller.py
 	$(WITH_INDEXES) $(BIN)/python scripts/make_locks.py
 
 clean:
