@@ -30,7 +30,8 @@ class Package:
     version: str
     wheels: Mapping[str, str]
     """File name to SHA-256."""
-    sdist_sha256: str | None
+    sdist: Mapping[str, str]
+    """The same, of one file or none."""
 
 
 def linux_tags(python: str, architecture: str) -> frozenset[Tag]:
@@ -70,25 +71,39 @@ def resolve(  # noqa: PLR0913 - each is a part of the question
     Raises:
         NoSolution: there is none.
     """
+    platform = f"--python-platform={architecture}-manylinux_"
+    oldest = [f"--python-version={python}", platform + glibc.replace(".", "_")]
+    newest = [f"--python-version={python}", platform + _NEWEST_OF_UV, "--no-deps"]
+    pins = {
+        one["name"]: one["version"]
+        for one in compile_pylock(requirements, known or {}, oldest, find_links=find_links)
+    }
+    # uv lists the wheels that the platform can install, and a newer host prefers those for a newer glibc.
+    exact = [f"{name}=={version}" for name, version in pins.items()]
+    files = compile_pylock(exact, pins, newest, find_links=find_links)
+    tags = linux_tags(python, architecture)
+    return [_package(entry, tags) for entry in files]
+
+
+def compile_pylock(
+    requirements: Iterable[str], known: Mapping[str, str], options: list[str], *, find_links: bool = False
+) -> list[dict[str, Any]]:
+    """Return the packages of the pylock that uv makes of ``requirements`` from the index alone.
+
+    Args:
+        requirements: as in a requirements file.
+        known: pins to keep where the requirements allow it.
+        options: of ``uv pip compile``.
+        find_links: whether UV_FIND_LINKS counts too.
+
+    Raises:
+        NoSolution: there is none.
+    """
     environment = dict(os.environ)
     # A further index may mirror one platform only, and uv takes a version's files from the first that has it.
     environment.pop("UV_INDEX", None)
     if not find_links:
         environment.pop("UV_FIND_LINKS", None)
-    platform = f"--python-platform={architecture}-manylinux_"
-    oldest = [f"--python-version={python}", platform + glibc.replace(".", "_")]
-    newest = [f"--python-version={python}", platform + _NEWEST_OF_UV, "--no-deps"]
-    pins = {one["name"]: one["version"] for one in _compile(requirements, known or {}, oldest, environment)}
-    # uv lists the wheels that the platform can install, and a newer host prefers those for a newer glibc.
-    files = _compile([f"{name}=={version}" for name, version in pins.items()], pins, newest, environment)
-    tags = linux_tags(python, architecture)
-    return [_package(entry, tags) for entry in files]
-
-
-def _compile(
-    requirements: Iterable[str], known: Mapping[str, str], options: list[str], environment: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Return the packages of the pylock that uv makes of ``requirements``."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "pylock.toml")
         if known:  # uv prefers the pins of the file that it is about to replace
@@ -110,12 +125,23 @@ def _compile(
 
 
 def _package(entry: Mapping[str, Any], tags: frozenset[Tag]) -> Package:
-    wheels = {_file_name(wheel): wheel["hashes"]["sha256"] for wheel in entry.get("wheels", [])}
+    wheels = digests(entry.get("wheels", []))
     usable = {name: sha for name, sha in wheels.items() if parse_wheel_filename(name)[3] & tags}
-    sdist = entry.get("sdist", {}).get("hashes", {}).get("sha256")
-    return Package(entry["name"], entry["version"], usable, sdist)
+    return Package(
+        entry["name"], entry["version"], usable, digests([entry["sdist"]] if "sdist" in entry else [])
+    )
 
 
-def _file_name(wheel: Mapping[str, Any]) -> str:
-    place: str = wheel.get("name") or wheel.get("url") or wheel["path"]
-    return place.rsplit("/", 1)[-1].replace("%2B", "+")
+def digests(files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the SHA-256 of wheels or an sdist of a pylock, by file name."""
+    found = {}
+    for file in files:
+        place: str = file.get("name") or file.get("url") or file["path"]
+        found[place.rsplit("/", 1)[-1].replace("%2B", "+")] = file["hashes"]["sha256"]
+    return found
+
+
+def list_files(path: Path, names: Mapping[str, str]) -> None:
+    """Write which file has which digest, as sha256sum does, from digests by file name."""
+    lines = [f"{digest}  {name}\n" for name, digest in sorted(names.items())]
+    path.write_text("".join(lines), encoding="utf-8")

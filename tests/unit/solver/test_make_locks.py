@@ -22,10 +22,10 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, ModuleType]:
 
 def test_a_pin_of_one_architecture_carries_a_marker(scripts: tuple[ModuleType, ModuleType]) -> None:
     make_locks, resolve = scripts
-    common = resolve.Package("numpy", "2.4.6", {"numpy.whl": "b"}, "unused")
-    source = resolve.Package("pyhocon", "0.3.63", {}, "c")
-    x86 = resolve.Package("torch", "2.13.0+cpu", {"torch.whl": "d"}, None)
-    arm = resolve.Package("torch", "2.10.0", {"torch.whl": "e"}, None)
+    common = resolve.Package("numpy", "2.4.6", {"numpy.whl": "b"}, {"unused": "a"})
+    source = resolve.Package("pyhocon", "0.3.63", {}, {"pyhocon.tar.gz": "c"})
+    x86 = resolve.Package("torch", "2.13.0+cpu", {"torch.whl": "d"}, {})
+    arm = resolve.Package("torch", "2.10.0", {"torch.whl": "e"}, {})
     found = {"x86_64": [common, source, x86], "aarch64": [common, source, arm]}
     text = make_locks.render(make_locks.Lock(["3.11"]), found)
     assert text.splitlines()[1:] == [
@@ -47,7 +47,7 @@ def test_a_pin_of_one_architecture_carries_a_marker(scripts: tuple[ModuleType, M
 
 def test_pythons_that_need_different_pins_are_refused(scripts: tuple[ModuleType, ModuleType]) -> None:
     make_locks, resolve = scripts
-    found = {"x86_64": [resolve.Package("psutil", version, {"a": "b"}, None) for version in ("7.1", "7.2")]}
+    found = {"x86_64": [resolve.Package("psutil", version, {"a": "b"}, {}) for version in ("7.1", "7.2")]}
     with pytest.raises(SystemExit, match=r"psutil is 7\.1 for one Python and 7\.2 for another"):
         make_locks.render(make_locks.Lock(["3.10", "3.11"]), found)
 
@@ -75,3 +75,55 @@ def test_wheels_of_other_systems_and_pythons_are_not_locked(scripts: tuple[Modul
     entry = {"name": "x", "version": "1", "wheels": wheels}
     package = resolve._package(entry, resolve.linux_tags("3.11", "x86_64"))
     assert list(package.wheels) == names[:3]
+
+
+def test_the_list_of_files_keeps_what_is_still_locked(
+    scripts: tuple[ModuleType, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_locks, _ = scripts
+    monkeypatch.setattr(make_locks, "LOCKS", tmp_path)
+    monkeypatch.setattr(make_locks, "FILES", tmp_path / "hosts.sha256")
+    (tmp_path / "hosts.sha256").write_text("aa  old.whl\nbb  kept.whl\n")
+    (tmp_path / "a.txt").write_text("x==1 \\\n    --hash=sha256:bb \\\n    --hash=sha256:cc\n")
+    make_locks.keep_names({"new.whl": "cc"})
+    assert (tmp_path / "hosts.sha256").read_text() == "bb  kept.whl\ncc  new.whl\n"
+
+
+def test_a_controllers_lock_has_every_file_and_says_which_is_which(
+    scripts: tuple[ModuleType, ModuleType],
+) -> None:
+    lock_controller = importlib.import_module("lock_controller")
+    wheels = [
+        {"url": f"any/cffi-2-cp3{minor}-cp3{minor}-{platform}.whl", "hashes": {"sha256": f"{minor}{digest}"}}
+        for minor in (11, 12)
+        for platform, digest in (("win32", "a"), ("macosx_11_0_arm64", "b"))
+    ]
+    sdist = {"url": "any/cffi-2.tar.gz", "hashes": {"sha256": "0"}}
+    entry = {"name": "cffi", "version": "2", "marker": "os_name != 'x'", "wheels": wheels, "sdist": sdist}
+    text, names = lock_controller.render([entry])
+    assert text == (
+        "cffi==2 ; os_name != 'x' \\\n    --hash=sha256:0 \\\n    --hash=sha256:11a \\\n"
+        "    --hash=sha256:11b \\\n    --hash=sha256:12a \\\n    --hash=sha256:12b\n"
+    )
+    assert names["cffi-2-cp312-cp312-macosx_11_0_arm64.whl"] == "12b"
+    assert names["cffi-2.tar.gz"] == "0"
+    assert "any" not in str(names)
+
+
+def test_locks_are_made_from_the_index_alone(
+    scripts: tuple[ModuleType, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, resolve = scripts
+    uv = tmp_path / "uv"
+    uv.write_text(
+        "#!/bin/sh\n"
+        f'echo "index=$UV_INDEX links=$UV_FIND_LINKS" >> {tmp_path}/asked\n'
+        'for word; do case "$word" in --output-file=*) echo "packages = []" > "${word#*=}";; esac; done\n'
+    )
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("UV_INDEX", "further")
+    monkeypatch.setenv("UV_FIND_LINKS", "folder")
+    resolve.compile_pylock(["x"], {}, ["--universal"])
+    resolve.compile_pylock(["x"], {}, [], find_links=True)
+    assert (tmp_path / "asked").read_text() == "index= links=\nindex= links=folder\n"

@@ -1,0 +1,57 @@
+"""Write the hash-pinned locks under requirements/ for every Python and platform of a controller.
+
+    uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes
+    lock_controller.py [--upgrade]
+
+A lock has the digest of every file that the index has of a pinned version, whatever machine it is for. Beside
+it NAME.sha256 names these files, as sha256sum does, so that a test can tell without an index what is missing.
+Pins stay as they are unless --upgrade is given or NAME.in asks for others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from resolve import compile_pylock, digests, list_files
+
+REQUIREMENTS = Path(__file__).parents[1] / "requirements"
+OLDEST_PYTHON = "3.11"
+
+
+def render(entries: Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
+    """Return the text of a lock and the digests of its files by name, from the packages of a pylock."""
+    pins, names = [], dict[str, str]()
+    for entry in entries:
+        marker = f" ; {entry['marker']}" if "marker" in entry else ""
+        files = digests([*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])])
+        hashes = [f"    --hash=sha256:{digest}" for digest in sorted(files.values())]
+        pins.append(" \\\n".join([f"{entry['name']}=={entry['version']}{marker}", *hashes]) + "\n")
+        names |= files
+    return "".join(pins), names
+
+
+def main() -> None:
+    """Write both locks."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--upgrade", action="store_true", help="forget the pins that are there")
+    upgrade = parser.parse_args().upgrade
+    options = ["--universal", f"--python-version={OLDEST_PYTHON}"]
+    for wanted in sorted(REQUIREMENTS.glob("*.in")):
+        lock = wanted.with_suffix(".txt")
+        before = lock.read_text(encoding="utf-8") if lock.exists() and not upgrade else ""
+        known = dict(re.findall(r"^([\w.-]+)==(\S+)", before, re.MULTILINE))
+        lines = wanted.read_text(encoding="utf-8").splitlines()
+        requirements = [line for line in lines if line and not line.startswith("#")]
+        text, names = render(compile_pylock(requirements, known, options))
+        lock.write_text(text, encoding="utf-8")
+        list_files(lock.with_suffix(".sha256"), names)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Every pin of every lock has a file for every Python and platform that the lock is for.
+
+The locks have digests alone; NAME.sha256 under requirements/, which `make locks` writes too, has their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from packaging.markers import Marker
+from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
+from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
+
+REPOSITORY = Path(__file__).parents[3]
+REQUIREMENTS, LOCKS = REPOSITORY / "requirements", REPOSITORY / "src" / "rekindle" / "locks"
+HEADER = re.compile(r"for Python (\S+)( and newer)? on Linux (.+), glibc (\S+) or newer")
+NEWER = ("3.11", "3.12", "3.13", "3.14")
+PURE_SOURCE = {"pyhocon"}
+"""Pure Python of which the index has the source alone."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPython on a platform."""
+
+    python: str
+    system: str
+    machine: str
+    glibc: int = 28
+
+    @property
+    def tags(self) -> frozenset[Tag]:
+        """Return the tags of the wheels that can be installed there."""
+        if self.system == "darwin":
+            platforms = list(mac_platforms((11, 0), self.machine))
+        else:
+            names = [f"manylinux_2_{minor}" for minor in range(self.glibc, 4, -1)]
+            names += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
+            platforms = [f"{name}_{self.machine}" for name in names]
+        version = tuple(int(part) for part in self.python.split("."))
+        interpreter = "cp" + self.python.replace(".", "")
+        return frozenset(
+            [
+                *cpython_tags(version, platforms=platforms),
+                *compatible_tags(version, interpreter=interpreter, platforms=platforms),
+            ]
+        )
+
+    @property
+    def markers(self) -> dict[str, str]:
+        """Return what the markers of a lock ask for."""
+        return {
+            "python_version": self.python,
+            "python_full_version": f"{self.python}.0",
+            "implementation_name": "cpython",
+            "platform_python_implementation": "CPython",
+            "sys_platform": self.system,
+            "platform_system": self.system.capitalize(),
+            "platform_machine": self.machine,
+            "os_name": "posix",
+        }
+
+
+CONTROLLERS = [
+    Target(python, system, machine)
+    for python in ("3.11", "3.12", "3.13")
+    for system, machine in (("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"))
+]
+
+
+def file_names(name: str) -> dict[str, str]:
+    """Return the names of files by digest."""
+    lines = (REQUIREMENTS / f"{name}.sha256").read_text(encoding="utf-8").splitlines()
+    return dict(tuple(line.split("  ")) for line in lines)
+
+
+def pins(lock: str) -> Iterator[tuple[str, str, str, set[str]]]:
+    """Return name, version, marker and digests of each pin."""
+    for found in re.finditer(
+        r"^([\w.-]+)==(\S+)(?: ; ([^\\\n]+?))? \\\n((?:    --hash=\S+(?: \\)?\n)+)", lock, re.M
+    ):
+        yield found[1], found[2], found[3] or "", set(re.findall(r"sha256:(\w{64})\b", found[4]))
+
+
+def lacking(lock: str, names: Mapping[str, str], targets: Iterable[Target]) -> list[str]:
+    """Return a line for each pin that has no file for one of the targets."""
+    pinned = list(pins(lock))
+    lines = [f"{name}: {one} is no file of the index" for name, *_, of in pinned for one in of - names.keys()]
+    assert len(pinned) == len(re.findall(r"==", re.sub(r"(?m);.*", "", lock)))
+    for target in targets:
+        tags = target.tags
+        for name, version, marker, digests in pinned:
+            if marker and not Marker(marker).evaluate({**target.markers, "extra": ""}):
+                continue
+            files = [names[digest] for digest in digests & names.keys()]
+            wheels = [parse_wheel_filename(file) for file in files if file.endswith(".whl")]
+            sources = [parse_sdist_filename(file) for file in files if not file.endswith(".whl")]
+            assert {(one[0], str(one[1])) for one in [*wheels, *sources]} == {
+                (canonicalize_name(name), version)
+            }
+            if not any(wheel[3] & tags for wheel in wheels) and not (sources and name in PURE_SOURCE):
+                lines.append(
+                    f"{name} {version}: none for {target.python} on {target.system} {target.machine}"
+                )
+    return lines
+
+
+@pytest.mark.parametrize("name", ["controller", "uv"])
+def test_a_controller_finds_a_file_for_every_pin(name: str) -> None:
+    lock = (REQUIREMENTS / f"{name}.txt").read_text(encoding="utf-8")
+    assert lacking(lock, file_names(name), CONTROLLERS) == []
+
+
+def test_a_pin_with_the_wheel_of_one_machine_alone_is_found() -> None:
+    names = file_names("controller")
+    lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
+    kept = [digest for digest, file in names.items() if re.match(r"cffi-.*cp311-manylinux.*_x86_64", file)]
+    (pin,) = re.findall(r"^cffi==.*\n(?:    --hash.*\n)+", lock, re.M)
+    one = pin.splitlines()[0] + f"\n    --hash=sha256:{kept[0]}\n"
+    found = lacking(lock.replace(pin, one), names, CONTROLLERS)
+    assert len(found) == len(CONTROLLERS) - 1
+    assert all(line.startswith("cffi") for line in found)
+
+
+def test_a_pin_with_its_source_alone_is_found() -> None:
+    names = file_names("controller")
+    lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
+    (pin,) = re.findall(r"^jinja2==.*\n(?:    --hash.*\n)+", lock, re.M)
+    (source,) = [digest for digest, file in names.items() if re.match(r"jinja2-.*\.tar\.gz", file)]
+    only = pin.splitlines()[0] + f"\n    --hash=sha256:{source}\n"
+    assert len(lacking(lock.replace(pin, only), names, CONTROLLERS)) == len(CONTROLLERS)
+
+
+def test_what_the_extra_names_is_locked() -> None:
+    lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
+    project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(
+        r'"([\w-]+)"', " ".join(re.findall(r"(?m)^(?:dependencies|controller) = (.*)$", project))
+    )
+    assert named
+    assert set(named) <= {name for name, *_ in pins(lock)}
+
+
+def claims(lock: str) -> list[Target]:
+    """Return what a host's lock says that it is for."""
+    (found,) = HEADER.findall(lock.splitlines()[0])
+    python, newer, machines, glibc = found
+    pythons = [python, *(NEWER if newer else ())]
+    return [
+        Target(python, "linux", machine, int(glibc.split(".")[1]))
+        for python in pythons
+        for machine in machines.split(" and ")
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(LOCKS.glob("*.txt")), ids=lambda path: path.stem)
+def test_a_host_finds_a_file_for_every_pin(path: Path) -> None:
+    lock = path.read_text(encoding="utf-8")
+    assert lacking(lock, file_names("hosts"), claims(lock)) == []
