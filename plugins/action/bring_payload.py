@@ -9,12 +9,12 @@ from ansible.plugins.action.copy import ActionModule as Copy
 from ansible.utils.display import Display
 
 from rekindle import records
-from rekindle.actions.base import REQUIRED
+from rekindle.actions.base import REQUIRED, site
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.host.payload import build_payload, left_behind
 
-_JOBS = Path(__file__).parents[2] / "flare_jobs"
+_JOBS = site(__file__) / "flare_jobs"
 
 
 @limited

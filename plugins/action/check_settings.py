@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
-from rekindle.actions.base import REQUIRED, Action
+from rekindle.actions.base import REQUIRED, Action, site
 from rekindle.actions.settings import misnamed
 from rekindle.hostfacts import flaw
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
 
-_SPECS = Path(__file__).parents[2] / "roles" / "settings" / "meta" / "argument_specs.yml"
+_SPECS = site(__file__) / "roles" / "settings" / "meta" / "argument_specs.yml"
 
 
 class ActionModule(Action):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import hostfacts, records
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import REQUIRED, Action, Failed, site
 from rekindle.actions.limits import limited
 
-_COLLECTOR = Path(__file__).parents[2] / "roles/preflight/files/collect.sh"
+_COLLECTOR = site(__file__) / "roles/preflight/files/collect.sh"
 
 
 @limited

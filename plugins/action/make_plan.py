@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import capsule, records
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import REQUIRED, Action, Failed, site
 from rekindle.jobs import load_job
 from rekindle.solver import solve
 
-_JOBS = Path(__file__).parents[2] / "flare_jobs"
+_JOBS = site(__file__) / "flare_jobs"
 
 
 class ActionModule(Action):

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import jobs, records
-from rekindle.actions.base import REQUIRED, Action
+from rekindle.actions.base import REQUIRED, Action, site
 from rekindle.host import folders
 from rekindle.jobs import lease
 from rekindle.results import home, state
 
-_JOBS = Path(__file__).parents[2] / "flare_jobs"
+_JOBS = site(__file__) / "flare_jobs"
 
 
 class ActionModule(Action):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ansible.plugins.action import ActionBase
@@ -10,6 +11,11 @@ from rekindle.records import Complaint
 
 REQUIRED = {"required": True}
 """An argument that is a text."""
+
+
+def site(plugin: str) -> Path:
+    """Return the folder of site.yml, flare_jobs/ and roles/ that the file of a plugin belongs to."""
+    return next(folder for folder in Path(plugin).resolve().parents if (folder / "site.yml").is_file())
 
 
 class Failed(Complaint):
