@@ -118,4 +118,4 @@ def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):
             return Unsafe(super().decode())
 
     records.write(tmp_path / "run.json", msgspec.structs.replace(_run(), run=Unsafe("é")))
-    assert records.read(tmp_path / "run.json", records.RunRecord).run == "é"
+    assert records.read(tmp_path / "run.json", records.PlaybookRecord).run == "é"
