@@ -4,16 +4,51 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+import ansible.release
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
+
+_REPOSITORY = next(one for one in Path(__file__).resolve().parents if (one / "site.yml").is_file())
+_NEEDS = ("cryptography", "jinja2", "junitparser", "msgspec", "psutil", "rich", "uv", "yaml")
+
+
+def _find_rekindle() -> None:
+    """Have the Python that Ansible runs in find Rekindle's code, also one in which it is not installed.
+
+    This is the first of our plugins that is loaded, before any task.
+
+    Raises:
+        SystemExit: that Python or its Ansible is too old, or lacks a package; a sentence has said so.
+    """
+    if (_REPOSITORY / "src" / "rekindle").is_dir():
+        sys.path.insert(0, str(_REPOSITORY / "src"))
+    lacks = [name for name in ("rekindle", *_NEEDS) if find_spec(name) is None]
+    if sys.version_info < (3, 11):
+        lacks = ["Python 3.11 or newer"]
+    elif tuple(int(part) for part in ansible.release.__version__.split(".")[:2]) < (2, 17):
+        lacks = ["ansible-core 2.17 or newer"]
+    if lacks:
+        fix = "install Rekindle beside Ansible, in one environment of Python 3.11 or newer."
+        if (_REPOSITORY / "Makefile").exists():
+            ours = _REPOSITORY / ".venv" / "bin" / "ansible-playbook"
+            made = "" if ours.exists() else f"make -C {shlex.quote(str(_REPOSITORY))}, and then "
+            fix = f"{made}type {shlex.quote(str(ours))} in place of ansible-playbook."
+        who = f"which the Python that runs Ansible lacks ({sys.executable})"
+        Display().error(f"Rekindle needs {', '.join(lacks)}, {who}. Fix: {fix}", wrap_text=False)
+        raise SystemExit(4)
+
+
+_find_rekindle()
 
 from rekindle import records, report
 from rekindle.host import places
@@ -27,7 +62,6 @@ short_description: Results folder, outcomes and the closing table
 description: Works on the playbooks of this repository alone and leaves any other in peace.
 """
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
 _ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
 _REPORT = "report"
 _TAKEN = {".", "..", "payload", "run.json", "report.html", "results.json", "junit.xml"}
@@ -55,7 +89,7 @@ class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
     CALLBACK_NAME = "rekindle"
-    CALLBACK_NEEDS_ENABLED = True
+    CALLBACK_NEEDS_ENABLED = False  # nothing enables it where ansible.cfg is not read
 
     def __init__(self) -> None:
         """Begin without a results folder."""
@@ -114,12 +148,13 @@ class CallbackModule(CallbackBase):
     def _note(self, result: Any, state: Literal["failed", "unreachable"]) -> None:
         if self._folder is None:
             return
-        stage = result.task.get_dep_chain()[0].get_name()  # the play's role, not one that it includes
+        task, of, told = (_part(result, name) for name in ("task", "host", "result"))
+        stage = task.get_dep_chain()[0].get_name()  # the play's role, not one that it includes
         if stage == _REPORT:
             return
-        host = result.host.get_name()
+        host = of.get_name()
         self._left.add(host)
-        journal.note_left(self._folder, host, stage, state, _said(result.result))
+        journal.note_left(self._folder, host, stage, state, _said(told))
 
     @_told
     def v2_playbook_on_stats(self, stats: Any) -> None:
@@ -141,6 +176,11 @@ def _clean_display() -> None:
         return display(self, for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
 
     Display.display = cleaned
+
+
+def _part(result: Any, name: str) -> Any:
+    """Return the task, host or result of a task's result; before ansible-core 2.19 it was not public."""
+    return getattr(result, name if hasattr(result, name) else f"_{name}")
 
 
 def _stages(play: Any) -> list[str]:

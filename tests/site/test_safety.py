@@ -55,10 +55,10 @@ def test_the_scan_finds_a_secret_wherever_it_is(tmp_path):
     }
 
 
-def _ansible(command, *arguments):
+def _ansible(command, *arguments, cwd=REPOSITORY):
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     done = subprocess.run(
-        [command, *arguments], cwd=REPOSITORY, env=environ, capture_output=True, text=True, check=True
+        [command, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, check=True
     )
     return done.stdout
 
@@ -77,11 +77,14 @@ def test_host_keys_are_checked():
 
 
 def test_neither_an_agent_nor_a_port_is_forwarded(tmp_path):
-    dumped = json.loads(_ansible("ansible-config", "dump", "--type", "connection", "--format", "json"))
-    (ssh,) = [one["ssh"] for one in dumped if "ssh" in one] or [
-        one["ssh"] for part in dumped for one in part["CONNECTION_PLUGINS"] if "ssh" in one
-    ]
-    (args,) = [one["value"] for one in ssh if one["name"] == "ssh_args"]
+    """Also where our ansible.cfg is not read; Ansible's own arguments come first, as ssh takes them."""
+    (tmp_path / "play.yml").write_text(
+        "- hosts: localhost\n  gather_facts: false\n  roles: [{role: settings, when: false}]\n"
+        "  tasks: [{ansible.builtin.debug: {msg: 'args={{ ansible_ssh_extra_args }}'}}]\n"
+    )
+    (tmp_path / "roles").symlink_to(REPOSITORY / "roles")
+    (args,) = re.findall(r"args=([^\"\n]*)", _ansible("ansible-playbook", "play.yml", cwd=tmp_path))
+    args = f"-C -o ControlMaster=auto -o ControlPersist=60s {args}"
     config = tmp_path / "config"
     config.write_text(
         "Host *\n  ForwardAgent yes\n  LocalForward 1234 localhost:1\n  RemoteForward 1235 localhost:1\n"

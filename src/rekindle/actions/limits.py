@@ -66,6 +66,19 @@ def end_children() -> None:
         _, children = psutil.wait_procs(children, timeout=1)
 
 
+def without_facts(result: Any) -> Any:
+    """Drop the facts of a task's result: by Ansible's default they become variables of the host's choice.
+
+    The Python that Ansible found there stays, so that it is not looked for again.
+    """
+    facts = result.pop("ansible_facts", None)
+    if isinstance(facts, dict):
+        result["ansible_facts"] = {
+            name: fact for name, fact in facts.items() if str(name).startswith("discovered_interpreter_")
+        }
+    return result
+
+
 def limited(action: type[ActionT]) -> type[ActionT]:
     """Decorate an action that speaks to a host, so that its task's ``timeout`` holds whatever the host does.
 
@@ -75,7 +88,7 @@ def limited(action: type[ActionT]) -> type[ActionT]:
 
     def limited_run(self: ActionT, *args: Any, **kwargs: Any) -> Any:
         try:
-            return run(self, *args, **kwargs)
+            return without_facts(run(self, *args, **kwargs))
         except BaseException as error:
             if not isinstance(error, Exception):  # as the timeout is none
                 end_children()

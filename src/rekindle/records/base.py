@@ -186,9 +186,9 @@ def _encode(record: Record) -> bytes:
 
 
 def _plain(value: object) -> str | int | float:
-    """Encode a subclass of a plain type, as Ansible's tagged values are."""
+    """Encode a subclass of a plain type, as Ansible's tagged values are, and its unsafe texts before 2.19."""
     if isinstance(value, str):
-        return value.encode().decode()
+        return str.encode(value).decode()  # an unsafe text's own methods return unsafe ones
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from plays import REPOSITORY
 
-from rekindle.actions.limits import within
+from rekindle.actions.limits import limited, within
 
 HERE = {"check_settings", "check_verdicts", "make_plan", "place_job", "save_environments", "write_reports"}
 """Actions that ask nothing of the host."""
@@ -75,7 +75,7 @@ def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path)
     (tmp_path / "shell").chmod(0o700)
     (tmp_path / "play.yml").write_text(PLAY % {"folder": tmp_path, "source": __file__})
     limits = tmp_path / "sitecustomize.py"
-    limits.write_text("import rekindle.actions.limits\nrekindle.limits.CLEANUP_S = 2\n")
+    limits.write_text("import rekindle.actions.limits\nrekindle.actions.limits.CLEANUP_S = 2\n")
     variables = f"ansible_shell_executable={tmp_path}/shell ansible_remote_tmp={tmp_path}/tmp"
     playing = subprocess.Popen(
         [
@@ -113,3 +113,19 @@ def test_what_is_in_time_is_left_in_peace():
     with within(0.2):
         pass
     time.sleep(0.3)
+
+
+def test_a_host_sets_no_variable_by_facts():
+    @limited
+    class Task:
+        def run(self):
+            found = {"discovered_interpreter_python": "/usr/bin/python3", "rekindle_root": "/etc"}
+            return {"ansible_facts": found, "stdout": "x"}
+
+        def cleanup(self):
+            pass
+
+    assert Task().run() == {
+        "ansible_facts": {"discovered_interpreter_python": "/usr/bin/python3"},
+        "stdout": "x",
+    }

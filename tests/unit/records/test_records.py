@@ -106,3 +106,16 @@ def test_a_lock_that_a_host_names_is_no_path(lock):
     assert msgspec.convert({**told, "lock": "torch-2.9.1-cpu.txt"}, records.Environment)
     with pytest.raises(msgspec.ValidationError, match=r"\$\.lock"):
         msgspec.convert(told, records.Environment)
+
+
+def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):
+    class Unsafe(str):  # as Ansible's were before 2.19
+        def encode(self, *_):
+            return UnsafeBytes(super().encode())
+
+    class UnsafeBytes(bytes):
+        def decode(self, *_):
+            return Unsafe(super().decode())
+
+    records.write(tmp_path / "run.json", msgspec.structs.replace(_run(), run=Unsafe("é")))
+    assert records.read(tmp_path / "run.json", records.PlaybookRecord).run == "é"
