@@ -29,7 +29,7 @@ def required(frames: Frames, name: str) -> str:
     if name in frames and frames[name].late:
         raise FactsError(
             f"The host was slow: it did not tell its {name} within {frames['limit'].first_line} s.",
-            "run preflight again when it has less to do, or ask for another one."
+            "run preflight again when it has less to do, or ask for another one.",
         )
     if said is None:
         how = f"status {frames[name].status}: {frames[name].first_line}" if name in frames else "no answer"
