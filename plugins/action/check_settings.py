@@ -48,6 +48,11 @@ class ActionModule(Action):
             if not value.isprintable() or "$" in value:
                 says = f"{name} is {value!r}, which sftp or Ansible would read more into."
                 complaints.append(Complaint(says, "name another."))
+        if not args["here"].get("rekindle_results", "."):
+            says = "rekindle_results is not set, and no callback is there to name a folder for this run."
+            plugins = "set ANSIBLE_CALLBACK_PLUGINS to the folder plugins/callback beside roles/"
+            fix = f"{plugins} and ANSIBLE_CALLBACKS_ENABLED=rekindle, or set rekindle_results."
+            complaints.append(Complaint(says, fix))
         host, home = task_vars["inventory_hostname"], Path(args["home"])
         try:
             started = lease.started(Path(args["results"]), host) or datetime.now(timezone.utc)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ from rekindle import hostfacts, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import places
+from rekindle.hostfacts.collector import ask
 
 _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 
@@ -31,16 +30,9 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Collect, which changes nothing on the host; fails if the host lacks what it needs."""
-        nonce = secrets.token_hex(8)
-        command = shlex.join(["sh", "-s", "--", nonce, args["root"], args["tmpdir"]])
-        answer = self._low_level_execute_command(command, sudoable=False, in_data=_COLLECTOR.read_bytes())
-        if answer["rc"] != 0:
-            said = " ".join(answer["stderr"].split())[-500:]
-            raise Failed(f"The collector failed on the host: {said}")
+        frames = ask(self._low_level_execute_command, _COLLECTOR, args["root"], args["tmpdir"])
         try:
-            host = hostfacts.host_record(
-                answer["stdout"], nonce, task_vars["inventory_hostname"], args["root"]
-            )
+            host = hostfacts.host_record(frames, task_vars["inventory_hostname"], args["root"])
         except (ValueError, RecursionError) as error:
             raise Failed(
                 f"What the host says of itself makes no sense: {error}.", "do not trust that host."

@@ -10,12 +10,16 @@ from typing import Any
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
+from rekindle.hostfacts import FactsError, interpreter, system
+from rekindle.hostfacts.collector import ask
 from rekindle.retire import lastcopy
+
+_COLLECTOR = Path(__file__).parents[2] / "roles/preflight/files/collect.sh"
 
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``root`` on the host, ``stop`` what runs there, ``dest`` (the host's records)."""
+    """Arguments: ``root`` and ``python`` on the host, ``stop`` what runs there, ``dest`` (its records)."""
 
     _supports_check_mode = True
 
@@ -23,11 +27,15 @@ class ActionModule(Action):
         "root": REQUIRED,
         "stop": {"type": "bool", **REQUIRED},
         "dest": REQUIRED,
+        "python": REQUIRED,
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Copy, check the copy, remove; a host whose copy is not whole is left as it is."""
         host, home = task_vars["inventory_hostname"], Path(args["dest"])
+        if args["python"].startswith("auto"):
+            python = self._python(args["root"]) or args["python"]
+            task_vars = {**task_vars, "ansible_python_interpreter": python}
 
         def there(verb: str) -> dict[str, Any]:
             given = {"root": args["root"], "stop": args["stop"], "verb": verb}
@@ -46,6 +54,14 @@ class ActionModule(Action):
             return told
         except ArchiveError as error:
             raise Failed(str(error)) from None
+
+    def _python(self, root: str) -> str | None:
+        """Ask the host for a Python, as nothing at home has to tell of it; None if it does not say."""
+        try:
+            frames = ask(self._low_level_execute_command, _COLLECTOR, root, root, "pythons")
+        except FactsError:  # its disks may be full
+            return None
+        return interpreter(system.pythons(frames))
 
     def _copy(self, packed: lastcopy.Packed, host: str, home: Path) -> None:
         """Bring each part home and check it; what was packed for that is removed on the host in any case."""

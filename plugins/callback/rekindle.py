@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import ansible.release
-from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.callback import CallbackBase
+from ansible.template import Templar
 from ansible.utils.display import Display
-from ansible.utils.vars import load_extra_vars
 
 _REPOSITORY = next(one for one in Path(__file__).resolve().parents if (one / "site.yml").is_file())
 _NEEDS = ("cryptography", "jinja2", "junitparser", "msgspec", "psutil", "rich", "uv", "yaml")
@@ -59,7 +58,7 @@ DOCUMENTATION = """
 name: rekindle
 type: aggregate
 short_description: Results folder, outcomes and the closing table
-description: Works on the playbooks of this repository alone and leaves any other in peace.
+description: Works on the playbooks of this repository, and on any other from its first role of ours on.
 """
 
 _ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
@@ -95,34 +94,56 @@ class CallbackModule(CallbackBase):
         """Begin without a results folder."""
         super().__init__()
         self._folder: Path | None = None
+        self._beside = _REPOSITORY
+        self._play: Any = None
+        self._reached: set[str] = set()
         self._began = datetime.now(timezone.utc)
         self._left: set[str] = set()
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        """Hand the results folder to every worker in a playbook of ours."""
+        """Note when, and where the results of this playbook belong unless somebody says."""
         self._began = datetime.now(timezone.utc)
         path = Path(playbook._file_name).resolve()
-        if path not in _ENTRIES and path.parent != _REPOSITORY / "playbooks":
-            self._folder = None
-            return
-        os.umask(0o077)  # results are for their owner alone
-        _clean_display()
-        given = load_extra_vars(DataLoader()).get("rekindle_results") or os.environ.get("REKINDLE_RESULTS")
-        name = self._began.strftime("%Y%m%dT%H%M%SZ")
-        self._folder = Path(given or places.results(_REPOSITORY) / name).expanduser().absolute()
-        os.environ["REKINDLE_RESULTS"] = str(self._folder)
+        ours = path in _ENTRIES or path.parent == _REPOSITORY / "playbooks"
+        self._beside = places.results(_REPOSITORY) if ours else Path("results").absolute()
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        """Begin with a play that names our roles."""
+        self._play, self._reached = play, set()
+        if roles := [role.get_name() for role in play.get_roles() if _is_ours(role)]:
+            self._begin(roles)
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        """Begin with a role of ours that somebody's playbook includes as it goes."""
+        stage = _stage(task)
+        if stage is not None and stage not in self._reached:
+            self._begin([stage])
 
     @_told
-    def v2_playbook_on_play_start(self, play: Any) -> None:
-        """Note the hosts of a play."""
-        if self._folder is None or _stages(play) == [_REPORT]:
-            return
-        hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
-        self._refuse_names(hosts)
-        now = records.timestamp(self._began)
-        journal.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
-        if told := os.environ.get("REKINDLE_TOLD"):  # by the rekindle command, which asks where the run began
-            Path(told).write_text(str(self._folder), encoding="utf-8")
+    def _begin(self, roles: list[str]) -> None:
+        """Hand the results folder to every worker, and note the hosts of a play that has these roles."""
+        self._reached.update(roles)
+        variables = self._play.get_variable_manager()
+        hosts = variables._inventory.get_hosts(self._play.hosts)
+        if self._folder is None:
+            os.umask(0o077)  # results are for their owner alone
+            _clean_display()
+            name = self._began.strftime("%Y%m%dT%H%M%SZ")
+            default = os.environ.get("REKINDLE_RESULTS") or str(self._beside / name)
+            os.environ["REKINDLE_RESULTS"] = default
+            known = variables.get_vars(play=self._play, host=next(iter(hosts), None))
+            given = Templar(variables._loader, known).template(known.get("rekindle_results"))
+            self._folder = Path(given or default).expanduser().absolute()
+            os.environ["REKINDLE_RESULTS"] = str(self._folder)
+        if stages := [name for name in roles if name != _REPORT]:
+            names = [host.name for host in hosts]
+            self._refuse_names(names)
+            now = records.timestamp(self._began)
+            journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now)
+            if told := os.environ.get(
+                "REKINDLE_TOLD"
+            ):  # by the rekindle command, which asks where the run began
+                Path(told).write_text(str(self._folder), encoding="utf-8")
 
     def _refuse_names(self, hosts: list[str]) -> None:
         """Stop before anything is done for a host whose name cannot be a folder of results."""
@@ -146,11 +167,9 @@ class CallbackModule(CallbackBase):
 
     @_told
     def _note(self, result: Any, state: Literal["failed", "unreachable"]) -> None:
-        if self._folder is None:
-            return
         task, of, told = (_part(result, name) for name in ("task", "host", "result"))
-        stage = task.get_dep_chain()[0].get_name()  # the play's role, not one that it includes
-        if stage == _REPORT:
+        stage = _stage(task)
+        if self._folder is None or stage is None or stage == _REPORT:
             return
         host = of.get_name()
         self._left.add(host)
@@ -183,9 +202,13 @@ def _part(result: Any, name: str) -> Any:
     return getattr(result, name if hasattr(result, name) else f"_{name}")
 
 
-def _stages(play: Any) -> list[str]:
-    """Return the names of the play's roles."""
-    return [role.get_name() for role in play.get_roles()]
+def _is_ours(role: Any) -> bool:
+    return Path(role.get_role_path()).parent == _REPOSITORY / "roles"
+
+
+def _stage(task: Any) -> str | None:
+    """Return the outermost role of ours that a task belongs to, as those that it includes are no stages."""
+    return next((role.get_name() for role in task.get_dep_chain() or () if _is_ours(role)), None)
 
 
 def _said(result: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from plays import play
 from rekindle.records import HostRecord, read
 
 REFUSED = {
-    "hangs": r"state cannot be known: nvidia-smi -q -x timed out after 20 s\. Fix: ",
+    "hangs": r"state cannot be known: nvidia-smi -q -x timed out after 60 s\. Fix: ",
     "exits-9": r"No NVIDIA driver is loaded.*status 9: NVIDIA-SMI has failed.* Fix: ",
     "gpu-lost": r"GPU 1 \(00000000:00:07\.0\) is lost: GPU is lost.* Fix: ",
     "ecc-errors": r"GPU 0 .* has 2 uncorrected ECC errors, 0 are allowed\. Fix: ",

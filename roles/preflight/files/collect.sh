@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tells what a host is, changing nothing on it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S] < collect.sh
+# Tells what a host is, changing nothing on it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S [PROBE...]] < collect.sh
 #
-# All probes run at once and write to files of their own. One that outlives the limit is killed but never
+# All probes, or those named, run at once and write to files of their own. One that outlives the limit is killed but never
 # waited for, as an nvidia-smi in uninterruptible sleep does not die. Each answer is printed as
 #     @@NONCE name status        status: exit code, or "timeout"
 # and its text; the frame "end" comes last, so that a broken-off answer shows.
@@ -135,7 +135,10 @@ gpu_query=$gpu_query,mig.mode.current,persistence_mode
 probe() { # NAME COMMAND...
     name=$1
     shift
-    names="$names $name"
+    case $wanted in
+        '' | *" $name "*) names="$names $name" ;;
+        *) return ;;
+    esac
     (
         "$@"
         echo $? >"$dir/$name.status"
@@ -176,7 +179,8 @@ now() { # hundredths of a second since boot
 main() {
     nonce=$1 limit=${4:-20} names=
     : "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"
-    root=$(in_home "$2") tmpdir=$(in_home "$3")
+    root=$(in_home "$2") tmpdir=$(in_home "$3") wanted=
+    [ $# -lt 5 ] || { shift 4 && wanted=" $* "; }
 
     for place in /dev/shm "${TMPDIR:-/tmp}" /tmp "$HOME"; do
         dir=$place/rekindle-$nonce
@@ -193,7 +197,6 @@ main() {
     trap 'abandon; exit 1' HUP INT PIPE TERM
 
     began=$(now)
-    probe limit echo "$limit"
     probe nvidia-smi nvidia-smi -q -x
     probe nvidia-query nvidia-smi --query-gpu="$gpu_query" --format=csv
     probe nvidia-topo nvidia-smi topo -m
@@ -237,6 +240,7 @@ main() {
     abandon
 
     echo # the shell may have printed something of its own, without an end of its line
+    printf '@@%s limit 0\n%s\n' "$nonce" "$limit"
     for name in $names; do
         case $late in
             *" $name "*) status=timeout ;;

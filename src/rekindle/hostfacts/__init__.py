@@ -1,7 +1,8 @@
 """From what the collector (roles/preflight) prints on a host to the host's record, and what it lacks."""
 
 from .frames import FactsError
+from .interpreter import interpreter
 from .needs import unmet
 from .record import flaw, host_record
 
-__all__ = ["FactsError", "flaw", "host_record", "unmet"]
+__all__ = ["FactsError", "flaw", "host_record", "interpreter", "unmet"]

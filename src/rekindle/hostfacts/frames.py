@@ -29,6 +29,11 @@ class Frame(NamedTuple):
         return self.status == "0"
 
     @property
+    def late(self) -> bool:
+        """Whether the probe was given up, as it took too long."""
+        return self.status == "timeout"
+
+    @property
     def first_line(self) -> str:
         """The first line that says something, in words rather than XML if there is such a line."""
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]

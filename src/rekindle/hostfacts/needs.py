@@ -30,6 +30,22 @@ MIN_SHM_MIB = 64
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 12)
 """Our driver parses on 3.10, and the locks of all frameworks with nvflare 2.7 reach up to 3.12."""
 
+_NOT_TOLD = {
+    "os": "its operating system",
+    "glibc": "its C library",
+    "pythons": "which Pythons it has",
+    "root": "whether rekindle_root can be made",
+    "tmpdir": "whether rekindle_tmpdir can be made",
+    "disk-root": "the free space of rekindle_root",
+    "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
+    "disk-tmp": "the free space of /tmp",
+    "disk-shm": "the free space of /dev/shm",
+    **dict.fromkeys(
+        ("pip-env", "pip-xdg", "pip-etc", "pip-legacy", "pip-user", "pip-file"), "how its pip is configured"
+    ),
+}
+"""By the probe that tells it."""
+
 _MIB_PER_GB = 1000**3 / 1024**2
 _CPU_ONLY = "or set rekindle_gpus_required to false for CPU builds."
 
@@ -43,7 +59,17 @@ def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[
         min_free_gb: free space in GB (10⁹ bytes) that the disk of Rekindle's folder must have.
     """
     gpus = [*_driver(host), *_gpus(host)] if gpus_required or host.gpus else []
-    return [*gpus, *_folders(host), *_space(host, min_free_gb), *_python(host)]
+    return [*gpus, *_slow(host), *_folders(host), *_space(host, min_free_gb), *_python(host)]
+
+
+def _slow(host: HostRecord) -> Iterator[Complaint]:
+    """Complain of what a host did not tell in time, which is not to say that it lacks it."""
+    for failed in host.problems:
+        if failed.timed_out and failed.name in _NOT_TOLD and not (failed.name == "pythons" and _fit(host)):
+            yield Complaint(
+                f"The host was slow, and {_NOT_TOLD[failed.name]} cannot be told: {failed.says}",
+                "run preflight again when it has less to do, or ask for another one.",
+            )
 
 
 def _driver(host: HostRecord) -> Iterator[Complaint]:
@@ -133,7 +159,8 @@ def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
 
 def _folders(host: HostRecord) -> Iterator[Complaint]:
     for name in ("root", "tmpdir"):
-        if failed := _failed(host, name):
+        failed = _failed(host, name)
+        if failed and not failed.timed_out:
             yield Complaint(
                 f"rekindle_{name} cannot be made: {failed.says}", f"set rekindle_{name} to another place."
             )
@@ -155,8 +182,9 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
     for use, name, gb, fix in wanted:
         disk = next((disk for disk in host.disks if disk.use == use), None)
         if disk is None:
-            reason = _reason(_failed(host, f"disk-{use}"))
-            yield Complaint(f"The free space of {name} cannot be read{reason}", fix)
+            failed = _failed(host, f"disk-{use}")
+            if not (failed and failed.timed_out):
+                yield Complaint(f"The free space of {name} cannot be read{_reason(failed)}", fix)
         elif disk.free_mib < gb * _MIB_PER_GB:
             yield Complaint(
                 f"{name} has too little free space: {disk.free_mib / _MIB_PER_GB:.2f} GB at {disk.path}, "
@@ -166,13 +194,18 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
 
 
 def _python(host: HostRecord) -> Iterator[Complaint]:
-    if any(OLDEST_PYTHON <= version_key(python)[:2] <= NEWEST_PYTHON for python in host.pythons):
+    failed = _failed(host, "pythons")
+    if _fit(host) or (failed and failed.timed_out):
         return
     found = ", ".join(f"{python.version} at {python.path}" for python in host.pythons) or "none"
     yield Complaint(
-        f"No Python from 3.10 to 3.12 is on the host, found: {found}{_reason(_failed(host, 'pythons'))}",
+        f"No Python from 3.10 to 3.12 is on the host, found: {found}.",
         "install one of them (such as the packages python3.12 and python3.12-venv).",
     )
+
+
+def _fit(host: HostRecord) -> bool:
+    return any(OLDEST_PYTHON <= version_key(python)[:2] <= NEWEST_PYTHON for python in host.pythons)
 
 
 def _failed(host: HostRecord, name: str) -> FailedProbe | None:

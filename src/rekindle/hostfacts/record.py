@@ -7,7 +7,7 @@ import re
 from rekindle.records import Complaint, FailedProbe, HostRecord, checked, timestamp
 
 from . import nvidia, pip, system
-from .frames import FactsError, Frame, parse
+from .frames import FactsError, Frame
 
 _UNFIT = re.compile(r"[^\w./@+=~-]")
 """At all but these, one of NVFlare, uv, PYTHONPATH and sftp splits a path, or reads more into it."""
@@ -23,20 +23,18 @@ def flaw(name: str, path: str) -> Complaint | None:
     return None
 
 
-def host_record(raw: str, nonce: str, host: str, root: str) -> HostRecord:
-    """Return the record of ``host``, whose collector answered ``raw``.
+def host_record(frames: system.Frames, host: str, root: str) -> HostRecord:
+    """Return the record of ``host``, whose collector answered ``frames``.
 
     Args:
-        raw: standard output of collect.sh.
-        nonce: what it was called with.
+        frames: by the name of their probe.
         host: the name that the inventory gives it.
         root: Rekindle's folder as the inventory has it; ``~/`` means the user's home on the host.
 
     Raises:
-        FactsError: the answer breaks off or lacks what every Linux host tells, or ``root`` has a flaw.
+        FactsError: the answer lacks what every Linux host tells, or ``root`` has a flaw.
         RecordError: it is more than any host has to tell.
     """
-    frames = parse(raw, nonce)
     home = system.required(frames, "home")
     folder = home + root[1:] if root == "~" or root.startswith("~/") else root
     if unfit := flaw("rekindle_root", folder):
@@ -70,7 +68,7 @@ def _problems(frames: system.Frames) -> tuple[FailedProbe, ...]:
     limit = system.required(frames, "limit")
     found = []
     for name, frame in frames.items():
-        if frame.status == "timeout":
+        if frame.late:
             command = nvidia.COMMANDS.get(name, f"The probe {name}")
             found.append(FailedProbe(name=name, says=f"{command} timed out after {limit} s.", timed_out=True))
         elif says := _problem(name, frame):

@@ -23,9 +23,14 @@ def required(frames: Frames, name: str) -> str:
     """Return the first line of a probe.
 
     Raises:
-        FactsError: it failed; every Linux host answers it.
+        FactsError: it failed or was late; every Linux host answers it.
     """
     said = line(frames, name)
+    if name in frames and frames[name].late:
+        raise FactsError(
+            f"The host was slow: it did not tell its {name} within {frames['limit'].first_line} s.",
+            "run preflight again when it has less to do, or ask for another one.",
+        )
     if said is None:
         how = f"status {frames[name].status}: {frames[name].first_line}" if name in frames else "no answer"
         raise FactsError(f"The host does not tell its {name} ({how}).", "use a Linux host with coreutils.")

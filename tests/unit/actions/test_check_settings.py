@@ -41,6 +41,7 @@ def test_settings_that_can_work_leave_a_lease(check, tmp_path):
             {"here": {"rekindle_wheelhouse": "$HOME"}},
             "rekindle_wheelhouse is '$HOME', which sftp ",
         ),
+        ({"here": {"rekindle_results": ""}}, "rekindle_results is not set, and no callback "),
         (
             {"job_arguments": {"llm_sft": {}}},
             "rekindle_job_arguments has options for llm_sft, which is ",

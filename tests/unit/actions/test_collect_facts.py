@@ -15,13 +15,14 @@ def collect(load, tmp_path, recordings):
     """Collect from a host that answers as ``change`` makes it of the recording."""
     raw = (recordings / "h200-x2-collect.txt").read_text()
 
-    def run(change=lambda text: text, rc=0, **more):
+    def run(change=lambda text: text, rc=0, again=lambda text: text, **more):
         asked = []
 
         def execute(command, sudoable, in_data):
             asked.append((command, sudoable, in_data))
             nonce = shlex.split(command)[3]
-            return {"rc": rc, "stdout": change(raw).replace(RECORDED, nonce), "stderr": " no\n shell "}
+            said = (again if len(asked) > 1 else change)(raw)
+            return {"rc": rc, "stdout": said.replace(RECORDED, nonce), "stderr": " no\n shell "}
 
         args = {
             "root": "~/rekindle",
@@ -43,9 +44,68 @@ def test_a_host_is_asked_once_and_written_down(collect, tmp_path):
     assert result == {"changed": False, "host": to_builtins(host)}
     assert (host.host, len(host.gpus)) == ("lease-1", 2)
     assert shlex.split(command)[:3] == ["sh", "-s", "--"]
-    assert shlex.split(command)[4:] == ["~/rekindle", "/tmp"]
+    assert shlex.split(command)[4:] == ["~/rekindle", "/tmp", "20"]
     assert sudoable is False
     assert script.startswith(b"#!/bin/sh")
+
+
+def only(text, *names, limit="60"):
+    """Leave only these frames of an answer, of a collector with another limit."""
+    frames = text.split("@@")[1:]
+    kept = [frame for frame in frames if frame.split()[1] in (*names, "end")]
+    return f"@@{RECORDED} limit 0\n{limit}\n" + "".join(f"@@{frame}" for frame in kept)
+
+
+def late(text, *names):
+    """Have these probes given up, with nothing said."""
+    return "".join(
+        f"@@{RECORDED} {frame.split()[1]} timeout\n\n" if frame.split()[1] in names else f"@@{frame}"
+        for frame in text.split("@@")[1:]
+    )
+
+
+def test_a_probe_that_was_late_is_tried_once_more_with_more_time(collect):
+    healthy = collect()[0]["host"]
+    slow = ("pythons", "disk-root")
+    result, asked = collect(lambda text: late(text, *slow), again=lambda text: only(text, *slow))
+    assert {**result["host"], "collected": ""} == {**healthy, "collected": ""}
+    assert [shlex.split(command)[4:] for command, _, _ in asked] == [
+        ["~/rekindle", "/tmp", "20"],
+        ["~/rekindle", "/tmp", "60", "pythons", "disk-root"],
+    ]
+
+
+def test_a_host_that_stays_slow_is_not_said_to_lack_a_python(collect, tmp_path):
+    result, asked = collect(
+        lambda text: late(text, "pythons"), again=lambda text: late(only(text, "pythons"), "pythons")
+    )
+    assert result["msg"] == (
+        "The host was slow, and which Pythons it has cannot be told: The probe pythons timed out after 60 s. "
+        "Fix: run preflight again when it has less to do, or ask for another one."
+    )
+    assert len(asked) == 2
+    assert read(tmp_path / "host.json", HostRecord).pythons == ()
+
+
+def test_a_second_answer_that_is_none_fails(collect):
+    result, _ = collect(lambda text: late(text, "pythons"), again=lambda text: text[:200])
+    assert "breaks off" in result["msg"]
+
+
+def test_a_python_that_is_slow_once_is_found(load, shell, tmp_path, monkeypatch):
+    """By the collector itself, of a Python that hangs at its first call and answers at its second."""
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin" / "python3.12"
+    fake.write_text(
+        f"#!/bin/sh\nmkdir {tmp_path}/called 2>/dev/null && sleep 600\n"
+        'echo \'{"path": "/slow/python3.12", "version": "3.12.77"}\'\n'
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin", prepend=":")
+    monkeypatch.setattr("rekindle.hostfacts.collector.LIMITS_S", (1, 600))
+    args = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
+    result = load("collect_facts").run({**args, "dest": str(tmp_path)}, _low_level_execute_command=shell)
+    assert "/slow/python3.12" in [python["path"] for python in result["host"]["pythons"]], result
 
 
 def test_each_question_has_a_nonce_of_its_own(collect):

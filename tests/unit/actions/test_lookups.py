@@ -1,4 +1,4 @@
-"""Lookups: a record, or what is built from records, or one sentence."""
+"""Lookups: a record, or what is built from records, or one sentence; and how a host is spoken to."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -38,3 +38,25 @@ def test_the_locks_of_what_is_built_are_kept_as_sent(home, tmp_path, monkeypatch
 def test_without_a_record_it_is_one_sentence_with_its_fix(home, name, terms, options):
     with pytest.raises(AnsibleLookupError, match=r"does not exist\. Fix: run the stage"):
         _lookup(name).run([terms.format(home)], **options)
+
+
+def _found(home):
+    return _lookup("preflight_found").run([str(home)], root="~/rekindle")
+
+
+def test_a_host_is_spoken_to_as_preflight_found_it(home):
+    assert _found(home) == [{"python": "/usr/bin/python3.12", "root": "/tmp/rekindle"}]
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"schema": "rekindle/host/999"}'])
+def test_a_host_without_a_record_is_spoken_to_as_the_inventory_has_it(tmp_path, text):
+    if text is not None:
+        (tmp_path / "host.json").write_text(text)
+    assert _found(tmp_path) == [{"python": "auto_silent", "root": "~/rekindle"}]
+
+
+def test_the_python_that_ansible_is_configured_with_comes_first(home, monkeypatch):
+    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", "/opt/python3")
+    assert _found(home) == [{"python": "/opt/python3", "root": "/tmp/rekindle"}]
+    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", "auto")
+    assert _found(home)[0]["python"] == "/usr/bin/python3.12"

@@ -1,6 +1,8 @@
 """Retiring a host that is a folder here: nothing of it goes before its copy is at home, whole."""
 
+import re
 import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,9 +17,11 @@ class Host:
 
     def __init__(self, root):
         self.root, self.asked, self.answers, self.place = root, [], {}, None
+        self.python = None
 
     def execute_module(self, name, given, task_vars):
         assert (name, given["root"], given["stop"]) == ("retire", str(self.root), False)
+        self.python = task_vars.get("ansible_python_interpreter")
         self.asked.append(given["verb"])
         if given["verb"] in self.answers:
             return self.answers[given["verb"]]
@@ -47,12 +51,12 @@ def host(tmp_path):
 def retire(load, shell, host, tmp_path):
     """Retire the host; ``spoil`` is done to each archive on its way."""
 
-    def run(spoil=lambda archive: None, check_mode=False):
+    def run(spoil=lambda archive: None, check_mode=False, python="/usr/bin/python3"):
         def fetch(source, target):
             shutil.copy(source, target)
             spoil(Path(target))
 
-        args = {"root": str(host.root), "stop": False, "dest": str(tmp_path / "home")}
+        args = {"root": str(host.root), "stop": False, "dest": str(tmp_path / "home"), "python": python}
         return load("retire").run(
             args,
             _task=SimpleNamespace(args=args, check_mode=check_mode),
@@ -62,6 +66,12 @@ def retire(load, shell, host, tmp_path):
         )
 
     return run
+
+
+def minor_of(python):
+    """Return the version of a Python, as 3.12."""
+    say = "import sys; print('%d.%d' % sys.version_info[:2], end='')"
+    return subprocess.run([python, "-c", say], capture_output=True, text=True, check=True).stdout
 
 
 def _assert_untouched(host, result, said):
@@ -83,6 +93,31 @@ def test_a_host_is_copied_and_then_removed(retire, host, tmp_path):
     record = read(home / "retired.json", RetiredRecord)
     assert (record.host, list(record.runs), record.files) == ("somewhere", ["toy-0123456789ab"], 2)
     assert record.retired
+
+
+@pytest.mark.parametrize("python", ["auto", "auto_silent"])
+def test_a_host_that_no_record_is_of_is_asked_for_a_python_that_works(
+    retire, host, tmp_path, monkeypatch, python
+):
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    for name in ("python3", "python3.10", "python3.11", "python3.12"):
+        (shims / name).write_text(f"#!/bin/sh\necho pyenv: {name}: command not found >&2\nexit 127\n")
+        (shims / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(shims), prepend=":")
+    assert retire(python=python) == {"changed": True}
+    assert re.fullmatch(r"3\.1[0-2]", minor_of(host.python))
+
+
+def test_a_python_that_is_known_is_not_asked_for(retire, host):
+    assert retire(python="/opt/python3") == {"changed": True}
+    assert host.python is None
+
+
+def test_a_host_that_does_not_say_what_python_it_has_is_retired_all_the_same(retire, host, monkeypatch):
+    monkeypatch.setattr("rekindle.hostfacts.collector.LIMITS_S", ("no number", 1))
+    assert retire(python="auto_silent") == {"changed": True}
+    assert host.python == "auto_silent"
 
 
 def test_a_host_without_anything_of_ours_is_gone_already(retire, host, tmp_path):

@@ -40,4 +40,4 @@ def answer(**changed: str | Frame) -> str:
 
 def host(**changed: str | Frame) -> HostRecord:
     """Return the record of the recorded host with some frames replaced."""
-    return host_record(answer(**changed), NONCE, "lease-1", "~/rekindle")
+    return host_record(parse(answer(**changed), NONCE), "lease-1", "~/rekindle")

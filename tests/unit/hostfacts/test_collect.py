@@ -43,11 +43,11 @@ def collect(tmp_path: Path) -> Collect:
     home.mkdir()
 
     def run(
-        root: str = "~/rekindle", tmpdir: str = "~/rekindle/tmp", limit: int = 20, **env: str
+        *probes: str, root: str = "~/rekindle", tmpdir: str = "~/rekindle/tmp", limit: int = 20, **env: str
     ) -> dict[str, Frame]:
         nonce = secrets.token_hex(8)
         done = subprocess.run(
-            ["dash", "-s", "--", nonce, root, tmpdir, str(limit)],
+            ["dash", "-s", "--", nonce, root, tmpdir, str(limit), *probes],
             stdin=COLLECTOR.open(),
             capture_output=True,
             text=True,
@@ -98,6 +98,17 @@ def test_this_machine(collect: Collect, tmp_path: Path) -> None:
         ),
         "root": "0",
     }
+
+
+def test_only_the_probes_that_are_named(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+    fake("nvidia-smi", "sleep 60")
+    assert list(collect("disk-root", "home", "no-such-probe", limit=9)) == [
+        "limit",
+        "home",
+        "disk-root",
+        "end",
+    ]
+    assert collect("home", limit=9)["limit"] == Frame("0", "9")
 
 
 def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(

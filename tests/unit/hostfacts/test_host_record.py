@@ -11,7 +11,7 @@ from answers import FRAMES, NONCE, RAW, answer, host
 
 from rekindle import records
 from rekindle.hostfacts import FactsError, host_record
-from rekindle.hostfacts.frames import Frame
+from rekindle.hostfacts.frames import Frame, parse
 from rekindle.records import Cpu, Disk, FailedProbe, HostRecord, Memory, Os, Python
 
 NO_FILE = Frame("1", "cat: No such file or directory\n")
@@ -91,13 +91,19 @@ def test_a_bus_that_cannot_be_read_is_unknown() -> None:
 
 @pytest.mark.parametrize("name", ["kernel", "cores", "memory", "home"])
 def test_what_every_host_tells_is_required(name: str) -> None:
-    with pytest.raises(FactsError, match=rf"does not tell its {name} \(status timeout: no output\)\. Fix: "):
+    with pytest.raises(FactsError, match=rf"does not tell its {name} \(status 1: no output\)\. Fix: "):
+        host(**{name: Frame("1", "")})
+
+
+@pytest.mark.parametrize("name", ["kernel", "cores", "memory", "home", "limit"])
+def test_a_slow_host_is_told_from_one_that_lacks_something(name: str) -> None:
+    with pytest.raises(FactsError, match=rf"was slow: it did not tell its {name} within .* s\. Fix: "):
         host(**{name: Frame("timeout", "")})
 
 
 def test_a_relative_root_is_refused() -> None:
     with pytest.raises(FactsError, match=r"rekindle_root is 'rekindle', a relative path\. Fix: "):
-        host_record(RAW, NONCE, "lease-1", "rekindle")
+        host_record(FRAMES, "lease-1", "rekindle")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +173,7 @@ def test_an_answer_without_a_frame_is_a_record_or_a_sentence(name: str) -> None:
     raw = "".join(
         f"@@{NONCE} {one} {frame.status}\n{frame.text}\n" for one, frame in FRAMES.items() if one != name
     )
-    error = refusal(lambda: host_record(raw, NONCE, "lease-1", "~/rekindle"))
+    error = refusal(lambda: host_record(parse(raw, NONCE), "lease-1", "~/rekindle"))
     assert error is None or str(error).count("Fix: ") == 1
 
 

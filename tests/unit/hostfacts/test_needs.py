@@ -3,13 +3,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from answers import host
+from answers import FRAMES, host
 from msgspec.structs import replace
 
 from rekindle.hostfacts import unmet
+from rekindle.hostfacts.frames import Frame
 from rekindle.records import Disk, FailedProbe, Gpu, GpuProcess, HostRecord, Python
 
 HOST = host()
+OLD_PYTHON = '{"path": "/b", "version": "3.9.18"}'
 OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python", memory_mib=900)
 
 
@@ -29,6 +31,11 @@ def with_disk(use: str, free_mib: int) -> HostRecord:
 def with_problem(name: str, says: str, **changed: Any) -> HostRecord:
     problem = FailedProbe(name=name, says=says, timed_out="timed out" in says)
     return replace(HOST, problems=(problem,), **changed)
+
+
+def late(name: str, text: str = "") -> HostRecord:
+    """Return the recorded host, of which one probe said ``text`` and was given up."""
+    return host(**{name.replace("-", "_"): Frame("timeout", text)})
 
 
 def test_a_healthy_host_lacks_nothing() -> None:
@@ -84,9 +91,28 @@ def test_a_healthy_host_lacks_nothing() -> None:
         (with_disk("shm", 63), "/dev/shm has too little free space: 0.07 GB"),
         (replace(HOST, disks=HOST.disks[:-1]), "The free space of /dev/shm cannot be read"),
         (
-            with_problem("disk-root", "The probe disk-root timed out after 20 s.", disks=HOST.disks[3:]),
-            "The free space of rekindle_root cannot be read: The probe disk-root timed out after 20 s.",
+            with_problem("disk-root", "df ended with status 1: df: /: x.", disks=HOST.disks[3:]),
+            "The free space of rekindle_root cannot be read: df ended with status 1: df: /: x.",
         ),
+        *(
+            (late(name), f"The host was slow, and {what} cannot be told: The probe {name} timed out")
+            for name, what in {
+                "disk-root": "the free space of rekindle_root",
+                "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
+                "disk-tmp": "the free space of /tmp",
+                "disk-shm": "the free space of /dev/shm",
+            }.items()
+        ),
+        (late("pythons"), "slow, and which Pythons it has cannot be told: The probe pythons timed"),
+        (late("pythons", OLD_PYTHON), "which Pythons it has cannot be"),
+        (
+            late("glibc"),
+            "The host was slow, and its C library cannot be told: The probe glibc timed out after",
+        ),
+        (late("os"), "The host was slow, and its operating system cannot be told: "),
+        (late("root"), "The host was slow, and whether rekindle_root can be made cannot be told: "),
+        (late("tmpdir"), "The host was slow, and whether rekindle_tmpdir can be made cannot be told: "),
+        (late("pip-user"), "The host was slow, and how its pip is configured cannot be told: "),
         (replace(HOST, pythons=()), "No Python from 3.10 to 3.12 is on the host, found: none."),
         (
             replace(
@@ -123,6 +149,8 @@ def test_each_lack_is_one_sentence_with_its_fix(found: HostRecord, says: str) ->
         with_problem("nvidia-topo", "nvidia-smi topo -m ended with status 1: x."),
         replace(HOST, pythons=(Python(path="/a", version="3.10.0"),)),
         replace(HOST, pythons=(Python(path="/a", version="3.12.9"),)),
+        late("pythons", FRAMES["pythons"].text),
+        late("toolkit"),
     ],
 )
 def test_the_other_side_of_each_threshold(found: HostRecord) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,21 @@ REPORT_PLAY = """
 - {name: Report, hosts: localhost, connection: local, roles: [report]}
 """
 
+SOMEBODY = """
+- hosts: all
+  tasks:
+    - ansible.builtin.fail: {msg: Theirs.}
+      when: inventory_hostname == 'late'
+    - ansible.builtin.include_role: {name: theirs}
+      when: inventory_hostname != 'looping'
+    - ansible.builtin.import_role: {name: validate}
+- {hosts: localhost, roles: [report]}
+"""
+
+THEIRS = """
+- ansible.builtin.include_role: {name: preflight}
+"""
+
 INVENTORY = """
 all:
   vars: {ansible_connection: local}
@@ -88,6 +104,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "ansible.cfg": CONFIG,
         "inventory.yml": INVENTORY,
         "site.yml": PLAY.replace("ROLES", "preflight, validate") + REPORT_PLAY.strip(),
+        "elsewhere/somebody.yml": SOMEBODY,
+        "elsewhere/named.yml": SOMEBODY.replace("tasks:", "vars: {rekindle_results: '{{ x }}'}\n  tasks:", 1),
+        "elsewhere/roles/theirs/tasks/main.yml": THEIRS,
         "foreign.yml": "- {hosts: all, tasks: [{ansible.builtin.debug: {msg: Not ours.}}]}",
         "playbooks/preflight.yml": PLAY.replace("ROLES", "preflight"),
         "playbooks/validate.yml": PLAY.replace("ROLES", "validate"),
@@ -108,7 +127,11 @@ def play(repository: Path, *arguments: str, **environ: str) -> str:
     """Run ansible-playbook in the repository and return all that it said."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "REKINDLE"))}
     done = subprocess.run(
-        [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml", *arguments],
+        [
+            Path(sys.executable).with_name("ansible-playbook"),
+            *(() if "-i" in arguments else ("-i", "inventory.yml")),
+            *arguments,
+        ],
         cwd=repository,
         env={**kept, "COLUMNS": "200", **environ},
         capture_output=True,
@@ -176,6 +199,68 @@ def test_a_host_that_left_has_an_outcome(
 @pytest.mark.parametrize("host", ["good", "ignoring", "rescued", "localhost"])
 def test_a_host_that_went_on_has_none(site: tuple[str, Path], host: str) -> None:
     assert not (site[1] / host / "outcome.json").exists()
+
+
+@pytest.fixture(scope="module")
+def foreign(repository: Path) -> Callable[[str], str]:
+    """Return what runs a playbook in another folder, which has roles and plugins by variables alone."""
+    places = {"ROLES_PATH": "roles", "CALLBACK_PLUGINS": "plugins/callback"}
+    environ = {f"ANSIBLE_{name}": str(repository / place) for name, place in places.items()}
+
+    def run(*arguments: str) -> str:
+        return play(
+            repository / "elsewhere",
+            *("-i", "../inventory.yml", *arguments),
+            **environ,
+            ANSIBLE_CALLBACKS_ENABLED="rekindle",
+            ANSIBLE_SSH_RETRIES="0",
+            ANSIBLE_GATHERING="explicit",
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def somebody(repository: Path, foreign: Callable[..., str]) -> tuple[str, Path]:
+    """Return what somebody's own playbook said, and its results folder."""
+    said = foreign("somebody.yml")
+    (folder,) = (repository / "elsewhere" / "results").iterdir()
+    return said, folder
+
+
+def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(somebody: tuple[str, Path]) -> None:
+    said, folder = somebody
+    assert f"folder={folder}" in said
+    run = json.loads((folder / "run.json").read_text())
+    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_host_that_left_somebody_s_playbook_in_a_role_of_ours_has_an_outcome(
+    somebody: tuple[str, Path],
+) -> None:
+    outcomes = {path.parent.name: json.loads(path.read_text()) for path in somebody[1].glob("*/outcome.json")}
+    assert {host: outcome["stage"] for host, outcome in outcomes.items()} == {
+        "bad": "preflight",
+        "lost": "preflight",
+    }
+    assert "no room. Fix: " in outcomes["bad"]["says"]
+
+
+def test_somebody_s_own_playbook_ends_with_the_table_too(somebody: tuple[str, Path]) -> None:
+    said, folder = somebody
+    after = said.split("PLAY RECAP", 1)[1]
+    assert set(rows(folder)) == {"good", "bad", "ignoring", "rescued", "looping", "late", "lost"}
+    assert after.rstrip().endswith("/report.html")
+
+
+def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(
+    foreign: Callable[..., str], tmp_path: Path
+) -> None:
+    said = foreign("named.yml", "--limit", "good,localhost", "-e", f"x={tmp_path}/named")
+    assert f"folder={tmp_path}/named" in said
+    assert (tmp_path / "named" / "run.json").exists()
+    assert (tmp_path / "named" / "report.html").exists()
 
 
 def test_a_second_run_clears_what_it_redoes_and_nothing_else(

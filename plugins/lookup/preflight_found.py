@@ -1,0 +1,32 @@
+"""Lookup ``preflight_found``: how a host is spoken to, as its host.json says, or before there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible import constants as C
+from ansible.plugins.lookup import LookupBase
+
+from rekindle import hostfacts, records
+
+
+class LookupModule(LookupBase):
+    """``lookup('preflight_found', home, root=rekindle_root)``, of the host's folder in the results."""
+
+    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[dict[str, str]]:
+        """Return ``python``, a path or how Ansible finds one, and Rekindle's ``root``, absolute if known."""
+        configured: str = C.config.get_config_value("INTERPRETER_PYTHON")
+        found = []
+        for home in terms:
+            python, root = "auto_silent", str(kwargs["root"])
+            try:
+                host = records.read(Path(home, "host.json"), records.HostRecord)
+            except records.RecordError:  # who needs the record itself says so
+                pass
+            else:
+                python, root = hostfacts.interpreter(host.pythons) or python, host.root
+            if not configured.startswith("auto"):
+                python = configured
+            found.append({"python": python, "root": root})
+        return found

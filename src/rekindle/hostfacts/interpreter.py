@@ -1,0 +1,23 @@
+"""The Python of a host that Ansible's modules run in."""
+
+from __future__ import annotations
+
+from rekindle.records import Python
+
+from .needs import NEWEST_PYTHON, OLDEST_PYTHON
+from .record import flaw
+from .system import version_key
+
+
+def interpreter(pythons: tuple[Python, ...]) -> str | None:
+    """Return the path of the one to run: outside of a virtual environment first, then the newest.
+
+    None if none fits, as a path does not that a shell would split.
+    """
+    fit = [
+        one
+        for one in pythons
+        if OLDEST_PYTHON <= version_key(one)[:2] <= NEWEST_PYTHON and not flaw("it", one.path)
+    ]
+    best = max(fit, key=lambda one: (not one.venv, version_key(one)), default=None)
+    return best.path if best else None

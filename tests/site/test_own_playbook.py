@@ -1,0 +1,127 @@
+"""Our roles in somebody's own playbook elsewhere, on hosts whose first Pythons on PATH are broken shims."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import shims
+from plays import REPOSITORY
+
+from rekindle.records import Outcome, read
+
+INVENTORY = """\
+all:
+  vars: {ansible_connection: local, rekindle_gpus_required: false, rekindle_min_free_gb: 0}
+  hosts:
+    first: {rekindle_root: FOLDER/first}
+    second: {rekindle_root: FOLDER/second}
+    full: {rekindle_root: FOLDER/full, rekindle_min_free_gb: 1000000}
+"""
+OWN = """\
+- hosts: all
+  gather_facts: false
+  pre_tasks:
+    - ansible.builtin.raw: "true"
+  roles: [preflight, role: theirs]
+  tasks:
+    - ansible.builtin.include_role: {name: payload}
+    - ansible.builtin.command: "true"
+- hosts: localhost
+  gather_facts: false
+  roles: [report]
+"""
+THEIRS = "- ansible.builtin.import_role: {name: plan}\n"
+RETIRE = """\
+- hosts: first
+  gather_facts: false
+  tasks:
+    - ansible.builtin.import_role: {name: retire}
+"""
+PLUGINS = {
+    "ACTION_PLUGINS": "action",
+    "CALLBACK_PLUGINS": "callback",
+    "LOOKUP_PLUGINS": "lookup",
+    "LIBRARY": "modules",
+    "MODULE_UTILS": "module_utils",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a playbook for each half of a lease."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "roles/theirs/tasks").mkdir(parents=True)
+    (folder / "roles/theirs/tasks/main.yml").write_text(THEIRS)
+    (folder / "hosts.yml").write_text(INVENTORY.replace("FOLDER", str(folder / "lease")))
+    (folder / "own.yml").write_text(OWN)
+    (folder / "retire.yml").write_text(RETIRE)
+    shims.put(folder / "shims")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def play(folder):
+    """Return what runs one of the playbooks."""
+    environ = {f"ANSIBLE_{name}": str(REPOSITORY / "plugins" / place) for name, place in PLUGINS.items()}
+    environ |= {"ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"), "ANSIBLE_CALLBACKS_ENABLED": "rekindle"}
+    environ |= {"ANSIBLE_NOCOLOR": "1", "PATH": f"{folder / 'shims'}:{os.environ['PATH']}"}
+
+    def run(playbook):
+        return subprocess.run(
+            ["ansible-playbook", playbook, "-i", "hosts.yml"],
+            cwd=folder,
+            env={**os.environ, **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def own(play, folder):
+    """Return what the first playbook said, and the one folder of its results."""
+    done = play("own.yml")
+    (results,) = (folder / "results").iterdir()
+    return done.stdout, results
+
+
+def test_the_shims_start_nothing(folder):
+    for name in shims.NAMES:
+        assert subprocess.run([folder / "shims" / name], capture_output=True, check=False).returncode == 127
+
+
+def test_what_preflight_found_runs_every_later_task_of_a_host(own, folder):
+    said, results = own
+    assert "command not found" not in said
+    for name in ("first", "second"):
+        (payload,) = (folder / "lease" / name / "jobs").glob("rekindle-*.zip")
+        assert json.loads((results / name / "payload.json").read_text())["path"] == str(payload)
+        assert {"host.json", "plan.json", "payload.json"} <= {
+            path.name for path in (results / name).iterdir()
+        }
+        assert not (results / name / "outcome.json").exists()
+
+
+def test_a_host_that_left_at_a_role_of_ours_has_the_cause_in_the_table(own):
+    said, results = own
+    outcome = read(results / "full" / "outcome.json", Outcome)
+    assert outcome.stage == "preflight"
+    rows = {row["host"]: row for row in json.loads((results / "results.json").read_text())["rows"]}
+    assert set(rows) == {"first", "second", "full"}
+    assert rows["full"]["cause"] == outcome.says
+    assert said.rstrip().endswith("/report.html")
+    assert (results / "report.html").exists()
+
+
+def test_a_host_that_nothing_at_home_tells_of_is_retired(own, play, folder):
+    done = play("retire.yml")
+    assert done.returncode == 0, done.stdout
+    assert not (folder / "lease" / "first").exists()
+    (results,) = set((folder / "results").iterdir()) - {own[1]}
+    assert Path(results, "first", "retired.json").exists()
