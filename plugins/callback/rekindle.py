@@ -140,9 +140,7 @@ class CallbackModule(CallbackBase):
             self._refuse_names(names)
             now = records.timestamp(self._began)
             journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now)
-            if told := os.environ.get(
-                "REKINDLE_TOLD"
-            ):  # by the rekindle command, which asks where the run began
+            if told := os.environ.get("REKINDLE_TOLD"):  # the rekindle command asks where
                 Path(told).write_text(str(self._folder), encoding="utf-8")
 
     def _refuse_names(self, hosts: list[str]) -> None:
@@ -203,7 +201,7 @@ def _part(result: Any, name: str) -> Any:
 
 
 def _is_ours(role: Any) -> bool:
-    return Path(role.get_role_path()).parent == _REPOSITORY / "roles"
+    return _REPOSITORY in Path(role.get_role_path()).resolve().parents
 
 
 def _stage(task: Any) -> str | None:
