@@ -62,6 +62,8 @@ description: Works on the playbooks of this repository, and on any other from it
 """
 
 _ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
+_ROLES = {_REPOSITORY / "roles", _REPOSITORY / "playbooks" / "roles"}
+"""The second is a link to the first, or in a wheel a copy."""
 _REPORT = "report"
 _TAKEN = {".", "..", "payload", "run.json", "report.html", "results.json", "junit.xml"}
 
@@ -201,7 +203,7 @@ def _part(result: Any, name: str) -> Any:
 
 
 def _is_ours(role: Any) -> bool:
-    return _REPOSITORY in Path(role.get_role_path()).resolve().parents
+    return Path(role.get_role_path()).resolve().parent in _ROLES
 
 
 def _stage(task: Any) -> str | None:
