@@ -15,7 +15,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
-from rekindle import records, report
+from rekindle import records, report, settings
 from rekindle.records.text import for_terminal
 from rekindle.results import journal
 
@@ -84,6 +84,7 @@ class CallbackModule(CallbackBase):
             return
         hosts = [host.name for host in play.get_variable_manager()._inventory.get_hosts(play.hosts)]
         self._refuse_names(hosts)
+        self._refuse(settings.lines(settings.of_play(play, self._folder, _REPOSITORY)))
         now = records.timestamp(self._began)
         journal.begin_play(self._folder, _stages(play)[-1], hosts, left=self._left, now=now)
 
@@ -97,6 +98,13 @@ class CallbackModule(CallbackBase):
                     wrap_text=False,
                 )
                 raise SystemExit(4)  # Ansible goes on after any Exception of a callback
+
+    def _refuse(self, mistakes: list[str]) -> None:
+        """Stop before anything is done for a host where any has a setting that cannot work."""
+        for line in mistakes:
+            self._display.error(line, wrap_text=False)
+        if mistakes:
+            raise SystemExit(4)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
