@@ -19,17 +19,17 @@ PAGE = REPOSITORY / "docs" / "settings.md"
 
 def page(specs: Path = SPECS) -> str:
     """Return the settings as Markdown: each with its type, its default and what it does."""
-    main = yaml.safe_load(specs.read_text(encoding="utf-8"))["argument_specs"]["main"]
+    inventory = yaml.safe_load(specs.read_text(encoding="utf-8"))["argument_specs"]["inventory"]
     lines = [
         "# Settings",
         "",
-        *(_marked(text) for text in main["description"]),
+        *(_marked(text) for text in inventory["description"]),
         "",
         f"`scripts/write_settings.py` writes this page from `{specs.relative_to(REPOSITORY).as_posix()}`.",
         "",
         "| setting | type | default | |",
         "|---|---|---|---|",
-        *(_row(name, option) for name, option in main["options"].items()),
+        *(_row(name, option) for name, option in inventory["options"].items()),
     ]
     return "\n".join(lines) + "\n"
 

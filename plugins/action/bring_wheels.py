@@ -28,7 +28,7 @@ class ActionModule(Action):
     ARGUMENTS = {
         "wheelhouse": {"type": "path", **REQUIRED},
         "folder": REQUIRED,
-        "capsule": REQUIRED,
+        "capsule": {"type": "path", **REQUIRED},
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:

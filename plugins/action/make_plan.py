@@ -8,6 +8,7 @@ from typing import Any
 
 from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.capsule import wheelhouse
 from rekindle.host import places
 from rekindle.jobs import load_job
 from rekindle.solver import solve
@@ -16,7 +17,9 @@ _JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):
-    """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide."""
+    """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide;
+    ``wheelhouse``, which has to have what the plan locks.
+    """
 
     ARGUMENTS = {
         "folder": REQUIRED,
@@ -25,11 +28,12 @@ class ActionModule(Action):
         "gpus_required": {"type": "bool", **REQUIRED},
         "pins": {"type": "dict", **REQUIRED},
         "system_site": {"type": "bool", **REQUIRED},
-        "capsule": REQUIRED,
+        "capsule": {"type": "path", **REQUIRED},
+        "wheelhouse": {"type": "path", **REQUIRED},
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Write plan.json; fail if no job's environment can be had."""
+        """Write plan.json; fail if no job's environment can be had, or not from the wheelhouse."""
         path = Path(args["folder"], "host.json")
         host = records.read(path, records.HostRecord)
         loaded = sorted((load_job(_JOBS, name) for name in args["jobs"]), key=lambda job: -job.priority)
@@ -52,4 +56,6 @@ class ActionModule(Action):
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
             raise Failed("\n".join(refusals))
+        if args["wheelhouse"]:
+            wheelhouse.hold(path.parent, Path(args["wheelhouse"]), kept)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

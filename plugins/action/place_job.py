@@ -16,8 +16,8 @@ _JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):
-    """Arguments: ``folder`` (of the host's records), ``job``, ``arguments``, ``tmpdir``; ``payload`` there;
-    ``rerun``, whether it runs in any case.
+    """Arguments: ``folder`` (of the host's records), ``job``, ``arguments`` (by job), ``tmpdir``; ``payload``
+    there; ``rerun``, whether it runs in any case.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
@@ -34,9 +34,8 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
         folder = Path(args["folder"])
-        job = jobs.with_arguments(
-            jobs.load_job(_JOBS, args["job"]), json.loads(json.dumps(args["arguments"]))
-        )
+        arguments = json.loads(json.dumps(args["arguments"].get(args["job"], {})))
+        job = jobs.with_arguments(jobs.load_job(_JOBS, args["job"]), arguments)
         host = records.read(folder / "host.json", records.HostRecord)
         plan = records.read(folder / "plan.json", records.PlanRecord)
         env = records.read(folder / "env.json", records.EnvRecord)

@@ -17,7 +17,7 @@ class ActionModule(Action):
     ARGUMENTS = {
         "environments": {"type": "list", "elements": "dict", **REQUIRED},
         "folder": REQUIRED,
-        "capsule": REQUIRED,
+        "capsule": {"type": "path", **REQUIRED},
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:

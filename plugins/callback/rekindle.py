@@ -7,12 +7,14 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import ansible.release
+from ansible.errors import AnsibleError
 from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
 from ansible.utils.display import Display
@@ -49,7 +51,7 @@ def _find_rekindle() -> None:
 
 _find_rekindle()
 
-from rekindle import records, report
+from rekindle import records, report, settings
 from rekindle.host import places
 from rekindle.records.text import for_terminal
 from rekindle.results import journal
@@ -134,12 +136,15 @@ class CallbackModule(CallbackBase):
             default = os.environ.get("REKINDLE_RESULTS") or str(self._beside / name)
             os.environ["REKINDLE_RESULTS"] = default
             known = variables.get_vars(play=self._play, host=next(iter(hosts), None))
-            given = Templar(variables._loader, known).template(known.get("rekindle_results"))
+            given = None
+            with suppress(AnsibleError):  # of which the settings' own line tells
+                given = Templar(variables._loader, known).template(known.get("rekindle_results"))
             self._folder = Path(given or default).expanduser().absolute()
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
         if stages := [name for name in roles if name != _REPORT]:
             names = [host.name for host in hosts]
             self._refuse_names(names)
+            self._refuse(settings.lines(settings.of_play(self._play, self._folder, _REPOSITORY)))
             now = records.timestamp(self._began)
             journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now)
             if told := os.environ.get("REKINDLE_TOLD"):  # the rekindle command asks where
@@ -155,6 +160,13 @@ class CallbackModule(CallbackBase):
                     wrap_text=False,
                 )
                 raise SystemExit(4)  # Ansible goes on after any Exception of a callback
+
+    def _refuse(self, mistakes: list[str]) -> None:
+        """Stop before anything is done for a host where any has a setting that cannot work."""
+        for line in mistakes:
+            self._display.error(line, wrap_text=False)
+        if mistakes:
+            raise SystemExit(4)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""

@@ -25,7 +25,7 @@ class LookupModule(LookupBase):
         try:
             folder = Path(terms[0])
             plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
-            capsule = Path(kwargs["capsule"]) if kwargs["capsule"] else None
+            capsule = Path(kwargs["capsule"]).expanduser() if kwargs["capsule"] else None
             specs = environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]), capsule=capsule)
             for spec in specs:
                 state.keep_lock(spec["lock_text"])

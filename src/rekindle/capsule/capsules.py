@@ -90,6 +90,16 @@ def pins(capsule: Path) -> dict[str, str]:
     return {environment.framework: _version(environment) for environment in _environments(capsule)}
 
 
+def whole(capsule: Path) -> None:
+    """Hold a capsule to having what it is rebuilt from.
+
+    Raises:
+        RecordError: ``capsule`` holds no env.json, or not a lock that it names.
+    """
+    for one in _environments(capsule):
+        lock_text(one.lock, one.lock_sha256, capsule)
+
+
 def hold(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
     """Return ``plan`` with the capsule's own locks and Pythons, refused where this host cannot have them.
 

@@ -62,6 +62,31 @@ def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
     return [_fill(wheelhouse, target) for target in targets]
 
 
+def hold(home: Path, wheelhouse: Path, capsule: Path | None) -> None:
+    """Hold ``wheelhouse`` to having as many files of each lock of a host's plan as it pins.
+
+    That takes no second; which wheel is missing or altered is told where they are brought.
+
+    Args:
+        home: folder of the host's host.json and plan.json.
+        wheelhouse: what `bundle` filled.
+        capsule: folder of the env.json that is rebuilt, if one is.
+
+    Raises:
+        RecordError: it has fewer, or a record or a lock is not what it should be.
+    """
+    plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
+    for spec in environment_specs(plan, host, capsule=capsule):
+        wanted = len(pins(spec["lock_text"], host.os.architecture))
+        have = len(list((wheelhouse / spec["lock_sha256"][:12]).glob("*")))
+        if have < wanted:
+            raise RecordError(
+                f"rekindle_wheelhouse is {str(wheelhouse)!r}, which has {have} of the {wanted} files of "
+                f"{spec['lock']}.",
+                f"rekindle bundle {home / 'plan.json'} -o {wheelhouse}",
+            )
+
+
 def _targets(path: Path) -> list[_Target]:
     plan, host = read(path, PlanRecord), read(path.with_name("host.json"), HostRecord)
     versions = {python.path: python.version for python in host.pythons}

@@ -30,15 +30,20 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
     if lease_ends:
         try:
             times.append(datetime.fromisoformat(lease_ends).astimezone())
-        except ValueError:
+        except (ValueError, OverflowError):
             raise RecordError(
                 f"lease_ends {lease_ends!r} is not a time.", "write it as 2026-11-21T18:00, or with a zone."
             ) from None
     if budget:
         parts = re.findall(r"(\d+)([hms])", budget)
-        if not parts or "".join(map("".join, parts)) != budget:
-            raise RecordError(f"budget {budget!r} is not a length of time.", "write it as 45m, 1h30m or 90s.")
-        times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
+        try:
+            if not parts or "".join(map("".join, parts)) != budget:
+                raise ValueError(budget)
+            times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
+        except (ValueError, OverflowError):
+            raise RecordError(
+                f"budget {budget!r} is not a length of time.", "write it as 45m, 1h30m or 90s."
+            ) from None
     return min(times, default=None)
 
 

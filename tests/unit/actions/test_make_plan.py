@@ -1,12 +1,15 @@
 """From a recorded host to its plan.json, and to a plan that refuses everything."""
 
 import hashlib
+import re
 
 import pytest
 from msgspec.structs import replace
 
 from rekindle import jobs
-from rekindle.records import PlanRecord, read
+from rekindle.capsule.specs import environment_specs
+from rekindle.environments.lockfile import pins
+from rekindle.records import HostRecord, PlanRecord, read
 
 
 @pytest.fixture
@@ -23,6 +26,7 @@ def plan(load, home):
             "pins": {},
             "system_site": False,
             "capsule": "",
+            "wheelhouse": "",
             **more,
         }
         return load("make_plan").run(args, host="h200")
@@ -106,3 +110,17 @@ def test_without_a_whole_host_record_it_fails(plan, home, text):
     result = plan()
     assert result["failed"]
     assert "host.json" in result["msg"]
+
+
+def test_a_wheelhouse_that_lacks_a_lock_fails_and_leaves_the_plan_to_be_bundled(plan, home, tmp_path):
+    said = plan(wheelhouse=str(tmp_path / "wheels"))["msg"]
+    assert re.match(r"rekindle_wheelhouse is '.*', which has 0 of the \d+ files of driver\.txt\. ", said)
+    assert said.endswith(f" Fix: rekindle bundle {home / 'plan.json'} -o {tmp_path / 'wheels'}")
+    for spec in environment_specs(read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)):
+        folder = tmp_path / "wheels" / spec["lock_sha256"][:12]
+        folder.mkdir(parents=True)
+        for number, _ in enumerate(pins(spec["lock_text"], "x86_64")):
+            (folder / f"{number}.whl").touch()
+    assert "failed" not in plan(wheelhouse=str(tmp_path / "wheels"))
+    (folder / "0.whl").unlink()
+    assert f" files of {spec['lock']}. " in plan(wheelhouse=str(tmp_path / "wheels"))["msg"]

@@ -70,7 +70,7 @@ def _assert_no_run(home, job, verdict, cause):
 
 
 def test_a_job_that_can_run_is_placed(place, home):
-    result = place(arguments={"local_epoch": 3})
+    result = place(arguments={"pt_ddp": {"local_epoch": 3}, "llm_sft": {"batch_size": 1}})
     placed = read(home / "pt_ddp.placed.json", PlacedRecord)
     assert result == {"spec": to_builtins(placed.spec), "run": placed.run}
     assert placed.payload == PAYLOAD
@@ -85,7 +85,7 @@ def test_the_same_is_the_same_run_and_other_inputs_are_another(place):
     first = place()
     assert place() == first
     assert place(payload="/tmp/rekindle/jobs/rekindle-ba9876543210.zip")["run"] != first["run"]
-    assert place(arguments={"local_epoch": 3})["run"] != first["run"]
+    assert place(arguments={"pt_ddp": {"local_epoch": 3}})["run"] != first["run"]
 
 
 def test_what_passed_runs_under_another_nonce_only_if_it_is_asked_to(place):
@@ -182,7 +182,7 @@ def test_a_job_that_is_none_fails(place):
 
 
 def test_an_argument_that_no_option_can_have_fails(place):
-    said = place(arguments={"local_epoch": {"a": 1}})["msg"]
+    said = place(arguments={"pt_ddp": {"local_epoch": {"a": 1}}})["msg"]
     assert said.startswith("rekindle_job_arguments has a value for pt_ddp that is no option's: ")
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-CALLBACK = Path(__file__).parents[3] / "plugins" / "callback" / "rekindle.py"
+REPOSITORY = Path(__file__).parents[3]
+CALLBACK = REPOSITORY / "plugins" / "callback" / "rekindle.py"
+SPECS = Path("roles/settings/meta/argument_specs.yml")
 
 PREFLIGHT = r"""
 - ansible.builtin.raw: "true"
@@ -114,6 +116,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "roles/validate/tasks/main.yml": VALIDATE,
         "roles/payload/tasks/main.yml": PAYLOAD,
         "roles/report/tasks/main.yml": REPORT,
+        str(SPECS): (REPOSITORY / SPECS).read_text(),
     }
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which variables of a user's are taken for settings, and which roles look."""
+"""Which variables of a user's are taken for settings, what a word is near to, and which roles look."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rekindle.actions.settings import SHORT, misnamed
+from rekindle.settings.names import SHORT, instead, misnamed, near
 
 ROLES = Path(__file__).parents[3] / "roles"
-KNOWN = yaml.safe_load((ROLES / "settings/meta/argument_specs.yml").read_text())["argument_specs"]["main"]
-NAMES = KNOWN["options"]
+KNOWN = yaml.safe_load((ROLES / "settings/meta/argument_specs.yml").read_text())["argument_specs"]
+NAMES = KNOWN["inventory"]["options"]
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,17 @@ NAMES = KNOWN["options"]
     ],
 )
 def test_what_is_nearly_a_setting_is_refused(name, meant):
-    (complaint,) = misnamed([name, "ansible_host"], NAMES)
-    said = f"{name} is set, which is not a setting. Fix: write {meant} (see roles/settings)."
-    assert str(complaint) == said
+    assert misnamed([name, "ansible_host"], NAMES) == [(name, meant)]
 
 
 def test_what_begins_as_ours_do_and_is_near_to_none_is_refused():
-    (said,) = misnamed(["rekindle_of_my_own"], NAMES)
-    assert (
-        str(said) == "rekindle_of_my_own is set, which is not a setting. Fix: remove it (see roles/settings)."
-    )
+    assert misnamed(["rekindle_of_my_own"], NAMES) == [("rekindle_of_my_own", "")]
+
+
+@pytest.mark.parametrize(("word", "meant"), [("pt_dpp", "pt_ddp"), ("sft", "SFT"), ("nothing", "")])
+def test_a_word_is_near_to_one_or_to_none(word, meant):
+    assert near(word, ["pt_ddp", "SFT"]) == meant
+    assert instead(word, ["pt_ddp", "SFT"]) == (f"write {meant}." if meant else "name one of pt_ddp, SFT.")
 
 
 def test_what_is_a_setting_or_no_business_of_ours_is_not():

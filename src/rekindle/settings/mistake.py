@@ -1,0 +1,33 @@
+"""A mistake, in words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Mistake(NamedTuple):
+    """What is wrong with a setting, and the fix."""
+
+    name: str
+    """The variable, as whoever set it called it."""
+    says: str
+    fix: str = ""
+    """A sentence without its first word, "Fix:"; empty where ``says`` has it."""
+
+    def __str__(self) -> str:
+        """Return both, for people."""
+        return f"{self.says} Fix: {self.fix}" if self.fix else self.says
+
+
+class Unknown(str):
+    """Why a setting has no value: its template cannot be filled in."""
+
+    __slots__ = ()
+
+
+def shown(value: Any) -> str:
+    """Return ``value`` as whoever wrote it knows it."""
+    if isinstance(value, (list, dict)):
+        text = f"the {'list' if isinstance(value, list) else 'mapping'} {value}"
+        return text if len(text) <= 100 else f"{text[:100]}…"
+    return "nothing" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)

@@ -1,0 +1,45 @@
+"""The names that a user gives settings, and those that they are near to."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+
+SHORT = ("budget", "lease_ends", "rerun", "stop")
+"""What ``-e`` may call a setting that ``rekindle_`` begins with."""
+PREFIX = "rekindle_"
+_NEAR = 0.8
+"""Of difflib's ratio: one letter more, less or other in five."""
+_NEARER = 0.6
+"""Of those that have to be one of a few."""
+
+
+def misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
+    """Return each variable that looks like a setting and is none, with the one that it is near to or "".
+
+    Args:
+        given: names of the host's variables, of which most are no business of ours.
+        known: names of the settings.
+    """
+    read, found = {*known, *SHORT}, []
+    for name in sorted(set(given) - read):
+        plain = name.casefold().replace("-", "_")
+        alike = [one for one in sorted(read) if one[0] == plain[:1]]
+        meant = difflib.get_close_matches(plain, alike, n=1, cutoff=_NEAR)
+        if meant or name.startswith(PREFIX):
+            found.append((name, meant[0] if meant else ""))
+    return found
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Return the one of ``known`` that ``word`` is nearly written as, or ""."""
+    plain = {name.casefold(): name for name in known}
+    found = difflib.get_close_matches(word.casefold(), plain, n=1, cutoff=_NEARER)
+    return plain[found[0]] if found else ""
+
+
+def instead(word: str, known: Iterable[str]) -> str:
+    """Return what to do where ``word`` is none of ``known``: the near one, or all of them."""
+    names = list(known)
+    meant = near(word, names)
+    return f"write {meant}." if meant else f"name one of {', '.join(names)}."

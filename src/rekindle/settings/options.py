@@ -1,0 +1,116 @@
+"""The options of a job's job.py, read from its code: what runs it needs a framework, which is not here."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from rekindle.trainer import sites
+
+_PARSERS = {"job_options", "ArgumentParser"}
+_LEAVES_OPEN = {"parse_known_args", "parse_known_intermixed_args", "add_subparsers"}
+_FLAGS = {"store_true", "store_false", "store_const", "count", "BooleanOptionalAction"}
+
+
+class Option(NamedTuple):
+    """What an option takes."""
+
+    shape: Literal["one", "many", "flag", "any"] = "one"
+    kind: str = ""
+    """``int`` or ``float``; any other takes every text."""
+    choices: tuple[Any, ...] = ()
+    """Empty where all that its kind has will do, or where that cannot be read."""
+
+
+def options(job_py: Path) -> dict[str, Option] | None:
+    """Return the options by name, without ``--``; None where only running job.py would tell all of them.
+
+    That is so unless it makes one parser, by ``job_options()`` or ``ArgumentParser()``, gives it to no other
+    function, and adds each option under a name that stands there.
+    """
+    try:
+        tree = ast.parse(job_py.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    made = [call for call in calls if _called(call) in _PARSERS]
+    if len(made) != 1 or not _closed(tree, calls, made[0]):
+        return None
+    own = _called(made[0]) == "ArgumentParser"
+    found = {} if own else dict(options(Path(sites.__file__)) or {})
+    for call in (one for one in calls if _called(one) == "add_argument"):
+        names = [one.value if isinstance(one, ast.Constant) else None for one in call.args]
+        if not names or not all(isinstance(name, str) for name in names):
+            return None
+        option = _option(call, tree, job_py.parent)
+        found |= {str(name)[2:]: option for name in names if str(name).startswith("--")}
+    return found
+
+
+def _called(call: ast.Call) -> str:
+    return _name(call.func)
+
+
+def _name(node: ast.AST | None) -> str:
+    """Return the last part of a name, the value of a text, or ""."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    return str(node.value) if isinstance(node, ast.Constant) else ""
+
+
+def _closed(tree: ast.AST, calls: list[ast.Call], made: ast.Call) -> bool:
+    """Return whether no option can come from elsewhere."""
+    names = {
+        _name(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and node.value is made
+        for target in node.targets
+    }
+    given = [one for call in calls for one in (*call.args, *(word.value for word in call.keywords))]
+    handed_on = any(isinstance(one, ast.Name) and one.id in names for one in given)
+    parents = any(word.arg in {"parents", None} for word in made.keywords)
+    return not (handed_on or parents or made in given or any(_called(call) in _LEAVES_OPEN for call in calls))
+
+
+def _option(call: ast.Call, tree: ast.Module, folder: Path) -> Option:
+    words = {word.arg: word.value for word in call.keywords}
+    action, nargs = _name(words.get("action")), words.get("nargs")
+    if None in words or (action and action not in _FLAGS | {"store"}):
+        return Option("any")
+    if action in _FLAGS:
+        return Option("flag")
+    many = isinstance(nargs, ast.Constant) and (nargs.value in {"*", "+"} or isinstance(nargs.value, int))
+    shape: Literal["one", "many", "any"] = "one" if nargs is None else "many" if many else "any"
+    return Option(shape, _name(words.get("type")), _choices(words.get("choices"), tree, folder))
+
+
+def _choices(node: ast.expr | None, tree: ast.Module, folder: Path) -> tuple[Any, ...]:
+    """Return the choices that ``node`` stands for, which may be named here or in a file beside this one."""
+    if isinstance(node, ast.Name):
+        node = _assigned(node.id, tree) or _imported(node.id, tree, folder)
+    try:
+        if isinstance(node, ast.Dict):
+            return tuple(ast.literal_eval(key) for key in node.keys if key)
+        return tuple(ast.literal_eval(node)) if node else ()
+    except (ValueError, TypeError):
+        return ()
+
+
+def _assigned(name: str, tree: ast.Module) -> ast.expr | None:
+    """Return what a module gives ``name``."""
+    found = (one for one in tree.body if isinstance(one, ast.Assign) and name in map(_name, one.targets))
+    return next((one.value for one in found), None)
+
+
+def _imported(name: str, tree: ast.Module, folder: Path) -> ast.expr | None:
+    """Return what the file in ``folder`` gives ``name`` that it is imported from."""
+    for one in tree.body:
+        if isinstance(one, ast.ImportFrom) and name in {alias.name for alias in one.names}:
+            try:
+                return _assigned(name, ast.parse((folder / f"{one.module}.py").read_bytes()))
+            except (OSError, SyntaxError, ValueError):
+                return None
+    return None

@@ -1,0 +1,107 @@
+"""The settings as Ansible has them: of one host, and of all hosts of a play, a line for each mistake."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.errors import AnsibleError
+from ansible.template import Templar
+
+from rekindle.capsule.wheelhouse import hold
+from rekindle.records import RecordError
+
+from .mistake import Mistake, Unknown
+from .mistakes import mistakes
+
+_SPECS = "roles/settings/meta/argument_specs.yml"
+_NAMED = 3
+"""Hosts with the same mistake, of which all are named."""
+
+
+@functools.cache
+def specs(site: Path) -> dict[str, dict[str, Any]]:
+    """Return the settings that the role declares, in the folder that has roles/ and flare_jobs/."""
+    declared = yaml.safe_load((site / _SPECS).read_text(encoding="utf-8"))["argument_specs"]
+    options: dict[str, dict[str, Any]] = declared["inventory"]["options"]
+    return options
+
+
+def of_host(
+    variables: Mapping[str, Any], fill: Callable[[Any], Any], site: Path, stages: list[str]
+) -> list[Mistake]:
+    """Return what is wrong with the settings of one host.
+
+    Args:
+        variables: all of the host's, as Ansible has them.
+        fill: returns a value with its templates filled in, or raises AnsibleError.
+        site: folder that has roles/ and flare_jobs/.
+        stages: roles of the play.
+    """
+    known = specs(site)
+    values = {name: _value(variables[name], fill) for name in known if name in variables}
+    return mistakes(variables, values, known, site / "flare_jobs", stages)
+
+
+def of_play(play: Any, results: Path, site: Path) -> dict[Mistake, list[str]]:
+    """Return what is wrong with the settings of the hosts of a play of Ansible's, with their names.
+
+    Args:
+        play: one that is about to begin.
+        results: folder of the run's results.
+        site: folder that has roles/ and flare_jobs/.
+    """
+    manager, loader = play.get_variable_manager(), play.get_loader()
+    stages = [role.get_name() for role in play.get_roles()]
+    found: dict[Mistake, list[str]] = {}
+    for host in manager._inventory.get_hosts(play.hosts):
+        try:
+            variables = manager.get_vars(play=play, host=host)
+            templar = Templar(loader=loader, variables=variables)
+            said = of_host(variables, templar.template, site, stages)
+        except AnsibleError as error:
+            said = [Mistake("", f"Its variables cannot be read: {_line(error)}.", "mend the inventory.")]
+        if not said and "environments" in stages and "plan" not in stages:
+            said = _of_plan(variables, templar.template, results / host.name)
+        for one in said:
+            found.setdefault(one, []).append(host.name)
+    return found
+
+
+def lines(found: Mapping[Mistake, list[str]]) -> list[str]:
+    """Return a line for each mistake, with the hosts that have it."""
+    return [" ".join(f"{_hosts(hosts)}: {mistake}".splitlines()) for mistake, hosts in found.items()]
+
+
+def _hosts(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
+
+
+def _of_plan(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> list[Mistake]:
+    """Return what the wheelhouse lacks of a plan that is there and stays."""
+    wheelhouse, kept = (
+        _value(variables.get(f"rekindle_{one}", ""), fill) for one in ("wheelhouse", "capsule")
+    )
+    if not wheelhouse or not (home / "plan.json").exists():
+        return []
+    try:
+        hold(home, Path(wheelhouse).expanduser(), Path(kept).expanduser() if kept else None)
+    except RecordError as error:
+        return [Mistake("rekindle_wheelhouse", error.says, error.fix)]
+    return []
+
+
+def _value(given: Any, fill: Callable[[Any], Any]) -> Any:
+    """Return ``given`` as JSON has it, without what Ansible notes of its origin."""
+    try:
+        return json.loads(json.dumps(fill(given), default=str))
+    except (AnsibleError, TypeError, ValueError) as error:
+        return Unknown(_line(error))
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")
