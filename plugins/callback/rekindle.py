@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import ansible.release
+from ansible import context
 from ansible.errors import AnsibleError
 from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
@@ -98,6 +99,7 @@ class CallbackModule(CallbackBase):
         """Begin without a results folder."""
         super().__init__()
         self._folder: Path | None = None
+        self._ours = False
         self._beside = _REPOSITORY
         self._play: Any = None
         self._reached: set[str] = set()
@@ -108,8 +110,10 @@ class CallbackModule(CallbackBase):
         """Note when, and where the results of this playbook belong unless somebody says."""
         self._began = datetime.now(timezone.utc)
         path = Path(playbook._file_name).resolve()
-        ours = path in _ENTRIES or path.parent == _REPOSITORY / "playbooks"
-        self._beside = places.results(_REPOSITORY) if ours else Path("results").absolute()
+        self._ours = path in _ENTRIES or path.parent == _REPOSITORY / "playbooks"
+        self._beside = places.results(_REPOSITORY) if self._ours else Path("results").absolute()
+        if self._ours:
+            self._refuse(_leaving_out())
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin with a play that names our roles."""
@@ -143,6 +147,8 @@ class CallbackModule(CallbackBase):
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
         if stages := [name for name in roles if name != _REPORT]:
             names = [host.name for host in hosts]
+            if self._ours and not names:
+                self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)
             self._refuse(settings.lines(settings.of_play(self._play, self._folder, _REPOSITORY)))
             now = records.timestamp(self._began)
@@ -152,21 +158,21 @@ class CallbackModule(CallbackBase):
 
     def _refuse_names(self, hosts: list[str]) -> None:
         """Stop before anything is done for a host whose name cannot be a folder of results."""
-        for name in hosts:
-            if name in _TAKEN or "/" in name or not name.isprintable() or len(name.encode()) > 200:
-                self._display.error(
-                    f"The inventory has a host named {name!r}, which no folder of results can be. "
-                    "Fix: give it a short name without /, and its address as ansible_host.",
-                    wrap_text=False,
-                )
-                raise SystemExit(4)  # Ansible goes on after any Exception of a callback
+        self._refuse(
+            [
+                f"The inventory has a host named {name!r}, which no folder of results can be. "
+                "Fix: give it a short name without /, and its address as ansible_host."
+                for name in hosts
+                if name in _TAKEN or "/" in name or not name.isprintable() or len(name.encode()) > 200
+            ]
+        )
 
     def _refuse(self, mistakes: list[str]) -> None:
-        """Stop before anything is done for a host where any has a setting that cannot work."""
+        """Stop before anything is done for a host where anything is asked for that cannot work."""
         for line in mistakes:
             self._display.error(line, wrap_text=False)
         if mistakes:
-            raise SystemExit(4)
+            raise SystemExit(4)  # Ansible goes on after any Exception of a callback
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
@@ -212,6 +218,22 @@ def _clean_display() -> None:
 def _part(result: Any, name: str) -> Any:
     """Return the task, host or result of a task's result; before ansible-core 2.19 it was not public."""
     return getattr(result, name if hasattr(result, name) else f"_{name}")
+
+
+def _leaving_out() -> list[str]:
+    """Say which options would leave out tasks, by which a status of 0 means that all is proven."""
+    given = context.CLIARGS
+    options = {
+        "--tags": set(given["tags"]) != {"all"},
+        "--skip-tags": given["skip_tags"],
+        "--start-at-task": given["start_at_task"],
+    }
+    return [
+        f"{option} leaves out tasks, and nothing would be proven. Fix: leave it out; "
+        f"playbooks/ has each stage alone."
+        for option, is_given in options.items()
+        if is_given
+    ]
 
 
 def _is_ours(role: Any) -> bool:

@@ -313,3 +313,23 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(repository: Path, tmp_p
     said = play(repository, *arguments)
     assert f"[ERROR]: {tmp_path}/r cannot be written: File exists. Fix: " in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("option", ["--tags", "--skip-tags", "--start-at-task"])
+@pytest.mark.parametrize("playbook", ["site.yml", "playbooks/preflight.yml"])
+def test_what_leaves_tasks_out_is_refused(
+    repository: Path, tmp_path: Path, playbook: str, option: str
+) -> None:
+    said = play(repository, playbook, option, "x", "-e", f"rekindle_results={tmp_path / 'r'}")
+    assert f"{option} leaves out tasks, and nothing would be proven. Fix: " in said
+    assert "TASK" not in said
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_stage_without_a_host_is_refused(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.yml").write_text("all: {hosts: {}}")
+    said = play(
+        repository, "site.yml", "-i", str(tmp_path / "none.yml"), "-e", f"rekindle_results={tmp_path / 'r'}"
+    )
+    assert "No host is left to do anything for. Fix: " in said
+    assert not (tmp_path / "r").exists()
