@@ -9,12 +9,13 @@ from typing import Any
 
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
+from rekindle.host import places
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
 from rekindle.hostfacts import FactsError, interpreter, system
 from rekindle.hostfacts.collector import ask
 from rekindle.retire import lastcopy
 
-_COLLECTOR = Path(__file__).parents[2] / "roles/preflight/files/collect.sh"
+_COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 
 
 @limited

@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path: Path) -> None:
         read_wheel(_torch(tmp_path, library=b"\0sm_90\0"))
     with pytest.raises(ValueError, match="without build_info"):
         read_wheel(_tensorflow(tmp_path, b"import collections\n"))
-    with pytest.raises(ValueError, match="no wheel of torch or tensorflow"):
+    with pytest.raises(ValueError, match="not a wheel of torch or tensorflow"):
         read_wheel(_wheel(tmp_path, **{"numpy/__init__.py": b""}))
     truncated = tmp_path / "truncated.whl"
     truncated.write_bytes(_torch(tmp_path).read_bytes()[:100])
