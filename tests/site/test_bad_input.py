@@ -93,11 +93,20 @@ def test_a_stage_that_is_run_alone_refuses_it_too(tmp_path, stage):
     assert "Traceback" not in done.output
 
 
-def test_somebody_s_own_playbook_fails_a_host_by_the_same_words(tmp_path):
-    (tmp_path / "mine.yml").write_text("- {hosts: all, gather_facts: false, roles: [preflight]}\n")
-    inventory = _inventory(tmp_path, _local("bad", tmp_path, "  rekindle_jobs: [pt_dpp]\n"))
-    done = play(tmp_path / "mine.yml", inventory, tmp_path / "r")
-    assert done.status == 2
+@pytest.mark.parametrize(
+    ("part", "status"),
+    [
+        ("roles: [{role: preflight}], vars: {rekindle_jobs: [pt_dpp]}", 4),
+        ("tasks: [{include_role: {name: preflight}, vars: {rekindle_jobs: [pt_dpp]}}]", 2),
+    ],
+    ids=["as it begins", "by its own task, where only that knows"],
+)
+def test_somebody_s_own_playbook_ends_by_the_same_words(tmp_path, part, status):
+    (tmp_path / "mine.yml").write_text(f"- {{hosts: all, gather_facts: false, {part}}}\n")
+    inventory = _inventory(tmp_path, _local("bad", tmp_path))
+    roles = str(REPOSITORY / "roles")
+    done = play(tmp_path / "mine.yml", inventory, tmp_path / "r", ANSIBLE_ROLES_PATH=roles)
+    assert done.status == status, done.output
     assert "rekindle_jobs names 'pt_dpp', and there is no such job in flare_jobs/. Fix: " in done.output
     assert "argument_spec" not in done.output
     assert not (tmp_path / "bad").exists()
