@@ -78,8 +78,8 @@ class Text:
 
 
 def text(file: str, content: bytes) -> Text:
-    """Return the text of any bytes."""
-    decoded = content.decode("utf-8", "replace").replace("\r\n", "\n")
+    """Return the text of any bytes, without zeros, which a hole in a file reads as."""
+    decoded = content.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
     return Text(file, _COLOUR.sub("", decoded))
 
 
