@@ -24,6 +24,7 @@ def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path: Path) -> None
     begin_play(tmp_path / "r", "plan", ["a", "c"], left=(), now=LATER)
     run = read(tmp_path / "r" / "run.json", PlaybookRecord)
     assert (run.run, run.started, run.hosts) == ("r", FIRST, ("b", "a", "c"))
+    assert run.asked == {"b": "preflight", "a": "plan", "c": "plan"}
 
 
 @pytest.mark.parametrize(
