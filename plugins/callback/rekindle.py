@@ -156,10 +156,7 @@ class CallbackModule(CallbackBase):
             self._refuse_names(names)
             self._refuse(settings.lines(settings.of_play(self._play, self._folder, _REPOSITORY)))
             now = records.timestamp(self._began)
-            last = stages[-1]
-            if self._checks and last not in ("preflight", "retire"):
-                last = "plan"  # nothing later is done, and what an earlier run noted of it still counts
-            journal.begin_play(self._folder, last, names, left=self._left, now=now)
+            journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
             if told := os.environ.get("REKINDLE_TOLD"):  # the rekindle command asks where
                 Path(told).write_text(str(self._folder), encoding="utf-8")
 

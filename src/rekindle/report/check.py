@@ -65,13 +65,19 @@ class CheckData(msgspec.Struct):
 
 
 def check(folder: Path) -> CheckData:
-    """Return what the records in a folder of results, which ``--check`` filled, say would be done.
+    """Return what the records in a folder of results say would be done on the hosts of its latest playbook.
 
     Raises:
         RecordError: run.json or a job.yml cannot be read.
     """
     results = gather(folder)
-    hosts = [_host(folder / one.name, one, results.playbook.asked.get(one.name)) for one in results.hosts]
+    began, asked = results.playbook.began, results.playbook.asked
+    latest = max(began.values(), default=None)
+    hosts = [
+        _host(folder / one.name, one, asked.get(one.name))
+        for one in results.hosts
+        if began.get(one.name) == latest
+    ]
     return CheckData("rekindle/check/1", bool(hosts) and all(one.word == "ready" for one in hosts), hosts)
 
 

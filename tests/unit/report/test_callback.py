@@ -356,12 +356,22 @@ def test_a_check_ends_with_its_own_words_and_leaves_no_results(
         }
 
 
-def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_what_an_earlier_run_noted(
+def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_that_are_there(
     repository: Path, site: tuple[str, Path], tmp_path: Path
 ) -> None:
     folder = shutil.copytree(site[1], tmp_path / "again")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in {".html", ".xml"}}
-    play(repository, "site.yml", "--check", "--limit", "late", "-e", f"rekindle_results={folder}")
-    assert json.loads((folder / "late/outcome.json").read_text())["stage"] == "validate"
+    said = play(
+        repository,
+        "site.yml",
+        "--check",
+        "--limit",
+        "bad",
+        "-e",
+        "mend=1",
+        "-e",
+        f"rekindle_results={folder}",
+    )
+    assert re.search(r"\n\nbad: refused: It was not read.*\n$", said)
     assert {name: (folder / name).read_bytes() for name in before} == before
-    assert json.loads((folder / "run.json").read_text())["asked"]["late"] == "plan"
+    assert json.loads((folder / "run.json").read_text())["asked"]["bad"] == "plan"

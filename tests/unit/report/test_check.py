@@ -101,3 +101,10 @@ def test_no_hosts_are_not_ready(tmp_path: Path) -> None:
 def test_a_check_of_preflight_alone_has_no_plan(tmp_path: Path) -> None:
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=None, verdict=None)
     assert check_text(check(tmp_path)) == "gpu-1: ready"
+
+
+def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path: Path) -> None:
+    began = {"gpu-1": "2026-11-21T03:00:00Z", "gpu-2": NOW}
+    checked(tmp_path)
+    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("gpu-1", "gpu-2"), began=began))
+    assert [one.host for one in check(tmp_path).hosts] == ["gpu-1"]

@@ -39,6 +39,15 @@ def test_an_outcome_counts_until_a_play_goes_as_far_or_further(
     assert (left_at(tmp_path) is not None) is stays
 
 
+@pytest.mark.parametrize(
+    ("stage", "asked"),
+    [("preflight", "preflight"), ("validate", "plan"), ("collect", "plan"), ("retire", "retire")],
+)
+def test_a_check_goes_no_further_than_the_plan(tmp_path: Path, stage: str, asked: str) -> None:
+    begin_play(tmp_path, stage, ["a"], left=(), now=FIRST, checks=True)
+    assert read(tmp_path / "run.json", PlaybookRecord).asked == {"a": asked}
+
+
 def test_an_outcome_of_this_very_run_stays(tmp_path: Path) -> None:
     note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
     begin_play(tmp_path, "plan", ["a"], left={"a"}, now=FIRST)
