@@ -1,19 +1,28 @@
-"""Action ``check_verdicts``: fails unless every required job of the host has a PASS at home."""
+"""Action ``check_verdicts``: fails unless every required job of the host has a PASS at home.
+
+Under check, it fails unless every one could run there, within the lease.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from rekindle import jobs
 from rekindle.actions.base import REQUIRED, Action
-from rekindle.records import Complaint, RecordError
+from rekindle.host import places
+from rekindle.jobs import lease
+from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
 from rekindle.records.folders import verdict_in
+
+_JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):
     """Arguments: ``folder`` (the host's records), ``jobs``."""
 
-    _supports_check_mode = False
+    _supports_check_mode = True
 
     ARGUMENTS = {
         "folder": REQUIRED,
@@ -21,7 +30,9 @@ class ActionModule(Action):
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Read the verdicts."""
+        """Read the verdicts, or what there would be of them."""
+        if self._task.check_mode:
+            return _foreseen(Path(args["folder"]), args["jobs"])
         complaints: list[Complaint] = []
         for name in args["jobs"]:
             try:
@@ -36,3 +47,11 @@ class ActionModule(Action):
                 complaints.append(Complaint(f"{name} is {verdict.verdict}: {why}", str(verdict.remedy)))
         said = "\n".join(map(str, complaints))
         return {"failed": bool(said), "msg": said or "Every required job passed."}
+
+
+def _foreseen(folder: Path, names: list[str]) -> dict[str, Any]:
+    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    left_s = lease.left_s(folder, datetime.now(timezone.utc))
+    found = jobs.foresee([jobs.load_job(_JOBS, name) for name in names], host, plan, left_s)
+    said = "\n".join(str(one.refusal or one.late) for one in found if one.job.required and one.stops)
+    return {"failed": bool(said), "msg": said or "Every required job could run."}

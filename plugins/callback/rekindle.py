@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import shlex
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -60,7 +63,7 @@ from rekindle.results import journal
 DOCUMENTATION = """
 name: rekindle
 type: aggregate
-short_description: Results folder, outcomes and the closing table
+short_description: Results folder, outcomes and the closing table, or what a check found
 description: Works on the playbooks of this repository, and on any other from its first role of ours on.
 """
 
@@ -105,13 +108,15 @@ class CallbackModule(CallbackBase):
         self._reached: set[str] = set()
         self._began = datetime.now(timezone.utc)
         self._left: set[str] = set()
+        self._checks = bool(context.CLIARGS.get("check"))
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Note when, and where the results of this playbook belong unless somebody says."""
         self._began = datetime.now(timezone.utc)
         path = Path(playbook._file_name).resolve()
         self._ours = path in _ENTRIES or path.parent == _REPOSITORY / "playbooks"
-        self._beside = places.results(_REPOSITORY) if self._ours else Path("results").absolute()
+        here = not self._ours or os.environ.get("REKINDLE_TOLD")  # the rekindle command's: where its user is
+        self._beside = Path("results").absolute() if here else places.results(_REPOSITORY)
         if self._ours:
             self._refuse(_leaving_out())
 
@@ -136,8 +141,7 @@ class CallbackModule(CallbackBase):
         if self._folder is None:
             os.umask(0o077)  # results are for their owner alone
             _clean_display()
-            name = self._began.strftime("%Y%m%dT%H%M%SZ")
-            default = os.environ.get("REKINDLE_RESULTS") or str(self._beside / name)
+            default = os.environ.get("REKINDLE_RESULTS") or str(self._new_folder())
             os.environ["REKINDLE_RESULTS"] = default
             known = variables.get_vars(play=self._play, host=next(iter(hosts), None))
             given = None
@@ -152,9 +156,19 @@ class CallbackModule(CallbackBase):
             self._refuse_names(names)
             self._refuse(settings.lines(settings.of_play(self._play, self._folder, _REPOSITORY)))
             now = records.timestamp(self._began)
-            journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now)
+            journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
             if told := os.environ.get("REKINDLE_TOLD"):  # the rekindle command asks where
                 Path(told).write_text(str(self._folder), encoding="utf-8")
+
+    def _new_folder(self) -> Path:
+        """Return where results go unless somebody says; those of a check are gone with who asked for them."""
+        if not self._checks:
+            return self._beside / self._began.strftime("%Y%m%dT%H%M%SZ")
+        if told := os.environ.get("REKINDLE_TOLD"):
+            return Path(told).with_name("check")
+        folder = tempfile.mkdtemp(prefix="rekindle-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
     def _refuse_names(self, hosts: list[str]) -> None:
         """Stop before anything is done for a host whose name cannot be a folder of results."""
@@ -200,6 +214,9 @@ class CallbackModule(CallbackBase):
             return
         for host in self._left.difference(stats.failures, stats.dark):
             journal.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
+        if self._checks:
+            self._display.display("\n" + report.check_text(report.check(self._folder)))
+            return
         results = report.write_reports(self._folder)
         self._display.display("\n" + report.summary(results, self._folder))
 

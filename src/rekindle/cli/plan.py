@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
+from rekindle.records import HostRecord, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework
 from rekindle.records.text import printed
+from rekindle.report import plan_lines
 from rekindle.solver import solve
 
 from .folders import is_results, records
@@ -64,16 +65,4 @@ def _plan(path: Path, wanted: tuple[Framework, ...]) -> PlanRecord:
 
 
 def _text(plan: PlanRecord) -> list[str]:
-    return [line for one in plan.environments for line in _lines(one)]
-
-
-def _lines(environment: PlannedEnvironment) -> list[str]:
-    build = environment.build
-    if build is None:
-        return [f"{environment.framework}: refused", f"  {environment.refusal}"]
-    cuda = f"CUDA {build.cuda}" if build.cuda else "CPU"
-    lines = [
-        f"{environment.framework}: {build.version} ({cuda}), Python {build.python_version}, {build.lock}"
-    ]
-    lines += [f"  {reason.axis}: {reason.says}" for reason in environment.reasons]
-    return lines + [f"  warning: {warning}" for warning in environment.warnings]
+    return [line for one in plan.environments for line in plan_lines(one)]

@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import typer
 from ansible_runner.interface import init_command_config
 
 from rekindle.host import places
-from rekindle.report import ResultsData, data
+from rekindle.report import CheckData, ResultsData, check, data
 from rekindle.results.gather import gather
 
 from .folders import is_results
@@ -34,14 +33,20 @@ _NO_ANSWER = (99, 250, 254, 255)
 """Of an interrupt, and of errors that nobody expected: Ansible's and ansible-runner's."""
 
 
-def _running(playbook: str, *options: str) -> Callable[..., Answer]:
-    """Return what runs a playbook of ours; with ``json`` what Ansible says goes to standard error."""
+def _results(folder: Path) -> ResultsData:
+    return data(gather(folder))
+
+
+def _running(playbook: str, *options: str, tell: Callable[[Path], Any] = _results) -> Callable[..., Answer]:
+    """Return what runs a playbook of ours; with ``json`` what Ansible says goes to standard error.
+
+    ``tell`` returns what there is to say of a folder of results.
+    """
 
     def run(context: typer.Context, json: Json = False) -> Answer:
-        status, results = _play([str(places.repository() / playbook), *options, *context.args], json)
-        if json and results and is_results(results):
-            return answer(status, "", data(gather(results)), json)
-        return Answer(status, "")
+        arguments = [str(places.repository() / playbook), *options, *context.args]
+        status, told = _play(arguments, json, tell)
+        return answer(status, "", told, json) if json and told else Answer(status, "")
 
     return run
 
@@ -64,12 +69,12 @@ SITE = Verb(
 )
 CHECK = Verb(
     "check",
-    _running("site.yml", "--check"),
-    f"Read hosts and plan, and change nothing. {_PASSES_ON}",
-    examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1"),
-    good="every host can be read, and has a plan",
-    bad="one cannot, or has none",
-    **_OF_PLAYS,
+    _running("site.yml", "--check", tell=check),
+    f"Say what site would do on each host, and change nothing there nor here. {_PASSES_ON}",
+    examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m --json 2> log"),
+    good="every host is ready",
+    bad="one is refused",
+    **{**_OF_PLAYS, "answer": CheckData},
 )
 RETIRE = Verb(
     "retire",
@@ -82,8 +87,8 @@ RETIRE = Verb(
 )
 
 
-def _play(arguments: list[str], json: bool) -> tuple[int, Path | None]:
-    """Run ansible-playbook; return our exit status, and the results folder if the run began."""
+def _play(arguments: list[str], json: bool, tell: Callable[[Path], Any]) -> tuple[int, Any]:
+    """Run ansible-playbook; return our exit status, and what ``tell`` says of a run that began."""
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         told = Path(folder, "results")
         runner = init_command_config(
@@ -99,15 +104,14 @@ def _play(arguments: list[str], json: bool) -> tuple[int, Path | None]:
         with _signals_are_ansibles():
             runner.run()
         results = Path(told.read_text(encoding="utf-8")) if told.exists() else None
-    return _status(runner.rc, results is not None), results
+        said = tell(results) if json and results and is_results(results) else None
+    return _status(runner.rc, results is not None), said
 
 
 def _environment(told: Path) -> dict[str, str]:
     """Return the user's environment, and what finds our plays; the callback notes the results in ``told``."""
-    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     modules = [str(places.PACKAGE.parent), os.environ.get("ANSIBLE_MODULE_UTILS", "")]
     environment = {
-        "REKINDLE_RESULTS": str(Path("results", stamp).absolute()),
         **os.environ,
         "REKINDLE_TOLD": str(told),
         "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),

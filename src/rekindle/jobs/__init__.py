@@ -1,6 +1,15 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
+from .foresee import foresee
 from .load import load_job, with_arguments
 from .prepare import digest, prepare, within, without_a_run
 
-__all__ = ["digest", "load_job", "prepare", "with_arguments", "within", "without_a_run"]
+__all__ = [
+    "digest",
+    "foresee",
+    "load_job",
+    "prepare",
+    "with_arguments",
+    "within",
+    "without_a_run",
+]

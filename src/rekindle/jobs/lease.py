@@ -6,7 +6,17 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from rekindle.records import Job, LeaseRecord, PlaybookRecord, RecordError, moment, read, timestamp, write
+from rekindle.records import (
+    Complaint,
+    Job,
+    LeaseRecord,
+    PlaybookRecord,
+    RecordError,
+    moment,
+    read,
+    timestamp,
+    write,
+)
 
 COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for bringing results home."""
@@ -74,7 +84,25 @@ def ends(home: Path) -> datetime | None:
     return moment(stamp) if stamp else None
 
 
+def left_s(home: Path, now: datetime) -> float | None:
+    """Return the seconds from ``now`` until the lease `ends`; None if nobody said when.
+
+    Raises:
+        RecordError: lease.json is missing or broken.
+    """
+    until = ends(home)
+    return None if until is None else (until - now).total_seconds()
+
+
 def allowance(job: Job, left_s: float) -> int | None:
     """Return the seconds that ``job`` may take of what is left, at most its own limit; None: too few."""
     usable = left_s - max(_COLLECTION_S, COLLECTION_SHARE * left_s)
     return None if usable < job.expected_s else min(job.limit_s, int(usable))
+
+
+def too_short(job: Job, left_s: float) -> Complaint:
+    """Return what is said of ``job`` where it has no `allowance`."""
+    return Complaint(
+        f"{job.name} takes about {job.expected_s} s and {max(left_s, 0):.0f} s are left.",
+        "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",
+    )

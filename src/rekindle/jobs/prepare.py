@@ -21,7 +21,7 @@ from rekindle.records import (
     to_builtins,
 )
 
-from .lease import allowance
+from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
@@ -84,9 +84,8 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
     limit = allowance(spec.job, left)
     if limit is not None:
         return replace(spec, job=replace(spec.job, limit_s=limit))
-    cause = f"{spec.job.name} takes about {spec.job.expected_s} s and {max(left, 0):.0f} s are left."
-    remedy = "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others."
-    return without_a_run(spec.job, spec.host, "SKIPPED", cause, remedy)
+    why = too_short(spec.job, left)
+    return without_a_run(spec.job, spec.host, "SKIPPED", why.says, why.fix)
 
 
 def digest(spec: RunSpec, payload: str) -> str:

@@ -28,6 +28,7 @@ from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
 from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site
+from .standing import StandingRecord
 from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "RunSpec",
     "Rung",
     "Site",
+    "StandingRecord",
     "Timestamp",
     "VerdictKind",
     "VerdictRecord",

@@ -17,6 +17,8 @@ class PlaybookRecord(Record, kw_only=True, frozen=True):
     hosts: Many[Text]
     began: Table[Timestamp] = {}
     """When the latest playbook on each host did start, by the host."""
+    asked: Table[Text] = {}
+    """The last stage that it was to reach, by the host."""
 
 
 class Outcome(Record, kw_only=True, frozen=True):

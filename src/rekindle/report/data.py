@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import Outcome
-from rekindle.results.gather import HostResults, Results, Row, RowKind
+from rekindle.results.gather import HostResults, Results, Row, RowKind, State
 
 
 class GpuData(msgspec.Struct):
@@ -55,6 +55,7 @@ class ResultsData(msgspec.Struct):
     run: str
     started: str
     passed: bool
+    state: State
     hosts: list[HostData]
     rows: list[RowData]
 
@@ -66,6 +67,7 @@ def data(results: Results) -> ResultsData:
         run=results.playbook.run,
         started=results.playbook.started,
         passed=results.passed,
+        state=results.state,
         hosts=[_host(host) for host in results.hosts],
         rows=[_row(row) for row in results.rows],
     )

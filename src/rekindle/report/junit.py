@@ -3,7 +3,8 @@
 Only PASS is green. FAIL, HUNG and UNPROVEN are failures, because the job ran and did not prove itself.
 SKIPPED, LOST, UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour
 green: a job that was asked for and not proven has to stop whoever reads this. Only a job that is not required
-is ``skipped`` when it is no PASS. A run without hosts is an error too, as no test at all would look green.
+is ``skipped`` when it is no PASS, and all hosts of a run that was to read or prepare them alone, and did.
+A run without hosts is an error too, as no test at all would look green.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def junit(results: Results) -> bytes:
     report: Any = JUnitXml(one_line(results.playbook.run))
     for host in results.hosts:
         suite = TestSuite(one_line(host.name))
-        suite.add_testcases([_case(row) for row in host.rows])
+        suite.add_testcases([_case(row, ready=results.state == "ready") for row in host.rows])
         report.append(suite)
     if not results.hosts:
         suite, case = TestSuite("run"), TestCase("hosts", classname="run")
@@ -36,10 +37,11 @@ def junit(results: Results) -> bytes:
     return xml
 
 
-def _case(row: Row) -> TestCase:
+def _case(row: Row, *, ready: bool) -> TestCase:
     case = TestCase(one_line(row.job or "host"), classname=one_line(row.host), time=row.duration_s)
     if row.kind != "PASS":
-        problem = _kind(row)(one_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
+        kind = Skipped if ready else _kind(row)
+        problem = kind(one_line(f"{row.kind}: {row.cause or 'no cause was given'}"), row.kind)
         if row.verdict and row.verdict.remedy:
             problem.text = one_line(row.verdict.remedy)
         case.result = [problem]

@@ -11,7 +11,7 @@ from rich.text import Text
 from rekindle.records.text import duration, one_line
 from rekindle.results.gather import Results
 
-_STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "RETIRED": "green"}
+_STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "READY": "green", "RETIRED": "green"}
 _SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
 """How much of the width a column may take; the cause has the rest."""
 _WIDE, _WIDE_ONLY = 80, ("duration", "GPUs")

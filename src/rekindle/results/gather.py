@@ -25,8 +25,11 @@ from rekindle.records import (
 from rekindle.records.complaint import MissingError
 
 RecordT = TypeVar("RecordT", bound=Record)
-RowKind = Literal[VerdictKind, "LOST", "RETIRED"]
-"""A verdict; or LOST, as the host vanished after it had been reached; or RETIRED, as it was given back."""
+RowKind = Literal[VerdictKind, "LOST", "READY", "RETIRED"]
+"""A verdict; or LOST, as the host vanished after it had been reached; or READY, as no job was asked for yet;
+or RETIRED, as it was given back.
+"""
+State = Literal["proven", "ready", "retired", "not proven"]
 
 _NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
 _NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
@@ -111,6 +114,14 @@ class Results:
         required = [row for row in self.rows if row.required]
         return bool(required) and all(row.kind == "PASS" for row in required)
 
+    @property
+    def state(self) -> State:
+        """What is true of all hosts together."""
+        if self.passed:
+            return "proven"
+        kinds = {row.kind for row in self.rows}
+        return "ready" if kinds == {"READY"} else "retired" if kinds == {"RETIRED"} else "not proven"
+
 
 def gather(folder: Path) -> Results:
     """Read the results in ``folder``.
@@ -123,7 +134,9 @@ def gather(folder: Path) -> Results:
             f"{folder} is not a results folder: it has no run.json.", "name a folder under results/."
         )
     playbook = read(folder / "run.json", PlaybookRecord)
-    return Results(playbook, tuple(gather_host(folder / name, name) for name in playbook.hosts))
+    return Results(
+        playbook, tuple(gather_host(folder / name, name, playbook.asked.get(name)) for name in playbook.hosts)
+    )
 
 
 def _read(path: Path, kind: type[RecordT], flaws: list[RecordError]) -> RecordT | None:
@@ -137,8 +150,8 @@ def _read(path: Path, kind: type[RecordT], flaws: list[RecordError]) -> RecordT 
         return None
 
 
-def gather_host(folder: Path, name: str) -> HostResults:
-    """Read what came home from one host."""
+def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResults:
+    """Read what came home from one host, whose latest playbook was to reach the stage ``asked``."""
     flaws: list[RecordError] = []
     host = _read(folder / "host.json", HostRecord, flaws)
     plan = _read(folder / "plan.json", PlanRecord, flaws)
@@ -148,7 +161,10 @@ def gather_host(folder: Path, name: str) -> HostResults:
     rows = [_unread(name, None, flaw) for flaw in flaws]
     jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json"))
     rows += [_row(folder, name, job, outcome) for job in jobs]
-    if outcome and outcome.state == "unreachable" and host:
+    done = {"preflight": host, "plan": plan, "environments": env}.get(asked or "")
+    if done and not (outcome or flaws or retired) and not any(folder.glob("*/verdict.json")):
+        rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was asked for.")]
+    elif outcome and outcome.state == "unreachable" and host:
         rows = _lost(rows, outcome)
     elif all(row.kind == "PASS" for row in rows) and (missing := _missing(rows, plan, outcome, retired)):
         rows.append(Row(name, None, "SKIPPED", missing))

@@ -18,12 +18,19 @@ _LONGEST = 1200
 """Characters of a sentence; what is longer is a log and loses its middle."""
 
 
-def begin_play(
-    folder: Path, stage: str, hosts: Iterable[str], *, left: Collection[str], now: Timestamp
+def begin_play(  # noqa: PLR0913 - each is a part of what is noted
+    folder: Path,
+    stage: str,
+    hosts: Iterable[str],
+    *,
+    left: Collection[str],
+    now: Timestamp,
+    checks: bool = False,
 ) -> None:
-    """Add the hosts of a play to run.json, and drop outcomes that it makes out of date.
+    """Add the hosts of a play, whose last stage this is, to run.json; drop outcomes that it makes stale.
 
-    Those are of ``stage``, the play's last, and earlier ones, but for hosts that ``left`` in this very run.
+    Those are of ``stage`` and earlier ones, but for hosts that ``left`` in this very run, which ``checks`` if
+    it is one of ``--check``.
 
     Raises:
         RecordError: a record that is there already cannot be read.
@@ -36,7 +43,12 @@ def begin_play(
         known = read(path, PlaybookRecord) if path.exists() else known
         both = tuple(dict.fromkeys([*known.hosts, *names]))
         began = {**known.began, **dict.fromkeys(names, now)}
-        write(path, PlaybookRecord(run=known.run, started=known.started, hosts=both, began=began))
+        last = "plan" if checks and stage in _STAGES[2:] else stage  # nothing later is done
+        asked = {**known.asked, **dict.fromkeys(names, last)}
+        write(
+            path,
+            PlaybookRecord(run=known.run, started=known.started, hosts=both, began=began, asked=asked),
+        )
     reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
     for host in set(names).difference(left):
         outcome = folder / host / "outcome.json"

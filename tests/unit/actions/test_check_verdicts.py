@@ -1,10 +1,12 @@
 """Whether a host's required jobs have a PASS at home, by the records alone."""
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, PASS
+from report_folders import FAIL, HOST, PASS, PLAN
 
-from rekindle.records import write
+from rekindle.records import LeaseRecord, write
 
 
 @pytest.fixture
@@ -58,3 +60,34 @@ def test_every_job_that_did_not_pass_is_named(load, tmp_path):
     args = {"folder": str(tmp_path), "jobs": ["pt_ddp", "llm_sft", "tf_mirrored"]}
     said = load("check_verdicts").run(args, host="gpu-1")["msg"].splitlines()
     assert [name in line for name, line in zip(("llm_sft", "tf_mirrored"), said, strict=True)] == [True, True]
+
+
+@pytest.fixture
+def foresee(load, tmp_path):
+    """Ask under check what would become of the host's only job."""
+
+    def run(plan=PLAN, ends=None):
+        for name, record in {"host": HOST, "plan": plan}.items():
+            write(tmp_path / f"{name}.json", record)
+        write(tmp_path / "lease.json", LeaseRecord(host="gpu-1", started="2026-11-21T02:00:00Z", ends=ends))
+        args = {"folder": str(tmp_path), "jobs": ["pt_ddp"]}
+        task = SimpleNamespace(args=args, check_mode=True)
+        return load("check_verdicts").run(args, host="gpu-1", _task=task)
+
+    return run
+
+
+def test_under_check_a_job_that_could_run_is_enough(foresee):
+    assert foresee() == {"failed": False, "msg": "Every required job could run."}
+
+
+def test_under_check_a_lease_that_has_ended_fails(foresee):
+    result = foresee(ends="2026-11-21T03:00:00Z")
+    assert result["failed"] is True
+    assert "pt_ddp takes about 60 s and 0 s are left. Fix: " in result["msg"]
+
+
+def test_under_check_a_job_whose_framework_is_refused_fails(foresee):
+    refused = replace(PLAN.environments[0], build=None, refusal="No build. Fix: another driver.")
+    result = foresee(replace(PLAN, environments=(refused,)))
+    assert (result["failed"], result["msg"]) == (True, "No build. Fix: another driver.")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 
+import msgspec
 import pytest
 
 from rekindle.cli.plays import _status
+from rekindle.report import CheckData
 
 COMMAND = [sys.executable, "-P", "-c", "import sys; from rekindle import cli; sys.exit(cli.main())"]
 HOST = f"h ansible_connection=local ansible_python_interpreter={sys.executable} rekindle_root="
@@ -88,7 +91,7 @@ def test_called_wrongly_is_2(call, folder, arguments):
 
 def test_results_go_to_the_users_folder_and_files_of_options_come_from_it(call, folder):
     (folder / "more.yml").write_text("rekindle_min_free_gb: 1000000\n")
-    done = call("check", "-i", "lease_hosts", "-e", "@more.yml")
+    done = call("site", "-i", "lease_hosts", "-e", "@more.yml")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Fix:" in done.stdout
     (run,) = (folder / "results").iterdir()
@@ -97,12 +100,45 @@ def test_results_go_to_the_users_folder_and_files_of_options_come_from_it(call, 
 
 
 def test_json_is_apart_from_what_ansible_says(call, folder):
-    done = call("check", "-i", "lease_hosts", "-e", "rekindle_min_free_gb=1e6 rekindle_results=r", "--json")
+    done = call("site", "-i", "lease_hosts", "-e", "rekindle_min_free_gb=1e6 rekindle_results=r", "--json")
     assert done.returncode == 1
     told = json.loads(done.stdout)
     assert (told["run"], told["passed"], told["hosts"][0]["host"]) == ("r", False, "h")
     assert "PLAY RECAP" in done.stderr
     assert (folder / "r/run.json").is_file()
+
+
+def test_a_check_says_what_would_be_and_leaves_nothing(call, folder, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    with (folder / "lease_hosts").open("a") as hosts:
+        hosts.write(f"{HOST.replace('h', 'full', 1)}{tmp_path}/full rekindle_min_free_gb=1000000\n")
+    before = {path.name for path in folder.iterdir()}
+    wants = ("-e", "rekindle_gpus_required=false", "--json")
+    done = call("check", "-i", "lease_hosts", *wants, TMPDIR=str(tmp_path / "tmp"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = msgspec.convert(json.loads(done.stdout), CheckData)
+    assert (told.ready, [host.word for host in told.hosts]) == (False, ["ready", "refused"])
+    assert [job.job for job in told.hosts[0].jobs] == ["pt_ddp"]
+    assert [one.there for one in told.hosts[0].environments] == [False]
+    assert "Fix:" in str(told.hosts[1].cause)
+    assert "h: ready\n  torch: " in done.stderr
+    assert not re.search("SKIPPED|not all proven|report.html", done.stderr)
+    assert {path.name for path in folder.iterdir()} == before
+    assert not any((tmp_path / name).exists() for name in ("root", "full"))
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_check_of_hosts_that_are_ready_is_good(call, folder, tmp_path):
+    done = call("check", "-i", "lease_hosts", "-e", "rekindle_gpus_required=false budget=2h")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "long enough for all jobs" in done.stdout
+    assert not (folder / "results").exists()
+
+
+def test_a_lease_that_is_too_short_is_refused_by_a_check(call):
+    done = call("check", "-i", "lease_hosts", "-e", "rekindle_gpus_required=false budget=90s")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "h: refused: pt_ddp takes about 60 s and " in done.stdout
 
 
 def test_a_host_without_rekindle_is_retired(call):

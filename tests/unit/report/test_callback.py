@@ -333,3 +333,45 @@ def test_a_stage_without_a_host_is_refused(repository: Path, tmp_path: Path) -> 
     )
     assert "No host is left to do anything for. Fix: " in said
     assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_check_ends_with_its_own_words_and_leaves_no_results(
+    repository: Path, tmp_path: Path, told: bool
+) -> None:
+    before = set((repository / "results").iterdir()) if (repository / "results").exists() else set()
+    environ = {"REKINDLE_TOLD": str(tmp_path / "told")} if told else {}
+    (tmp_path / "tmp").mkdir()
+    arguments = ("site.yml", "--check", "--limit", "good,looping")
+    after = play(repository, *arguments, TMPDIR=str(tmp_path / "tmp"), **environ).split("PLAY RECAP", 1)[1]
+    assert "looping: refused: Item 2 is odd." in after
+    assert not re.search("SKIPPED|report.html", after)
+    assert (set((repository / "results").iterdir()) if before else before) == before
+    assert not list((tmp_path / "tmp").glob("rekindle-*"))
+    if told:
+        assert (tmp_path / "told").read_text() == str(tmp_path / "check")
+        assert json.loads((tmp_path / "check/run.json").read_text())["asked"] == {
+            "good": "plan",
+            "looping": "plan",
+        }
+
+
+def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_that_are_there(
+    repository: Path, site: tuple[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(site[1], tmp_path / "again")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in {".html", ".xml"}}
+    said = play(
+        repository,
+        "site.yml",
+        "--check",
+        "--limit",
+        "bad",
+        "-e",
+        "mend=1",
+        "-e",
+        f"rekindle_results={folder}",
+    )
+    assert re.search(r"\n\nbad: refused: It was not read.*\n$", said)
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert json.loads((folder / "run.json").read_text())["asked"]["bad"] == "plan"

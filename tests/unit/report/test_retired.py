@@ -71,4 +71,6 @@ def test_in_the_reports_it_is_neither_green_nor_red(tmp_path: Path) -> None:
     write_reports(tmp_path)
     (case,) = ET.fromstring((tmp_path / "junit.xml").read_bytes()).iter("testcase")
     assert [(child.tag, child.get("type")) for child in case] == [("skipped", "RETIRED")]
-    assert 'class="word RETIRED">RETIRED</td>' in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert 'class="word RETIRED">RETIRED</td>' in page
+    assert 'Rekindle: <span class="PASS">retired</span>' in page

@@ -24,6 +24,7 @@ def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path: Path) -> None
     begin_play(tmp_path / "r", "plan", ["a", "c"], left=(), now=LATER)
     run = read(tmp_path / "r" / "run.json", PlaybookRecord)
     assert (run.run, run.started, run.hosts) == ("r", FIRST, ("b", "a", "c"))
+    assert run.asked == {"b": "preflight", "a": "plan", "c": "plan"}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,15 @@ def test_an_outcome_counts_until_a_play_goes_as_far_or_further(
     note_left(tmp_path, "a", "environments", "failed", "No space.")
     begin_play(tmp_path, stage, ["a"], left=(), now=FIRST)
     assert (left_at(tmp_path) is not None) is stays
+
+
+@pytest.mark.parametrize(
+    ("stage", "asked"),
+    [("preflight", "preflight"), ("validate", "plan"), ("collect", "plan"), ("retire", "retire")],
+)
+def test_a_check_goes_no_further_than_the_plan(tmp_path: Path, stage: str, asked: str) -> None:
+    begin_play(tmp_path, stage, ["a"], left=(), now=FIRST, checks=True)
+    assert read(tmp_path / "run.json", PlaybookRecord).asked == {"a": asked}
 
 
 def test_an_outcome_of_this_very_run_stays(tmp_path: Path) -> None:

@@ -1,0 +1,64 @@
+"""Action ``look_for_environments``: which planned environments a host has; nothing is changed there."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from pathlib import Path
+from typing import Any
+
+from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.limits import limited
+from rekindle.capsule.specs import environment_specs
+from rekindle.host import folders
+from rekindle.hostfacts import frames
+from rekindle.records import HostRecord, PlanRecord, StandingRecord, read, write
+
+
+@limited
+class ActionModule(Action):
+    """Arguments: ``folder`` (the host's records), ``wheelhouse`` on the controller, ``capsule``."""
+
+    _supports_check_mode = True
+
+    ARGUMENTS = {
+        "folder": REQUIRED,
+        "wheelhouse": {"type": "path", **REQUIRED},
+        "capsule": {"type": "path", **REQUIRED},
+    }
+
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """Ask the host, and write standing.json."""
+        home = Path(args["folder"])
+        plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
+        specs = environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None)
+        there = {
+            spec["name"]: folders.environment(Path(host.root), spec["name"], spec["lock_sha256"])
+            / folders.ENV_MARKER
+            for spec in specs
+        }
+        standing = self._standing(there, host.host)
+        wheels_mb = None
+        if args["wheelhouse"]:
+            missing = {spec["lock_sha256"][:12] for spec in specs if spec["name"] not in standing}
+            wheels = (path for digest in missing for path in Path(args["wheelhouse"], digest).glob("*"))
+            wheels_mb = round(sum(path.stat().st_size for path in wheels) / 1e6)
+        record = StandingRecord(host=host.host, standing=standing, wheels_mb=wheels_mb)
+        write(home / "standing.json", record)
+        return {"changed": False}
+
+    def _standing(self, there: dict[str, Path], host: str) -> tuple[str, ...]:
+        """Return the names of those whose file in ``there`` is on the host."""
+        nonce = secrets.token_hex(8)
+        looks = [
+            f"test -e {shlex.quote(str(path))}; printf '\\n@@{nonce} {name} %s\\n' $?"
+            for name, path in there.items()
+        ]
+        answer = self._low_level_execute_command(f"{'; '.join(looks)}; printf '@@{nonce} end 0\\n'")
+        try:
+            said = frames.parse(answer["stdout"], nonce)
+            return tuple(name for name in there if said[name].answered)
+        except frames.FactsError:
+            raise Failed(
+                f"{host} does not say which environments it has.", "see that its login shell runs sh."
+            ) from None

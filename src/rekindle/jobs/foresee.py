@@ -1,0 +1,56 @@
+"""What would become of a host's jobs: a pure function of what is known before any of them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rekindle.records import Complaint, HostRecord, Job, PlanRecord
+
+from .lease import allowance, too_short
+from .placement import Unplaceable, assign_gpus
+
+
+class Foreseen(NamedTuple):
+    """What would become of a job."""
+
+    job: Job
+    refusal: str | None
+    """Why it cannot run on the host."""
+    late: Complaint | None
+    """Why the lease is too short for it, after those before it."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether it would not run."""
+        return self.refusal is not None or self.late is not None
+
+
+def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[Foreseen]:
+    """Return what would become of each of ``jobs``, in their order.
+
+    Args:
+        jobs: each takes as long as it is expected to.
+        host: what preflight found.
+        plan: what was decided for it.
+        left_s: seconds until the lease ends, as if nothing had to be built; None if nobody said.
+    """
+    found = []
+    for job in jobs:
+        refusal, late = _refusal(job, host, plan), None
+        if refusal is None and left_s is not None:
+            late = too_short(job, left_s) if allowance(job, left_s) is None else None
+            left_s -= 0 if late else job.expected_s
+        found.append(Foreseen(job, refusal, late))
+    return found
+
+
+def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
+    for planned in plan.environments:
+        if planned.framework == job.environment and planned.build is None:
+            return planned.refusal
+    try:
+        assign_gpus(job, host)
+    except Unplaceable as error:
+        return str(error)
+    return None

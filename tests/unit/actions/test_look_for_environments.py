@@ -1,0 +1,66 @@
+"""Which environments a host has, as ``--check`` asks it."""
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from locked import lock_as_today
+from msgspec.structs import replace
+
+from rekindle.host import folders
+from rekindle.records import HostRecord, StandingRecord, read, write
+
+LOCKS = {
+    name: hashlib.sha256(files("rekindle.locks").joinpath(f"{lock}.txt").read_bytes()).hexdigest()
+    for name, lock in {"driver": "driver", "torch": "torch-system-py312"}.items()
+}
+
+
+@pytest.fixture
+def look(load, shell, home, tmp_path):
+    """Let it look at a host with a root of its own, whose shell says something first."""
+    lock_as_today(home)
+    host = read(home / "host.json", HostRecord)
+    write(home / "host.json", replace(host, root=str(tmp_path / "root")))
+
+    def run(wheelhouse="", noise="echo Welcome;"):
+        args = {"folder": str(home), "wheelhouse": str(wheelhouse), "capsule": ""}
+        execute = {"_low_level_execute_command": lambda command: shell(f"{noise} {command}")}
+        return load("look_for_environments").run(args, **execute)
+
+    return run
+
+
+def stand(root: Path, name: str) -> None:
+    marker = folders.environment(root, name, LOCKS[name]) / folders.ENV_MARKER
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+
+
+def test_what_is_whole_stands_and_nothing_is_made(look, home, tmp_path):
+    assert look() == {"changed": False}
+    assert read(home / "standing.json", StandingRecord).standing == ()
+    assert not (tmp_path / "root").exists()
+    stand(tmp_path / "root", "torch")
+    look()
+    told = read(home / "standing.json", StandingRecord)
+    assert (told.standing, told.wheels_mb) == (("torch",), None)
+
+
+def test_the_wheels_of_what_does_not_stand_are_to_be_brought(look, home, tmp_path):
+    for digest in LOCKS.values():
+        (tmp_path / "w" / digest[:12]).mkdir(parents=True)
+        (tmp_path / "w" / digest[:12] / "a.whl").write_bytes(bytes(3_000_000))
+    look(tmp_path / "w")
+    assert read(home / "standing.json", StandingRecord).wheels_mb == 6
+    stand(tmp_path / "root", "torch")
+    look(tmp_path / "w")
+    assert read(home / "standing.json", StandingRecord).wheels_mb == 3
+
+
+def test_a_host_that_gives_no_answer_is_not_taken_for_a_bare_one(look, home):
+    result = look(noise="exit 0;")
+    assert result["failed"]
+    assert "does not say which environments it has. Fix: " in result["msg"]
+    assert not (home / "standing.json").exists()

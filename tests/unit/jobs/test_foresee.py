@@ -1,0 +1,40 @@
+"""What would become of jobs: by the plan, by the GPUs, and by the time that those before them take."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from report_folders import HOST, PLAN
+
+from rekindle.jobs import foresee, load_job
+
+JOBS = Path(__file__).parents[3] / "flare_jobs"
+JOB = replace(load_job(JOBS, "pt_ddp"), expected_s=60)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "late"),
+    [
+        (None, [False, False]),
+        (1000, [False, False]),
+        (180, [False, False]),
+        (179, [False, True]),
+        (10, [True, True]),
+    ],
+)
+def test_each_job_has_what_those_before_it_leave(left_s, late):
+    found = foresee([JOB, JOB], HOST, PLAN, left_s)
+    assert [one.late is not None for one in found] == late == [one.stops for one in found]
+
+
+def test_a_job_that_cannot_run_takes_no_time():
+    refused = replace(PLAN.environments[0], framework="tensorflow", build=None, refusal="No build.")
+    plan = replace(PLAN, environments=(*PLAN.environments, refused))
+    first, second = foresee([replace(JOB, environment="tensorflow"), JOB], HOST, plan, 120)
+    assert (first.refusal, first.late, second.stops) == ("No build.", None, False)
+
+
+def test_a_job_for_which_gpus_are_missing_says_how_many():
+    job = replace(JOB, sites=5, when_short_of_gpus="unsupported")
+    (one,) = foresee([job], HOST, PLAN, None)
+    assert "missing. Fix: " in str(one.refusal)

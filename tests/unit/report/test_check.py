@@ -1,0 +1,110 @@
+"""What ``--check`` ends with, from the records alone: ``ready`` and ``refused``, and no other word."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
+
+from rekindle.records import LeaseRecord, PlaybookRecord, StandingRecord, timestamp, write
+from rekindle.report import check, check_text
+
+
+def checked(folder: Path, *, minutes: int | None = None, standing: tuple[str, ...] | None = None) -> Path:
+    """Return a folder as a check of one host leaves it, with so much left of its lease."""
+    add_host(fill(folder, "gpu-1"), "gpu-1", verdict=None)
+    ends = None if minutes is None else timestamp(datetime.now(timezone.utc) + timedelta(minutes=minutes))
+    write(folder / "gpu-1" / "lease.json", LeaseRecord(host="gpu-1", started=NOW, ends=ends))
+    if standing is not None:
+        record = StandingRecord(host="gpu-1", standing=standing, wheels_mb=812)
+        write(folder / "gpu-1" / "standing.json", record)
+    return folder
+
+
+def test_a_host_that_is_ready_says_what_would_be(tmp_path: Path) -> None:
+    told = check(checked(tmp_path, minutes=45, standing=("driver",)))
+    assert told.ready
+    lines = check_text(told).splitlines()
+    assert lines[:-1] == [
+        "gpu-1: ready",
+        "  torch: 2.15.0 (CUDA 13.2), Python 3.12.3, torch.txt; it is to be built",
+        "    driver: Driver 580.159.04 runs CUDA 13.2.",
+        "    warning: The host's Python is old.",
+        "  wheels to bring: at most 812 MB",
+        "  job 1, pt_ddp, about 1 min 0 s",
+    ]
+    assert lines[-1].endswith(" left, long enough for all jobs, without the time to build")
+
+
+@pytest.mark.parametrize(("standing", "there"), [(None, None), ((), False), (("torch",), True)])
+def test_what_is_there_is_said_where_somebody_looked(
+    tmp_path: Path, standing: tuple[str, ...] | None, there: bool | None
+) -> None:
+    told = check(checked(tmp_path, standing=standing))
+    assert told.hosts[0].environments[0].there is there
+    assert ("it is there already" in check_text(told)) is bool(there)
+
+
+def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path: Path) -> None:
+    (host,) = check(checked(tmp_path, minutes=1)).hosts
+    assert (host.lease_suffices, host.jobs[0].in_time) == (False, False)
+    text = check_text(check(tmp_path))
+    assert "pt_ddp, about 1 min 0 s, for which the lease is too short" in text
+    assert "not long enough for all jobs" in text
+
+
+def test_nobody_said_when_the_lease_ends(tmp_path: Path) -> None:
+    (host,) = check(checked(tmp_path)).hosts
+    assert (host.lease_left_s, host.lease_suffices, host.jobs[0].in_time) == (None, None, None)
+    assert "lease" not in check_text(check(tmp_path))
+
+
+def test_one_host_that_is_refused_is_enough(tmp_path: Path) -> None:
+    checked(fill(tmp_path, "gpu-1"))
+    fill(tmp_path, "gpu-1", "gpu-2", "gpu-3", "gpu-4")
+    add_host(tmp_path, "gpu-2", host=None, plan=None, verdict=None, left=LEFT, state="unreachable")
+    (tmp_path / "gpu-4").mkdir()
+    (tmp_path / "gpu-4" / "host.json").write_text("{")
+    told = check(tmp_path)
+    assert not told.ready
+    assert [one.word for one in told.hosts] == ["ready", "refused", "refused", "refused"]
+    text = check_text(told)
+    assert f"gpu-2: refused: {LEFT}" in text
+    assert "gpu-3: refused: It was not read. Fix: " in text
+    assert "SKIPPED" not in text
+
+
+def test_a_refused_framework_has_its_ways_out(tmp_path: Path) -> None:
+    refused = replace(PLAN.environments[0], build=None, refusal="No build. Fix: a\x1b[2J driver.")
+    checked(tmp_path)
+    write(tmp_path / "gpu-1" / "plan.json", replace(PLAN, environments=(refused,)))
+    text = check_text(check(tmp_path))
+    assert "  torch: refused\n    No build. Fix: a driver.\n" in text
+    assert "job 1, pt_ddp: No build." in text
+
+
+def test_a_host_that_could_be_retired_needs_no_record(tmp_path: Path) -> None:
+    run = PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked={"gpu-1": "retire"})
+    write(tmp_path / "run.json", run)
+    assert check_text(check(tmp_path)) == "gpu-1: ready"
+
+
+def test_no_hosts_are_not_ready(tmp_path: Path) -> None:
+    told = check(fill(tmp_path))
+    assert not told.ready
+    assert "no hosts" in check_text(told)
+
+
+def test_a_check_of_preflight_alone_has_no_plan(tmp_path: Path) -> None:
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=None, verdict=None)
+    assert check_text(check(tmp_path)) == "gpu-1: ready"
+
+
+def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path: Path) -> None:
+    began = {"gpu-1": "2026-11-21T03:00:00Z", "gpu-2": NOW}
+    checked(tmp_path)
+    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("gpu-1", "gpu-2"), began=began))
+    assert [one.host for one in check(tmp_path).hosts] == ["gpu-1"]
