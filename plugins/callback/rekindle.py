@@ -59,6 +59,7 @@ from rekindle import records, report, settings
 from rekindle.host import places
 from rekindle.records.text import for_terminal
 from rekindle.results import journal
+from rekindle.results.check import check
 
 DOCUMENTATION = """
 name: rekindle
@@ -215,7 +216,7 @@ class CallbackModule(CallbackBase):
         for host in self._left.difference(stats.failures, stats.dark):
             journal.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
         if self._checks:
-            self._display.display("\n" + report.check_text(report.check(self._folder)))
+            self._display.display("\n" + report.check_text(check(self._folder)))
             return
         results = report.write_reports(self._folder)
         self._display.display("\n" + report.summary(results, self._folder))

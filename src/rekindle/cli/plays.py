@@ -21,7 +21,8 @@ import typer
 from ansible_runner.interface import init_command_config
 
 from rekindle.host import places
-from rekindle.report import CheckData, ResultsData, check, data
+from rekindle.report import ResultsData, data
+from rekindle.results.check import CheckData, check
 from rekindle.results.gather import gather
 
 from .folders import is_results

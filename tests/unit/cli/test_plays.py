@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from rekindle.cli.plays import _status
-from rekindle.report import CheckData
+from rekindle.results.check import CheckData
 
 COMMAND = [sys.executable, "-P", "-c", "import sys; from rekindle import cli; sys.exit(cli.main())"]
 HOST = f"h ansible_connection=local ansible_python_interpreter={sys.executable} rekindle_root="

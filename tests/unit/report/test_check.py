@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
 from rekindle.records import LeaseRecord, PlaybookRecord, StandingRecord, timestamp, write
-from rekindle.report import check, check_text
+from rekindle.report import check_text
+from rekindle.results.check import check
 
 
 def checked(folder: Path, *, minutes: int | None = None, standing: tuple[str, ...] | None = None) -> Path:
