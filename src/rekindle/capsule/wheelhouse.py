@@ -28,7 +28,7 @@ class BundleError(Complaint):
     """A wheel could not be fetched."""
 
 
-class _Target(NamedTuple):
+class Target(NamedTuple):
     """A lock, and the platform that its wheels have to run on."""
 
     lock: str
@@ -87,7 +87,7 @@ def hold(home: Path, wheelhouse: Path, capsule: Path | None) -> None:
             )
 
 
-def _targets(path: Path) -> list[_Target]:
+def _targets(path: Path) -> list[Target]:
     plan, host = read(path, PlanRecord), read(path.with_name("host.json"), HostRecord)
     versions = {python.path: python.version for python in host.pythons}
     try:
@@ -95,7 +95,7 @@ def _targets(path: Path) -> list[_Target]:
     except RecordError as error:
         raise RecordError(f"{path}: {error.says}", error.fix) from None
     return [
-        _Target(
+        Target(
             spec["lock"],
             spec["lock_text"],
             spec["lock_sha256"],
@@ -107,7 +107,7 @@ def _targets(path: Path) -> list[_Target]:
     ]
 
 
-def _fill(wheelhouse: Path, target: _Target) -> Bundled:
+def _fill(wheelhouse: Path, target: Target) -> Bundled:
     folder = wheelhouse / target.sha256[:12]
     folder.mkdir(exist_ok=True)
     wanted = pins(target.text, target.architecture)
@@ -125,13 +125,17 @@ def _fill(wheelhouse: Path, target: _Target) -> Bundled:
     missing = [pin for pin in wanted if not pin.digests & have.keys()]
     print(f"{target.lock}: {len(wanted) - len(missing)} of {len(wanted)} files are there", flush=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for number, size in enumerate(pool.map(lambda pin: _fetch(pin, folder, target), missing), 1):
+        for number, size in enumerate(pool.map(lambda pin: fetch(pin, folder, target), missing), 1):
             print(f"  {number}/{len(missing)} {missing[number - 1].name} {size / 1e6:.1f} MB", flush=True)
     return Bundled(target.lock, str(folder), len(wanted), len(missing))
 
 
-def _fetch(pin: Pin, folder: Path, target: _Target) -> int:
-    """Fetch the file of one pin with pip, which knows the machine's indexes; returns its size in bytes."""
+def fetch(pin: Pin, folder: Path, target: Target) -> int:
+    """Fetch the file of one pin with pip, which knows the machine's indexes; returns its size in bytes.
+
+    Raises:
+        BundleError: pip could not.
+    """
     oldest, newest = 17, int(target.glibc.partition(".")[2])
     policies = [f"manylinux_2_{minor}" for minor in range(newest, oldest - 1, -1)] + [
         "manylinux2014",

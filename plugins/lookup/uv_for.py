@@ -1,0 +1,22 @@
+"""Lookup ``uv_for``: a uv that runs on hosts of an architecture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+
+from rekindle.capsule.uv import uv_for
+from rekindle.records import Complaint
+
+
+class LookupModule(LookupBase):
+    """``lookup('uv_for', 'x86_64')``."""
+
+    def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[str]:
+        """Return its path here."""
+        try:
+            return [str(uv_for(architecture)) for architecture in terms]
+        except Complaint as error:
+            raise AnsibleLookupError(str(error)) from None

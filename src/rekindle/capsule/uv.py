@@ -1,0 +1,60 @@
+"""The uv that builds a host's environments: a controller's own only runs on hosts like it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import tempfile
+import zipfile
+from pathlib import Path
+
+from uv import find_uv_bin
+
+from rekindle.environments.lockfile import pins
+from rekindle.host import own, places
+from rekindle.records import RecordError
+from rekindle.results import state
+
+from .wheelhouse import Target, fetch
+
+_LOCK = "requirements/uv.txt"
+_GLIBC = "2.17"
+"""That of uv's oldest wheels for Linux."""
+
+
+def uv_for(architecture: str) -> Path:
+    """Return a uv for Linux: this machine's own where that runs there, else the locked one, which is kept.
+
+    Args:
+        architecture: of the host's processor, such as ``aarch64``.
+
+    Raises:
+        RecordError: this machine has none, or the one that is fetched cannot be kept.
+        BundleError: pip could not fetch it.
+    """
+    if (platform.system(), platform.machine()) == ("Linux", architecture):
+        try:
+            return Path(find_uv_bin())
+        except FileNotFoundError:
+            fix = "install it beside Ansible, in one environment with Rekindle."
+            raise RecordError("uv, which builds environments on hosts, is not installed here.", fix) from None
+    lock = (places.repository() / _LOCK).read_text(encoding="utf-8")
+    digest = hashlib.sha256(lock.encode()).hexdigest()
+    folder = state.folder("uv")
+    kept = folder / f"{digest[:12]}-{architecture}" / "uv"
+    with own.alone(folder):  # hosts of one kind ask at once
+        if not kept.exists():
+            own.write(kept, _fetched(Target("uv.txt", lock, digest, "3.11", architecture, _GLIBC)))
+            kept.chmod(0o700)
+    return kept
+
+
+def _fetched(target: Target) -> bytes:
+    (pin,) = pins(target.text, target.architecture)
+    with tempfile.TemporaryDirectory() as folder:
+        wheels = Path(folder, "wheels")
+        wheels.mkdir()
+        fetch(pin, wheels, target)
+        (wheel,) = wheels.iterdir()
+        with zipfile.ZipFile(wheel) as archive:
+            return archive.read(f"uv-{pin.version}.data/scripts/uv")

@@ -1,0 +1,119 @@
+"""What would be done on each host, from the records that ``--check`` left."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from rekindle.host import places
+from rekindle.jobs import foresee, lease, load_job
+from rekindle.records import PlannedEnvironment, StandingRecord, read
+
+from .gather import HostResults, gather
+
+_JOBS = places.repository() / "flare_jobs"
+
+
+class EnvironmentCheck(msgspec.Struct):
+    """A framework's environment."""
+
+    planned: PlannedEnvironment
+    there: bool | None
+    """Whether the host has it already; None where nobody looked."""
+
+
+class JobCheck(msgspec.Struct):
+    """A job, in the order in which it would run."""
+
+    job: str
+    required: bool
+    about_s: int
+    """Seconds that it takes on what it is meant for."""
+    refusal: str | None
+    """Why it cannot run on the host."""
+    in_time: bool | None
+    """Whether it ends within the lease; None if nobody said when that ends, or it cannot run."""
+
+
+class HostCheck(msgspec.Struct):
+    """What would be done on a host."""
+
+    host: str
+    word: Literal["ready", "refused"]
+    cause: str | None
+    """Of a refusal."""
+    environments: list[EnvironmentCheck]
+    wheels_mb: int | None
+    """To be brought from a wheelhouse, at most; None if the host fetches what it needs itself."""
+    jobs: list[JobCheck]
+    lease_left_s: int | None
+    """None if nobody said when the lease ends."""
+    lease_suffices: bool | None
+    """For every job that can run, without the time to build."""
+
+
+class CheckData(msgspec.Struct):
+    """What would be done, and whether nothing is in its way on any host."""
+
+    schema: Literal["rekindle/check/1"]
+    ready: bool
+    hosts: list[HostCheck]
+
+
+def check(folder: Path) -> CheckData:
+    """Return what the records in a folder of results say would be done on the hosts of its latest playbook.
+
+    Raises:
+        RecordError: run.json or a job.yml cannot be read.
+    """
+    results = gather(folder)
+    began, asked = results.playbook.began, results.playbook.asked
+    latest = max(began.values(), default=None)
+    hosts = [
+        _host(folder / one.name, one, asked.get(one.name))
+        for one in results.hosts
+        if began.get(one.name) == latest
+    ]
+    return CheckData("rekindle/check/1", bool(hosts) and all(one.word == "ready" for one in hosts), hosts)
+
+
+def _host(home: Path, found: HostResults, asked: str | None) -> HostCheck:
+    flaw = next((row.cause for row in found.rows if row.kind == "UNPROVEN" and row.job is None), None)
+    cause = found.outcome.says if found.outcome else flaw
+    if not cause and not found.host and asked != "retire":
+        cause = "It was not read. Fix: see what is said of it above."
+    standing = None
+    if (home / "standing.json").exists():
+        standing = read(home / "standing.json", StandingRecord)
+    left_s = None
+    if (home / "lease.json").exists():
+        left_s = lease.left_s(home, datetime.now(timezone.utc))
+    jobs = []
+    if found.host and found.plan:
+        loaded = [load_job(_JOBS, name) for name in found.plan.jobs]
+        jobs = foresee(loaded, found.host, found.plan, left_s)
+    return HostCheck(
+        host=found.name,
+        word="refused" if cause else "ready",
+        cause=cause,
+        environments=[
+            EnvironmentCheck(one, one.framework in standing.standing if standing else None)
+            for one in (found.plan.environments if found.plan else ())
+        ],
+        wheels_mb=standing.wheels_mb if standing else None,
+        jobs=[
+            JobCheck(
+                job=one.job.name,
+                required=one.job.required,
+                about_s=one.job.expected_s,
+                refusal=one.refusal,
+                in_time=None if left_s is None or one.refusal else one.late is None,
+            )
+            for one in jobs
+        ],
+        lease_left_s=None if left_s is None else max(round(left_s), 0),
+        lease_suffices=None if left_s is None else not any(one.late for one in jobs),
+    )
