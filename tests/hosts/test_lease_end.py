@@ -41,8 +41,8 @@ def cut(site, pair, tmp_path_factory):
     shop, results = tmp_path_factory.mktemp("shop"), tmp_path_factory.mktemp("results")
     for name in ("ansible.cfg", "site.yml"):
         shutil.copy(REPOSITORY / name, shop)
-    for name in ("flare_jobs", "playbooks", "plugins", "roles"):
-        shutil.copytree(REPOSITORY / name, shop / name)
+    for name in ("flare_jobs", "playbooks", "plugins", "roles", "src"):
+        shutil.copytree(REPOSITORY / name, shop / name, symlinks=True)
     for name in ("early", "late"):
         (shop / "flare_jobs" / name).mkdir()
         (shop / "flare_jobs" / name / "job.yml").write_text(JOB.format(name=name))

@@ -50,8 +50,11 @@ def call(installed, tmp_path):
     return run
 
 
-def test_the_local_inventory_passes_and_is_retired(call, local, tmp_path):
-    inventory, root = tmp_path / "hosts.yml", tmp_path / "host"
+def test_the_local_inventory_passes_and_is_retired(call, local, tmp_path, tmp_path_factory):
+    inventory, root = (
+        tmp_path / "hosts.yml",
+        tmp_path_factory.mktemp("h") / "r",
+    )
     inventory.write_text(local.read_text().replace(str(local.parent / "rekindle"), str(root)))
     done = call("site", "-i", inventory, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
