@@ -24,7 +24,7 @@ def wheels(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheelhouse")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     digest = hashlib.sha256(LOCK).hexdigest()
-    target = bundle._Target(
+    target = bundle.Target(
         "driver.txt",
         LOCK.decode(),
         digest,
@@ -71,7 +71,7 @@ def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
     (wheels / "stray-1.0-py3-none-any.whl").write_bytes(b"stray")
     digest = hashlib.sha256(LOCK).hexdigest()
     bundle._fill(
-        wheels.parent, bundle._Target("driver.txt", LOCK.decode(), digest, "3.11", os.uname().machine, "2.36")
+        wheels.parent, bundle.Target("driver.txt", LOCK.decode(), digest, "3.11", os.uname().machine, "2.36")
     )
     assert "4 of 4 files are there" in capsys.readouterr().out
     assert not list(wheels.glob("stray*"))
@@ -141,15 +141,15 @@ def test_a_bundled_source_is_read_by_what_its_lock_pins_and_builds_without_a_net
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     platform = (version, os.uname().machine, os.confstr("CS_GNU_LIBC_VERSION").split()[1])
     (tmp_path / "house").mkdir()
-    altered = bundle._Target("sdist.txt", *_with_source(_altered), *platform)
+    altered = bundle.Target("sdist.txt", *_with_source(_altered), *platform)
     with pytest.raises(bundle.BundleError, match=r"pyhocon|setuptools"):
         bundle._fill(tmp_path / "house", altered)
     source = next(pin for pin in pins(altered.text, platform[1]) if pin.name == "pyhocon")
     with pytest.raises(bundle.BundleError, match="pyhocon"):
-        bundle._fetch(source, tmp_path / "house" / altered.sha256[:12], altered)
+        bundle.fetch(source, tmp_path / "house" / altered.sha256[:12], altered)
 
     lock, digest = _with_source()
-    whole = bundle._Target("sdist.txt", lock, digest, *platform)
+    whole = bundle.Target("sdist.txt", lock, digest, *platform)
     bundle._fill(tmp_path / "house", whole)
     _, offline = _offline(
         root, {**spec, "lock_text": lock, "lock_sha256": digest}, tmp_path / "house" / digest[:12]
