@@ -40,7 +40,7 @@ class ActionModule(Action):
             source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
             root, digest = Path(host.root), spec["lock_sha256"]
             target = folders.wheels(root, digest)
-            built = folders.environment(root, spec["name"], digest) / folders.ENV_MARKER
+            built = folders.marker(root, spec["name"], digest)
             try:
                 there = self._there(target, built)
             except frames.FactsError:
@@ -59,7 +59,7 @@ class ActionModule(Action):
     def _there(self, target: Path, built: Path) -> dict[str, int] | None:
         """Return the sizes of the files in ``target`` by name; None if the environment is built."""
         nonce, quoted = secrets.token_hex(8), shlex.quote(str(target))
-        stands = f"test -e {shlex.quote(str(built))}; printf '\\n@@{nonce} built %s\\n' $?"
+        stands = frames.there(built, "built", nonce)
         sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
         answer = self._low_level_execute_command(f"{stands}; {sizes}; printf '@@{nonce} end 0\\n'")
         said = frames.parse(answer["stdout"], nonce)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +32,7 @@ class ActionModule(Action):
         plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
         specs = environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None)
         there = {
-            spec["name"]: folders.environment(Path(host.root), spec["name"], spec["lock_sha256"])
-            / folders.ENV_MARKER
-            for spec in specs
+            spec["name"]: folders.marker(Path(host.root), spec["name"], spec["lock_sha256"]) for spec in specs
         }
         standing = self._standing(there, host.host)
         wheels_mb = None
@@ -50,10 +47,7 @@ class ActionModule(Action):
     def _standing(self, there: dict[str, Path], host: str) -> tuple[str, ...]:
         """Return the names of those whose file in ``there`` is on the host."""
         nonce = secrets.token_hex(8)
-        looks = [
-            f"test -e {shlex.quote(str(path))}; printf '\\n@@{nonce} {name} %s\\n' $?"
-            for name, path in there.items()
-        ]
+        looks = [frames.there(path, name, nonce) for name, path in there.items()]
         answer = self._low_level_execute_command(f"{'; '.join(looks)}; printf '@@{nonce} end 0\\n'")
         try:
             said = frames.parse(answer["stdout"], nonce)

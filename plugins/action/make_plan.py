@@ -57,5 +57,5 @@ class ActionModule(Action):
         if not any(entry.build for entry in plan.environments):
             raise Failed("\n".join(refusals))
         if args["wheelhouse"]:
-            wheelhouse.hold(path.parent, Path(args["wheelhouse"]), kept)
+            wheelhouse.hold(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from fault_runs import inject
 from fault_table import Row, show, write
+from reported import Reported
 
 AT_ONCE = 4
 """A run waits for NVFlare's polls more than it works: on 2 cores four take less time at once than in turn."""
 REPORT = Path(__file__).parents[2] / "results" / "faults.json"
-ROWS = pytest.StashKey[list[Row]]()
+REPORTED = pytest.StashKey[Reported]()
 
 
 @pytest.fixture(scope="session")
@@ -33,26 +34,17 @@ def outcomes(request, host_records, tmp_path_factory):
 
 @pytest.fixture
 def report(record_property):
-    """Return what adds a row to the table at the end, from pytest-xdist's workers too."""
-    return lambda row: record_property("fault", asdict(row))
+    """Return what adds a row to the table at the end."""
+    return lambda row: record_property("faults", [asdict(row)])
 
 
 def pytest_configure(config):
-    config.stash[ROWS] = []
-    config.pluginmanager.register(_Collector(config.stash[ROWS]))
-
-
-class _Collector:
-    def __init__(self, rows):
-        self._rows = rows
-
-    def pytest_runtest_logreport(self, report):
-        if report.when == "call":
-            self._rows += [Row(**row) for name, row in report.user_properties if name == "fault"]
+    config.stash[REPORTED] = Reported("faults")
+    config.pluginmanager.register(config.stash[REPORTED])
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    rows = config.stash[ROWS]
+    rows = [Row(**row) for row in config.stash[REPORTED].rows]
     if rows:
         terminalreporter.section("faults")
         terminalreporter.write(show(rows))

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from mutation_runs import Bench
 from mutation_table import show, write
+from reported import Reported
 
 REPORT = Path(__file__).parents[2] / "results" / "mutations.json"
-ROWS = pytest.StashKey[list[dict]]()
+REPORTED = pytest.StashKey[Reported]()
 
 
 def pytest_addoption(parser):
@@ -51,23 +52,12 @@ def rows(record_property):
 
 
 def pytest_configure(config):
-    config.stash[ROWS] = []
-    config.pluginmanager.register(_Collector(config.stash[ROWS]))
-
-
-class _Collector:
-    def __init__(self, rows):
-        self._rows = rows
-
-    def pytest_runtest_logreport(self, report):
-        if report.when == "call":
-            for name, told in report.user_properties:
-                if name == "mutations":
-                    self._rows += told
+    config.stash[REPORTED] = Reported("mutations")
+    config.pluginmanager.register(config.stash[REPORTED])
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    rows = config.stash[ROWS]
+    rows = config.stash[REPORTED].rows
     if rows:
         terminalreporter.section("mutations")
         terminalreporter.write(show(rows))

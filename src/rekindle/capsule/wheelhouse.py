@@ -62,20 +62,21 @@ def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
     return [_fill(wheelhouse, target) for target in targets]
 
 
-def hold(home: Path, wheelhouse: Path, capsule: Path | None) -> None:
+def hold(home: Path, plan: PlanRecord, host: HostRecord, wheelhouse: Path, capsule: Path | None) -> None:
     """Hold ``wheelhouse`` to having as many files of each lock of a host's plan as it pins.
 
     That takes no second; which wheel is missing or altered is told where they are brought.
 
     Args:
-        home: folder of the host's host.json and plan.json.
+        home: folder of the host's plan.json.
+        plan: what it says.
+        host: what preflight found.
         wheelhouse: what `bundle` filled.
         capsule: folder of the env.json that is rebuilt, if one is.
 
     Raises:
-        RecordError: it has fewer, or a record or a lock is not what it should be.
+        RecordError: it has fewer, or a lock is not what it should be.
     """
-    plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
     for spec in environment_specs(plan, host, capsule=capsule):
         wanted = len(pins(spec["lock_text"], host.os.architecture))
         have = len(list((wheelhouse / spec["lock_sha256"][:12]).glob("*")))

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from rekindle.records import PlaybookRecord, RecordError, read
+from rekindle.results.gather import HostResults, gather_host
+
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FOLDER", help="Of results, of a host or a job in it, or any workspace of NVFlare."
+    ),
+]
 
 _OF_A_HOST = ("lease.json", "host.json", "plan.json", "env.json", "outcome.json", "retired.json")
 
@@ -17,6 +28,13 @@ def is_results(path: Path) -> bool:
 def is_host(path: Path) -> bool:
     """Whether that is a host's folder of results."""
     return any((path / name).is_file() for name in _OF_A_HOST)
+
+
+def host_alone(path: Path) -> HostResults | None:
+    """Return what came home from the host whose folder that is; None if it is another, or a run's."""
+    if is_host(path) and not (path / "spec.json").exists():
+        return gather_host(path, path.resolve().name)
+    return None
 
 
 def records(path: Path, name: str) -> list[Path]:

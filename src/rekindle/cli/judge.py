@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rekindle.judge import judge
 from rekindle.records import RecordError, VerdictRecord
 from rekindle.records.text import printed
-from rekindle.results.gather import Row, gather, gather_host
+from rekindle.results.gather import Row, gather
 
-from .folders import is_host, is_results
+from .folders import Folder, host_alone, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
 def run(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER", help="Of results, of a host or a job in it, or any workspace of NVFlare."
-        ),
-    ],
+    folder: Folder,
     json: Json = False,
 ) -> Answer:
     """Print the verdict of the run, or of each in a results folder or a host's.
@@ -34,9 +26,8 @@ def run(
     if is_results(folder):
         hosts = gather(folder).hosts
         return _several([(folder / host.name, row) for host in hosts for row in host.rows], json)
-    if is_host(folder) and not (folder / "spec.json").exists():
-        rows = gather_host(folder, folder.resolve().name).rows
-        return _several([(folder, row) for row in rows], json)
+    if host := host_alone(folder):
+        return _several([(folder, row) for row in host.rows], json)
     verdict = judge(folder)
     status = GOOD if verdict.verdict == "PASS" else BAD
     return answer(status, "\n".join(map(printed, _lines(verdict))), verdict, json)

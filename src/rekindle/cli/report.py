@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rekindle.judge import judge
 from rekindle.records import PlaybookRecord
 from rekindle.report import ResultsData, data, summary, write_reports
-from rekindle.results.gather import HostResults, Results, Row, gather_host
+from rekindle.results.gather import HostResults, Results, Row
 
-from .folders import is_host, is_results
+from .folders import Folder, host_alone, is_host, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
 def run(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FOLDER", help="Of results, of a host or a job in it, or any workspace of NVFlare."
-        ),
-    ],
+    folder: Folder,
     json: Json = False,
 ) -> Answer:
     """Write the reports of the results folder that this is or lies in, and print the table.
@@ -62,9 +54,8 @@ def standing(results: Results) -> int:
 
 def _alone(folder: Path) -> Results:
     """Return the results of a host's folder, or of one run, that lies in no results folder."""
-    if is_host(folder) and not (folder / "spec.json").exists():
-        host = gather_host(folder, folder.resolve().name)
-    else:
+    host = host_alone(folder)
+    if host is None:
         verdict = judge(folder)
         row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
         host = HostResults(verdict.host, None, None, None, None, (row,))

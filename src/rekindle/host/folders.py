@@ -58,6 +58,11 @@ def environment(root: Path, name: str, lock_sha256: str) -> Path:
     return root / ENVS / f"{name}-{lock_sha256[:12]}"
 
 
+def marker(root: Path, name: str, lock_sha256: str) -> Path:
+    """Return the file by which that environment is known to be whole."""
+    return environment(root, name, lock_sha256) / ENV_MARKER
+
+
 def wheels(root: Path, lock_sha256: str) -> Path:
     """Return where the wheels of a lock lie on a host that installs without a network."""
     return root / CACHE / "wheelhouse" / lock_sha256[:12]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from pathlib import Path
 from typing import NamedTuple
 
 from rekindle.records import Complaint
@@ -49,6 +51,11 @@ class Frames(dict[str, Frame]):
             f"The host's answer has nothing on {name}.",
             "run preflight again; if it stays, do not trust that host.",
         )
+
+
+def there(path: Path, name: str, nonce: str) -> str:
+    """Return shell commands for the frame ``name``, which is `answered` if ``path`` is there."""
+    return f"test -e {shlex.quote(str(path))}; printf '\\n@@{nonce} {name} %s\\n' $?"
 
 
 def parse(raw: str, nonce: str) -> Frames:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from rekindle.records import Complaint
+
 
 class Mistake(NamedTuple):
     """What is wrong with a setting, and the fix."""
@@ -16,7 +18,7 @@ class Mistake(NamedTuple):
 
     def __str__(self) -> str:
         """Return both, for people."""
-        return f"{self.says} Fix: {self.fix}" if self.fix else self.says
+        return str(Complaint(self.says, self.fix))
 
 
 class Unknown(str):

@@ -206,29 +206,35 @@ def _pins(settings: _Settings) -> Iterator[Mistake]:
 
 
 def _capsule(settings: _Settings) -> Iterator[Mistake]:
-    name = "rekindle_capsule"
-    value = settings.values.get(name, "")
-    if not value or _unfit(value):
-        return
-    if missing := _missing(name, value):
-        yield missing
-        return
+    yield from _folder(settings, "rekindle_capsule", _flaw_of_capsule)
+
+
+def _flaw_of_capsule(name: str, value: str) -> Mistake | None:
     try:
         capsule.whole(_here(value))
     except RecordError as error:
-        yield Mistake(name, f"{name} is {value!r}, which is not a capsule: {error.says}", error.fix)
+        return Mistake(name, f"{name} is {value!r}, which is not a capsule: {error.says}", error.fix)
+    return None
 
 
 def _wheelhouse(settings: _Settings) -> Iterator[Mistake]:
-    name = "rekindle_wheelhouse"
+    yield from _folder(settings, "rekindle_wheelhouse", _flaw_of_wheelhouse)
+
+
+def _flaw_of_wheelhouse(name: str, value: str) -> Mistake | None:
+    if any(re.fullmatch(r"[0-9a-f]{12}", lock) for lock in _folders(_here(value))):
+        return None
+    says = f"{name} is {value!r}, which is not a wheelhouse."
+    return Mistake(name, says, f"fill it by rekindle bundle results/<run>/*/plan.json -o {value}.")
+
+
+def _folder(
+    settings: _Settings, name: str, flaw_of: Callable[[str, str], Mistake | None]
+) -> Iterator[Mistake]:
+    """Hold a setting to a folder of this machine, and what is in it to ``flaw_of``."""
     value = settings.values.get(name, "")
-    if not value or _unfit(value):
-        return
-    if missing := _missing(name, value):
-        yield missing
-    elif not any(re.fullmatch(r"[0-9a-f]{12}", lock) for lock in _folders(_here(value))):
-        says = f"{name} is {value!r}, which is not a wheelhouse."
-        yield Mistake(name, says, f"fill it by rekindle bundle results/<run>/*/plan.json -o {value}.")
+    if value and not _unfit(value) and (mistake := _missing(name, value) or flaw_of(name, value)):
+        yield mistake
 
 
 def _here(value: str) -> Path:

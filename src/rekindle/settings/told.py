@@ -13,7 +13,7 @@ from ansible.errors import AnsibleError
 from ansible.template import Templar
 
 from rekindle.capsule.wheelhouse import hold
-from rekindle.records import RecordError
+from rekindle.records import HostRecord, PlanRecord, RecordError, read
 
 from .mistake import Mistake, Unknown
 from .mistakes import mistakes
@@ -89,7 +89,8 @@ def _of_plan(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Pat
     if not wheelhouse or not (home / "plan.json").exists():
         return []
     try:
-        hold(home, Path(wheelhouse).expanduser(), Path(kept).expanduser() if kept else None)
+        plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
+        hold(home, plan, host, Path(wheelhouse).expanduser(), Path(kept).expanduser() if kept else None)
     except RecordError as error:
         return [Mistake("rekindle_wheelhouse", error.says, error.fix)]
     return []
