@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rekindle.host import folders
 from rekindle.records import PlaybookRecord, RecordError, read
 from rekindle.results.gather import HostResults, gather_host
 
@@ -32,7 +33,7 @@ def is_host(path: Path) -> bool:
 
 def host_alone(path: Path) -> HostResults | None:
     """Return what came home from the host whose folder that is; None if it is another, or a run's."""
-    if is_host(path) and not (path / "spec.json").exists():
+    if is_host(path) and not (path / folders.SPEC).exists():
         return gather_host(path, path.resolve().name)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import RecordError, VerdictRecord
 from rekindle.records.text import printed
@@ -52,7 +53,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
     for folder, row in rows:
         verdict = row.verdict
         try:
-            if row.job and (folder / row.job / "spec.json").exists():
+            if row.job and (folder / row.job / folders.SPEC).exists():
                 verdict = judge(folder / row.job)
         except RecordError as error:
             lines.append(str(error))

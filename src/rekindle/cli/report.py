@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import PlaybookRecord
 from rekindle.report import ResultsData, data, summary, write_reports
@@ -26,7 +27,7 @@ def run(
     """
     here = folder.absolute()
     around = next((one for one in (folder, here.parent, here.parent.parent) if is_results(one)), None)
-    if around and (around is folder or is_host(folder) or (folder / "verdict.json").exists()):
+    if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
         results = write_reports(around)
     else:
         results, around = _alone(folder), None

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from rekindle.host.folders import SPEC, VERDICT
 from rekindle.records import RecordError
 from rekindle.records.text import one_line
 from rekindle.results import seal, state
@@ -112,7 +113,7 @@ def _folders(results: Path) -> Iterator[Path]:
     for suffix in (".seal.json", ".placed.json"):
         for path in results.glob(f"*/*{suffix}"):
             yield path.with_name(path.name.removesuffix(suffix))
-    for name in ("verdict.json", "spec.json"):
+    for name in (VERDICT, SPEC):
         for path in results.glob(f"*/*/{name}"):
             yield path.parent
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from rekindle.host import folders
 from rekindle.host.files import MOST
 from rekindle.records import Ended, Finding, Record, RecordError, RunSpec, read
 from rekindle.records.evidence import read_lines
@@ -28,8 +29,8 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, .
     A trainer's own exception comes first: everything that follows it is an echo. Files are relative to
     ``run_dir``; versions and what was on the GPUs are those of ``spec``, or of spec.json, if there is one.
     """
-    spec = spec or _record(run_dir / "spec.json", RunSpec)
-    ended = _record(run_dir / "ended.json", Ended)
+    spec = spec or _record(run_dir / folders.SPEC, RunSpec)
+    ended = _record(run_dir / folders.ENDED, Ended)
     logs = list(_logs(run_dir, ended))
     failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
     found = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)

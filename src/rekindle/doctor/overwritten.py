@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rekindle.flare.workspace import LOG, SERVER
+from rekindle.host import folders
 from rekindle.records import Finding
 
 from .scan import Found
@@ -11,7 +12,7 @@ from .texts import Text
 
 def overwritten(logs: list[Text]) -> Found | None:
     """Say so where NVFlare's console began before the server's log did: that log is another run's."""
-    console = next((log for log in logs if log.file == "job.log"), None)
+    console = next((log for log in logs if log.file == folders.JOB_LOG), None)
     server = next((log for log in logs if log.file.endswith(f"/{SERVER}/{LOG}")), None)
     if console is None or server is None or not "" < console.begins < server.begins:
         return None

@@ -11,16 +11,17 @@ from typing import Any, TypeVar
 
 from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, site_ledger
 from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Workspace, of_run
-from rekindle.host import files
-from rekindle.records import Ended, Ladder, LeftBehind, RecordError, Rung, RunSpec, moment, read
+from rekindle.host import files, folders
+from rekindle.records import Ended, LeftBehind, RecordError, Rung, RunSpec, moment
 from rekindle.records.base import shortened
 from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
 from rekindle.records.evidence import Line, read_evidence
+from rekindle.records.folders import ended_in, ladder_in, left_in, spec_in
 
 EventT = TypeVar("EventT", bound=Event)
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
-_PROOF = ("evidence/*.jsonl", "samples.jsonl", "evidence/", ALL_LOGS, "job.log")
+_PROOF = (folders.EVENTS, folders.SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
 """What verdicts are read from."""
 
 
@@ -46,10 +47,10 @@ class Run:
         Raises:
             RecordError: it is not a run's folder, or a record in it is broken.
         """
-        spec = spec or read(folder / "spec.json", RunSpec)
-        ended = read(folder / "ended.json", Ended) if (folder / "ended.json").exists() else None
+        spec = spec or spec_in(folder)
+        ended = ended_in(folder) if (folder / folders.ENDED).exists() else None
         if not spec.sites:
-            raise RecordError(f"{folder / 'spec.json'} names no site.", "have its stage write it again.")
+            raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
         workspace, told = of_run(folder), read_evidence(folder)
         unread = (*told.unread, *workspace.unread(), *_left_behind(folder))
         return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken))
@@ -103,8 +104,8 @@ class Run:
     @cached_property
     def rungs(self) -> tuple[Rung, ...]:
         """The blame ladder, if the driver climbed it."""
-        path = self.folder / "ladder.json"
-        return read(path, Ladder).rungs if path.exists() else ()
+        climbed = (self.folder / folders.LADDER_RECORD).exists()
+        return ladder_in(self.folder).rungs if climbed else ()
 
     @cached_property
     def final(self) -> Line[FinalEvent] | None:
@@ -164,7 +165,7 @@ class Run:
     def job_log(self) -> list[str]:
         """The lines that job.py printed, the last 16 MiB of them."""
         try:
-            return files.end(self.folder / "job.log", 1 << 24).decode("utf-8", "replace").split("\n")
+            return files.end(self.folder / folders.JOB_LOG, 1 << 24).decode("utf-8", "replace").split("\n")
         except OSError:
             return []
 
@@ -181,8 +182,7 @@ class Run:
 
 def _left_behind(folder: Path) -> Iterator[str]:
     """Say what of a run that came home stayed on its host although verdicts are read from it."""
-    path = folder / "left.json"
-    left = read(path, LeftBehind) if path.exists() else LeftBehind(files={})
+    left = left_in(folder) if (folder / folders.LEFT).exists() else LeftBehind(files={})
     for name, why in left.files.items():
         if any(fnmatch(name, pattern) for pattern in _PROOF):
             yield f"{name} stayed on the host: {why}."

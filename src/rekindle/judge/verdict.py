@@ -8,6 +8,7 @@ from pathlib import Path
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
 from rekindle.flare.workspace import locate
+from rekindle.host import folders
 from rekindle.records import ClaimResult, Ended, RunSpec, VerdictKind, VerdictRecord
 
 from . import summary
@@ -29,7 +30,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     Raises:
         RecordError: ``run_dir`` is not a run's folder.
     """
-    if spec is None and not (run_dir / "spec.json").exists():
+    if spec is None and not (run_dir / folders.SPEC).exists():
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
     claims = [check(run, claim) for claim in run.spec.job.proof]

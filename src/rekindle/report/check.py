@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from rekindle.records import PlannedEnvironment
 from rekindle.records.text import duration, printed
 from rekindle.results.check import CheckData, HostCheck
+from rekindle.results.gather import NO_HOSTS
 
 
 def check_text(checked: CheckData) -> str:
     """Return it as lines for a terminal."""
     if not checked.hosts:
-        return "The run had no hosts. Fix: put hosts in the inventory."
+        return NO_HOSTS
     return "\n".join(printed(line) for host in checked.hosts for line in _lines(host))
 
 

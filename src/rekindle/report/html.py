@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean, duration
-from rekindle.results.gather import Results
+from rekindle.results.gather import NO_HOSTS, Results
 
 from . import plot as axes
 from .plot import Plot, plot
@@ -30,7 +30,9 @@ def html(results: Results) -> str:
         finalize=_clean,
     )
     environment.filters["duration"] = duration
-    return environment.get_template("report.html.j2").render(results=results, plots=plots, axes=axes)
+    return environment.get_template("report.html.j2").render(
+        results=results, plots=plots, axes=axes, no_hosts=NO_HOSTS
+    )
 
 
 def _clean(value: Any) -> Any:

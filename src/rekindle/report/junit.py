@@ -14,7 +14,7 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from rekindle.records.text import one_line
-from rekindle.results.gather import Results, Row
+from rekindle.results.gather import NO_HOSTS, Results, Row
 
 _FAILURES = {"FAIL", "HUNG", "UNPROVEN"}
 
@@ -29,7 +29,7 @@ def junit(results: Results) -> bytes:
         report.append(suite)
     if not results.hosts:
         suite, case = TestSuite("run"), TestCase("hosts", classname="run")
-        case.result = [Error("The run had no hosts. Fix: put hosts in the inventory.", "SKIPPED")]
+        case.result = [Error(NO_HOSTS, "SKIPPED")]
         suite.add_testcase(case)
         report.append(suite)
     report.update_statistics()

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rekindle.records.text import duration, one_line
-from rekindle.results.gather import Results
+from rekindle.results.gather import NO_HOSTS, Results
 
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "READY": "green", "RETIRED": "green"}
 _SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
@@ -20,7 +20,7 @@ _WIDE, _WIDE_ONLY = 80, ("duration", "GPUs")
 def table(results: Results, width: int, colour: bool) -> str:
     """Return the results as a table of at most ``width`` columns, 60 or more; some need 80."""
     if not results.rows:
-        return "The run had no hosts. Fix: put hosts in the inventory."
+        return NO_HOSTS
     rows = [
         {
             "host": one_line(row.host),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from rekindle.host import folders
 from rekindle.records import (
     Complaint,
     EnvRecord,
@@ -31,6 +32,7 @@ or RETIRED, as it was given back.
 """
 State = Literal["proven", "ready", "retired", "not proven"]
 
+NO_HOSTS = "The run had no hosts. Fix: put hosts in the inventory."
 _NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
 _NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
 _NO_JOBS = "The plan asks for no job, so nothing is proven. Fix: name one in rekindle_jobs."
@@ -159,10 +161,10 @@ def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResult
     outcome = _read(folder / "outcome.json", Outcome, flaws)
     retired = _read(folder / "retired.json", RetiredRecord, flaws)
     rows = [_unread(name, None, flaw) for flaw in flaws]
-    jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob("*/verdict.json"))
+    jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
     rows += [_row(folder, name, job, outcome) for job in jobs]
     done = {"preflight": host, "plan": plan, "environments": env}.get(asked or "")
-    if done and not (outcome or flaws or retired) and not any(folder.glob("*/verdict.json")):
+    if done and not (outcome or flaws or retired) and not any(folder.glob(f"*/{folders.VERDICT}")):
         rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was asked for.")]
     elif outcome and outcome.state == "unreachable" and host:
         rows = _lost(rows, outcome)
@@ -196,13 +198,13 @@ def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
 def _row(folder: Path, host: str, job: str, outcome: Outcome | None) -> Row:
     """Return the row of a job that has to pass, of which there may be no verdict."""
     flaws: list[RecordError] = []
-    verdict = _read(folder / job / "verdict.json", VerdictRecord, flaws)
+    verdict = _read(folder / job / folders.VERDICT, VerdictRecord, flaws)
     if flaws:
         return _unread(host, job, flaws[0])
     if verdict is None:
         return Row(host, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME)
     if flaw := verdict.flaw(host, job):
-        says = f"{folder / job / 'verdict.json'} is not a verdict. {flaw}"
+        says = f"{folder / job / folders.VERDICT} is not a verdict. {flaw}"
         return Row(host, job, "UNPROVEN", str(Complaint(says, "have the job run again.")))
     contradiction = None if verdict.verdict == "PASS" else verdict.contradiction
     cause = " ".join(filter(None, (contradiction, verdict.cause))) or None

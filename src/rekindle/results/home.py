@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rekindle.host import files, own
+from rekindle.host import files, folders, own
 from rekindle.host.archive import unpack
 from rekindle.jobs import without_a_run
 from rekindle.judge import judge
@@ -33,10 +33,10 @@ from rekindle.records import (
     write,
 )
 from rekindle.records.evidence import sha256
+from rekindle.records.folders import spec_in, verdict_in
 
 from . import seal, state
 
-_VERDICT = "verdict.json"
 _OF_HOST = "verdict-of-host.json"
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
 _NEVER_HOME = {"LOST", "SKIPPED"}
@@ -57,7 +57,7 @@ class _Report(msgspec.Struct):
 def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
     """Judge the files of a run by the spec that was ``sent``; of another run than that nothing is proven."""
     try:
-        returned = read(folder / "spec.json", RunSpec)
+        returned = spec_in(folder)
         # A lease's end shortens the limit of what another playbook may have started with more time.
         spec = replace(sent, job=replace(sent.job, limit_s=returned.job.limit_s))
         verdict = judge(folder, spec)
@@ -88,7 +88,7 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
 
     try:
         unpack(archive, dest, finish)
-        verdict = read(dest / _VERDICT, VerdictRecord)
+        verdict = verdict_in(dest)
         payload = dest.parents[1] / "payload" / Path(placed.payload).name
         put_seal(dest, verdict, placed.spec, payload)
     except OSError as error:
@@ -156,7 +156,7 @@ def why_absent(folder: Path) -> str | None:
 
 def _receive(folder: Path, sent: RunSpec) -> None:
     """Judge the run that came into ``folder``, and put our verdict in the place of the host's."""
-    verdict, path = judge_at_home(folder, sent), folder / _VERDICT
+    verdict, path = judge_at_home(folder, sent), folder / folders.VERDICT
     if path.exists():
         verdict = replace(verdict, host_says=_said(path))
         path.replace(folder / _OF_HOST)

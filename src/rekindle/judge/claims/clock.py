@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rekindle.host import folders
 from rekindle.judge.answer import Answer
 from rekindle.judge.run import Run
 from rekindle.records.events import RoundEvent
@@ -39,7 +40,7 @@ def duration_plausible(run: Run, options: dict[str, Any]) -> Answer:
     site = run.spec.sites[-1].name
     trained = sum(line.event.seconds for line in run.rounds(site, 0))
     says = f"{trained:.1f} s of training at {site} in a run of {run.ended.duration_s:.1f} s."
-    return Answer(True, says, "ended.json")
+    return Answer(True, says, folders.ENDED)
 
 
 def _server_clock(run: Run) -> tuple[_Starts, _Results]:

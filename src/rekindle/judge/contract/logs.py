@@ -13,6 +13,7 @@ import msgspec
 
 from rekindle.flare.log import LogRecord
 from rekindle.flare.workspace import ERROR_LOG
+from rekindle.host import folders
 from rekindle.judge.run import Run
 from rekindle.records import decodable, decode
 
@@ -190,7 +191,7 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
         elif _DIED.match(line):
             says = line
         if says is not None and not _is_harmless("job", logger, says, after_end=True):
-            yield Doubt(f"Line {number} of job.log: {says[:300]}", "job.log", holds=False)
+            yield Doubt(f"Line {number} of job.log: {says[:300]}", folders.JOB_LOG, holds=False)
 
 
 def _is_harmless(kind: str, logger: str, says: str, after_end: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from rekindle.host import folders
 from rekindle.judge.run import Run
 from rekindle.records.events import ContributionEvent, DeviceEvent, FinalEvent, GlobalEvent, RoundEvent
 
@@ -51,7 +52,7 @@ def ends_with_its_last_word(run: Run) -> Iterator[Doubt]:
     idle = run.started + duration - last
     if idle > _TAIL_S + _TAIL_SHARE * duration:
         yield Doubt(
-            f"The run went on for {idle:.1f} s of {duration:.1f} s after its last word.", "ended.json"
+            f"The run went on for {idle:.1f} s of {duration:.1f} s after its last word.", folders.ENDED
         )
 
 

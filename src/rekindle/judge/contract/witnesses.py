@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from rekindle.host import folders
 from rekindle.judge.run import Run
 from rekindle.records.events import (
     ContributionEvent,
@@ -23,7 +24,7 @@ _DIGITS = 8
 """Different ones among the 64 of a digest; fewer come by chance once in 10^17."""
 _RANKS = (DeviceEvent, RoundEvent, ExceptionEvent)
 _WRITERS = {
-    "samples.jsonl": (SampleEvent,),
+    folders.SAMPLES: (SampleEvent,),
     "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent),
     "evidence/server.jsonl": (GlobalEvent, ContributionEvent, ExceptionEvent),
 }
@@ -90,7 +91,7 @@ def everything_is_read(run: Run) -> Iterator[Doubt]:
     for file, number in run.broken:
         yield Doubt(f"Line {number} of {file} is not an event.", file)
     if run.ended and run.ended.reason == "finished" and run.ended.says is not None:
-        yield Doubt("A run that finished by itself has a word on why it was ended.", "ended.json")
+        yield Doubt("A run that finished by itself has a word on why it was ended.", folders.ENDED)
 
 
 @rule()
@@ -109,12 +110,12 @@ def all_of_this_run(run: Run) -> Iterator[Doubt]:
     """Every line of evidence, and the record of the run's end, repeat the nonce of its spec."""
     nonce = run.spec.nonce
     if not nonce:
-        yield Doubt("The run's spec has no nonce, so nothing ties the evidence to it.", "spec.json")
+        yield Doubt("The run's spec has no nonce, so nothing ties the evidence to it.", folders.SPEC)
     for line in run.lines:
         if line.event.nonce != nonce:
             yield Doubt("A line of evidence has another nonce than the run's spec.", line)
     if run.ended and run.ended.nonce != nonce:
-        yield Doubt("The record of the run's end has another nonce than its spec.", "ended.json")
+        yield Doubt("The record of the run's end has another nonce than its spec.", folders.ENDED)
 
 
 @rule(1)
@@ -122,7 +123,7 @@ def nothing_newer_than_its_spec(run: Run) -> Iterator[Doubt]:
     """A run whose spec is of the first version has none of the evidence that came with the second."""
     newer = "A run of spec/1 has evidence of spec/2."
     if run.spec.nonce or run.spec.gpus or (run.ended and run.ended.nonce is not None):
-        yield Doubt(newer, "spec.json")
+        yield Doubt(newer, folders.SPEC)
     for line in run.lines:
         event = line.event
         if (
@@ -139,11 +140,11 @@ def spec_fits_itself(run: Run) -> Iterator[Doubt]:
     """The spec has as many sites as its job asks for, no more ranks, and one GPU per rank or none."""
     job = run.spec.job
     if len(run.spec.sites) != job.sites or len({site.name for site in run.spec.sites}) != job.sites:
-        yield Doubt(f"The job asks for {job.sites} sites; the spec has {len(run.spec.sites)}.", "spec.json")
+        yield Doubt(f"The job asks for {job.sites} sites; the spec has {len(run.spec.sites)}.", folders.SPEC)
     for site in run.spec.sites:
         if not 0 < site.ranks <= job.ranks_per_site or len(site.gpus) not in {0, site.ranks}:
             says = f"{site.name} has {site.ranks} ranks and {len(site.gpus)} GPUs; the job asks for "
-            yield Doubt(f"{says}{job.ranks_per_site}.", "spec.json")
+            yield Doubt(f"{says}{job.ranks_per_site}.", folders.SPEC)
 
 
 @rule(2)
@@ -151,7 +152,7 @@ def given_gpus_are_known(run: Run) -> Iterator[Doubt]:
     """The spec tells each GPU that it gives, once, with the memory that preflight saw."""
     given = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     if sorted(gpu.uuid for gpu in run.spec.gpus) != given:
-        yield Doubt("The spec does not tell each GPU that it gives.", "spec.json")
+        yield Doubt("The spec does not tell each GPU that it gives.", folders.SPEC)
     for gpu in run.spec.gpus:
         if gpu.memory_mib is not None and gpu.memory_mib < 1:
-            yield Doubt(f"{gpu.uuid} has {gpu.memory_mib} MiB.", "spec.json")
+            yield Doubt(f"{gpu.uuid} has {gpu.memory_mib} MiB.", folders.SPEC)
