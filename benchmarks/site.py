@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from rekindle.driver.supervise import job_arguments
+from rekindle.driver.command import job_arguments
 from rekindle.records import RunSpec, read
 
 REPOSITORY = Path(__file__).parents[1]

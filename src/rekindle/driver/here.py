@@ -6,7 +6,9 @@ import os
 import secrets
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +23,9 @@ _GRACE_S = 900
 """The driver ends a job at its limit by itself, judges it, and looks for the first step that fails."""
 
 
-def start_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord | None:
+def start_here(
+    job: Job, jobs: Path, host_folder: Path, work: Path, others: Mapping[str, Path] = MappingProxyType({})
+) -> VerdictRecord | None:
     """Start ``job`` as the run ``work/run``; returns the verdict of one that cannot run here.
 
     Args:
@@ -29,6 +33,7 @@ def start_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRe
         jobs: folder of the jobs whose code it runs.
         host_folder: host.json, plan.json and env.json of this machine.
         work: folder for all that the run needs and leaves.
+        others: folders of the code of jobs that do not lie there, by name.
 
     Raises:
         RecordError: a record is missing or broken.
@@ -43,7 +48,7 @@ def start_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRe
     subprocess.run(
         [driver, "-m", "rekindle.driver", "start", str(work / "run")],
         input=msgspec.json.encode(spec),
-        env={**os.environ, "PYTHONPATH": str(build_payload(jobs, work / "payload"))},
+        env={**os.environ, "PYTHONPATH": str(build_payload(jobs, work / "payload", others))},
         stdout=subprocess.DEVNULL,
         check=True,
         timeout=60,
@@ -51,14 +56,16 @@ def start_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRe
     return None
 
 
-def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
+def run_here(
+    job: Job, jobs: Path, host_folder: Path, work: Path, others: Mapping[str, Path] = MappingProxyType({})
+) -> VerdictRecord:
     """Start ``job`` as ``start_here`` does, and wait for its verdict.
 
     Raises:
         RecordError: a record is missing or broken.
         TimeoutError: the driver gave no verdict long after the job's own limit.
     """
-    refused = start_here(job, jobs, host_folder, work)
+    refused = start_here(job, jobs, host_folder, work, others)
     if refused is not None:
         return refused
     run = work / "run"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -15,12 +14,12 @@ from typing import Literal, NamedTuple
 
 from rekindle.host import folders
 from rekindle.host.caches import keep_below
-from rekindle.host.variables import for_jobs
 from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.folders import spec_in
 
 from .autopsy import autopsy
+from .command import command, environment
 from .ladder import climb
 from .processes import adopt_orphans, end_descendants
 from .progress import Teller
@@ -77,7 +76,7 @@ def supervise(run_dir: Path) -> None:
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    environ = _environment(run_dir, spec)
+    environ = environment(run_dir, spec)
     end = _run(run_dir, spec, environ, clock, teller)
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
@@ -110,7 +109,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
         try:
             with _interruptible():
                 process = subprocess.Popen(
-                    [spec.python, "job.py", *job_arguments(spec)],
+                    command(run_dir, spec),
                     cwd=run_dir / folders.JOB,
                     env=environ,
                     stdin=subprocess.DEVNULL,
@@ -139,39 +138,3 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
             end_descendants()
             for pipe in (run_dir / folders.EVIDENCE).glob("*.pipe"):
                 pipe.unlink()
-
-
-def job_arguments(spec: RunSpec) -> list[str]:
-    """Return the options that job.py is called with."""
-    gpu = ",".join(f"[{','.join(site.gpus or ['cpu'] * site.ranks)}]" for site in spec.sites)
-    arguments = ["--client_ids", *(site.name for site in spec.sites), "--gpu", gpu]
-    arguments += ["--num_rounds", str(spec.job.rounds)]
-    for name, value in spec.job.arguments.items():
-        if value is False:
-            continue
-        if isinstance(value, tuple):
-            arguments += [f"--{name}", *value]
-        else:
-            arguments.append(f"--{name}" if value is True else f"--{name}={value}")
-    return arguments
-
-
-def _environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
-    """Server and clients see no GPU; a site's own command gives its trainers theirs.
-
-    Each keeps the bytecode that it compiles, as a run's many processes import the same libraries.
-    """
-    given = [uuid for site in spec.sites for uuid in site.gpus]
-    turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
-    return {
-        **for_jobs(os.environ),
-        **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
-        "CUDA_VISIBLE_DEVICES": "",
-        "TMPDIR": spec.tmpdir,
-        "PYTHONDONTWRITEBYTECODE": "",
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONUTF8": "1",
-        "REKINDLE_EVIDENCE": str(run_dir / folders.EVIDENCE),
-        "REKINDLE_NONCE": spec.nonce,
-        "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
-    }

@@ -11,8 +11,10 @@ import os
 import subprocess
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from .places import PACKAGE, PACKED
 
@@ -20,13 +22,20 @@ _JOBS = "flare_jobs"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def build_payload(jobs: Path, folder: Path) -> Path:
-    """Write the payload, with all jobs under ``jobs``, into ``folder``; same content, same file."""
+def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = MappingProxyType({})) -> Path:
+    """Write the payload into ``folder``; same content, same file.
+
+    Args:
+        jobs: folder of jobs, all of which travel.
+        folder: where it comes to lie.
+        others: folders of the code of further jobs, by the jobs' names.
+    """
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (
             (PACKAGE, "rekindle", _own(PACKAGE, _code())),
             (jobs, _JOBS, travelling(jobs)),
+            *((code, f"{_JOBS}/{name}", travelling(code)) for name, code in sorted(others.items())),
         ):
             for name in names:
                 entry = zipfile.ZipInfo(f"{prefix}/{name}", _EPOCH)

@@ -1,12 +1,15 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
 from .foresee import foresee
-from .load import load_job, with_arguments
+from .load import example_names, expand, known_jobs, load_job, with_arguments
 from .prepare import digest, prepare, within, without_a_run
 
 __all__ = [
     "digest",
+    "example_names",
+    "expand",
     "foresee",
+    "known_jobs",
     "load_job",
     "prepare",
     "with_arguments",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,40 @@ from rekindle.records import Job, RecordError, convert, to_builtins
 _CORRECT = "correct that field (see CONTRIBUTING.md)."
 
 
+_EXAMPLES = "examples"
+_ALL = f"{_EXAMPLES}/all"
+
+
+def known_jobs(jobs: Path) -> list[str]:
+    """Return what rekindle_jobs may name: our own jobs, ``examples/<name>``, and all of those."""
+    own = sorted(path.parent.name for path in jobs.glob("*/job.yml"))
+    examples = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]
+    return [*own, *examples, _ALL] if examples else own
+
+
+def example_names(jobs: Path) -> list[str]:
+    """Return the names of NVFlare's examples that we have a description of."""
+    return sorted(path.stem for path in jobs.glob(f"{_EXAMPLES}/*.yml"))
+
+
+def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
+    """Return ``asked`` with each example in place of ``examples/all``, and none twice."""
+    every = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]
+    return list(dict.fromkeys(name for one in asked for name in (every if one == _ALL else [one])))
+
+
 def load_job(jobs: Path, name: str) -> Job:
-    """Read ``jobs/<name>/job.yml``.
+    """Read ``jobs/<name>/job.yml``, or ``jobs/examples/<name>.yml``.
 
     Raises:
         RecordError: there is no such job, or its job.yml does not fit the schema.
     """
+    name = name.removeprefix(f"{_EXAMPLES}/")
     path = jobs / name / "job.yml"
     if not path.is_file():
-        known = ", ".join(sorted(path.parent.name for path in jobs.glob("*/job.yml")))
+        path = jobs / _EXAMPLES / f"{name}.yml"
+    if not path.is_file():
+        known = ", ".join(known_jobs(jobs))
         raise RecordError(
             f"There is no job {name!r} in {jobs.name}/.", f"name one of {known} in rekindle_jobs."
         )

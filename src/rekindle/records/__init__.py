@@ -21,7 +21,7 @@ from .complaint import Complaint, RecordError, VersionError
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import Cpu, Disk, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
-from .job import Claim, GpuShortage, Job
+from .job import Claim, Example, GpuShortage, Job, Mend
 from .lease import LeaseRecord
 from .outcome import Outcome, PlaybookRecord
 from .placed import PayloadRecord, PlacedRecord
@@ -44,6 +44,7 @@ __all__ = [
     "Ended",
     "EnvRecord",
     "Environment",
+    "Example",
     "FailedProbe",
     "Finding",
     "GivenGpu",
@@ -58,6 +59,7 @@ __all__ = [
     "LeaseRecord",
     "LeftBehind",
     "Memory",
+    "Mend",
     "Os",
     "Outcome",
     "PayloadRecord",

@@ -118,6 +118,32 @@ class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
     """L2 to the global model of the round; None if it is not finite."""
 
 
+class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
+    """What NVFlare's server got from a site for a task of any workflow, told by our component there."""
+
+    site: Text
+    task: Text
+    """Its name: ``train``, ``validate`` …"""
+    round: Integer | None
+    """As the result says; None where a workflow counts none."""
+    return_code: Text
+    """NVFlare's; ``OK``."""
+    kind: Text
+    """NVFlare's data kind: ``WEIGHTS``, ``WEIGHT_DIFF``, ``METRICS`` …; empty if it is no DXO."""
+    values: Integer
+    """Numbers in it."""
+    bytes: Integer
+    """Of its arrays, and of what is bytes as it came, as ciphertexts are."""
+    finite: bool | None
+    """Of all numbers; None where there are none."""
+    norm: Number | None
+    """L2 of the numbers; None if it is not finite, or there are none."""
+    moved: Number | None
+    """L2 to what the site was sent; None if it is not finite, or nothing was sent that it goes with."""
+    metrics: Table[Number | None]
+    """Of the model that the site received, by its own evaluation."""
+
+
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
@@ -154,6 +180,7 @@ AnyEvent = (
     | TrackingEvent
     | GlobalEvent
     | ContributionEvent
+    | TaskEvent
     | SampleEvent
 )
 _ANY: Any = decodable(AnyEvent)

@@ -26,12 +26,50 @@ class Claim(Record, kw_only=True, frozen=True):
     options: Table[Any] = {}
 
 
+class Mend(Record, kw_only=True, frozen=True):
+    """A change without which an example cannot run, laid over a copy of it."""
+
+    file: Text
+    """Relative to the example's folder."""
+    before: Annotated[str, Meta(min_length=1, max_length=4_000)]
+    """Stands there once."""
+    after: Annotated[str, Meta(max_length=4_000)]
+    because: Text
+    fault: Literal["example", "environment", "upstream"]
+    """Whose it is."""
+
+
+StandIn = Literal["adult", "cifar10", "heart_disease", "mnist"]
+"""A data set that is not reached, by the generator of what stands in for it (``rekindle.trainer.data``)."""
+
+
+class Example(Record, kw_only=True, frozen=True):
+    """A job that others wrote, which runs as it stands, and what running it takes."""
+
+    folder: Text
+    """Below ``examples/`` of a checkout of NVFlare's."""
+    releases: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] = ("2.7",)
+    """Of NVFlare, in which it lies there."""
+    command: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
+    """What Python is called with in its folder, ``arguments`` following as options.
+
+    ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins.
+    """
+    before: Few[Few[Text]] = ()
+    """What Python is called with before that, in turn."""
+    data: Few[StandIn] = ()
+    environ: Table[Text] = {}
+    mends: Few[Mend] = ()
+
+
 class Job(Record, kw_only=True, frozen=True):
     """A federated job."""
 
     schema: Literal["rekindle/job/1"]
-    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]*$", max_length=200)]
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*$", max_length=200)]
     summary: Text
+    example: Example | None = None
+    """None for a job whose job.py and client.py write our evidence themselves."""
     code: Text | None = None
     """Job whose job.py, client.py and model.py this one runs, with its own arguments and proof."""
     environment: Framework

@@ -136,6 +136,37 @@ class Evidence:
             distance=distance,
         )
 
+    def task(  # noqa: PLR0913 - these are the fields of one event
+        self,
+        site: str,
+        task: str,
+        *,
+        number: int | None,
+        return_code: str,
+        kind: str,
+        values: int,
+        size: int,
+        finite: bool | None,
+        norm: float | None,
+        moved: float | None,
+        metrics: dict[str, float],
+    ) -> None:
+        """Say what the server got from a site for a task; the event's fields say what each is."""
+        self._write(
+            "task",
+            site=site,
+            task=task,
+            round=number,
+            return_code=return_code,
+            kind=kind,
+            values=values,
+            bytes=size,
+            finite=finite,
+            norm=norm,
+            moved=moved,
+            metrics=metrics,
+        )
+
     def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
         """Say what was read back from a tracker: site, tag, step and value of every scalar."""
         self._write("tracking", tracker=tracker, scalars=scalars)

@@ -52,7 +52,7 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE and self._round + 1 == self._rounds:
                 self._tell_global(self._rounds, fl_ctx)
         except Exception as error:
-            _tell_error(error)
+            tell_error(error)
 
     def _tell_global(self, number: int, fl_ctx: FLContext) -> None:
         Evidence("server").global_model(number, fingerprint(_global_weights(fl_ctx)))
@@ -81,7 +81,8 @@ def _global_weights(fl_ctx: FLContext) -> dict[str, Any]:
     return weights
 
 
-def _tell_error(error: Exception) -> None:
+def tell_error(error: Exception) -> None:
+    """Write down an error of our own component, which the run is not to be ended by."""
     with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rekindle.driver.supervise import job_arguments
+from rekindle.driver.command import job_arguments
 from rekindle.records import RunSpec, read
 from rekindle.trainer import Sites, job_options
 

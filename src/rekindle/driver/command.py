@@ -1,0 +1,81 @@
+"""What a run's own process is started with."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rekindle.host import folders
+from rekindle.host.variables import for_jobs
+from rekindle.records import Example, RunSpec
+
+_HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
+
+
+def command(run_dir: Path, spec: RunSpec) -> list[str]:
+    """Return what starts the job in ``run_dir``, from its code's folder there."""
+    if spec.job.example is not None:
+        return [spec.python, "-m", "rekindle.trainer.example", str(run_dir / folders.SPEC), *_options(spec)]
+    return [spec.python, "job.py", *job_arguments(spec)]
+
+
+def job_arguments(spec: RunSpec) -> list[str]:
+    """Return the options that a job.py of ours is called with."""
+    gpu = ",".join(f"[{','.join(site.gpus or ['cpu'] * site.ranks)}]" for site in spec.sites)
+    sites = ["--client_ids", *(site.name for site in spec.sites), "--gpu", gpu]
+    return [*sites, "--num_rounds", str(spec.job.rounds), *_options(spec)]
+
+
+def _options(spec: RunSpec) -> list[str]:
+    """Return the job's arguments as options of a command line."""
+    words: list[str] = []
+    for name, value in spec.job.arguments.items():
+        if value is False:
+            continue
+        if isinstance(value, tuple):
+            words += [f"--{name}", *value]
+        else:
+            words.append(f"--{name}" if value is True else f"--{name}={value}")
+    return words
+
+
+def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
+    """Return the variables that the job is started with.
+
+    Server and clients see no GPU, and a site's own command gives its trainers theirs; an example, whose
+    sites have no command of ours, sees all that the run was given. Each process keeps the bytecode that it
+    compiles, as a run's many processes import the same libraries.
+    """
+    given = [uuid for site in spec.sites for uuid in site.gpus]
+    turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
+    environ = {
+        **for_jobs(os.environ),
+        **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
+        "CUDA_VISIBLE_DEVICES": "",
+        "TMPDIR": spec.tmpdir,
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONUTF8": "1",
+        "REKINDLE_EVIDENCE": str(run_dir / folders.EVIDENCE),
+        "REKINDLE_NONCE": spec.nonce,
+        "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
+    }
+    example = spec.job.example
+    return environ if example is None else {**environ, **_of_example(run_dir, spec, example, environ)}
+
+
+def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[str, str]) -> dict[str, str]:
+    hook = run_dir / folders.HOOK
+    hook.mkdir(exist_ok=True)
+    (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
+    processes = max(1, sum(site.ranks for site in spec.sites))
+    return {
+        "CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(uuid for site in spec.sites for uuid in site.gpus)),
+        "PATH": f"{Path(spec.python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}",
+        "PYTHONPATH": f"{hook}{os.pathsep}{environ.get('PYTHONPATH', '')}",
+        # Else each site's libraries take every core, and starve each other.
+        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
+        "REKINDLE_DATA": str(run_dir / folders.DATA) if example.data else "",
+        "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
+        **example.environ,
+    }

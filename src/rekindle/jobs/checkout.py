@@ -1,0 +1,127 @@
+"""A checkout of NVFlare's on the controller: where the examples lie that it has."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rekindle.records import Job, RecordError
+from rekindle.solver.catalogue import rules
+
+_SETTING = "rekindle_nvflare_checkout"
+_UPSTREAM = "https://github.com/NVIDIA/NVFlare"
+_EXAMPLES = "examples"
+_LIMIT_S = 1800
+"""For a clone without its history, over a slow line."""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout, which is read and never written."""
+
+    folder: Path
+    commit: str
+    """As git describes it: ``2.7.2-2-g8b25406a6``; ``unknown`` of a folder without git."""
+
+    @property
+    def release(self) -> str | None:
+        """``2.7`` of ``2.7.2-2-g8b25406a6``; None if the commit does not tell."""
+        found = re.match(r"(\d+\.\d+)", self.commit)
+        return found[1] if found else None
+
+    def code(self, job: Job) -> Path:
+        """Return the folder of an example.
+
+        Raises:
+            RecordError: it is not there, or is not the example of a release that fits.
+        """
+        example = job.example
+        if example is None:
+            raise ValueError(f"{job.name} is no example.")
+        if self.release not in {None, *example.releases}:
+            raise RecordError(
+                f"{self.folder} is a checkout of NVFlare {self.commit}, hosts get {rules().nvflare.version}, and "
+                f"{job.name} is described for {' and '.join(example.releases)}.",
+                f"name a checkout of that release in {_SETTING}.",
+            )
+        folder = self.folder / _EXAMPLES / example.folder
+        if not folder.is_dir():
+            raise RecordError(
+                f"{self.folder} has no {_EXAMPLES}/{example.folder}, which {job.name} runs.",
+                f"name a checkout of NVFlare {' or '.join(example.releases)} in {_SETTING}.",
+            )
+        return folder
+
+
+def checkout(setting: str, cache: Path) -> Checkout:
+    """Return the checkout that ``setting`` names.
+
+    Args:
+        setting: a folder, or ``URL@ref``; empty for upstream's tag of the NVFlare that is installed on hosts.
+        cache: folder in which clones are kept.
+
+    Raises:
+        RecordError: it is no checkout, or cannot be cloned.
+    """
+    url, _, ref = (setting or f"{_UPSTREAM}@{rules().nvflare.version}").rpartition("@")
+    folder = _cloned(url, ref, cache) if "://" in url else Path(setting).expanduser().absolute()
+    if not (folder / _EXAMPLES).is_dir():
+        raise RecordError(
+            f"{_SETTING} is {setting!r}, and {folder} has no {_EXAMPLES}/.",
+            "name a folder with a checkout of NVFlare, or URL@ref of a repository.",
+        )
+    return Checkout(folder, _described(folder))
+
+
+def examples(found: Checkout, jobs: Iterable[Job]) -> dict[str, Path]:
+    """Return the folder of each of ``jobs`` that is an example and is in the checkout, by its name."""
+    folders = {job.name: found.folder / _EXAMPLES / job.example.folder for job in jobs if job.example}
+    return {name: folder for name, folder in folders.items() if folder.is_dir()}
+
+
+def cache_folder() -> Path:
+    """Return where clones are kept on this machine."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rekindle" / "nvflare"
+
+
+def _cloned(url: str, ref: str, cache: Path) -> Path:
+    target = cache / re.sub(r"[^\w.-]+", "-", f"{url.partition('://')[2]}-{ref}")
+    if target.is_dir():
+        return target
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as aside:  # each host has a process that comes here
+        done = _git("clone", "--quiet", "--depth=1", f"--branch={ref}", "--", url, f"{aside}/clone")
+        if done.returncode:
+            last = next(iter(reversed(done.stderr.strip().splitlines())), "git said nothing")
+            raise RecordError(
+                f"NVFlare's examples cannot be fetched from {url} at {ref}: {last[:300]}",
+                f"name a folder with a checkout in {_SETTING}.",
+            )
+        if not target.is_dir():
+            shutil.move(f"{aside}/clone", target)
+    return target
+
+
+def _described(folder: Path) -> str:
+    done = _git("-C", str(folder), "describe", "--tags", "--always", "--match=[0-9]*")
+    return done.stdout.strip() if done.returncode == 0 and done.stdout.strip() else "unknown"
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            ["git", *words],
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LIMIT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(words, 1, "", str(error))

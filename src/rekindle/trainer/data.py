@@ -1,0 +1,122 @@
+"""What stands in for data sets that cannot be reached: made of scikit-learn's own data, or by chance.
+
+Each is in the on-disk format of the real one's loader, so that an example that reads it needs no change.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_SEED = 7
+_TRAIN, _TEST = 1500, 297
+"""Of scikit-learn's 1,797 digits."""
+_WORDS = {
+    1: ("Private", "State-gov"),
+    3: ("Bachelors", "HS-grad"),
+    5: ("Married", "Never-married"),
+    6: ("Sales", "Tech-support"),
+    7: ("Husband", "Wife"),
+    8: ("White", "Black"),
+    9: ("Male", "Female"),
+    13: ("United-States", "Cuba"),
+    14: ("<=50K", ">50K"),
+}
+"""What stands in the columns of Adult that are no numbers, by column."""
+_COLUMNS, _ROWS = 15, 1000
+
+
+def make(name: str, data: Path) -> None:
+    """Write the stand-in for the data set ``name`` into ``data/<name>``."""
+    folder = data / name
+    folder.mkdir(parents=True)
+    _MAKERS[name](folder)
+
+
+def _digits() -> tuple[Any, Any]:
+    """Return scikit-learn's digits, 8 × 8 from 0 to 255, and their classes; the last ones are held out."""
+    import numpy as np  # noqa: PLC0415 - this package is imported where there is none
+    from sklearn.datasets import load_digits  # noqa: PLC0415
+
+    digits = load_digits()
+    order = np.random.default_rng(_SEED).permutation(len(digits.target))
+    return digits.images[order] * (255 / 16), digits.target[order]
+
+
+def _cifar10(folder: Path) -> None:
+    """Digits of 32 × 32 pixels in three equal colours, five batches and a test batch."""
+    import numpy as np  # noqa: PLC0415
+
+    images, labels = _digits()
+    large = np.kron(images, np.ones((4, 4))).astype(np.uint8)
+    pixels = np.repeat(large[:, None], 3, axis=1).reshape(len(large), -1)
+    batches = folder / "cifar-10-batches-py"
+    batches.mkdir()
+    size = _TRAIN // 5
+    parts = {f"data_batch_{n + 1}": slice(n * size, (n + 1) * size) for n in range(5)}
+    for name, part in {**parts, "test_batch": slice(_TRAIN, _TRAIN + _TEST)}.items():
+        with (batches / name).open("wb") as stream:
+            pickle.dump({"data": pixels[part], "labels": labels[part].tolist()}, stream)
+    with (batches / "batches.meta").open("wb") as stream:
+        pickle.dump({"label_names": [str(digit) for digit in range(10)]}, stream)
+
+
+def _mnist(folder: Path) -> None:
+    """Digits of 28 × 28 pixels, as Keras keeps them."""
+    import numpy as np  # noqa: PLC0415
+
+    images, labels = _digits()
+    large = np.zeros((len(images), 28, 28), np.uint8)
+    large[:, 2:26, 2:26] = np.kron(images, np.ones((3, 3)))
+    np.savez(
+        folder / "mnist.npz",
+        x_train=large[:_TRAIN],
+        y_train=labels[:_TRAIN].astype(np.uint8),
+        x_test=large[_TRAIN:],
+        y_test=labels[_TRAIN:].astype(np.uint8),
+    )
+
+
+def _heart_disease(folder: Path) -> None:
+    """Thirteen features of scikit-learn's breast cancer data, for four sites."""
+    import numpy as np  # noqa: PLC0415
+    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415
+
+    found = load_breast_cancer()
+    features = found.data[:, :13]
+    features = (features - features.mean(axis=0)) / features.std(axis=0)
+    labels = found.target.reshape(-1, 1).astype(float)
+    order = np.random.default_rng(_SEED).permutation(len(features))
+    for site, rows in enumerate(np.array_split(order, 4), 1):
+        cut = len(rows) * 2 // 3
+        for kind, part in (("train", rows[:cut]), ("test", rows[cut:])):
+            np.save(folder / f"site-{site}.{kind}.x.npy", features[part])
+            np.save(folder / f"site-{site}.{kind}.y.npy", labels[part])
+
+
+def _adult(folder: Path) -> None:
+    """Rows by chance in Adult's columns, for two sites; the second's file has the test set's first line."""
+    import numpy as np  # noqa: PLC0415
+
+    chance = np.random.default_rng(_SEED)
+    for site in (1, 2):
+        rows = ["|1x3 Cross validator"] if site == 2 else []
+        for _ in range(_ROWS):
+            cells = (
+                str(chance.choice(_WORDS[column])) if column in _WORDS else str(chance.integers(17, 90))
+                for column in range(_COLUMNS)
+            )
+            rows.append(", ".join(cells))
+        path = folder / f"site-{site}" / "data.csv"
+        path.parent.mkdir()
+        path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+_MAKERS: dict[str, Callable[[Path], None]] = {
+    "adult": _adult,
+    "cifar10": _cifar10,
+    "heart_disease": _heart_disease,
+    "mnist": _mnist,
+}

@@ -1,0 +1,97 @@
+"""What an example of NVFlare's runs under, with no file of it changed: loaded first by each of its processes.
+
+The driver's ``sitecustomize`` imports this. As modules of NVFlare and of data sets' loaders are imported,
+functions in them are wrapped: every job that is generated gets our component at the server, the simulator
+works below the run's folder, and loaders take stand-ins. Only the standard library is imported here.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .standins import STAND_INS
+
+WORKSPACE = "REKINDLE_WORKSPACE"
+"""Variable with the folder that the simulator works in."""
+Patch = Callable[[ModuleType], None]
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Has a module patched right after it was executed; what it finds is what Python would."""
+
+    def __init__(self, patches: dict[str, Patch]) -> None:
+        """Take what is done to which module, by its name."""
+        self._patches = patches
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module that is patched; None for any other."""
+        patch = self._patches.get(name)
+        spec = PathFinder.find_spec(name, path, target) if patch else None
+        if patch is None or spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def executed(module: ModuleType) -> None:
+            execute(module)
+            patch(module)
+
+        spec.loader.exec_module = executed  # type: ignore[method-assign]
+        return spec
+
+
+def _witnessed(module: ModuleType) -> None:
+    """Put our component into the configuration of every server that NVFlare generates."""
+    generate = module.FedJobConfig.generate_job_config
+
+    def generated(self: Any, job_root: str) -> None:
+        generate(self, job_root)
+        from .tasks import added_to  # noqa: PLC0415 - it takes NVFlare
+
+        for path in Path(job_root, self.job_name).rglob("config_fed_server.json"):
+            config = json.loads(path.read_text(encoding="utf-8"))
+            path.write_text(json.dumps(added_to(config), indent=2), encoding="utf-8")
+
+    module.FedJobConfig.generate_job_config = generated
+
+
+def _simulated_here(module: ModuleType) -> None:
+    """Have the simulator work below the run's folder, wherever the example would have it."""
+    simulate = module.FedJob.simulator_run
+
+    def simulated(self: Any, workspace: str, *arguments: Any, **named: Any) -> Any:
+        return simulate(self, str(Path(os.environ[WORKSPACE], self.name)), *arguments, **named)
+
+    module.FedJob.simulator_run = simulated
+
+
+def _results_here(module: ModuleType) -> None:
+    """Have a recipe's environment look for results where the simulator works."""
+    make = module.SimEnv.__init__
+
+    def made(self: Any, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        self.workspace_root = os.environ[WORKSPACE]
+
+    module.SimEnv.__init__ = made
+
+
+PATCHES: dict[str, Patch] = {
+    "nvflare.job_config.fed_job_config": _witnessed,
+    "nvflare.job_config.api": _simulated_here,
+    "nvflare.recipe.sim_env": _results_here,
+}
+
+
+def install() -> None:
+    """Have modules patched from now on."""
+    sys.meta_path.insert(0, Finder({**PATCHES, **STAND_INS}))

@@ -1,0 +1,135 @@
+"""What NVFlare's server sends to sites and gets from them, task by task, whatever the workflow is.
+
+For the server's process, which has NVFlare loaded already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nvflare.apis.event_type import EventType
+from nvflare.apis.fl_component import FLComponent
+from nvflare.apis.fl_constant import FLContextKey
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.shareable import Shareable
+
+from .evidence import Evidence
+from .server import tell_error
+
+_PATH = f"{__name__}.TaskWitness"
+
+
+def added_to(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a server's configuration with a `TaskWitness` among its components."""
+    component = {"id": "rekindle_task_witness", "path": _PATH, "args": {}}
+    return {**config, "components": [*config.get("components", []), component]}
+
+
+class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
+    """Writes a TaskEvent for each result that the server gets, before any filter of the server's.
+
+    It holds what was sent to a site until that site's result is there, and changes nothing; an error in it
+    is written down and the run goes on.
+    """
+
+    def __init__(self) -> None:
+        """Know of no task yet."""
+        super().__init__()
+        self._sent: dict[str, Any] = {}
+
+    def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
+        """Note what goes out, and write down what comes back."""
+        try:
+            if event_type == EventType.AFTER_TASK_DATA_FILTER:
+                self._sent[_site(fl_ctx)] = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
+            elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
+                self._tell(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
+        except Exception as error:
+            tell_error(error)
+
+    def _tell(self, fl_ctx: FLContext, result: Shareable) -> None:
+        site, got = _site(fl_ctx), _data(result)
+        sent = dict(_leaves(self._sent.pop(site, None)))
+        dxo = result.get("DXO") or {}
+        meta = dxo.get("meta") or {}
+        number = result.get_header("current_round")
+        Evidence("server").task(
+            site,
+            str(fl_ctx.get_prop(FLContextKey.TASK_NAME)),
+            number=number if isinstance(number, int) else None,
+            return_code=str(result.get_return_code()),
+            kind=str(dxo.get("kind") or ""),
+            metrics=_metrics(meta.get("initial_metrics")),
+            **_figures(sent, got),
+        )
+
+
+def _site(fl_ctx: FLContext) -> str:
+    peer = fl_ctx.get_peer_context()
+    return str(peer.get_identity_name()) if peer else ""
+
+
+def _data(shareable: Shareable | None) -> Any:
+    dxo = shareable.get("DXO") if shareable is not None else None
+    return dxo.get("data") if isinstance(dxo, dict) else None
+
+
+def _figures(sent: Mapping[str, Any], data: Any) -> dict[str, Any]:
+    """Return the figures of a result: numbers and bytes in it, and where there are any, their L2."""
+    import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
+
+    values = size = 0
+    squares, moved, compared = 0.0, 0.0, False
+    for name, leaf in _leaves(data):
+        if isinstance(leaf, bytes):
+            size += len(leaf)
+            continue
+        array = _array(leaf)
+        values, size = values + array.size, size + array.nbytes
+        wide = array.astype(np.float64)
+        squares += float(np.square(wide).sum())
+        before = sent.get(name)
+        if before is not None and not isinstance(before, bytes) and _array(before).shape == array.shape:
+            compared = True
+            moved += float(np.square(wide - _array(before)).sum())
+    return {
+        "values": values,
+        "size": size,
+        "norm": math.sqrt(squares) if values else None,
+        "moved": math.sqrt(moved) if compared else None,
+        "finite": math.isfinite(squares) if values else None,
+    }
+
+
+def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every array, tensor, number and text of bytes in ``tree``, by its path there."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from _leaves(value, f"{name}/{key}")
+    elif isinstance(tree, (list, tuple)):
+        for number, value in enumerate(tree):
+            yield from _leaves(value, f"{name}/{number}")
+    elif isinstance(tree, (bytes, bytearray)):
+        yield name, bytes(tree)
+    elif hasattr(tree, "detach") or (isinstance(tree, np.ndarray) and tree.dtype.kind in "fiu"):
+        yield name, tree
+    elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
+        yield name, np.asarray(float(tree))
+
+
+def _array(leaf: Any) -> Any:
+    return leaf.detach().cpu().float().numpy() if hasattr(leaf, "detach") else leaf
+
+
+def _metrics(told: Any) -> dict[str, float]:
+    """Return the metrics that are numbers, whether of this process's own types or NumPy's."""
+    found = {}
+    for name, value in told.items() if isinstance(told, Mapping) else ():
+        number = value.item() if hasattr(value, "item") else value
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            found[str(name)] = float(number)
+    return found
