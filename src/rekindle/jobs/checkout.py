@@ -46,8 +46,8 @@ class Checkout:
             raise ValueError(f"{job.name} is no example.")
         if self.release not in {None, *example.releases}:
             raise RecordError(
-                f"{self.folder} is a checkout of NVFlare {self.commit}, hosts get {rules().nvflare.version}, and "
-                f"{job.name} is described for {' and '.join(example.releases)}.",
+                f"{self.folder} is a checkout of NVFlare {self.commit}, hosts get {rules().nvflare.version}, "
+                f"and {job.name} is described for {' and '.join(example.releases)}.",
                 f"name a checkout of that release in {_SETTING}.",
             )
         folder = self.folder / _EXAMPLES / example.folder

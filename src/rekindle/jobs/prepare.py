@@ -49,6 +49,7 @@ def prepare(
     given = {uuid for site in sites for uuid in site.gpus}
     packages = {**environment.system_site, **environment.packages}
     return RunSpec(
+        schema="rekindle/spec/3" if job.example else "rekindle/spec/2",
         host=host.host,
         job=job,
         sites=sites,

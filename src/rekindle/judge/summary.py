@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from statistics import mean
 
 from rekindle.records import Device, JobRound
-from rekindle.records.events import DeviceEvent, RoundEvent
+from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 
 from .run import Run
 
@@ -36,7 +37,12 @@ def devices(run: Run) -> tuple[Device, ...]:
 
 
 def rounds(run: Run) -> tuple[JobRound, ...]:
-    """Return each site's rounds as its rank 0 told them, with the samples of all its ranks."""
+    """Return each site's rounds as its rank 0 told them, with the samples of all its ranks.
+
+    Of an example, whose trainers tell nothing, each site's results as the server got them.
+    """
+    if run.spec.job.example is not None:
+        return tuple(_results(run))
     ranks = {site.name: site.ranks for site in run.spec.sites}
     samples: Counter[tuple[str, int]] = Counter()
     for event in (line.event for line in run.of(RoundEvent)):
@@ -56,6 +62,23 @@ def rounds(run: Run) -> tuple[JobRound, ...]:
         for site in run.spec.sites
         for line in run.rounds(site.name, 0)
     )
+
+
+def _results(run: Run) -> Iterator[JobRound]:
+    counts: Counter[str] = Counter()
+    for line in sorted(run.of(TaskEvent), key=lambda line: line.event.time):
+        event = line.event
+        number = counts[event.site] if event.round is None else event.round
+        counts[event.site] += 1
+        yield JobRound(
+            round=number,
+            site=event.site,
+            loss=None,
+            metrics=_finite(event.metrics),
+            samples=0,
+            seconds=0.0,
+            bytes_out=event.bytes,
+        )
 
 
 def final_metrics(run: Run) -> dict[str, float]:

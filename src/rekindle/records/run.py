@@ -32,8 +32,9 @@ class GivenGpu(Record, kw_only=True, frozen=True):
 class RunSpec(Record, kw_only=True, frozen=True):
     """Everything that the driver needs to start a job."""
 
-    schema: Literal["rekindle/spec/1", "rekindle/spec/2"] = "rekindle/spec/2"
-    """What evidence its run leaves: of /2 also the nonce, sketches and the server's own."""
+    schema: Literal["rekindle/spec/1", "rekindle/spec/2", "rekindle/spec/3"] = "rekindle/spec/2"
+    """What evidence its run leaves: of /2 also the nonce, sketches and the server's own; of /3, an example's,
+    what the server got for each task in place of what trainers tell."""
     nonce: Text = ""
     """Which the controller made up for this run, and every line of its evidence repeats; none in /1."""
     host: Text

@@ -53,14 +53,14 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         site, got = _site(fl_ctx), _data(result)
         sent = dict(_leaves(self._sent.pop(site, None)))
         dxo = result.get("DXO") or {}
-        meta = dxo.get("meta") or {}
+        meta, kind = dxo.get("meta") or {}, dxo.get("kind") or ""
         number = result.get_header("current_round")
         Evidence("server").task(
             site,
             str(fl_ctx.get_prop(FLContextKey.TASK_NAME)),
             number=number if isinstance(number, int) else None,
             return_code=str(result.get_return_code()),
-            kind=str(dxo.get("kind") or ""),
+            kind=str(getattr(kind, "value", kind)),
             metrics=_metrics(meta.get("initial_metrics")),
             **_figures(sent, got),
         )

@@ -29,7 +29,7 @@ def _catalogue() -> _Catalogue:
     return decode(files(__package__).joinpath("xids.json").read_bytes(), _Catalogue)
 
 
-@rule(2)
+@rule(2, 3)
 def no_gpu_errors(run: Run) -> Iterator[Doubt]:
     """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
 

@@ -9,7 +9,7 @@ from rekindle.flare.log import Entry
 from rekindle.flare.workspace import LogLine
 from rekindle.judge.run import Run
 
-from .registry import Doubt, rule
+from .registry import ANY, Doubt, rule
 
 _TASK = (
     "got task assignment",
@@ -115,7 +115,7 @@ def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"The server did not ask {site.name} to end.", _at(told))
 
 
-@rule()
+@rule(*ANY)
 def logs_are_of_their_sites(run: Run) -> Iterator[Doubt]:
     """Each site has the log of one start of its own client, and no other site left one."""
     names = {site.name for site in run.spec.sites}

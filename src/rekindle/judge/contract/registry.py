@@ -34,8 +34,12 @@ _VERSIONS: dict[str, frozenset[int]] = {}
 """Of the specs whose runs leave what a rule needs."""
 
 
+ANY = (1, 2, 3)
+"""Of every spec: its runs have an end, samples and NVFlare's logs; those of spec/3 have no trainers of ours."""
+
+
 def rule(*versions: int) -> Callable[[Rule], Rule]:
-    """Register a rule under its name, for runs of spec/1 and spec/2 or for those of ``versions`` alone."""
+    """Register a rule under its name, for runs of our own jobs (spec/1 and /2) or of ``versions`` alone."""
 
     def register(function: Rule) -> Rule:
         RULES[function.__name__] = function

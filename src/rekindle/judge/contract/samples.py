@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, GpuSample
 
-from .registry import Doubt, rule
+from .registry import ANY, Doubt, rule
 
 _MOST_MIB = 1 << 24
 """16 TiB: more than any GPU, or host, has."""
@@ -18,7 +18,7 @@ _PERIOD_S = 1.0
 """Between two samples; one that began before the round may be told in it."""
 
 
-@rule()
+@rule(*ANY)
 def samples_are_sound(run: Run) -> Iterator[Doubt]:
     """Samples are of the GPUs that the run was given, with percents of 0 to 100 and memory that they have."""
     given = {uuid for site in run.spec.sites for uuid in site.gpus}

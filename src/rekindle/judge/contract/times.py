@@ -9,7 +9,7 @@ from rekindle.host import folders
 from rekindle.judge.run import Run
 from rekindle.records.events import ContributionEvent, DeviceEvent, FinalEvent, GlobalEvent, RoundEvent
 
-from .registry import Doubt, rule
+from .registry import ANY, Doubt, rule
 
 _ROUNDING_S = 1.0
 """The record of a run's start gives whole seconds."""
@@ -21,7 +21,7 @@ _TAIL_S, _TAIL_SHARE = 5.0, 0.1
 """After its last word, a process needs a moment to end; the driver looks once a second."""
 
 
-@rule()
+@rule(*ANY)
 def all_within_the_run(run: Run) -> Iterator[Doubt]:
     """Every event, sample and log line lies between the start and the end of the run."""
     if run.started is None or run.ended is None:
@@ -42,7 +42,7 @@ def all_within_the_run(run: Run) -> Iterator[Doubt]:
                 yield Doubt(f"A line of {name}'s log lies outside of the run.", record.at)
 
 
-@rule()
+@rule(*ANY)
 def ends_with_its_last_word(run: Run) -> Iterator[Doubt]:
     """The run ended soon after its last sample or event."""
     if run.started is None or run.ended is None or not run.lines:

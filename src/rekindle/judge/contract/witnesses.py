@@ -15,10 +15,12 @@ from rekindle.records.events import (
     GlobalEvent,
     RoundEvent,
     SampleEvent,
+    TaskEvent,
     TrackingEvent,
 )
+from rekindle.records.evidence import Line
 
-from .registry import Doubt, rule
+from .registry import ANY, Doubt, rule
 
 _DIGITS = 8
 """Different ones among the 64 of a digest; fewer come by chance once in 10^17."""
@@ -26,11 +28,11 @@ _RANKS = (DeviceEvent, RoundEvent, ExceptionEvent)
 _WRITERS = {
     folders.SAMPLES: (SampleEvent,),
     "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent),
-    "evidence/server.jsonl": (GlobalEvent, ContributionEvent, ExceptionEvent),
+    "evidence/server.jsonl": (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent),
 }
 
 
-@rule()
+@rule(*ANY)
 def nobody_raised(run: Run) -> Iterator[Doubt]:
     """No trainer wrote down an exception."""
     for line in run.of(ExceptionEvent):
@@ -39,7 +41,7 @@ def nobody_raised(run: Run) -> Iterator[Doubt]:
         yield Doubt(says, line, holds=False)
 
 
-@rule()
+@rule(*ANY)
 def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
     """Every line of evidence is of the site and rank whose file it stands in, and of nobody unknown."""
     files = {
@@ -56,7 +58,11 @@ def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
         if not own:
             yield Doubt(f"{line.file} has a line that its writer does not write.", line)
     sites = {site.name for site in run.spec.sites}
-    for told in run.of(ContributionEvent):
+    results: list[Line[ContributionEvent] | Line[TaskEvent]] = [
+        *run.of(ContributionEvent),
+        *run.of(TaskEvent),
+    ]
+    for told in results:
         if told.event.site not in sites:
             yield Doubt(f"The server tells of a site {told.event.site!r} that the run has not.", told)
 
@@ -83,7 +89,7 @@ def nothing_told_twice(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"The evidence tells {' '.join(map(str, key))} {count} times.")
 
 
-@rule()
+@rule(*ANY)
 def everything_is_read(run: Run) -> Iterator[Doubt]:
     """Every file is a regular one of bounded size, and every line of evidence an event."""
     for says in run.unread:
@@ -105,7 +111,7 @@ def digests_look_like_digests(run: Run) -> Iterator[Doubt]:
         yield Doubt("A digest of weights is none that SHA-256 gives.", final)
 
 
-@rule(2)
+@rule(2, 3)
 def all_of_this_run(run: Run) -> Iterator[Doubt]:
     """Every line of evidence, and the record of the run's end, repeat the nonce of its spec."""
     nonce = run.spec.nonce
@@ -135,7 +141,7 @@ def nothing_newer_than_its_spec(run: Run) -> Iterator[Doubt]:
             yield Doubt(newer, line)
 
 
-@rule()
+@rule(*ANY)
 def spec_fits_itself(run: Run) -> Iterator[Doubt]:
     """The spec has as many sites as its job asks for, no more ranks, and one GPU per rank or none."""
     job = run.spec.job
@@ -147,7 +153,7 @@ def spec_fits_itself(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{says}{job.ranks_per_site}.", folders.SPEC)
 
 
-@rule(2)
+@rule(2, 3)
 def given_gpus_are_known(run: Run) -> Iterator[Doubt]:
     """The spec tells each GPU that it gives, once, with the memory that preflight saw."""
     given = sorted({uuid for site in run.spec.sites for uuid in site.gpus})

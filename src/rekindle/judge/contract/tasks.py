@@ -1,0 +1,77 @@
+"""What NVFlare's server got for each task, of examples that write no evidence of ours."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rekindle.judge.run import Run
+from rekindle.records.events import TaskEvent
+
+from .registry import Doubt, rule
+
+_TRAINS = "train"
+"""Name of the task whose result is what a site has made of the model that it was sent."""
+_WEIGHTS, _DIFFERENCES = "WEIGHTS", "WEIGHT_DIFF"
+
+
+@rule(3)
+def runs_as_described(run: Run) -> Iterator[Doubt]:
+    """The verdict says which commit's example ran, what was mended in it, and on what data."""
+    example = run.spec.job.example
+    if example is None:
+        yield Doubt("The run's spec is of an example and describes none.", "spec.json")
+        return
+    said = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
+    said += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in example.mends]
+    said += [f"data: a stand-in for {name}, not the real one" for name in example.data]
+    yield Doubt(f"{'; '.join(said)}.", "spec.json", holds=True)
+
+
+@rule(3)
+def server_told_every_result(run: Run) -> Iterator[Doubt]:
+    """Our component at the server told every result that the server's log has, site by site, and no other."""
+    logged: Counter[tuple[str, str]] = Counter()
+    for line in run.find("server", r"got result from client (\S{1,200}) for task: name=(\w{1,200}), id="):
+        logged[line.match[1], line.match[2]] += 1
+    told = Counter((line.event.site, line.event.task) for line in run.of(TaskEvent))
+    if not told:
+        yield Doubt("Our component at the server told no result.")
+    for site, task in sorted(logged.keys() | told.keys()):
+        if logged[site, task] != told[site, task]:
+            yield Doubt(
+                f"The server's log has {logged[site, task]} results of {site} for {task}, and our component "
+                f"there told {told[site, task]}."
+            )
+
+
+@rule(3)
+def results_are_sound(run: Run) -> Iterator[Doubt]:
+    """Every result has the return code OK and something in it, and what it has in numbers is finite."""
+    for line in run.of(TaskEvent):
+        event = line.event
+        whose = f"{event.site}'s result of {event.task}{_round(event)}"
+        if event.return_code != "OK":
+            yield Doubt(f"{whose} has the return code {event.return_code}.", line, holds=False)
+        elif event.finite is False:
+            yield Doubt(f"{whose} is not finite.", line, holds=False)
+        elif event.kind in {_WEIGHTS, _DIFFERENCES} and not event.bytes:
+            yield Doubt(f"{whose} is empty.", line, holds=False)
+
+
+@rule(3)
+def every_site_trained(run: Run) -> Iterator[Doubt]:
+    """No site sent back the model that it was sent, or zeros in its place."""
+    for line in run.of(TaskEvent):
+        event = line.event
+        if event.task != _TRAINS or event.return_code != "OK" or not event.finite:
+            continue
+        if (event.kind == _DIFFERENCES and event.norm == 0) or (event.kind == _WEIGHTS and event.moved == 0):
+            says = f"{event.site} sent back the model that it was sent{_round(event)}: it did not train."
+            yield Doubt(says, line, holds=False)
+        elif event.kind == _WEIGHTS and event.norm == 0:
+            yield Doubt(f"{event.site} sent a model of zeros{_round(event)}.", line, holds=False)
+
+
+def _round(event: TaskEvent) -> str:
+    return "" if event.round is None else f" in round {event.round}"
