@@ -21,8 +21,7 @@ from pathlib import Path
 
 from resolve import NoSolution, Package, list_files, resolve
 
-from rekindle.records.plan import FRAMEWORKS
-from rekindle.solver.catalogue import builds, lock_name, rules
+from rekindle.solver.catalogue import builds, environments, lock_name, rules
 
 REPOSITORY = Path(__file__).parents[1]
 LOCKS, FILES = REPOSITORY / "src/rekindle/locks", REPOSITORY / "requirements/hosts.sha256"
@@ -49,7 +48,7 @@ def locks() -> dict[str, Lock]:
     for python in pythons:
         name = lock_name("torch", "", "system", python)
         wanted[name] = Lock([python], dict.fromkeys(ARCHITECTURES, COMMON))
-    for build in (build for framework in FRAMEWORKS for build in builds(framework)):
+    for build in (build for framework in environments() for build in builds(framework)):
         for python in build.pythons:
             lock = wanted.setdefault(build.lock(python), Lock([python]))
             lock.requirements[build.architecture] = (*COMMON, *build.requirements)
@@ -94,7 +93,9 @@ def write(name: str, lock: Lock, upgrade: bool) -> dict[str, str]:
         SystemExit: no versions satisfy what it asks for.
     """
     path, glibc = LOCKS / name, rules().locks.glibc
-    before = path.read_text(encoding="utf-8") if path.exists() and not upgrade else ""
+    extended = LOCKS / re.sub(r"\+[a-z]+", "", name)  # its own, unless it is an extension's
+    kept = next((one for one in (path, extended) if one.exists()), None)
+    before = kept.read_text(encoding="utf-8") if kept and not upgrade else ""
     found: dict[str, list[Package]] = {}
     for architecture, requirements in lock.requirements.items():
         known, find_links = pins(before, architecture), any("+cpu" in one for one in requirements)

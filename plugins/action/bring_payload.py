@@ -13,21 +13,27 @@ from rekindle.actions.base import REQUIRED
 from rekindle.actions.limits import limited
 from rekindle.host import folders, places
 from rekindle.host.payload import build_payload, left_behind
+from rekindle.jobs import checkout, example_names, load_job
 
 _JOBS = places.repository() / "flare_jobs"
 
 
 @limited
 class ActionModule(Copy):
-    """Arguments: ``root`` on the host; here ``results`` and the host's folder in it, ``home``."""
+    """Arguments: ``root`` on the host; here ``results``, the host's folder in it, ``home``, and the ``checkout``
+    of NVFlare whose examples travel too if one is planned.
+    """
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Bring it, and write payload.json; warn of files that may be missed on the host."""
-        _, args = self.validate_argument_spec(dict.fromkeys(("root", "results", "home"), REQUIRED))
+        _, args = self.validate_argument_spec(
+            dict.fromkeys(("root", "results", "home", "checkout"), REQUIRED)
+        )
         if left := left_behind(_JOBS):
             names = ", ".join(f"flare_jobs/{name}" for name in left[:5])
             Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")
-        payload = build_payload(_JOBS, Path(args["results"], "payload"))
+        others = _examples(Path(args["home"]), args["checkout"])
+        payload = build_payload(_JOBS, Path(args["results"], "payload"), others)
         folder = f"{args['root']}/{folders.JOBS}/"
         self._task.args = {"src": str(payload), "dest": folder, "mode": "0600", "directory_mode": "0700"}
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -36,3 +42,14 @@ class ActionModule(Copy):
             brought = records.PayloadRecord(host=host, path=folder + payload.name)
             records.write(Path(args["home"], "payload.json"), brought)
         return result
+
+
+def _examples(home: Path, setting: str) -> dict[str, Path]:
+    """Return the folder of every example that the checkout has, where one is planned; all, so that a run's
+    inputs do not depend on what runs beside it.
+    """
+    plan = records.read(home / "plan.json", records.PlanRecord)
+    if not any(load_job(_JOBS, name).example for name in plan.jobs):
+        return {}
+    described = [load_job(_JOBS, name) for name in example_names(_JOBS)]
+    return checkout.named(setting).examples(described)

@@ -10,7 +10,7 @@ from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.host import places
-from rekindle.jobs import load_job
+from rekindle.jobs import checkout, expand, load_job
 from rekindle.solver import solve
 
 _JOBS = places.repository() / "flare_jobs"
@@ -18,7 +18,7 @@ _JOBS = places.repository() / "flare_jobs"
 
 class ActionModule(Action):
     """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide;
-    ``wheelhouse``, which has to have what the plan locks.
+    ``wheelhouse``, which has to have what the plan locks; ``checkout`` of NVFlare, with the examples in it.
     """
 
     ARGUMENTS = {
@@ -30,13 +30,20 @@ class ActionModule(Action):
         "system_site": {"type": "bool", **REQUIRED},
         "capsule": {"type": "path", **REQUIRED},
         "wheelhouse": {"type": "path", **REQUIRED},
+        "checkout": REQUIRED,
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write plan.json; fail if no job's environment can be had, or not from the wheelhouse."""
         path = Path(args["folder"], "host.json")
         host = records.read(path, records.HostRecord)
-        loaded = sorted((load_job(_JOBS, name) for name in args["jobs"]), key=lambda job: -job.priority)
+        asked = [load_job(_JOBS, name) for name in expand(_JOBS, args["jobs"])]
+        loaded = sorted(asked, key=lambda job: -job.priority)
+        examples = [job for job in loaded if job.example]
+        if examples:
+            found = checkout.named(args["checkout"])
+            for job in examples:
+                found.code(job)
         needed = [job.environment for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
         pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rekindle import jobs, records
 from rekindle.actions.base import REQUIRED, Action
 from rekindle.host import folders, places
-from rekindle.jobs import lease
+from rekindle.jobs import checkout, lease
 from rekindle.results import home, state
 
 _JOBS = places.repository() / "flare_jobs"
@@ -17,7 +19,7 @@ _JOBS = places.repository() / "flare_jobs"
 
 class ActionModule(Action):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments`` (by job), ``tmpdir``; ``payload``
-    there; ``rerun``, whether it runs in any case.
+    there; ``rerun``, whether it runs in any case; ``checkout`` of NVFlare, from which an example came.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
@@ -29,18 +31,23 @@ class ActionModule(Action):
         "arguments": {"type": "dict", **REQUIRED},
         "payload": REQUIRED,
         "rerun": {"type": "bool", **REQUIRED},
+        "checkout": REQUIRED,
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
         folder = Path(args["folder"])
-        arguments = json.loads(json.dumps(args["arguments"].get(args["job"], {})))
-        job = jobs.with_arguments(jobs.load_job(_JOBS, args["job"]), arguments)
+        job = jobs.load_job(_JOBS, args["job"])
+        named = f"examples/{job.name}" if job.example else job.name
+        job = jobs.with_arguments(job, json.loads(json.dumps(args["arguments"].get(named, {}))))
         host = records.read(folder / "host.json", records.HostRecord)
         plan = records.read(folder / "plan.json", records.PlanRecord)
         env = records.read(folder / "env.json", records.EnvRecord)
         verdict = folder / job.name / folders.VERDICT
         prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
+        if isinstance(prepared, records.RunSpec) and job.example:
+            commit = checkout.named(args["checkout"]).commit
+            prepared = msgspec.structs.replace(prepared, versions={**prepared.versions, "examples": commit})
         if isinstance(prepared, records.RunSpec):
             payload = Path(args["payload"]).name
             run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(prepared, payload)}"

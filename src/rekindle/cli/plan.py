@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
 from rekindle.records import HostRecord, PlanRecord, read, timestamp
@@ -13,6 +14,7 @@ from rekindle.records.plan import FRAMEWORKS, Framework
 from rekindle.records.text import printed
 from rekindle.report import plan_lines
 from rekindle.solver import solve
+from rekindle.solver.catalogue import environments
 
 from .folders import is_results, records
 from .verb import GOOD, UNTOLD, Answer, Json, Verb, answer
@@ -22,7 +24,9 @@ def run(
     host: Annotated[
         Path, typer.Argument(metavar="HOST.json", help="The record, or a folder of results that holds it.")
     ],
-    framework: Annotated[Framework | None, typer.Option(help="Plan this one alone.")] = None,
+    framework: Annotated[
+        str | None, typer.Option(help="Plan this one alone.", click_type=click.Choice(environments()))
+    ] = None,
     json: Json = False,
 ) -> Answer:
     """Print the plan for each host record; a host that shows no trace of a GPU gets the CPU builds.

@@ -75,7 +75,7 @@ def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[st
         "PYTHONPATH": f"{hook}{os.pathsep}{environ.get('PYTHONPATH', '')}",
         # Else each site's libraries take every core, and starve each other.
         "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
-        "REKINDLE_DATA": str(run_dir / folders.DATA) if example.data else "",
+        "REKINDLE_DATA": str(run_dir / folders.DATA),
         "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
         **example.environ,
     }

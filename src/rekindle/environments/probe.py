@@ -33,7 +33,7 @@ def inventory(python: Path, tmpdir: Path) -> dict[str, Any]:
 
 
 def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[str, Any]:
-    """Probe an environment of ``framework``; ``gpus`` are the UUIDs that it has to see.
+    """Probe an environment of ``framework``, extended or not; ``gpus`` are the UUIDs that it has to see.
 
     Returns:
         ``build`` (what it says of itself), ``gpus``, ``collective``, and for TensorFlow the
@@ -42,9 +42,10 @@ def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[s
     Raises:
         ProbeError: it does not import, does not see its GPUs, or computes or communicates wrongly.
     """
-    if framework == "tensorflow":
+    base = framework.partition("+")[0]
+    if base == "tensorflow":
         report = _tensorflow(python, tmpdir, gpus)
-    elif framework in {"torch", "lightning", "transformers"}:
+    elif base in {"torch", "lightning", "transformers"}:
         report = _run(python, "torch_probe.py", [], tmpdir, gpus)
     else:
         return {}

@@ -58,19 +58,23 @@ class Checkout:
             )
         return folder
 
+    def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
+        """Return the folder of each of ``jobs`` that is an example and lies here, by its name."""
+        found = {job.name: self.folder / _EXAMPLES / job.example.folder for job in jobs if job.example}
+        return {name: folder for name, folder in found.items() if folder.is_dir()}
 
-def checkout(setting: str, cache: Path) -> Checkout:
-    """Return the checkout that ``setting`` names.
+
+def named(setting: str) -> Checkout:
+    """Return the checkout that ``setting`` names; what is cloned is kept in this user's cache.
 
     Args:
         setting: a folder, or ``URL@ref``; empty for upstream's tag of the NVFlare that is installed on hosts.
-        cache: folder in which clones are kept.
 
     Raises:
         RecordError: it is no checkout, or cannot be cloned.
     """
     url, _, ref = (setting or f"{_UPSTREAM}@{rules().nvflare.version}").rpartition("@")
-    folder = _cloned(url, ref, cache) if "://" in url else Path(setting).expanduser().absolute()
+    folder = _cloned(url, ref) if "://" in url else Path(setting).expanduser().absolute()
     if not (folder / _EXAMPLES).is_dir():
         raise RecordError(
             f"{_SETTING} is {setting!r}, and {folder} has no {_EXAMPLES}/.",
@@ -79,18 +83,8 @@ def checkout(setting: str, cache: Path) -> Checkout:
     return Checkout(folder, _described(folder))
 
 
-def examples(found: Checkout, jobs: Iterable[Job]) -> dict[str, Path]:
-    """Return the folder of each of ``jobs`` that is an example and is in the checkout, by its name."""
-    folders = {job.name: found.folder / _EXAMPLES / job.example.folder for job in jobs if job.example}
-    return {name: folder for name, folder in folders.items() if folder.is_dir()}
-
-
-def cache_folder() -> Path:
-    """Return where clones are kept on this machine."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rekindle" / "nvflare"
-
-
-def _cloned(url: str, ref: str, cache: Path) -> Path:
+def _cloned(url: str, ref: str) -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rekindle" / "nvflare"
     target = cache / re.sub(r"[^\w.-]+", "-", f"{url.partition('://')[2]}-{ref}")
     if target.is_dir():
         return target

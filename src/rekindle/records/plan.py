@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from .base import Few, FileName, Record, Text, Timestamp
 
-Framework = Literal["torch", "lightning", "transformers", "tensorflow"]
-FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
+FRAMEWORKS = ("torch", "lightning", "transformers", "tensorflow")
+Framework = Annotated[str, Meta(pattern=rf"^(?:{'|'.join(FRAMEWORKS)})(?:\+[a-z]+)?\Z", max_length=40)]
+"""Name of an environment: a framework, or one with an extension (``torch+vision``) of what its lock has."""
 
 
 class Reason(Record, kw_only=True, frozen=True):

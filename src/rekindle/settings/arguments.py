@@ -33,6 +33,8 @@ def arguments(jobs: Path, name: str, given: Mapping[str, Any]) -> Iterator[Mista
         job = load_job(jobs, name)
     except RecordError:
         return
+    if job.example is not None:  # its parser is in the checkout
+        return
     known = options(jobs / (job.code or name) / "job.py")
     for option, value in given.items():
         if said := _option(name, option, value, known):

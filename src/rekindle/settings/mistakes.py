@@ -14,7 +14,7 @@ from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
 from rekindle.hostfacts import flaw
-from rekindle.jobs import lease, load_job
+from rekindle.jobs import checkout, expand, known_jobs, lease, load_job
 from rekindle.records import RecordError
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import builds
@@ -76,7 +76,7 @@ def mistakes(
         else:
             typed[name] = value
     settings = _Settings(typed, called, jobs)
-    checks = [_places, _free_space, _jobs, _arguments, _times, _frameworks, _pins, _capsule]
+    checks = [_places, _free_space, _jobs, _checkout, _arguments, _times, _frameworks, _pins, _capsule]
     if "environments" in stages:
         checks.append(_wheelhouse)
     found += [one for check in checks for one in check(settings)]
@@ -138,7 +138,7 @@ def _free_space(settings: _Settings) -> Iterator[Mistake]:
 
 
 def _known_jobs(settings: _Settings) -> list[str]:
-    return sorted(one.parent.name for one in settings.jobs.glob("*/job.yml"))
+    return known_jobs(settings.jobs)
 
 
 def _jobs(settings: _Settings) -> Iterator[Mistake]:
@@ -152,9 +152,26 @@ def _jobs(settings: _Settings) -> Iterator[Mistake]:
             yield Mistake(name, says, instead(job, known))
             continue
         try:
-            load_job(settings.jobs, job)
+            for one in expand(settings.jobs, [job]):
+                load_job(settings.jobs, one)
         except RecordError as error:
             yield Mistake(name, error.says, error.fix)
+
+
+def _checkout(settings: _Settings) -> Iterator[Mistake]:
+    """Hold a folder to the examples that are asked for; what a URL has is seen when it is cloned."""
+    name, jobs = "rekindle_nvflare_checkout", settings.values.get("rekindle_jobs") or []
+    value = settings.values.get(name, "")
+    if not value or "://" in value:
+        return
+    try:
+        found = checkout.named(value)
+        known = known_jobs(settings.jobs)
+        for job in expand(settings.jobs, (job for job in jobs if job in known)):
+            if (loaded := load_job(settings.jobs, job)).example:
+                found.code(loaded)
+    except RecordError as error:
+        yield Mistake(name, error.says, error.fix)
 
 
 def _arguments(settings: _Settings) -> Iterator[Mistake]:

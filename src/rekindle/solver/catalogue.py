@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+from collections.abc import Iterator
 from importlib.resources import files
 
 import msgspec
 
 from rekindle.records import Record, decodable, decode
-from rekindle.records.plan import Framework
+from rekindle.records.plan import FRAMEWORKS, Framework
 
-_NAMES: dict[Framework, str] = {
+_NAMES = {
     "torch": "torch",
     "lightning": "Lightning",
     "transformers": "Transformers",
@@ -55,8 +56,9 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
 
     @property
     def name(self) -> str:
-        """The framework's name as people write it."""
-        return _NAMES[self.framework]
+        """The framework's name as people write it, with its extension."""
+        framework, plus, extension = self.framework.partition("+")
+        return f"{_NAMES[framework]}{plus}{extension}"
 
     def lock(self, python: str) -> str:
         """Return the name of its lock for ``python`` (``3.11``)."""
@@ -84,6 +86,20 @@ class _OnTorchBuilds(Record, kw_only=True, frozen=True):
     """Of every build, before its torch's; ``{version}`` stands for its own version."""
     pythons: tuple[str, ...]
     builds: tuple[_OnTorch, ...]
+
+
+class _Extension(Record, kw_only=True, frozen=True):
+    frameworks: dict[str, tuple[str, ...]]
+    """Versions of the torches that they are locked with, by framework."""
+    requirements: tuple[str, ...]
+    """Beside those of the build that it extends, whose pins stay as they are."""
+    because: str
+
+
+@decodable
+class _Extensions(Record, kw_only=True, frozen=True):
+    sources: dict[str, str]
+    extensions: dict[str, _Extension]
 
 
 class _NvflareRules(Record, kw_only=True, frozen=True):
@@ -150,7 +166,10 @@ def rules() -> Rules:
 
 @functools.cache
 def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
-    """Return the builds of ``framework``, newest first."""
+    """Return the builds of ``framework``, newest first; none of one with an extension that we do not know."""
+    base, plus, extension = framework.partition("+")
+    if plus:
+        return tuple(_extended(base, extension))
     if framework in {"lightning", "transformers"}:
         data = decode(_data(framework), _OnTorchBuilds)
         pairs = itertools.product(data.builds, builds("torch"))
@@ -159,6 +178,28 @@ def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
         found = list(decode(_data(framework), _Builds).builds)
     found.sort(key=lambda build: (version_key(build.torch or build.version), build.variant), reverse=True)
     return tuple(found)
+
+
+def environments() -> list[Framework]:
+    """Return every name that an environment can have."""
+    extended = (f"{framework}+{name}" for name, one in _extensions().items() for framework in one.frameworks)
+    return [*FRAMEWORKS, *extended]
+
+
+def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
+    extension = _extensions().get(name)
+    for build in builds(framework) if extension else ():
+        if extension and (build.torch or build.version) in extension.frameworks.get(framework, ()):
+            yield msgspec.structs.replace(
+                build,
+                framework=f"{framework}+{name}",
+                requirements=(*build.requirements, *extension.requirements),
+            )
+
+
+@functools.cache
+def _extensions() -> dict[str, _Extension]:
+    return decode(_data("extensions"), _Extensions).extensions
 
 
 def _belongs(pair: _OnTorch, build: CatalogueBuild) -> bool:

@@ -39,12 +39,17 @@ def solve(  # noqa: PLR0913 - each is a part of the question
     environments = [
         _system(host, gpus_required, pins.get(framework))
         if system_site and framework == "torch"
-        else _catalogued(Request(framework, host, gpus_required, pins.get(framework)))
+        else _catalogued(Request(framework, host, gpus_required, _pin(framework, pins)))
         for framework in frameworks
     ]
     return PlanRecord(
         host=host.host, made=made, host_sha256=host_sha256, environments=tuple(environments), jobs=tuple(jobs)
     )
+
+
+def _pin(framework: Framework, pins: Mapping[str, str]) -> str | None:
+    """Return its pin, which holds for what extends it too."""
+    return pins.get(framework, pins.get(framework.partition("+")[0]))
 
 
 def _catalogued(request: Request) -> PlannedEnvironment:

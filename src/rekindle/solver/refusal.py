@@ -122,8 +122,8 @@ def _without(request: Request, capability: str | None) -> Change:
 
 
 def _other_frameworks(request: Request) -> list[str]:
-    ways = []
-    for framework in FRAMEWORKS:
+    ways: list[str] = []
+    for framework in FRAMEWORKS if "+" not in request.framework else ():
         build = choose(dataclasses.replace(request, framework=framework, pin=None)).build
         if build and framework != request.framework:
             ways.append(f"{build.title} fits; it {axes.driver_need(build, request.host)}")

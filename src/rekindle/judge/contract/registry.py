@@ -35,7 +35,7 @@ _VERSIONS: dict[str, frozenset[int]] = {}
 
 
 ANY = (1, 2, 3)
-"""Of every spec: its runs have an end, samples and NVFlare's logs; those of spec/3 have no trainers of ours."""
+"""Of every spec; runs of spec/3 have no trainers of ours."""
 
 
 def rule(*versions: int) -> Callable[[Rule], Rule]:
