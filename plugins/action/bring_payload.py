@@ -20,8 +20,8 @@ _JOBS = places.repository() / "flare_jobs"
 
 @limited
 class ActionModule(Copy):
-    """Arguments: ``root`` on the host; here ``results``, the host's folder in it, ``home``, and the ``checkout``
-    of NVFlare whose examples travel too if one is planned.
+    """Arguments: ``root`` on the host; here ``results``, the host's folder in it, ``home``, and ``checkout``,
+    NVFlare's, whose examples travel too if one is planned.
     """
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -10,10 +10,6 @@ from rekindle.records.events import TaskEvent
 
 from .registry import Doubt, rule
 
-_TRAINS = "train"
-"""Name of the task whose result is what a site has made of the model that it was sent."""
-_WEIGHTS, _DIFFERENCES = "WEIGHTS", "WEIGHT_DIFF"
-
 
 @rule(3)
 def runs_as_described(run: Run) -> Iterator[Doubt]:
@@ -47,7 +43,7 @@ def server_told_every_result(run: Run) -> Iterator[Doubt]:
 
 @rule(3)
 def results_are_sound(run: Run) -> Iterator[Doubt]:
-    """Every result has the return code OK and something in it, and what it has in numbers is finite."""
+    """Every result has the return code OK, and what it has in numbers is finite."""
     for line in run.of(TaskEvent):
         event = line.event
         whose = f"{event.site}'s result of {event.task}{_round(event)}"
@@ -55,22 +51,6 @@ def results_are_sound(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{whose} has the return code {event.return_code}.", line, holds=False)
         elif event.finite is False:
             yield Doubt(f"{whose} is not finite.", line, holds=False)
-        elif event.kind in {_WEIGHTS, _DIFFERENCES} and not event.bytes:
-            yield Doubt(f"{whose} is empty.", line, holds=False)
-
-
-@rule(3)
-def every_site_trained(run: Run) -> Iterator[Doubt]:
-    """No site sent back the model that it was sent, or zeros in its place."""
-    for line in run.of(TaskEvent):
-        event = line.event
-        if event.task != _TRAINS or event.return_code != "OK" or not event.finite:
-            continue
-        if (event.kind == _DIFFERENCES and event.norm == 0) or (event.kind == _WEIGHTS and event.moved == 0):
-            says = f"{event.site} sent back the model that it was sent{_round(event)}: it did not train."
-            yield Doubt(says, line, holds=False)
-        elif event.kind == _WEIGHTS and event.norm == 0:
-            yield Doubt(f"{event.site} sent a model of zeros{_round(event)}.", line, holds=False)
 
 
 def _round(event: TaskEvent) -> str:

@@ -1,0 +1,37 @@
+"""Claims on training as NVFlare's server saw it, of examples that write no evidence of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rekindle.judge.answer import Answer
+from rekindle.judge.run import Run
+from rekindle.records.events import TaskEvent
+
+from .registry import validator
+
+_TRAINS = "train"
+"""Name of the task whose result is what a site has made of the model that it was sent."""
+
+
+@validator("evidence")
+def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
+    """Every site's result of every training task is a model other than the one that it was sent.
+
+    Where a result cannot be compared, as a gradient cannot with a model, it is a number other than 0.
+    """
+    told = [line for line in run.of(TaskEvent) if line.event.task == _TRAINS]
+    for line in told:
+        event = line.event
+        where = event.site if event.round is None else f"{event.site} in round {event.round}"
+        if not event.values:
+            return Answer(False, f"{where} sent nothing back.", line)
+        if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
+            return Answer(False, f"{where} sent back the model that it was sent: it did not train.", line)
+        if event.norm == 0:
+            return Answer(False, f"{where} sent zeros.", line)
+    silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in told})
+    if silent:
+        return Answer(None, f"The server told no training result of {silent[0]}.")
+    said = f"Every site sent back another model than it was sent, in {len(told)} results."
+    return Answer(True, said, told[-1])
