@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from rekindle.records import HostRecord, PlanRecord, read, timestamp
@@ -20,12 +19,20 @@ from .folders import is_results, records
 from .verb import GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
+def _environment(name: str) -> str:
+    known = environments()
+    if name not in known:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}")
+    return name
+
+
 def run(
     host: Annotated[
         Path, typer.Argument(metavar="HOST.json", help="The record, or a folder of results that holds it.")
     ],
     framework: Annotated[
-        str | None, typer.Option(help="Plan this one alone.", click_type=click.Choice(environments()))
+        str | None,
+        typer.Option(help="Plan this one alone, such as torch or torch+vision.", parser=_environment),
     ] = None,
     json: Json = False,
 ) -> Answer:
