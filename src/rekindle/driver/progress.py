@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rekindle.host import detached, files, folders
 from rekindle.records import Job, RecordError
-from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, decode_event
+from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, TaskEvent, decode_event
 
 _AT_ONCE = 1 << 20
 """Bytes of a file that one look reads; the next one goes on there."""
@@ -23,6 +23,8 @@ class Teller:
         self._began: float | None = None
         self._rounds: dict[int, float] = {}
         self._last: RoundEvent | None = None
+        self._results = 0
+        self._result: TaskEvent | None = None
 
     def tell(self, elapsed_s: float, says: str | None = None) -> None:
         """Write ``says``, or how far the trainers are."""
@@ -52,6 +54,9 @@ class Teller:
     def _take(self, event: AnyEvent) -> None:
         if isinstance(event, DeviceEvent) and self._began is None:
             self._began = event.time
+        if isinstance(event, TaskEvent):
+            self._results += 1
+            self._result = event
         if isinstance(event, RoundEvent):
             self._rounds.setdefault(event.round, event.time)
             if self._last is None or event.time > self._last.time:
@@ -61,7 +66,7 @@ class Teller:
         """Return such as ``round 2/3, loss 0.0585, about 6 s left``; nothing before the first round."""
         last = self._last
         if last is None:
-            return ""
+            return self._told_by_server()
         said = [f"round {last.round + 1}/{self._job.rounds}"]
         if last.losses and last.losses[-1] is not None:
             said.append(f"loss {last.losses[-1]:.4f}")
@@ -69,6 +74,14 @@ class Teller:
         if left > 0 and (pace := self._pace()) is not None:
             said.append(f"about {left * pace:.0f} s left")
         return ", ".join(said)
+
+    def _told_by_server(self) -> str:
+        """Return such as ``round 2/3, 3 results``, of an example whose trainers tell nothing."""
+        if self._result is None:
+            return ""
+        number = self._result.round
+        said = [] if number is None else [f"round {number + 1}/{self._job.rounds}"]
+        return ", ".join([*said, f"{self._results} results"])
 
     def _pace(self) -> float | None:
         """Return the seconds of a round: between rounds, or of the first while it is alone."""

@@ -10,6 +10,7 @@ import yaml
 
 from rekindle.judge import VALIDATORS
 from rekindle.records import Job, RecordError, convert, to_builtins
+from rekindle.solver.catalogue import environments
 
 _CORRECT = "correct that field (see CONTRIBUTING.md)."
 
@@ -59,6 +60,11 @@ def load_job(jobs: Path, name: str) -> Job:
     if job.code and not (jobs / job.code / "job.py").is_file():
         raise RecordError(
             f"{path} runs the code of {job.code!r}, which has no job.py.", "name a job that has one."
+        )
+    if job.environment not in environments():
+        raise RecordError(
+            f"{path} names the environment {job.environment!r}, and there is none.",
+            f"name one of {', '.join(environments())}.",
         )
     unknown = [claim.claim for claim in job.proof if claim.claim not in VALIDATORS]
     if unknown or job.name != name:

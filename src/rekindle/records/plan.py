@@ -9,7 +9,7 @@ from msgspec import Meta
 from .base import Few, FileName, Record, Text, Timestamp
 
 FRAMEWORKS = ("torch", "lightning", "transformers", "tensorflow")
-Framework = Annotated[str, Meta(pattern=rf"^(?:{'|'.join(FRAMEWORKS)})(?:\+[a-z]+)?\Z", max_length=40)]
+Framework = Annotated[str, Meta(pattern=r"^[a-z]+(?:\+[a-z]+)?\Z", max_length=40)]
 """Name of an environment: a framework, or one with an extension (``torch+vision``) of what its lock has."""
 
 

@@ -26,7 +26,8 @@ def test_every_job_that_we_ship_reads(name):
         ({"proof": []}, "Expected `array` of length >= 1 - at `$.proof`"),
         ({"proof": [{"claim": "moon_is_full"}]}, "claims 'moon_is_full', which no validator knows"),
         ({"name": "other"}, "is named 'other' inside"),
-        ({"environment": "jax"}, "Invalid enum value 'jax' - at `$.environment`"),
+        ({"environment": "jax"}, "names the environment 'jax', and there is none. Fix: name one of torch, "),
+        ({"environment": "torch+jax"}, "names the environment 'torch+jax', and there is none."),
         ({"code": "pt_dpp"}, "runs the code of 'pt_dpp', which has no job.py"),
     ],
 )
