@@ -1,4 +1,4 @@
-"""Trains on a part of CIFAR-10 where torchvision keeps it; nothing is downloaded but what it downloads itself."""
+"""Trains on a part of CIFAR-10 where torchvision keeps it, and downloads what torchvision does."""
 
 import nvflare.client as flare
 import torch

@@ -1,0 +1,101 @@
+"""A checkout of NVFlare's: folders, clones, and examples that it lacks or that are of another release."""
+
+import subprocess
+
+import pytest
+
+from rekindle.jobs import checkout, expand, known_jobs, load_job
+from rekindle.records import RecordError
+
+JOB = """
+schema: rekindle/job/1
+name: hello-numpy
+summary: an example
+environment: torch+vision
+example: {folder: hello-world/hello-numpy, command: [job.py]}
+sites: 2
+ranks_per_site: 1
+rounds: 3
+when_short_of_gpus: share
+limit_s: 60
+proof: [{claim: server_log_clean}]
+"""
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    """Return a folder of jobs with one example."""
+    folder = tmp_path / "flare_jobs"
+    (folder / "examples").mkdir(parents=True)
+    (folder / "examples" / "hello-numpy.yml").write_text(JOB)
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Return a repository with that example, tagged as NVFlare's are."""
+    folder = tmp_path / "NVFlare"
+    (folder / "examples" / "hello-world" / "hello-numpy").mkdir(parents=True)
+    (folder / "examples" / "hello-world" / "hello-numpy" / "job.py").write_text("")
+    git = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=e"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "c"], ["tag", "2.7.3"]):
+        subprocess.run([*git, *words], check=True)
+    return folder
+
+
+def test_a_folders_commit_and_release_are_gits(jobs, repository):
+    found = checkout.named(str(repository))
+    assert (found.commit, found.release) == ("2.7.3", "2.7")
+    assert (
+        found.code(load_job(jobs, "examples/hello-numpy")) == repository / "examples/hello-world/hello-numpy"
+    )
+
+
+def test_a_url_is_cloned_once_into_the_users_cache(monkeypatch, tmp_path, jobs, repository):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    first = checkout.named(f"file://{repository}@2.7.3")
+    assert first.folder.is_relative_to(tmp_path / "cache")
+    (first.folder / "kept").write_text("")
+    assert (checkout.named(f"file://{repository}@2.7.3").folder / "kept").exists()
+
+
+def test_what_cannot_be_cloned_is_one_sentence(monkeypatch, tmp_path, repository):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(
+        RecordError, match=r"cannot be fetched from file://.* at 9\.9: .* Fix: name a folder"
+    ) as error:
+        checkout.named(f"file://{repository}@9.9")
+    assert "\n" not in str(error.value)
+    assert not [path for path in (tmp_path / "cache/rekindle/nvflare").iterdir()]
+
+
+def test_a_folder_without_examples_is_none(tmp_path):
+    with pytest.raises(RecordError, match=r"and .* has no examples/\. Fix: name a folder"):
+        checkout.named(str(tmp_path))
+
+
+def test_an_example_that_it_lacks_is_named(jobs, repository):
+    (repository / "examples/hello-world/hello-numpy/job.py").unlink()
+    (repository / "examples/hello-world/hello-numpy").rmdir()
+    with pytest.raises(
+        RecordError, match=r"has no examples/hello-world/hello-numpy, which hello-numpy runs\. Fix: "
+    ):
+        checkout.named(str(repository)).code(load_job(jobs, "examples/hello-numpy"))
+
+
+def test_an_example_of_another_release_is_refused(jobs, repository):
+    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "d"], check=True)
+    subprocess.run([*git, "tag", "2.9.0"], check=True)
+    with pytest.raises(
+        RecordError, match=r"is a checkout of NVFlare 2\.9\.0, hosts get 2\.7\.3, and .* for 2\.7\. Fix:"
+    ):
+        checkout.named(str(repository)).code(load_job(jobs, "examples/hello-numpy"))
+
+
+def test_all_examples_stand_for_each(jobs):
+    assert known_jobs(jobs) == ["examples/hello-numpy", "examples/all"]
+    assert expand(jobs, ["pt_ddp", "examples/all", "examples/hello-numpy"]) == [
+        "pt_ddp",
+        "examples/hello-numpy",
+    ]

@@ -1,0 +1,109 @@
+"""What an example's processes load first: modules are patched as they are imported, and no others are touched."""
+
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from rekindle.trainer import hook, standins
+
+
+@pytest.fixture
+def finder(monkeypatch, tmp_path):
+    """Return what installs patches of modules in ``tmp_path`` for the length of a test."""
+    (tmp_path / "wanted_module.py").write_text("said = 'theirs'")
+    (tmp_path / "other_module.py").write_text("said = 'theirs'")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(patches):
+        monkeypatch.setattr(sys, "meta_path", [hook.Finder(patches), *sys.meta_path])
+
+    yield install
+    for name in ("wanted_module", "other_module"):
+        sys.modules.pop(name, None)
+
+
+def test_a_module_is_patched_after_it_was_executed(finder):
+    finder({"wanted_module": lambda module: setattr(module, "said", f"{module.said}, then ours")})
+    assert importlib.import_module("wanted_module").said == "theirs, then ours"
+
+
+def test_another_module_is_left_alone(finder):
+    finder({"wanted_module": lambda module: setattr(module, "said", "ours")})
+    assert importlib.import_module("other_module").said == "theirs"
+
+
+def test_a_module_that_is_not_installed_stays_missing(finder):
+    finder({"module_of_nobody": lambda module: None})
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("module_of_nobody")
+
+
+def test_the_simulator_works_below_the_runs_folder(monkeypatch, tmp_path):
+    told = []
+    job = type(
+        "FedJob",
+        (),
+        {"name": "hello", "simulator_run": lambda self, workspace, **more: told.append(workspace)},
+    )
+    monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
+    hook.PATCHES["nvflare.job_config.api"](SimpleNamespace(FedJob=job))
+    job().simulator_run("/tmp/nvflare/simulation/hello", n_clients=2)
+    assert told == [str(tmp_path / "hello")]
+
+
+def test_a_recipes_results_are_looked_for_there(monkeypatch, tmp_path):
+    class SimEnv:
+        def __init__(self, *, workspace_root="/tmp/nvflare/simulation"):
+            self.workspace_root = workspace_root
+
+    monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
+    hook.PATCHES["nvflare.recipe.sim_env"](SimpleNamespace(SimEnv=SimEnv))
+    assert SimEnv(workspace_root="/tmp/nvflare/jobs").workspace_root == str(tmp_path)
+
+
+def test_every_servers_configuration_gets_our_component_beside_its_own(monkeypatch, tmp_path):
+    class FedJobConfig:
+        job_name = "hello"
+
+        def generate_job_config(self, job_root):
+            folder = tmp_path / "hello" / "app_server" / "config"
+            folder.mkdir(parents=True)
+            (folder / "config_fed_server.json").write_text(json.dumps({"components": [{"id": "persistor"}]}))
+
+    added = SimpleNamespace(added_to=lambda config: {"components": [*config["components"], {"id": "ours"}]})
+    monkeypatch.setitem(sys.modules, "rekindle.trainer.tasks", added)
+    hook.PATCHES["nvflare.job_config.fed_job_config"](SimpleNamespace(FedJobConfig=FedJobConfig))
+    FedJobConfig().generate_job_config(str(tmp_path))
+    written = json.loads((tmp_path / "hello/app_server/config/config_fed_server.json").read_text())
+    assert [one["id"] for one in written["components"]] == ["persistor", "ours"]
+
+
+class Cifar10:
+    """As torchvision's, as far as its root goes."""
+
+    def __init__(self, root, train=True):
+        self.root = root
+
+
+def test_cifar10_is_read_from_the_stand_in_if_there_is_one(monkeypatch, tmp_path):
+    (tmp_path / "cifar10").mkdir()
+    monkeypatch.setenv(standins.DATA, str(tmp_path))
+    module = SimpleNamespace(
+        CIFAR10=type("CIFAR10", (Cifar10,), {}), check_integrity=lambda path, md5=None: False
+    )
+    standins.STAND_INS["torchvision.datasets.cifar"](module)
+    assert module.CIFAR10("/tmp/nvflare/data").root == tmp_path / "cifar10"
+    (tmp_path / "data_batch_1").write_bytes(b"")
+    assert module.check_integrity(str(tmp_path / "data_batch_1"), "md5 of the real one")
+    assert not module.check_integrity(str(tmp_path / "data_batch_2"), "md5 of the real one")
+
+
+def test_without_a_stand_in_the_loader_is_as_it_was(monkeypatch, tmp_path):
+    monkeypatch.setenv(standins.DATA, str(tmp_path))
+    module = SimpleNamespace(CIFAR10=type("CIFAR10", (Cifar10,), {}), check_integrity=None)
+    standins.STAND_INS["torchvision.datasets.cifar"](module)
+    assert module.CIFAR10("/data").root == "/data"
+    assert module.check_integrity is None
