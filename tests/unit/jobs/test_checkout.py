@@ -66,7 +66,7 @@ def test_what_cannot_be_cloned_is_one_sentence(monkeypatch, tmp_path, repository
     ) as error:
         checkout.named(f"file://{repository}@9.9")
     assert "\n" not in str(error.value)
-    assert not [path for path in (tmp_path / "cache/rekindle/nvflare").iterdir()]
+    assert not list((tmp_path / "cache/rekindle/nvflare").iterdir())
 
 
 def test_a_folder_without_examples_is_none(tmp_path):

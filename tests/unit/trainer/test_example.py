@@ -1,4 +1,4 @@
-"""An example runs as it stands: mends that fit, its own commands in their order, and the first status not 0."""
+"""An example runs as it stands: mends that fit, its own commands in turn, the first status not 0."""
 
 import json
 import os

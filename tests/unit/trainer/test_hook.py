@@ -1,4 +1,4 @@
-"""What an example's processes load first: modules are patched as they are imported, and no others are touched."""
+"""What an example's processes load first: modules are patched as they are imported, and no others."""
 
 import importlib
 import json
