@@ -1,6 +1,6 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
-from .foresee import foresee
+from .foresee import foresee, stops
 from .load import load_job, with_arguments
 from .prepare import digest, prepare, within, without_a_run
 
@@ -9,6 +9,7 @@ __all__ = [
     "foresee",
     "load_job",
     "prepare",
+    "stops",
     "with_arguments",
     "within",
     "without_a_run",
