@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from resolve import compile_pylock, digests, list_files
+from resolve import compile_pylock, files
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
 OLDEST_PYTHON = "3.11"
@@ -27,10 +27,11 @@ def render(entries: Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
     pins, names = [], dict[str, str]()
     for entry in entries:
         marker = f" ; {entry['marker']}" if "marker" in entry else ""
-        files = digests([*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])])
-        hashes = [f"    --hash=sha256:{digest}" for digest in sorted(files.values())]
+        found = files([*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])])
+        digests = {name: file.sha256 for name, file in found.items()}
+        hashes = [f"    --hash=sha256:{digest}" for digest in sorted(digests.values())]
         pins.append(" \\\n".join([f"{entry['name']}=={entry['version']}{marker}", *hashes]) + "\n")
-        names |= files
+        names |= digests
     return "".join(pins), names
 
 
@@ -50,7 +51,8 @@ def main() -> None:
         requirements = [line for line in lines if line and not line.startswith("#")]
         text, names = render(compile_pylock(requirements, known, options))
         lock.write_text(text, encoding="utf-8")
-        list_files(lock.with_suffix(".sha256"), names)
+        listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(names.items()))
+        lock.with_suffix(".sha256").write_text(listed, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 
 A lock serves every architecture of its build: a pin that one of them alone has, or has in another version,
 carries a marker. It lists the digests of the wheels that a glibc Linux can install, and of the source only
-where there is no wheel. requirements/hosts.sha256 names these files, so that a test can tell without an index
-what is missing. Pins stay as they are unless --upgrade is given or the catalogue asks for others.
+where there is no wheel. files.list beside the locks has digest, size in bytes and name of each of these:
+so --check knows what a host has to fetch, and a test can tell without an index what is missing. Pins stay as
+they are unless --upgrade is given or the catalogue asks for others.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from resolve import NoSolution, Package, list_files, resolve
+from resolve import File, NoSolution, Package, resolve
 
 from rekindle.solver.catalogue import builds, environments, lock_name, rules
 
 REPOSITORY = Path(__file__).parents[1]
-LOCKS, FILES = REPOSITORY / "src/rekindle/locks", REPOSITORY / "requirements/hosts.sha256"
+LOCKS = REPOSITORY / "src/rekindle/locks"
+FILES = LOCKS / "files.list"
 ARCHITECTURES = ("aarch64", "x86_64")
 # setuptools: pyhocon, which NVFlare needs, comes as source only, and an offline host has to build it.
 COMMON = (f"nvflare=={rules().nvflare.version}", "scikit-learn", "setuptools")
@@ -66,7 +68,7 @@ def render(lock: Lock, found: Mapping[str, Iterable[Package]]) -> str:
     pinned: dict[tuple[str, str], dict[str, set[str]]] = {}
     for architecture, packages in found.items():
         for package in packages:
-            digests = set((package.wheels or package.sdist).values())
+            digests = {file.sha256 for file in (package.wheels or package.sdist).values()}
             by_machine = pinned.setdefault((package.name, package.version), {})
             by_machine.setdefault(architecture, set()).update(digests)
     for (name, version), (other, another) in itertools.combinations(pinned, 2):
@@ -86,8 +88,8 @@ def render(lock: Lock, found: Mapping[str, Iterable[Package]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(name: str, lock: Lock, upgrade: bool) -> dict[str, str]:
-    """Write the lock ``name`` and return the digests of its files by file name.
+def write(name: str, lock: Lock, upgrade: bool) -> dict[str, File]:
+    """Write the lock ``name`` and return its files by file name.
 
     Raises:
         SystemExit: no versions satisfy what it asks for.
@@ -110,16 +112,18 @@ def write(name: str, lock: Lock, upgrade: bool) -> dict[str, str]:
     path.write_text(render(lock, found), encoding="utf-8")
     print(name, flush=True)
     every = itertools.chain.from_iterable(found.values())
-    return {name: digest for one in every for name, digest in (one.wheels or one.sdist).items()}
+    return {name: file for one in every for name, file in (one.wheels or one.sdist).items()}
 
 
-def keep_names(new: Mapping[str, str]) -> None:
+def keep_files(new: Mapping[str, File]) -> None:
     """Add to the list of files those that are ``new``, and drop those that are in no lock any more."""
     lines = FILES.read_text(encoding="utf-8").splitlines() if FILES.exists() else []
-    known = {name: digest for digest, name in (line.split("  ") for line in lines)} | {**new}
+    known = {name: File(digest, int(size)) for digest, size, name in map(str.split, lines)} | {**new}
     locked = "".join(path.read_text(encoding="utf-8") for path in LOCKS.glob("*.txt"))
     digests = set(re.findall(r"sha256:(\w+)", locked))
-    list_files(FILES, {name: digest for name, digest in known.items() if digest in digests})
+    kept = [(file, name) for name, file in sorted(known.items()) if file.sha256 in digests]
+    listed = "".join(f"{file.sha256} {file.size} {name}\n" for file, name in kept)
+    FILES.write_text(listed, encoding="utf-8")
 
 
 def main() -> None:
@@ -134,15 +138,15 @@ def main() -> None:
     unknown = sorted(set(args.names) - set(wanted))
     if unknown:
         parser.error(f"{unknown[0]} is no lock of the catalogue")
-    names: dict[str, str] = {}
+    found: dict[str, File] = {}
     with ThreadPoolExecutor(4) as pool:  # each waits for the index
         for files in pool.map(lambda name: write(name, wanted[name], args.upgrade), args.names or wanted):
-            names |= files
+            found |= files
     if not args.names:
         for path in LOCKS.glob("*.txt"):
             if path.name not in wanted:
                 path.unlink()
-    keep_names(names)
+    keep_files(found)
 
 
 if __name__ == "__main__":

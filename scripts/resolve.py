@@ -1,4 +1,4 @@
-"""What uv resolves a few requirements to, with the name and digest of every file."""
+"""What uv resolves a few requirements to, with the name, digest and size of every file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,28 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import tomllib
-from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 
-_NEWEST_GLIBC_MINOR = 40  # wheels for a glibc from the future would go unlocked, no more
+from rekindle.capsule.sizes import NEWEST_GLIBC_MINOR, wheel_tags
+
 _NEWEST_OF_UV = "2_40"  # the newest --python-platform that uv 0.13 knows
 
 
 class NoSolution(ValueError):
     """uv finds no versions that satisfy the requirements; the text is uv's."""
+
+
+class File(NamedTuple):
+    """A file of the index, or of UV_FIND_LINKS."""
+
+    sha256: str
+    size: int
+    """Bytes."""
 
 
 @dataclass(frozen=True)
@@ -28,25 +38,15 @@ class Package:
 
     name: str
     version: str
-    wheels: Mapping[str, str]
-    """File name to SHA-256."""
-    sdist: Mapping[str, str]
+    wheels: Mapping[str, File]
+    """By file name."""
+    sdist: Mapping[str, File]
     """The same, of one file or none."""
 
 
 def linux_tags(python: str, architecture: str) -> frozenset[Tag]:
     """Return every tag of a wheel that CPython ``python`` on a glibc Linux can install."""
-    version = tuple(int(part) for part in python.split("."))
-    names = [f"manylinux_2_{minor}" for minor in range(_NEWEST_GLIBC_MINOR, 4, -1)]
-    names += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
-    platforms = [f"{name}_{architecture}" for name in names]
-    interpreter = "cp" + "".join(python.split("."))
-    return frozenset(
-        [
-            *cpython_tags(version, platforms=platforms),
-            *compatible_tags(version, interpreter=interpreter, platforms=platforms),
-        ]
-    )
+    return frozenset(wheel_tags(python, architecture, f"2.{NEWEST_GLIBC_MINOR}"))
 
 
 def resolve(  # noqa: PLR0913 - each is a part of the question
@@ -125,23 +125,27 @@ def compile_pylock(
 
 
 def _package(entry: Mapping[str, Any], tags: frozenset[Tag]) -> Package:
-    wheels = digests(entry.get("wheels", []))
-    usable = {name: sha for name, sha in wheels.items() if parse_wheel_filename(name)[3] & tags}
+    wheels = files(entry.get("wheels", []))
+    usable = {name: file for name, file in wheels.items() if parse_wheel_filename(name)[3] & tags}
     return Package(
-        entry["name"], entry["version"], usable, digests([entry["sdist"]] if "sdist" in entry else [])
+        entry["name"], entry["version"], usable, files([entry["sdist"]] if "sdist" in entry else [])
     )
 
 
-def digests(files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the SHA-256 of wheels or an sdist of a pylock, by file name."""
+def files(entries: Iterable[Mapping[str, Any]]) -> dict[str, File]:
+    """Return the wheels or the sdist of a package of a pylock, by file name.
+
+    Raises:
+        SystemExit: the index tells no size.
+    """
     found = {}
-    for file in files:
-        place: str = file.get("name") or file.get("url") or file["path"]
-        found[place.rsplit("/", 1)[-1].replace("%2B", "+")] = file["hashes"]["sha256"]
+    for entry in entries:
+        place: str = entry.get("url") or entry["path"]
+        name: str = entry.get("name") or unquote(place.rsplit("/", 1)[-1])
+        size: int | None = entry.get("size")
+        if size is None and place.startswith("file:"):  # of UV_FIND_LINKS, where uv looks at names alone
+            size = Path(unquote(urlsplit(place).path)).stat().st_size
+        if size is None:
+            raise SystemExit(f"The index tells no size of {name}. Fix: lock against one that does.")
+        found[name] = File(entry["hashes"]["sha256"], size)
     return found
-
-
-def list_files(path: Path, names: Mapping[str, str]) -> None:
-    """Write which file has which digest, as sha256sum does, from digests by file name."""
-    lines = [f"{digest}  {name}\n" for name, digest in sorted(names.items())]
-    path.write_text("".join(lines), encoding="utf-8")

@@ -52,6 +52,5 @@ class ActionModule(Action):
 def _foreseen(folder: Path, names: list[str]) -> dict[str, Any]:
     host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
     left_s = lease.left_s(folder, datetime.now(timezone.utc))
-    found = jobs.foresee([jobs.load_job(_JOBS, name) for name in names], host, plan, left_s)
-    said = "\n".join(str(one.refusal or one.late) for one in found if one.job.required and one.stops)
+    said = jobs.stops([jobs.load_job(_JOBS, name) for name in names], host, plan, left_s)
     return {"failed": bool(said), "msg": said or "Every required job could run."}

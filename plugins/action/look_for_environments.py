@@ -8,6 +8,7 @@ from typing import Any
 
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
+from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import environment_specs
 from rekindle.host import folders
 from rekindle.hostfacts import frames
@@ -35,12 +36,15 @@ class ActionModule(Action):
             spec["name"]: folders.marker(Path(host.root), spec["name"], spec["lock_sha256"]) for spec in specs
         }
         standing = self._standing(there, host.host)
-        wheels_mb = None
+        missing = [spec for spec in specs if spec["name"] not in standing]
+        wheels_mb = fetch_mb = None
         if args["wheelhouse"]:
-            missing = {spec["lock_sha256"][:12] for spec in specs if spec["name"] not in standing}
-            wheels = (path for digest in missing for path in Path(args["wheelhouse"], digest).glob("*"))
+            kept = {Path(args["wheelhouse"], spec["lock_sha256"][:12]) for spec in missing}
+            wheels = (path for folder in kept for path in folder.glob("*"))
             wheels_mb = round(sum(path.stat().st_size for path in wheels) / 1e6)
-        record = StandingRecord(host=host.host, standing=standing, wheels_mb=wheels_mb)
+        elif (size := to_fetch(missing, host)) is not None:
+            fetch_mb = round(size / 1e6)
+        record = StandingRecord(host=host.host, standing=standing, wheels_mb=wheels_mb, fetch_mb=fetch_mb)
         write(home / "standing.json", record)
         return {"changed": False}
 

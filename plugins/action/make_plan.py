@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.host import places
-from rekindle.jobs import checkout, expand, load_job
+from rekindle.jobs import checkout, expand, lease, load_job, stops
 from rekindle.solver import solve
 
 _JOBS = places.repository() / "flare_jobs"
@@ -18,7 +19,8 @@ _JOBS = places.repository() / "flare_jobs"
 
 class ActionModule(Action):
     """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide;
-    ``wheelhouse``, which has to have what the plan locks; ``checkout`` of NVFlare, with the examples in it.
+    ``wheelhouse``, which has to have what the plan locks; ``checkout`` of NVFlare, with the examples in it;
+    ``last``, whether validate does not follow, which under check holds the host to what its jobs need.
     """
 
     ARGUMENTS = {
@@ -31,10 +33,14 @@ class ActionModule(Action):
         "capsule": {"type": "path", **REQUIRED},
         "wheelhouse": {"type": "path", **REQUIRED},
         "checkout": REQUIRED,
+        "last": {"type": "bool", **REQUIRED},
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Write plan.json; fail if no job's environment can be had, or not from the wheelhouse."""
+        """Write plan.json; fail if no job's environment can be had, or not from the wheelhouse.
+
+        Under check, where this is the ``last`` stage, fail if a required job could not run, or not in time.
+        """
         path = Path(args["folder"], "host.json")
         host = records.read(path, records.HostRecord)
         asked = [load_job(_JOBS, name) for name in expand(_JOBS, args["jobs"])]
@@ -65,4 +71,8 @@ class ActionModule(Action):
             raise Failed("\n".join(refusals))
         if args["wheelhouse"]:
             wheelhouse.hold(path.parent, plan, host, Path(args["wheelhouse"]), kept)
+        if self._task.check_mode and args["last"]:
+            left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
+            if said := stops(loaded, host, plan, left_s):
+                raise Failed(said)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

@@ -96,6 +96,7 @@ def test_check_of_a_bare_host_reads_and_plans_and_leaves_it_bare(local, tmp_path
     assert checked.status == 0, checked.output
     assert read(tmp_path / "r" / "local" / "plan.json", PlanRecord).environments[0].build
     assert "local: ready" in checked.output
+    assert re.search(r"to fetch from the package index: at most [1-9]\d+ MB", checked.output)
     assert not (tmp_path / "bare").exists()
 
 

@@ -1,6 +1,6 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
-from .foresee import foresee
+from .foresee import foresee, stops
 from .load import example_names, expand, known_jobs, load_job, with_arguments
 from .prepare import digest, prepare, within, without_a_run
 
@@ -12,6 +12,7 @@ __all__ = [
     "known_jobs",
     "load_job",
     "prepare",
+    "stops",
     "with_arguments",
     "within",
     "without_a_run",

@@ -45,6 +45,15 @@ def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: flo
     return found
 
 
+def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> str:
+    """Return why each required one of ``jobs`` would not run, a line each; empty if all would.
+
+    The arguments are those of `foresee`.
+    """
+    found = foresee(jobs, host, plan, left_s)
+    return "\n".join(str(one.refusal or one.late) for one in found if one.job.required and one.stops)
+
+
 def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
     for planned in plan.environments:
         if planned.framework == job.environment and planned.build is None:

@@ -16,3 +16,5 @@ class StandingRecord(Record, kw_only=True, frozen=True):
     """Names of those that are there: ``driver``, and frameworks."""
     wheels_mb: Integer | None
     """Of the others' wheels, to be brought from a wheelhouse; None if the host fetches them itself."""
+    fetch_mb: Integer | None = None
+    """Of the others' files, to be fetched from an index; None from a wheelhouse, or if it cannot be told."""

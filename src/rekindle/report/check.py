@@ -26,6 +26,10 @@ def _lines(host: HostCheck) -> Iterator[str]:
         yield from (f"  {line}" for line in more)
     if host.wheels_mb is not None:
         yield f"  wheels to bring: at most {host.wheels_mb} MB"
+    if host.fetch_mb is not None:
+        yield f"  to fetch from the package index: at most {host.fetch_mb} MB"
+    elif host.wheels_mb is None and any(one.there is not None for one in host.environments):
+        yield "  to fetch from the package index: not known, as the capsule is of another version of Rekindle"
     for number, job in enumerate(host.jobs, 1):
         what = f": {job.refusal}" if job.refusal else f", about {duration(job.about_s)}"
         late = ", for which the lease is too short" if job.in_time is False else ""

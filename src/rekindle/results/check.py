@@ -48,6 +48,8 @@ class HostCheck(msgspec.Struct):
     environments: list[EnvironmentCheck]
     wheels_mb: int | None
     """To be brought from a wheelhouse, at most; None if the host fetches what it needs itself."""
+    fetch_mb: int | None
+    """To be fetched from a package index, at most; None from a wheelhouse, or where nobody can tell."""
     jobs: list[JobCheck]
     lease_left_s: int | None
     """None if nobody said when the lease ends."""
@@ -104,6 +106,7 @@ def _host(home: Path, found: HostResults, asked: str | None) -> HostCheck:
             for one in (found.plan.environments if found.plan else ())
         ],
         wheels_mb=standing.wheels_mb if standing else None,
+        fetch_mb=standing.fetch_mb if standing else None,
         jobs=[
             JobCheck(
                 job=one.job.name,

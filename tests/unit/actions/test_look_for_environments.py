@@ -41,11 +41,13 @@ def stand(root: Path, name: str) -> None:
 def test_what_is_whole_stands_and_nothing_is_made(look, home, tmp_path):
     assert look() == {"changed": False}
     assert read(home / "standing.json", StandingRecord).standing == ()
+    bare_mb = read(home / "standing.json", StandingRecord).fetch_mb
     assert not (tmp_path / "root").exists()
     stand(tmp_path / "root", "torch")
     look()
     told = read(home / "standing.json", StandingRecord)
     assert (told.standing, told.wheels_mb) == (("torch",), None)
+    assert told.fetch_mb < bare_mb
 
 
 def test_the_wheels_of_what_does_not_stand_are_to_be_brought(look, home, tmp_path):
@@ -53,6 +55,7 @@ def test_the_wheels_of_what_does_not_stand_are_to_be_brought(look, home, tmp_pat
         (tmp_path / "w" / digest[:12]).mkdir(parents=True)
         (tmp_path / "w" / digest[:12] / "a.whl").write_bytes(bytes(3_000_000))
     look(tmp_path / "w")
+    assert read(home / "standing.json", StandingRecord).fetch_mb is None
     assert read(home / "standing.json", StandingRecord).wheels_mb == 6
     stand(tmp_path / "root", "torch")
     look(tmp_path / "w")

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from rekindle import jobs
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import pins
-from rekindle.records import HostRecord, PlanRecord, read
+from rekindle.records import HostRecord, LeaseRecord, PlanRecord, read, write
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def plan(load, home):
     """Plan for the recorded host, which has no plan yet."""
     (home / "plan.json").unlink()
 
-    def run(**more):
+    def run(check=False, **more):
         args = {
             "folder": str(home),
             "jobs": ["pt_ddp"],
@@ -27,9 +28,11 @@ def plan(load, home):
             "system_site": False,
             "capsule": "",
             "wheelhouse": "",
+            "last": True,
             **more,
         }
-        return load("make_plan").run(args, host="h200")
+        task = SimpleNamespace(args=args, check_mode=check)
+        return load("make_plan").run(args, host="h200", _task=task)
 
     return run
 
@@ -124,3 +127,20 @@ def test_a_wheelhouse_that_lacks_a_lock_fails_and_leaves_the_plan_to_be_bundled(
     assert "failed" not in plan(wheelhouse=str(tmp_path / "wheels"))
     (folder / "0.whl").unlink()
     assert f" files of {spec['lock']}. " in plan(wheelhouse=str(tmp_path / "wheels"))["msg"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "fails"),
+    [
+        ({"check": True, "last": True}, True),
+        ({"check": True, "last": False}, False),
+        ({"check": False, "last": True}, False),
+    ],
+)
+def test_under_check_the_last_stage_holds_a_host_to_what_its_jobs_need(plan, home, asked, fails):
+    lease = LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends="2026-11-21T03:00:00Z")
+    write(home / "lease.json", lease)
+    assert ("pt_ddp takes about " in plan(**asked).get("msg", "")) is fails
+    assert _builds(home)["torch"]
+    write(home / "lease.json", replace(lease, ends=None))
+    assert "failed" not in plan(**asked)

@@ -1,6 +1,7 @@
 """Every pin of every lock has a file for every Python and platform that the lock is for.
 
-The locks have digests alone; NAME.sha256 under requirements/, which `make locks` writes too, has their names.
+The locks have digests alone; `make locks` writes the names too: NAME.sha256 under requirements/ and, with
+sizes, files.list beside the hosts' locks.
 """
 
 from __future__ import annotations
@@ -77,6 +78,12 @@ def file_names(name: str) -> dict[str, str]:
     """Return the names of files by digest."""
     lines = (REQUIREMENTS / f"{name}.sha256").read_text(encoding="utf-8").splitlines()
     return dict(tuple(line.split("  ")) for line in lines)
+
+
+def hosts_files() -> dict[str, tuple[str, int]]:
+    """Return name and size in bytes of the files of the hosts' locks by digest."""
+    lines = (LOCKS / "files.list").read_text(encoding="utf-8").splitlines()
+    return {digest: (name, int(size)) for digest, size, name in map(str.split, lines)}
 
 
 def pins(lock: str) -> Iterator[tuple[str, str, str, set[str]]]:
@@ -159,4 +166,15 @@ def claims(lock: str) -> list[Target]:
 @pytest.mark.parametrize("path", sorted(LOCKS.glob("*.txt")), ids=lambda path: path.stem)
 def test_a_host_finds_a_file_for_every_pin(path: Path) -> None:
     lock = path.read_text(encoding="utf-8")
-    assert lacking(lock, file_names("hosts"), claims(lock)) == []
+    names = {digest: name for digest, (name, _) in hosts_files().items()}
+    assert lacking(lock, names, claims(lock)) == []
+
+
+def test_every_file_that_a_lock_names_has_a_size_and_no_other() -> None:
+    locked = {
+        digest
+        for path in LOCKS.glob("*.txt")
+        for *_, digests in pins(path.read_text(encoding="utf-8"))
+        for digest in digests
+    }
+    assert locked == {digest for digest, (_, size) in hosts_files().items() if size > 0} == set(hosts_files())

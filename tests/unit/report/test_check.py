@@ -14,13 +14,20 @@ from rekindle.report import check_text
 from rekindle.results.check import check
 
 
-def checked(folder: Path, *, minutes: int | None = None, standing: tuple[str, ...] | None = None) -> Path:
+def checked(
+    folder: Path,
+    *,
+    minutes: int | None = None,
+    standing: tuple[str, ...] | None = None,
+    wheels_mb: int | None = 812,
+    fetch_mb: int | None = None,
+) -> Path:
     """Return a folder as a check of one host leaves it, with so much left of its lease."""
     add_host(fill(folder, "gpu-1"), "gpu-1", verdict=None)
     ends = None if minutes is None else timestamp(datetime.now(timezone.utc) + timedelta(minutes=minutes))
     write(folder / "gpu-1" / "lease.json", LeaseRecord(host="gpu-1", started=NOW, ends=ends))
     if standing is not None:
-        record = StandingRecord(host="gpu-1", standing=standing, wheels_mb=812)
+        record = StandingRecord(host="gpu-1", standing=standing, wheels_mb=wheels_mb, fetch_mb=fetch_mb)
         write(folder / "gpu-1" / "standing.json", record)
     return folder
 
@@ -47,6 +54,19 @@ def test_what_is_there_is_said_where_somebody_looked(
     told = check(checked(tmp_path, standing=standing))
     assert told.hosts[0].environments[0].there is there
     assert ("it is there already" in check_text(told)) is bool(there)
+
+
+def test_what_an_index_would_send_is_said(tmp_path: Path) -> None:
+    told = check(checked(tmp_path, standing=(), wheels_mb=None, fetch_mb=2345))
+    assert (told.hosts[0].wheels_mb, told.hosts[0].fetch_mb) == (None, 2345)
+    assert "  to fetch from the package index: at most 2345 MB\n" in check_text(told)
+
+
+def test_where_nobody_can_tell_what_an_index_would_send_that_is_said(tmp_path: Path) -> None:
+    told = check(checked(tmp_path, standing=(), wheels_mb=None))
+    assert "  to fetch from the package index: not known, as the capsule " in check_text(told)
+    assert "index" not in check_text(check(checked(tmp_path / "unseen", wheels_mb=None)))
+    assert "index" not in check_text(check(checked(tmp_path / "wheels", standing=())))
 
 
 def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path: Path) -> None:

@@ -22,10 +22,11 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, ModuleType]:
 
 def test_a_pin_of_one_architecture_carries_a_marker(scripts: tuple[ModuleType, ModuleType]) -> None:
     make_locks, resolve = scripts
-    common = resolve.Package("numpy", "2.4.6", {"numpy.whl": "b"}, {"unused": "a"})
-    source = resolve.Package("pyhocon", "0.3.63", {}, {"pyhocon.tar.gz": "c"})
-    x86 = resolve.Package("torch", "2.13.0+cpu", {"torch.whl": "d"}, {})
-    arm = resolve.Package("torch", "2.10.0", {"torch.whl": "e"}, {})
+    a, b, c, d, e = (resolve.File(digest, 1) for digest in "abcde")
+    common = resolve.Package("numpy", "2.4.6", {"numpy.whl": b}, {"unused": a})
+    source = resolve.Package("pyhocon", "0.3.63", {}, {"pyhocon.tar.gz": c})
+    x86 = resolve.Package("torch", "2.13.0+cpu", {"torch.whl": d}, {})
+    arm = resolve.Package("torch", "2.10.0", {"torch.whl": e}, {})
     found = {"x86_64": [common, source, x86], "aarch64": [common, source, arm]}
     text = make_locks.render(make_locks.Lock(["3.11"]), found)
     assert text.splitlines()[1:] == [
@@ -47,7 +48,8 @@ def test_a_pin_of_one_architecture_carries_a_marker(scripts: tuple[ModuleType, M
 
 def test_pythons_that_need_different_pins_are_refused(scripts: tuple[ModuleType, ModuleType]) -> None:
     make_locks, resolve = scripts
-    found = {"x86_64": [resolve.Package("psutil", version, {"a": "b"}, {}) for version in ("7.1", "7.2")]}
+    wheels = {"a": resolve.File("b", 1)}
+    found = {"x86_64": [resolve.Package("psutil", version, wheels, {}) for version in ("7.1", "7.2")]}
     with pytest.raises(SystemExit, match=r"psutil is 7\.1 for one Python and 7\.2 for another"):
         make_locks.render(make_locks.Lock(["3.10", "3.11"]), found)
 
@@ -71,7 +73,7 @@ def test_wheels_of_other_systems_and_pythons_are_not_locked(scripts: tuple[Modul
         "x-1-cp311-cp311-musllinux_1_2_x86_64.whl",
         "x-1-cp311-cp311-win_amd64.whl",
     ]
-    wheels = [{"url": f"file:///somewhere/{name}", "hashes": {"sha256": name}} for name in names]
+    wheels = [{"url": f"any/{name}", "size": 1, "hashes": {"sha256": name}} for name in names]
     entry = {"name": "x", "version": "1", "wheels": wheels}
     package = resolve._package(entry, resolve.linux_tags("3.11", "x86_64"))
     assert list(package.wheels) == names[:3]
@@ -80,13 +82,28 @@ def test_wheels_of_other_systems_and_pythons_are_not_locked(scripts: tuple[Modul
 def test_the_list_of_files_keeps_what_is_still_locked(
     scripts: tuple[ModuleType, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_locks, _ = scripts
+    make_locks, resolve = scripts
     monkeypatch.setattr(make_locks, "LOCKS", tmp_path)
-    monkeypatch.setattr(make_locks, "FILES", tmp_path / "hosts.sha256")
-    (tmp_path / "hosts.sha256").write_text("aa  old.whl\nbb  kept.whl\n")
+    monkeypatch.setattr(make_locks, "FILES", tmp_path / "files.list")
+    (tmp_path / "files.list").write_text("aa 1 old.whl\nbb 2 kept.whl\n")
     (tmp_path / "a.txt").write_text("x==1 \\\n    --hash=sha256:bb \\\n    --hash=sha256:cc\n")
-    make_locks.keep_names({"new.whl": "cc"})
-    assert (tmp_path / "hosts.sha256").read_text() == "bb  kept.whl\ncc  new.whl\n"
+    make_locks.keep_files({"new.whl": resolve.File("cc", 3)})
+    assert (tmp_path / "files.list").read_text() == "bb 2 kept.whl\ncc 3 new.whl\n"
+
+
+def test_a_file_in_a_folder_has_its_own_size(scripts: tuple[ModuleType, ModuleType], tmp_path: Path) -> None:
+    _, resolve = scripts
+    wheel = tmp_path / "torch-2+cpu-py3-none-any.whl"
+    wheel.write_bytes(bytes(7))
+    for url in (wheel.as_uri(), f"file://{wheel}"):
+        found = resolve.files([{"url": url, "hashes": {"sha256": "a"}}])
+        assert found == {wheel.name: resolve.File("a", 7)}
+
+
+def test_an_index_that_tells_no_sizes_makes_no_lock(scripts: tuple[ModuleType, ModuleType]) -> None:
+    _, resolve = scripts
+    with pytest.raises(SystemExit, match=r"tells no size of x-1-py3-none-any\.whl\. Fix: "):
+        resolve.files([{"url": "any/x-1-py3-none-any.whl", "hashes": {"sha256": "a"}}])
 
 
 def test_a_controllers_lock_has_every_file_and_says_which_is_which(
@@ -94,11 +111,15 @@ def test_a_controllers_lock_has_every_file_and_says_which_is_which(
 ) -> None:
     lock_controller = importlib.import_module("lock_controller")
     wheels = [
-        {"url": f"any/cffi-2-cp3{minor}-cp3{minor}-{platform}.whl", "hashes": {"sha256": f"{minor}{digest}"}}
+        {
+            "url": f"any/cffi-2-cp3{minor}-cp3{minor}-{platform}.whl",
+            "size": 1,
+            "hashes": {"sha256": f"{minor}{digest}"},
+        }
         for minor in (11, 12)
         for platform, digest in (("win32", "a"), ("macosx_11_0_arm64", "b"))
     ]
-    sdist = {"url": "any/cffi-2.tar.gz", "hashes": {"sha256": "0"}}
+    sdist = {"url": "any/cffi-2.tar.gz", "size": 1, "hashes": {"sha256": "0"}}
     entry = {"name": "cffi", "version": "2", "marker": "os_name != 'x'", "wheels": wheels, "sdist": sdist}
     text, names = lock_controller.render([entry])
     assert text == (

@@ -1,0 +1,88 @@
+"""Which file of each pin a host would take, and how much all of them are."""
+
+import hashlib
+import re
+
+import pytest
+from solver_hosts import H200, host, python
+
+from rekindle.capsule import sizes
+from rekindle.capsule.specs import environment_specs
+from rekindle.records import PlanRecord
+from rekindle.records.plan import FRAMEWORKS
+from rekindle.solver import solve
+
+NAMES = {
+    1: "one-1-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+    2: "one-1-cp311-cp311-manylinux_2_28_x86_64.whl",
+    4: "one-1-cp311-cp311-manylinux_2_28_aarch64.whl",
+    8: "one-1-cp39-abi3-manylinux_2_28_x86_64.whl",
+    16: "one-1-cp312-cp312-manylinux_2_34_x86_64.whl",
+    32: "one-1.tar.gz",
+    64: "two-1-py3-none-any.whl",
+}
+KNOWN = {hashlib.sha256(name.encode()).hexdigest(): sizes.File(size, name) for size, name in NAMES.items()}
+
+
+def lock(name):
+    digests = [digest for digest, file in KNOWN.items() if file.name.startswith(name)]
+    return " \\\n".join([f"{name}==1", *(f"    --hash=sha256:{one}" for one in digests)]) + "\n"
+
+
+@pytest.fixture
+def fetched(monkeypatch):
+    """Return the bytes that a host fetches for locks, of which the files above are known."""
+    monkeypatch.setattr(sizes, "known_files", lambda: KNOWN)
+
+    def fetched(*locks, version="3.11.9", **facts):
+        found = host(pythons=[version], **facts)
+        specs = [{"python": found.pythons[0].path, "lock_text": text} for text in locks]
+        return sizes.to_fetch(specs, found)
+
+    return fetched
+
+
+@pytest.mark.parametrize(
+    ("facts", "size"),
+    [
+        ({}, 2),
+        ({"glibc": "2.17"}, 1),
+        ({"glibc": None}, 1),
+        ({"glibc": "2.9999999999"}, 2),
+        ({"glibc": "3"}, 2),
+        ({"machine": "aarch64"}, 4),
+        ({"version": "3.12.3"}, 16),
+        ({"version": "3.12.3", "glibc": "2.28"}, 8),
+        ({"version": "3.12.3", "glibc": "2.17"}, 32),
+        ({"version": "3.10.1", "machine": "aarch64"}, 32),
+    ],
+)
+def test_a_host_takes_the_best_wheel_for_it_or_else_the_source(fetched, facts, size):
+    assert fetched(lock("one"), **facts) == size
+
+
+def test_what_two_environments_share_is_fetched_once(fetched):
+    assert fetched(lock("one") + lock("two"), lock("two")) == 2 + 64
+    assert fetched() == 0
+
+
+def test_a_lock_with_a_file_that_is_not_known_cannot_be_told(fetched):
+    assert fetched(lock("one"), re.sub(r"\w{64}", "0" * 64, lock("two"))) is None
+
+
+def test_another_architecture_s_pin_is_not_fetched(fetched):
+    text = lock("one") + re.sub("==1 ", "==1 ; platform_machine == 'aarch64' ", lock("two"))
+    assert fetched(text) == 2
+    assert fetched(text, machine="aarch64") == 4 + 64
+
+
+def test_of_our_own_locks_every_size_is_known():
+    found = host(H200, pythons=[python("3.12.3")])
+    made = {"made": "2026-11-21T02:00:00Z", "host_sha256": "0" * 64}
+    plan = solve(found, list(FRAMEWORKS), gpus_required=True, pins={}, system_site=False, **made)
+    assert isinstance(plan, PlanRecord)
+    driver, torch, *others = specs = environment_specs(plan, found)
+    assert len(others) == len(FRAMEWORKS) - 1
+    assert 1e6 < sizes.to_fetch([driver], found) < 1e7
+    one, every = sizes.to_fetch([torch], found), sizes.to_fetch(specs, found)
+    assert 1e9 < one < every < sum(sizes.to_fetch([spec], found) for spec in specs)
