@@ -9,6 +9,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--n_clients", type=int, default=2)
 parser.add_argument("--num_rounds", type=int, default=3)
 parser.add_argument("--step", type=float, default=1.0)
+parser.add_argument("--workspace", default="/tmp/nvflare/simulation")
 args = parser.parse_args()
 
 recipe = NumpyFedAvgRecipe(
@@ -19,5 +20,5 @@ recipe = NumpyFedAvgRecipe(
     train_script="client.py",
     train_args=f"--step {args.step}",
 )
-run = recipe.execute(SimEnv(num_clients=args.n_clients))
+run = recipe.execute(SimEnv(num_clients=args.n_clients, workspace_root=args.workspace))
 print("Result can be found in :", run.get_result())

@@ -1,0 +1,107 @@
+"""Examples as site.yml runs them, from a checkout of lookalikes that our tests have; and lies of theirs."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from plays import REPOSITORY, play
+
+from rekindle.driver.here import run_here
+from rekindle.jobs import load_job
+from rekindle.jobs.checkout import named
+from rekindle.records import EnvRecord, VerdictRecord, read
+from rekindle.records.events import TaskEvent
+from rekindle.records.evidence import read_lines
+
+EXAMPLES = ["hello-numpy", "hello-pt"]
+JOBS, LOOKALIKES = REPOSITORY / "flare_jobs", REPOSITORY / "tests" / "lookalikes"
+MODEL = "job/workspace/hello-numpy/server/simulate_job/app_server/models/server.npy"
+
+
+@pytest.fixture(scope="module")
+def examples(local, tmp_path_factory):
+    """Return a run of site.yml with examples."""
+    inventory = tmp_path_factory.mktemp("examples") / "hosts.yml"
+    asked = ", ".join(f"examples/{name}" for name in EXAMPLES)
+    inventory.write_text(
+        f"{local.read_text()}      rekindle_jobs: [{asked}]\n      rekindle_nvflare_checkout: {LOOKALIKES}\n"
+    )
+    return play("site.yml", inventory, tmp_path_factory.mktemp("results") / "examples", timeout=900)
+
+
+@pytest.fixture
+def run(examples, tmp_path, monkeypatch):
+    """Return what runs hello-numpy with a lie at site-1, and returns its verdict and its folder."""
+
+    def lying(lie="", **changes):
+        monkeypatch.setenv("REKINDLE_LIE", lie)
+        job = replace(load_job(JOBS, "hello-numpy"), **changes)
+        verdict = run_here(
+            job, JOBS, examples.results / "local", tmp_path, named(str(LOOKALIKES)).examples([job])
+        )
+        return verdict, tmp_path / "run"
+
+    return lying
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_it_passes_by_what_the_server_saw(examples, name):
+    folder = examples.results / "local" / name
+    verdict = read(folder / "verdict.json", VerdictRecord)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+    told = [line.event for line in read_lines(folder) if isinstance(line.event, TaskEvent)]
+    rounds = load_job(JOBS, name).rounds
+    assert {(event.site, event.round) for event in told} == {
+        (site, number) for site in ("site-1", "site-2") for number in range(rounds)
+    }
+    assert all(event.moved for event in told)
+
+
+def test_the_whole_run_passes(examples):
+    assert examples.status == 0, examples.output
+
+
+def test_a_stand_in_is_never_called_the_real_data(examples):
+    verdict = read(examples.results / "local" / "hello-pt" / "verdict.json", VerdictRecord)
+    said = next(one.says for one in verdict.evidence if one.claim == "runs_as_described")
+    assert "data: a stand-in for cifar10, not the real one" in said
+
+
+def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
+    verdict, folder = run()
+    assert verdict.verdict == "PASS", verdict.cause
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    envs = read(examples.results / "local" / "env.json", EnvRecord).environments
+    python = next(one.python for one in envs if one.framework == "torch+vision")
+    code = named(str(LOOKALIKES)).code(load_job(JOBS, "hello-numpy"))
+    subprocess.run(
+        [python, "job.py", "--workspace", str(alone)],
+        cwd=code,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        check=True,
+        timeout=300,
+        capture_output=True,
+    )
+    model = Path(MODEL).relative_to("job/workspace")
+    assert (alone / model).read_bytes() == (folder / MODEL).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("lie", "kind", "cause"),
+    [
+        ("raises before init", "FAIL", "A process raised RuntimeError: nothing was set up yet"),
+        ("raises after init", "FAIL", "A process raised RuntimeError: the data are not there"),
+        ("unchanged", "FAIL", "site-1 in round 0 sent back the model that it was sent: it did not train."),
+        ("zeros", "FAIL", "site-1 in round 0 sent zeros."),
+        ("not a number", "FAIL", "site-1's result of train in round 0 is not finite."),
+        ("empty", "FAIL", "site-1 in round 0 sent nothing back."),
+        ("exits", "HUNG", "Nothing has moved for 15 s"),
+    ],
+)
+def test_a_lie_is_named_and_never_a_pass(run, lie, kind, cause):
+    verdict, _ = run(lie, silence_s=15)
+    assert verdict.verdict == kind
+    assert verdict.cause.startswith(cause)
