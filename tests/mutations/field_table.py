@@ -37,6 +37,11 @@ NONCE = (wrong("*", "Every line of evidence repeats the spec's nonce.", spec2),)
 NEVER = (
     free("*", "No run that passes has such an event; 'an exception of a rank' and its like put one in."),
 )
+TASK = (
+    *("time", "nonce", "site", "task", "round", "return_code", "kind", "values", "bytes", "finite", "norm"),
+    *("moved", "metrics"),
+)
+"""Of an example's events, which tests/unit/judge/test_example_lies.py alters: no run recorded here has any."""
 OURS = (
     wrong("missing", "It is no record."),
     free(
@@ -85,6 +90,7 @@ FIELDS = {
     ("Job", "schema"): (wrong("*", "It is no record."),),
     ("Job", "name"): (wrong("missing, empty", "It is no record."), free("*", OURS[1].why)),
     ("Job", "summary"): OURS,
+    ("Job", "example"): (free("*", OURS[1].why),),
     ("Job", "code"): (free("*", OURS[1].why),),
     ("Job", "environment"): (wrong("*", "It is no record."),),
     ("Job", "sites"): (
@@ -216,6 +222,7 @@ FIELDS = {
     ("round", "sketch_out"): SKETCH,
     ("round", "bytes_in"): BYTES,
     ("round", "bytes_out"): BYTES,
+    **{("task", name): NEVER for name in TASK},
     **{("exception", name): NEVER for name in ("time", "nonce", "site", "rank", "kind", "message", "place")},
     ("final", "time"): TIME,
     ("final", "nonce"): NONCE,

@@ -30,7 +30,7 @@ class Doubt(NamedTuple):
 Rule = Callable[[Run], Iterable[Doubt]]
 """Pure; yields each place where the run breaks it."""
 RULES: dict[str, Rule] = {}
-_VERSIONS: dict[str, frozenset[int]] = {}
+VERSIONS: dict[str, frozenset[int]] = {}
 """Of the specs whose runs leave what a rule needs."""
 
 
@@ -43,7 +43,7 @@ def rule(*versions: int) -> Callable[[Rule], Rule]:
 
     def register(function: Rule) -> Rule:
         RULES[function.__name__] = function
-        _VERSIONS[function.__name__] = frozenset(versions or (1, 2))
+        VERSIONS[function.__name__] = frozenset(versions or (1, 2))
         return function
 
     return register
@@ -52,7 +52,7 @@ def rule(*versions: int) -> Callable[[Rule], Rule]:
 def hold(run: Run) -> Iterator[ClaimResult]:
     """Hold ``run`` against every rule that its spec's version knows."""
     for name, function in RULES.items():
-        if run.version in _VERSIONS[name]:
+        if run.version in VERSIONS[name]:
             yield _answer(run, function).result(name, run.folder)
 
 

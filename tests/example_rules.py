@@ -1,0 +1,22 @@
+"""Which claims and rules of the judge are of examples alone, whose recorded runs are none of our own jobs'."""
+
+from functools import cache
+
+from plays import REPOSITORY
+
+from rekindle.jobs import example_names, load_job
+from rekindle.judge.contract.registry import VERSIONS
+
+JOBS = REPOSITORY / "flare_jobs"
+
+
+@cache
+def of_examples():
+    """Return their names."""
+    own = {claim for path in JOBS.glob("*/job.yml") for claim in _claims(path.parent.name)}
+    claims = {claim for name in example_names(JOBS) for claim in _claims(name)}
+    return frozenset(claims - own | {name for name, versions in VERSIONS.items() if versions == {3}})
+
+
+def _claims(name):
+    return [claim.claim for claim in load_job(JOBS, name).proof]
