@@ -1,4 +1,4 @@
-"""Which claims and rules of the judge are of examples alone, whose recorded runs are none of our own jobs'."""
+"""Which claims and rules of the judge are of examples alone, of which mutations alter no recorded run."""
 
 from functools import cache
 

@@ -41,7 +41,7 @@ TASK = (
     *("time", "nonce", "site", "task", "round", "return_code", "kind", "values", "bytes", "finite", "norm"),
     *("moved", "metrics"),
 )
-"""Of an example's events, which tests/unit/judge/test_example_lies.py alters: no run recorded here has any."""
+"""Of an example's events, which tests/unit/judge/test_example_lies.py alters; no run here has any."""
 OURS = (
     wrong("missing", "It is no record."),
     free(
