@@ -9,13 +9,17 @@ import typer
 
 from rekindle.host import folders
 from rekindle.records import PlaybookRecord, RecordError, read
-from rekindle.results.gather import HostResults, gather_host
+from rekindle.results.gather import HostResults, Results, gather, gather_host
 
 Folder = Annotated[
     Path,
     typer.Argument(
         metavar="FOLDER", help="Of results, of a host or a job in it, or any workspace of NVFlare."
     ),
+]
+
+Runs = Annotated[
+    list[Path], typer.Argument(metavar="RESULTS...", help="Folders of a run, or of runs as results/ is.")
 ]
 
 _OF_A_HOST = ("lease.json", "host.json", "plan.json", "env.json", "outcome.json", "retired.json")
@@ -64,3 +68,26 @@ def record(path: Path, name: str) -> Path:
         hosts = ", ".join(one.parent.name for one in found)
         raise RecordError(f"{path} has the {name} of {len(found)} hosts: {hosts}.", "name one's folder.")
     return found[0]
+
+
+def runs(folders: list[Path]) -> tuple[list[Results], list[str]]:
+    """Return each results folder that is one of ``folders`` or lies in one, and why some are left out.
+
+    Raises:
+        RecordError: one of ``folders`` is neither, or nothing can be read.
+    """
+    found: dict[Path, None] = {}
+    for folder in folders:
+        here = [folder] if is_results(folder) else [path.parent for path in sorted(folder.glob("*/run.json"))]
+        if not here:
+            raise RecordError(f"{folder} holds no run.", "name a folder of results, or one that has some.")
+        found |= dict.fromkeys(path.resolve() for path in here)
+    results, flaws = [], []
+    for path in found:
+        try:
+            results.append(gather(path))
+        except RecordError as error:
+            flaws.append(error)
+    if not results:
+        raise flaws[0]
+    return results, [str(flaw) for flaw in flaws]

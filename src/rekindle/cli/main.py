@@ -17,7 +17,7 @@ from rekindle.capsule.wheelhouse import BundleError
 from rekindle.records import Complaint, VersionError
 from rekindle.records.text import one_line
 
-from . import bundle, diagnose, diff, judge, plan, plays, report, schema, verify
+from . import board, bundle, diagnose, diff, examples, judge, plan, plays, report, schema, verify
 from .verb import GOOD, UNTOLD, WRONG, Answer
 
 VERBS = (
@@ -31,6 +31,8 @@ VERBS = (
     diff.VERB,
     report.VERB,
     verify.VERB,
+    board.VERB,
+    examples.VERB,
 )
 """Those that answer in JSON."""
 

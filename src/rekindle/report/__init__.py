@@ -1,16 +1,22 @@
 """Results as the table, report.html, results.json and junit.xml; and what ``--check`` ends with."""
 
+from .board import board_markdown, board_text
 from .check import check_text, plan_lines
 from .data import ResultsData, data
 from .findings import findings
 from .reports import summary, write_reports
+from .table import grid, terminal
 
 __all__ = [
     "ResultsData",
+    "board_markdown",
+    "board_text",
     "check_text",
     "data",
     "findings",
+    "grid",
     "plan_lines",
     "summary",
+    "terminal",
     "write_reports",
 ]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +16,7 @@ from rekindle.results.gather import Results, gather
 from .data import data
 from .html import html
 from .junit import junit
-from .table import table
+from .table import table, terminal
 
 _REPORTS = ("report.html", "results.json", "junit.xml")
 
@@ -61,7 +58,5 @@ def _write(path: Path, content: bytes) -> None:
 
 def summary(results: Results, folder: Path | None) -> str:
     """Return what a run ends with on the terminal: the table, and where the report lies, if one does."""
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    width = max(shutil.get_terminal_size((120, 24)).columns, 60)
-    text = table(results, width, colour)
+    text = table(results, *terminal())
     return f"{text}\n\n{folder / 'report.html'}" if folder else text

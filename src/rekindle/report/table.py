@@ -1,6 +1,10 @@
-"""The table that a run ends with on the terminal."""
+"""Tables on the terminal, and the one that a run ends with."""
 
 from __future__ import annotations
+
+import os
+import shutil
+import sys
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -13,8 +17,13 @@ from rekindle.results.gather import NO_HOSTS, Results
 
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "READY": "green", "RETIRED": "green"}
 _SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
-"""How much of the width a column may take; the cause has the rest."""
-_WIDE, _WIDE_ONLY = 80, ("duration", "GPUs")
+_WIDE, _WIDE_ONLY = 80, ("since", "duration", "GPUs")
+
+
+def terminal() -> tuple[int, bool]:
+    """Return how wide the terminal is, 60 or more, and whether it gets colours."""
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return max(shutil.get_terminal_size((120, 24)).columns, 60), colour
 
 
 def table(results: Results, width: int, colour: bool) -> str:
@@ -32,21 +41,34 @@ def table(results: Results, width: int, colour: bool) -> str:
         }
         for row in results.rows
     ]
+    return grid(rows, _SHARES, width, colour)
+
+
+def grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colour: bool) -> str:
+    """Return a table of at most ``width`` columns, 60 or more; some need 80.
+
+    Args:
+        rows: cells by column, one or more rows.
+        shares: how much of the width a column may take; the one that has none takes the rest.
+        width: of the terminal.
+        colour: whether verdicts have theirs.
+    """
     if width < _WIDE:
         rows = [{name: cell for name, cell in row.items() if name not in _WIDE_ONLY} for row in rows]
     widths = {
         name: min(max(cell_len(name), *(cell_len(row[name]) for row in rows)), max(int(width * share), 8))
-        for name, share in _SHARES.items()
+        for name, share in shares.items()
         if name in rows[0]
     }
-    widths["cause"] = width - sum(widths.values()) - 2 * len(widths)
+    rest = width - sum(widths.values()) - 2 * len(widths)
 
     grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for name in rows[0]:
-        grid.add_column(name, overflow="fold", width=widths[name])
+        grid.add_column(name, overflow="fold", width=widths.get(name, rest))
     for row in rows:
         cells = {name: Text(cell) for name, cell in row.items()}
-        cells["verdict"].stylize(_STYLES.get(row["verdict"], "yellow"))
+        if "verdict" in cells:
+            cells["verdict"].stylize(_STYLES.get(row["verdict"], "yellow"))
         grid.add_row(*cells.values())
     console = Console(width=width, force_terminal=colour, no_color=not colour, legacy_windows=False)
     with console.capture() as capture:

@@ -1,0 +1,63 @@
+"""``rekindle board RESULTS…``: what is true now of every job, in which environment, where, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from rekindle.doctor.known_issues import known_issues
+from rekindle.host import places
+from rekindle.jobs import expand, known_jobs, load_job
+from rekindle.records import RecordError, timestamp
+from rekindle.report import board_markdown, board_text, terminal
+from rekindle.results.board import Board, board
+from rekindle.results.gather import Results
+
+from .folders import Runs, runs
+from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
+
+JOBS = places.repository() / "flare_jobs"
+
+
+def run(
+    folders: Runs,
+    markdown: Annotated[bool, typer.Option("--markdown", help="A table for a wiki.")] = False,
+    json: Json = False,
+) -> Answer:
+    """Print the board.
+
+    Raises:
+        RecordError: a folder holds no run.
+    """
+    if json and markdown:
+        raise typer.BadParameter("it is one or the other", param_hint="--json, --markdown")
+    told = of(*runs(folders))
+    text = board_markdown(told) if markdown else board_text(told, *terminal())
+    return answer({"good": GOOD, "bad": BAD, "untold": UNTOLD}[told.state], text, told, json)
+
+
+VERB = Verb(
+    "board",
+    run,
+    "Say of many runs what is true now, since when, and what changed.",
+    Board,
+    ("results", "results/RUN results/OTHER --json", "results --markdown"),
+    "the newest verdict on every required job is PASS, or a known issue that has not expired",
+    "one is not",
+)
+
+
+def of(results: list[Results], unread: list[str]) -> Board:
+    """Return the board of runs, by the jobs and the known issues that are known here."""
+    issues = {issue.name: issue for issue in known_issues()}
+    return board(results, dict(_frameworks()), issues, timestamp(), unread)
+
+
+def _frameworks() -> Iterator[tuple[str, str]]:
+    for name in expand(JOBS, known_jobs(JOBS)):
+        with suppress(RecordError):  # whoever runs the job is told
+            job = load_job(JOBS, name)
+            yield job.name, job.environment

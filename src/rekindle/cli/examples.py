@@ -1,0 +1,128 @@
+"""``rekindle examples [RESULTS…]``: which of NVFlare's examples there are, and which could run where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from rekindle.jobs import example_names, foresee, load_job
+from rekindle.records import HostRecord, Job, timestamp
+from rekindle.records.text import one_line
+from rekindle.report import grid, terminal
+from rekindle.results.board import BoardLine
+from rekindle.results.gather import RowKind
+from rekindle.solver import solve
+
+from . import board
+from .folders import runs
+from .verb import GOOD, UNTOLD, Answer, Json, Verb, answer
+
+
+class OnHost(msgspec.Struct):
+    """An example on one host."""
+
+    host: str
+    could_run: bool | None
+    """None: no host.json of it came home."""
+    refusal: str | None
+    verdict: RowKind | None
+    """The newest there, with its cause; None if there is none."""
+    cause: str | None
+    run: str | None
+
+
+class ExampleData(msgspec.Struct):
+    """One of NVFlare's examples."""
+
+    job: Job
+    """What it needs; all data sets in ``example.data`` are stand-ins."""
+    hosts: list[OnHost]
+
+
+def run(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RESULTS]...", help="Folders of a run, or of runs as results/ is."),
+    ] = None,
+    json: Json = False,
+) -> Answer:
+    """Print what there is, and for each host of the results whether it could run there.
+
+    Raises:
+        RecordError: a folder holds no run, or an example's description is broken.
+    """
+    loaded = [load_job(board.JOBS, name) for name in example_names(board.JOBS)]
+    results, unread = runs(folders) if folders else ([], [])
+    lines = board.of(results, unread).lines if results else []
+    hosts: dict[str, HostRecord | None] = {}
+    for one in sorted(results, key=lambda one: one.playbook.started):
+        hosts |= {found.name: found.host or hosts.get(found.name) for found in one.hosts}
+    on_hosts = [_on_host(name, host, loaded, lines) for name, host in sorted(hosts.items())]
+    told = [ExampleData(job, list(there)) for job, *there in zip(loaded, *on_hosts, strict=True)]
+    untold = unread or None in hosts.values()
+    return answer(UNTOLD if untold else GOOD, "\n".join([_text(told), *map(one_line, unread)]), told, json)
+
+
+VERB = Verb(
+    "examples",
+    run,
+    "List NVFlare's examples: what each needs, where it could run, and its last verdict.",
+    list[ExampleData],
+    ("", "results", "results/RUN --json"),
+    "they are listed",
+    untold="there is no host.json of a host, or a record is of another version of Rekindle",
+)
+
+
+def _on_host(
+    name: str, host: HostRecord | None, loaded: list[Job], lines: list[BoardLine]
+) -> Iterator[OnHost]:
+    """Yield what can be told of each example on a host, as if nothing were pinned there."""
+    refusals: dict[str, str | None] = {}
+    if host:
+        frameworks = list(dict.fromkeys(job.environment for job in loaded))
+        with_gpus = bool(host.gpus or host.pci_gpus)
+        plan = solve(host, frameworks, gpus_required=with_gpus, made=timestamp(), host_sha256="")
+        refusals = {one.job.name: one.refusal for one in foresee(loaded, host, plan, None)}
+    newest = {line.job: line for line in sorted(lines, key=lambda line: line.began) if line.host == name}
+    for job in loaded:
+        refusal, line = refusals.get(job.name), newest.get(job.name)
+        could = refusal is None if host else None
+        told = (line.verdict, line.cause, line.run) if line else (None, None, None)
+        yield OnHost(name, could, refusal, *told)
+
+
+def _text(told: list[ExampleData]) -> str:
+    needs = [
+        {
+            "example": one.job.name,
+            "environment": one.job.environment,
+            "sites": f"{one.job.sites} × {one.job.ranks_per_site}",
+            "data": ", ".join(f"{name} (stand-in)" for name in example.data) or "its own",
+            "what": f"{one.job.summary}. "
+            + " ".join(f"Mended ({mend.fault}): {mend.because}" for mend in example.mends),
+        }
+        for one in told
+        if (example := one.job.example)
+    ]
+    there = [
+        {
+            "host": one_line(on.host),
+            "example": one.job.name,
+            "runs": {True: "yes", False: "no", None: "untold"}[on.could_run],
+            "verdict": on.verdict or "–",
+            "why": one_line(" ".join(filter(None, (on.refusal, on.cause)))),
+        }
+        for one in told
+        for on in one.hosts
+    ]
+    size = terminal()
+    tables = [grid(needs, {"example": 0.25, "environment": 0.16, "sites": 1.0, "data": 0.16}, *size)]
+    if there:
+        there.sort(key=lambda row: row["host"])
+        tables.append(grid(there, {"host": 0.16, "example": 0.2, "runs": 1.0, "verdict": 1.0}, *size))
+    return "\n\n".join(tables)

@@ -1,0 +1,59 @@
+"""The board as a table, for a terminal and in Markdown."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from rekindle.records.text import duration, one_line
+from rekindle.results.board import Board, BoardLine
+
+from .table import grid
+
+_SHARES = {"job": 0.15, "where": 0.25, "verdict": 1.0, "since": 0.1, "duration": 1.0}
+_NOTHING = "None of the runs says anything of a job."
+_MEANING = re.compile(r"[\\`*_~\[\]{}#$|]|(?<=www)\.|:(?=//)")
+"""What Markdown, and sites beyond it, take for more than text; HTML has ``<``, ``>`` and ``&`` beside."""
+
+
+def board_text(board: Board, width: int, colour: bool) -> str:
+    """Return it for a terminal, at most ``width`` columns wide."""
+    rows = []
+    for line in board.lines:
+        job, host, environment, nvflare, *rest = _cells(line)
+        where = ", ".join([host, environment, f"NVFlare {nvflare}"])
+        rows.append(dict(zip([*_SHARES, "what"], [job, where, *rest], strict=True)))
+    table = grid(rows, _SHARES, width, colour) if rows else _NOTHING
+    return "\n".join([table, *map(one_line, board.unread)])
+
+
+def board_markdown(board: Board) -> str:
+    """Return it as a table for a wiki, in which nothing that a host says is more than text."""
+    rows = [["job", "host", "environment", "NVFlare", "verdict", "since", "duration", "what"], ["---"] * 8]
+    for line in board.lines:
+        cells = [markdown(cell) for cell in _cells(line)]
+        if line.source and line.source.startswith("https://"):
+            cells[-1] = cells[-1].replace(markdown(line.source), line.source)
+        cells[4] = f"**{cells[4]}**" if line.notice else cells[4]
+        rows.append(cells)
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([*table, *(f"\n{markdown(one)}" for one in board.unread)])
+
+
+def markdown(text: str) -> str:
+    """Return any text so that Markdown shows it as it is, in a line."""
+    return _MEANING.sub(r"\\\g<0>", html.escape(one_line(text), quote=False))
+
+
+def _cells(line: BoardLine) -> list[str]:
+    """Return job, host, environment, NVFlare, verdict, since when, duration, and what is to be said of it."""
+    environment = " ".join(filter(None, (line.framework, line.version, line.build)))
+    nvflare = (line.nvflare or "–") + (f" (examples {line.examples})" if line.examples else "")
+    told = [line.notice, line.cause]
+    if line.verdict == "KNOWN_ISSUE":
+        until = f"{'until' if line.good else 'expired on'} {line.expires}: {line.source}"
+        told.append(f"Known issue {line.known_issue}, {until if line.expires else 'listed no more'}.")
+    told += [f"Changed: {'; '.join(line.changed)}."] if line.changed else []
+    cells = [line.job or "–", line.host, environment or "–", nvflare, line.verdict + "!" * bool(line.notice)]
+    cells += [line.since[:16].replace("T", " "), duration(line.duration_s), " ".join(filter(None, told))]
+    return [one_line(cell) for cell in cells]

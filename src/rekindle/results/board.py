@@ -1,0 +1,214 @@
+"""The board of many runs: what is true now of each job, environment, host and release of NVFlare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from rekindle.doctor.known_issues import KnownIssue
+from rekindle.records import PlanRecord
+from rekindle.records.base import shortened
+from rekindle.records.text import duration
+
+from .gather import Results, Row, RowKind
+
+T = TypeVar("T")
+
+_NO_VERDICT = {"READY", "RETIRED"}
+
+
+class BoardLine(msgspec.Struct):
+    """The newest verdict on a job in one environment on one host, under one release of NVFlare."""
+
+    job: str | None
+    """None: what the newest run of the host says of it as a whole."""
+    host: str
+    framework: str | None
+    version: str | None
+    build: str | None
+    nvflare: str | None
+    examples: str | None
+    """The commit of NVFlare's examples."""
+    verdict: RowKind
+    good: bool
+    """Whether that is PASS, or KNOWN_ISSUE of one that is listed and has not expired."""
+    required: bool
+    other_version: bool
+    """Whether nothing can be told, as a record was written by another version of Rekindle."""
+    cause: str | None
+    notice: str | None
+    """What has to be done about a PASS."""
+    known_issue: str | None
+    """Name of the one that the run meets, also where it passed."""
+    expires: str | None
+    """ISO date from which that excuses nothing; None if it is not listed any more."""
+    source: str | None
+    duration_s: float | None
+    run: str
+    began: str
+    """Of the newest run on that host, by the controller's clock."""
+    since: str
+    since_run: str
+    """First of the runs that have had this verdict without a break."""
+    changed: list[str]
+    """Against the run before the newest."""
+
+
+class Board(msgspec.Struct):
+    """Every line, and whether all that are required are good."""
+
+    schema: Literal["rekindle/board/1"]
+    state: Literal["good", "bad", "untold"]
+    lines: list[BoardLine]
+    unread: list[str]
+    """Why a run is left out, a sentence each."""
+
+
+class _Place(NamedTuple):
+    framework: str | None = None
+    version: str | None = None
+    build: str | None = None
+    nvflare: str | None = None
+
+
+class _Seen(NamedTuple):
+    """A row of one run."""
+
+    began: str
+    run: str
+    row: Row
+    plan: PlanRecord | None
+
+
+def board(
+    runs: Iterable[Results],
+    frameworks: Mapping[str, str],
+    issues: Mapping[str, KnownIssue],
+    now: str,
+    unread: list[str],
+) -> Board:
+    """Return the board.
+
+    Args:
+        runs: in any order.
+        frameworks: the environment of each job that is known.
+        issues: those that are known, by name.
+        now: timestamp of the board.
+        unread: why further runs are left out, a sentence each.
+    """
+    seen: dict[tuple[str, str | None], list[_Seen]] = {}
+    newest: dict[str, tuple[str, str]] = {}
+    for results in runs:
+        for host in results.hosts:
+            playbook = results.playbook
+            run = (playbook.began.get(host.name, playbook.started), playbook.run)
+            newest[host.name] = max(run, newest.get(host.name, run))
+            for row in host.rows:
+                seen.setdefault((host.name, row.job), []).append(_Seen(*run, row, host.plan))
+    lines = []
+    for (name, job), history in seen.items():
+        if job is None:
+            told = [one for one in history if one[:2] == newest[name] and one.row.kind not in _NO_VERDICT]
+            lines += [_line(_Place(), [one], None, issues, now) for one in told]
+        else:
+            history.sort(key=lambda one: one[:2])
+            lines += _lines(history, frameworks.get(job), issues, now)
+    lines.sort(key=lambda one: (one.job or "", one.host, one.framework or "", one.began))
+    required = [line for line in lines if line.required]
+    bad = [line for line in required if not line.good]
+    if bad or not required:
+        untold = bad and all(line.other_version for line in bad)
+        return Board("rekindle/board/1", "untold" if untold else "bad", lines, unread)
+    return Board("rekindle/board/1", "untold" if unread else "good", lines, unread)
+
+
+def _lines(
+    history: list[_Seen], framework: str | None, issues: Mapping[str, KnownIssue], now: str
+) -> Iterator[BoardLine]:
+    """Yield the lines of a job's runs on one host, oldest first, in their several places."""
+    verdicts = [one.row.verdict for one in history]
+    releases = _filled([one.versions.get("nvflare") if one else None for one in verdicts])
+    builds = _filled([_build(one, framework) for one in history])
+    places: dict[_Place, list[int]] = {}
+    for number, (build, release) in enumerate(zip(builds, releases, strict=True)):
+        place = (build or _Place(framework))._replace(nvflare=release)
+        places.setdefault(place, []).append(number)
+    for place, numbers in places.items():
+        before = numbers[-2] if len(numbers) > 1 else numbers[0] - 1  # the first here follows one elsewhere
+        was = history[before].row if before >= 0 else None
+        yield _line(place, [history[number] for number in numbers], was, issues, now)
+
+
+def _filled(told: list[T | None]) -> list[T | None]:
+    """Return what each run told; of one that ended before that, what the one before it did, or the next."""
+    last = next((one for one in told if one is not None), None)
+    return [last := last if one is None else one for one in told]
+
+
+def _build(one: _Seen, framework: str | None) -> _Place | None:
+    """Return framework, version and build by the lock that the run names, or else as they were planned."""
+    verdict = one.row.verdict
+    lock = verdict.lock_sha256 if verdict else None
+    for build in (planned.build for planned in (one.plan.environments if one.plan else ())):
+        if build and (build.lock_sha256 == lock or (lock is None and build.framework == framework)):
+            return _Place(build.framework, build.version, build.variant)
+    version = verdict.versions.get((framework or "").partition("+")[0]) if verdict else None
+    return _Place(framework, version) if framework and version else None
+
+
+def _line(
+    place: _Place, history: list[_Seen], was: Row | None, issues: Mapping[str, KnownIssue], now: str
+) -> BoardLine:
+    newest = first = history[-1]
+    row, verdict = newest.row, newest.row.verdict
+    for one in reversed(history):
+        if one.row.kind != row.kind:
+            break
+        first = one
+    issue = issues.get(verdict.known_issue) if verdict and verdict.known_issue else None
+    excused = row.kind == "KNOWN_ISSUE" and issue is not None and not issue.expired(now)
+    notice = row.notice
+    if row.kind == "PASS" and verdict and verdict.known_issue and not verdict.contradiction:
+        fix = f"Fix: remove {verdict.known_issue} from doctor/known_issues.json."
+        notice = f"PASS although {issue.says} {fix}" if issue else None
+    return BoardLine(
+        **place._asdict(),
+        job=row.job,
+        host=row.host,
+        examples=verdict.versions.get("examples") if verdict else None,
+        verdict=row.kind,
+        good=row.kind == "PASS" or excused,
+        required=row.required,
+        other_version=row.other_version,
+        cause=row.cause,
+        notice=notice,
+        known_issue=verdict.known_issue if verdict else None,
+        expires=issue.expires if issue else None,
+        source=issue.source if issue else None,
+        duration_s=row.duration_s,
+        run=newest.run,
+        began=newest.began,
+        since=first.began,
+        since_run=first.run,
+        changed=[*_changed(row, was)] if was else [],
+    )
+
+
+def _changed(row: Row, was: Row) -> Iterator[str]:
+    if row.kind != was.kind:
+        yield f"was {was.kind}" + (f": {shortened(was.cause, 200)}" if was.cause else "")
+    elif row.cause != was.cause:
+        yield f"its cause was: {shortened(was.cause or 'none', 200)}"
+    long, before = row.duration_s, was.duration_s
+    if long is not None and before is not None and abs(long - before) > before / 2:
+        yield f"took {duration(before)} before"
+    new, old = row.verdict, was.verdict
+    if not (new and old and new.lock_sha256 and old.lock_sha256):
+        return
+    for name in sorted({*new.versions, *old.versions}):
+        if new.versions.get(name) != old.versions.get(name):
+            yield f"{name} {old.versions.get(name, 'none')} → {new.versions.get(name, 'none')}"
+    if new.lock_sha256 != old.lock_sha256:
+        yield "another lock"

@@ -1,0 +1,177 @@
+"""``rekindle board`` and ``rekindle examples``: what they take, and their statuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from msgspec.structs import replace
+from report_folders import FAIL, HOST, PASS, PLAN, add_host, fill
+from solver_hosts import H200, host
+
+from rekindle import cli
+from rekindle.cli import board
+
+JOBS = Path(__file__).parents[3] / "flare_jobs"
+FAILED = replace(FAIL, host="gpu-1")
+EXAMPLE = {"folder": "hello-world/hello", "command": ["job.py"], "data": ["cifar10"]}
+MEND = {
+    "file": "job.py",
+    "before": "a",
+    "after": "b",
+    "because": "It cannot find its data.",
+    "fault": "example",
+}
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Call ``rekindle``; return its status, and what it said on each stream."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
+        status = cli.main()
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch):
+    """Return a folder of jobs with two examples: one for any host, one for eight GPUs."""
+    folder = tmp_path / "flare_jobs"
+    shutil.copytree(JOBS / "pt_ddp", folder / "pt_ddp")
+    job = yaml.safe_load((folder / "pt_ddp/job.yml").read_text())
+    (folder / "examples").mkdir()
+    for name, changes in (
+        ("small", {"summary": "One for any host"}),
+        ("wide", {"ranks_per_site": 4, "when_short_of_gpus": "unsupported"}),
+    ):
+        example = {**job, "name": name, "example": EXAMPLE, **changes}
+        (folder / "examples" / f"{name}.yml").write_text(yaml.safe_dump(example))
+    monkeypatch.setattr(board, "JOBS", folder)
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path, jobs):
+    """Return a folder with a run that failed and a later one that passed."""
+    for name, verdict in (("20261101T000000Z", FAILED), ("20261102T000000Z", PASS)):
+        add_host(fill(tmp_path / "results" / name, "gpu-1"), "gpu-1", verdict=verdict)
+    return tmp_path / "results"
+
+
+def test_it_takes_runs_and_folders_of_runs_each_once(call, results):
+    first, second = sorted(results.iterdir())
+    status, out, _ = call("board", results)
+    assert (status, out.count("pt_ddp"), "PASS" in out, "was FAIL" in out) == (0, 1, True, True)
+    assert call("board", first)[0] == 1
+    assert call("board", first, second)[1] == out
+    assert call("board", results, first, second)[1] == out
+
+
+@pytest.mark.parametrize("name", ["board", "examples"])
+def test_json_fits_its_schema(call, results, name):
+    schema = json.loads(call("schema", name)[1])
+    told = json.loads(call(name, results, "--json")[1])
+    jsonschema.Draft202012Validator(schema).validate(told)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"told": told}, schema)
+
+
+def test_markdown_is_a_table(call, results):
+    status, out, _ = call("board", results, "--markdown")
+    assert status == 0
+    assert out.splitlines()[2].startswith("| pt\\_ddp | gpu-1 | torch 2.15.0 cu132 | 2.7.3 | PASS |")
+
+
+def test_called_wrongly_is_a_sentence_and_2(call, results, tmp_path):
+    for arguments, says in (
+        (["board", results, "--json", "--markdown"], "it is one or the other"),
+        (["board"], "Missing argument"),
+        (["board", tmp_path / "none"], "holds no run. Fix:"),
+        (["board", results, tmp_path / "flare_jobs"], "holds no run. Fix:"),
+        (["examples", tmp_path / "none"], "holds no run. Fix:"),
+    ):
+        status, out, err = call(*arguments)
+        assert (status, out, says in err, err.count("\n")) == (2, "", True, 1), arguments
+
+
+def test_a_run_that_cannot_be_read_is_said_and_makes_a_good_answer_none(call, results):
+    first, second = sorted(results.iterdir())
+    (first / "run.json").write_text('{"schema": "rekindle/run/9"}')
+    status, out, _ = call("board", results)
+    assert (status, "PASS" in out) == (3, True)
+    assert "run.json was written by another version of Rekindle" in out
+    (second / "run.json").write_text("{")
+    status, out, err = call("board", results)
+    assert (status, out, err.count("\n")) == (3, "", 1)
+
+
+def test_a_job_that_is_broken_here_keeps_no_board(call, results, jobs):
+    (jobs / "examples/small.yml").write_text("{")
+    assert call("board", results)[0] == 0
+    assert call("examples")[0] == 2
+
+
+def test_examples_are_listed_with_what_they_need(call, jobs):
+    small = jobs / "examples/small.yml"
+    job = yaml.safe_load(small.read_text())
+    small.write_text(yaml.safe_dump({**job, "example": {**EXAMPLE, "mends": [MEND]}}))
+    status, out, _ = call("examples")
+    head, _, *lines = out.splitlines()
+    assert status == 0
+    assert head.split() == ["example", "environment", "sites", "data", "what"]
+    text = " ".join(" ".join(lines).split())
+    assert "small torch 2 × 2 cifar10 (stand-in) One for any host. Mended (example): It cannot" in text
+
+
+def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results):
+    python = host(H200, pythons=["3.12.3"]).pythons
+    plan = replace(PLAN, jobs=("small",))
+    for run, verdict in zip(sorted(results.iterdir()), (PASS, FAILED), strict=True):
+        able = replace(HOST, pythons=python)
+        add_host(run, "gpu-1", host=able, plan=plan, verdict=replace(verdict, job="small"))
+    status, out, _ = call("examples", results, "--json")
+    (small,), (wide,) = (one["hosts"] for one in json.loads(out))
+    assert status == 0
+    assert small == {
+        "host": "gpu-1",
+        "could_run": True,
+        "refusal": None,
+        "verdict": "FAIL",
+        "cause": FAIL.cause,
+        "run": "20261102T000000Z",
+    }
+    assert (wide["could_run"], wide["verdict"]) == (False, None)
+    assert wide["refusal"].startswith("wide needs 8 GPUs (2 sites × 4) and gpu-1 has 4: 4 missing.")
+    out = " ".join(call("examples", results)[1].split())
+    assert "gpu-1 small yes FAIL Final accuracy 0.4" in out
+    assert "gpu-1 wide no – wide needs 8 GPUs" in out
+
+
+def test_a_build_that_no_host_gets_is_refused_too(call, results):
+    _, out, _ = call("examples", results, "--json")
+    assert "this host has none" in json.loads(out)[0]["hosts"][0]["refusal"]  # HOST has no Python
+
+
+def test_of_a_host_that_never_told_what_it_is_nothing_can_be_said(call, results):
+    fill(results / "20261103T000000Z", "gpu-1", "gpu-2")
+    status, out, _ = call("examples", results, "--json")
+    assert status == 3
+    assert [one["could_run"] for one in json.loads(out)[0]["hosts"]] == [False, None]
+    assert "gpu-2 small untold –" in " ".join(call("examples", results)[1].split())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_tables_are_as_wide_as_the_terminal(call, results, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for name in ("board", "examples"):
+        out = call(name, results)[1]
+        assert max(map(len, out.splitlines())) == columns

@@ -1,0 +1,106 @@
+"""The board for a terminal and for a wiki: complete at every width, and deaf to what hosts put in it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
+from report_folders import FAIL, PASS, PLAN, add_host, fill
+
+from rekindle.doctor.known_issues import KnownIssue
+from rekindle.report import board_markdown, board_text
+from rekindle.results.board import board
+from rekindle.results.gather import gather
+
+HOSTILE = (
+    "a\x1b[2Jb|c\nd <script>x</script> [e](http://f.example) ![g](h) **i** `j` \\| ~~k~~ &lt; \u202e"
+    " https://l.example www.m.example $n$ #1 [bold red]o[/]"
+)
+SOURCE = "https://example.org/a_b/issues/1"
+KNOWN = KnownIssue(
+    name="upstream_bug", entry="e", versions={}, expires="2027-06-01", says="It is lost.", source=SOURCE
+)
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return the board of one run of one verdict on a host of that name."""
+
+    def make(verdict, host="gpu-1", now="2026-12-01T00:00:00Z"):
+        folder = fill(tmp_path / "r", host)
+        add_host(folder, host, plan=replace(PLAN, jobs=(verdict.job,)), verdict=verdict)
+        return board([gather(folder)], {}, {"upstream_bug": KNOWN}, now, ["r2/run.json\x1b[2J is <b>broken."])
+
+    return make
+
+
+def _rendered(markdown):
+    """Return the cells of the second row of a table, as a wiki shows them."""
+    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown)
+    body = page[page.index("<tbody>") :]
+    return re.findall(r"<td>(.*?)</td>", body), page
+
+
+def test_it_says_what_where_and_since_when(told):
+    head, _, line, *more, unread = board_text(told(PASS), 160, colour=False).splitlines()
+    assert head.split() == ["job", "where", "verdict", "since", "duration", "what"]
+    assert re.match(r"pt_ddp +gpu-1, torch 2\.15\.0 cu132, .*PASS +2026-11-21 02:00 +3 min 20 s", line)
+    assert "NVFlare 2.7.3" in " ".join([line, *more])
+    assert unread == "r2/run.json is <b>broken."
+    assert "No run has a job" not in head
+    assert (
+        board_text(board([], {}, {}, "", []), 80, colour=False) == "None of the runs says anything of a job."
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_nothing_is_lost_at_any_width(told, width):
+    verdict = replace(FAIL, job="kaplan-meier-he", cause=f"{'Nothing came of it. ' * 9}End")
+    text = board_text(told(verdict), width, colour=False)
+    assert max(map(len, text.splitlines())) <= width
+    letters = re.sub(r"[\s─]", "", text)
+    for word in ("kaplan", "FAIL", "End"):
+        assert word in letters
+
+
+def test_a_known_issue_has_its_name_expiry_and_link(told):
+    excused = replace(FAIL, verdict="KNOWN_ISSUE", known_issue="upstream_bug")
+    assert f"Known issue upstream_bug, until 2027-06-01: {SOURCE}." in board_text(told(excused), 400, False)
+    assert "upstream_bug, expired on 2027-06-01: " in board_text(told(excused, now="2027-07"), 400, False)
+    gone = replace(excused, known_issue="another")
+    assert "Known issue another, listed no more." in board_text(told(gone), 400, False)
+    assert f"until 2027-06-01: {SOURCE}." in board_markdown(told(excused))
+
+
+def test_a_pass_in_spite_of_one_is_loud(told):
+    unexpected = told(replace(PASS, known_issue="upstream_bug"))
+    text = board_text(unexpected, 400, colour=True)
+    assert "\x1b[33mPASS!" in text
+    assert "PASS although It is lost. Fix: remove upstream_bug from" in text
+    assert "| **PASS!** |" in board_markdown(unexpected)
+    assert "PASS!" not in board_text(told(PASS), 400, colour=True) + board_markdown(told(PASS))
+
+
+def test_what_a_host_says_is_text_in_a_wiki(told):
+    cells, page = _rendered(board_markdown(told(replace(FAIL, cause=HOSTILE), host="h|\n<b>")))
+    assert len(cells) == 8
+    assert cells[1] == "h| &lt;b&gt;"
+    shown = (
+        "ab|c d &lt;script&gt;x&lt;/script&gt; [e](http://f.example) ![g](h) **i** `j` \\| ~~k~~ &amp;lt; "
+    )
+    assert cells[-1] == f"{shown}https://l.example www.m.example $n$ #1 [bold red]o[/]"
+    assert not re.search(r"<(?!/?(table|thead|tbody|tr|th|td|p)>)", page)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", page)
+
+
+def test_what_a_host_says_is_no_link_of_its_own_in_a_wiki(told):
+    assert not re.search(r"(?<!\\)://|www\.", board_markdown(told(replace(FAIL, cause=HOSTILE))))
+
+
+def test_what_a_host_says_is_text_on_a_terminal(told):
+    text = board_text(told(replace(FAIL, cause=HOSTILE), host="h\x1b[31m\n"), 400, colour=False)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert "ab|c d <script>" in text
+    assert len(text.splitlines()) == 4

@@ -1,0 +1,229 @@
+"""The board: one line for each job, environment, host and release, the newest verdict, and what changed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from report_folders import FAIL, PASS, PLAN, add_host, fill
+
+from rekindle.doctor.known_issues import KnownIssue
+from rekindle.records import PlaybookRecord, write
+from rekindle.results.board import board
+from rekindle.results.gather import gather
+
+KNOWN = KnownIssue(
+    name="upstream_bug",
+    entry="some_entry",
+    versions={"nvflare": "<3"},
+    expires="2027-06-01",
+    says="NVFlare loses it.",
+    source="https://example.org/issues/1",
+)
+NOW = "2026-12-01T00:00:00Z"
+FAILED = replace(FAIL, host="gpu-1")
+EXCUSED = replace(FAILED, verdict="KNOWN_ISSUE", known_issue="upstream_bug")
+REFUSED = replace(
+    FAILED,
+    verdict="SKIPPED",
+    cause="60 s are left.",
+    lock_sha256=None,
+    versions={},
+    started=None,
+    duration_s=None,
+)
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return the board of runs, one a day, each given as its verdict on gpu-1, or that and other records."""
+
+    def make(*runs, now=NOW, issues=(KNOWN,), unread=()):
+        results = []
+        for day, run in enumerate(runs, 1):
+            verdict, changes = run if isinstance(run, tuple) else (run, {})
+            folder = tmp_path / f"run-{day}"
+            began = f"2026-11-{day:02}T02:00:00Z"
+            write(folder / "run.json", PlaybookRecord(run=folder.name, started=began, hosts=("gpu-1",)))
+            add_host(folder, "gpu-1", verdict=verdict, **changes)
+            results.append(gather(folder))
+        named = {issue.name: issue for issue in issues}
+        return board(reversed(results), {"pt_ddp": "torch"}, named, now, list(unread))
+
+    return make
+
+
+def _of(build, lock):
+    """Return a plan with another build of torch."""
+    (planned,) = PLAN.environments
+    other = replace(planned.build, version=build, lock_sha256=lock)
+    return replace(PLAN, environments=(replace(planned, build=other),))
+
+
+def test_a_line_has_the_newest_verdict_and_since_when_it_is_so(told):
+    slow = replace(PASS, duration_s=400.0)
+    (line,) = told(PASS, FAILED, PASS, PASS, slow).lines
+    assert (line.job, line.host, line.framework, line.version, line.build) == (
+        "pt_ddp",
+        "gpu-1",
+        "torch",
+        "2.15.0",
+        "cu132",
+    )
+    assert (line.nvflare, line.verdict, line.good, line.duration_s) == ("2.7.3", "PASS", True, 400.0)
+    assert (line.run, line.began, line.since_run, line.since) == (
+        "run-5",
+        "2026-11-05T02:00:00Z",
+        "run-3",
+        "2026-11-03T02:00:00Z",
+    )
+    assert line.changed == ["took 3 min 20 s before"]
+
+
+def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
+    results = []
+    for name, began, verdict in (("a", "2026-11-09T00:00:00Z", FAILED), ("b", "2026-11-08T00:00:00Z", PASS)):
+        playbook = PlaybookRecord(run=name, started=NOW, hosts=("gpu-1",), began={"gpu-1": began})
+        write(tmp_path / name / "run.json", playbook)
+        add_host(tmp_path / name, "gpu-1", verdict=verdict)
+        results.append(gather(tmp_path / name))
+    (line,) = board(results, {}, {}, NOW, []).lines
+    assert (line.run, line.began, line.verdict) == ("a", "2026-11-09T00:00:00Z", "FAIL")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "changed"),
+    [
+        (PASS, PASS, []),
+        (PASS, replace(PASS, duration_s=300.0), []),
+        (PASS, replace(PASS, duration_s=300.7), ["took 3 min 20 s before"]),
+        (PASS, replace(PASS, duration_s=100.0), ["took 3 min 20 s before"]),
+        (PASS, FAILED, ["was PASS"]),
+        (FAILED, PASS, [f"was FAIL: {FAIL.cause}"]),
+        (FAILED, replace(FAILED, cause="Other."), [f"its cause was: {FAIL.cause}"]),
+        (REFUSED, PASS, ["was SKIPPED: 60 s are left."]),
+        (
+            PASS,
+            replace(PASS, versions={**PASS.versions, "peft": "1", "numpy": "2"}, lock_sha256="f" * 64),
+            ["numpy none → 2", "peft none → 1", "another lock"],
+        ),
+        (
+            replace(PASS, versions={**PASS.versions, "examples": "2.7.2"}),
+            replace(PASS, versions={**PASS.versions, "examples": "2.7.3"}),
+            ["examples 2.7.2 → 2.7.3"],
+        ),
+    ],
+)
+def test_what_changed_against_the_run_before(told, was, now, changed):
+    plan = {"plan": _of("2.15.0", now.lock_sha256)} if now.lock_sha256 else {}
+    (line,) = told((was, {}), (now, plan)).lines
+    assert line.changed == changed
+
+
+def test_a_release_and_a_build_have_lines_of_their_own_that_begin_against_the_run_before(told):
+    newer = replace(PASS, versions={"torch": "2.16.0", "nvflare": "2.7.3"}, lock_sha256="f" * 64)
+    upgraded = replace(FAILED, versions={"torch": "2.16.0", "nvflare": "2.8.3"}, lock_sha256="f" * 64)
+    plan = {"plan": _of("2.16.0", "f" * 64)}
+    lines = told(PASS, (newer, plan), (upgraded, plan)).lines
+    assert [(line.version, line.nvflare, line.verdict, line.since_run) for line in lines] == [
+        ("2.15.0", "2.7.3", "PASS", "run-1"),
+        ("2.16.0", "2.7.3", "PASS", "run-2"),
+        ("2.16.0", "2.8.3", "FAIL", "run-3"),
+    ]
+    assert [line.changed for line in lines] == [
+        [],
+        ["torch 2.15.0 → 2.16.0", "another lock"],
+        ["was PASS", "nvflare 2.7.3 → 2.8.3"],
+    ]
+
+
+@pytest.mark.parametrize("runs", [(PASS, REFUSED), (REFUSED, PASS)])
+def test_a_run_that_never_came_to_an_environment_counts_for_that_of_its_neighbour(told, runs):
+    (line,) = told(*((run, {"plan": replace(PLAN, environments=())}) for run in runs)).lines
+    assert (line.verdict, line.version, line.nvflare) == (runs[-1].verdict, "2.15.0", "2.7.3")
+    assert line.changed
+
+
+def test_one_that_was_planned_counts_for_the_plan(told):
+    lines = told(PASS, (REFUSED, {"plan": _of("2.16.0", "f" * 64)})).lines
+    assert [(line.version, line.verdict) for line in lines] == [("2.15.0", "PASS"), ("2.16.0", "SKIPPED")]
+    (line,) = told((REFUSED, {"plan": replace(PLAN, environments=())})).lines
+    assert (line.framework, line.version, line.nvflare) == ("torch", None, None)
+
+
+@pytest.mark.parametrize(
+    ("run", "state"),
+    [
+        (PASS, "good"),
+        (FAILED, "bad"),
+        (replace(FAILED, verdict="UNSUPPORTED"), "bad"),
+        (EXCUSED, "good"),
+        (replace(EXCUSED, known_issue="another"), "bad"),
+        (replace(FAILED, required=False), "bad"),
+    ],
+)
+def test_it_is_good_if_every_newest_verdict_is(told, run, state):
+    assert told(FAILED, run).state == state
+
+
+def test_what_is_not_required_spoils_nothing(told, tmp_path):
+    plan = replace(PLAN, jobs=("pt_ddp", "extra"))
+    write(tmp_path / "run-1/gpu-1/extra/verdict.json", replace(FAILED, job="extra", required=False))
+    found = told((PASS, {"plan": plan}))
+    assert [(line.job, line.verdict) for line in found.lines] == [("extra", "FAIL"), ("pt_ddp", "PASS")]
+    assert found.state == "good"
+
+
+def test_what_cannot_be_read_is_no_good_and_no_bad_answer(told, tmp_path):
+    assert told(PASS, unread=["x"]).state == "untold"
+    assert told(FAILED, unread=["x"]).state == "bad"
+    folder = fill(tmp_path / "other", "gpu-1")
+    add_host(folder, "gpu-1")
+    path = folder / "gpu-1/pt_ddp/verdict.json"
+    path.write_bytes(path.read_bytes().replace(b"verdict/1", b"verdict/9"))
+    assert board([gather(folder)], {}, {}, NOW, []).state == "untold"
+    assert board([], {}, {}, NOW, []).state == "bad"
+
+
+@pytest.mark.parametrize(("now", "good"), [("2027-05-31T23:00:00Z", True), ("2027-06-01T00:00:00Z", False)])
+def test_a_known_issue_excuses_until_it_expires(told, now, good):
+    (line,) = told(EXCUSED, now=now).lines
+    assert (line.verdict, line.good) == ("KNOWN_ISSUE", good)
+    assert (line.known_issue, line.expires, line.source) == (KNOWN.name, KNOWN.expires, KNOWN.source)
+
+
+def test_a_pass_in_spite_of_a_known_issue_is_loud_as_long_as_that_is_listed(told):
+    unexpected = replace(PASS, known_issue="upstream_bug")
+    (line,) = told(unexpected).lines
+    assert line.notice == (
+        "PASS although NVFlare loses it. Fix: remove upstream_bug from doctor/known_issues.json."
+    )
+    assert told(PASS).lines[0].notice is None
+    assert told(unexpected, issues=()).lines[0].notice is None
+    contradicted = replace(unexpected, host_says="FAIL")
+    assert "The host itself says FAIL" in told(contradicted, issues=()).lines[0].notice
+
+
+def test_a_host_as_a_whole_has_a_line_if_its_newest_run_says_so(told):
+    nothing = (None, {"plan": None, "host": None, "left": "It is gone."})
+    lines = told(PASS, nothing).lines
+    assert [(line.job, line.verdict, line.cause) for line in lines] == [
+        (None, "SKIPPED", "It is gone."),
+        ("pt_ddp", "PASS", None),
+    ]
+
+
+def test_what_was_said_of_a_host_as_a_whole_goes_with_its_next_run(told):
+    nothing = (None, {"plan": None, "host": None, "left": "It is gone."})
+    assert [line.job for line in told(nothing, PASS).lines] == ["pt_ddp"]
+
+
+def test_hosts_that_are_ready_have_no_line(told, tmp_path):
+    playbook = PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked={"gpu-1": "preflight"})
+    write(tmp_path / "r" / "run.json", playbook)
+    add_host(tmp_path / "r", "gpu-1", plan=None, verdict=None)
+    assert board([gather(tmp_path / "r")], {}, {}, NOW, []).lines == []
+
+
+def test_it_is_json(told):
+    assert msgspec.to_builtins(told(PASS))["lines"][0]["verdict"] == "PASS"
