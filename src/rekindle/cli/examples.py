@@ -113,7 +113,7 @@ def _text(told: list[ExampleData]) -> str:
         {
             "host": one_line(on.host),
             "example": one.job.name,
-            "runs": {True: "yes", False: "no", None: "untold"}[on.could_run],
+            "can run": {True: "yes", False: "no", None: "untold"}[on.could_run],
             "verdict": on.verdict or "–",
             "why": one_line(" ".join(filter(None, (on.refusal, on.cause)))),
         }
@@ -124,5 +124,5 @@ def _text(told: list[ExampleData]) -> str:
     tables = [grid(needs, {"example": 0.25, "environment": 0.16, "sites": 1.0, "data": 0.16}, *size)]
     if there:
         there.sort(key=lambda row: row["host"])
-        tables.append(grid(there, {"host": 0.16, "example": 0.2, "runs": 1.0, "verdict": 1.0}, *size))
+        tables.append(grid(there, {"host": 0.16, "example": 0.2, "can run": 1.0, "verdict": 1.0}, *size))
     return "\n\n".join(tables)

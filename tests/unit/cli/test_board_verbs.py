@@ -73,7 +73,7 @@ def test_it_takes_runs_and_folders_of_runs_each_once(call, results):
     assert (status, out.count("pt_ddp"), "PASS" in out, "was FAIL" in out) == (0, 1, True, True)
     assert call("board", first)[0] == 1
     assert call("board", first, second)[1] == out
-    assert call("board", results, first, second)[1] == out
+    assert call("board", results, first, second, first / ".." / second.name)[1] == out
 
 
 @pytest.mark.parametrize("name", ["board", "examples"])
@@ -154,6 +154,15 @@ def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results)
     out = " ".join(call("examples", results)[1].split())
     assert "gpu-1 small yes FAIL Final accuracy 0.4" in out
     assert "gpu-1 wide no – wide needs 8 GPUs" in out
+
+
+def test_a_host_without_a_gpu_runs_them_on_its_cpu(call, results):
+    add_host(fill(results / "20261103T000000Z", "cpu-1"), "cpu-1", host=host(pythons=["3.11.7"]))
+    told = json.loads(call("examples", results, "--json")[1])
+    assert [[one["could_run"] for one in example["hosts"] if one["host"] == "cpu-1"] for example in told] == [
+        [True],
+        [True],
+    ]
 
 
 def test_a_build_that_no_host_gets_is_refused_too(call, results):

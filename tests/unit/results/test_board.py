@@ -137,6 +137,14 @@ def test_a_release_and_a_build_have_lines_of_their_own_that_begin_against_the_ru
     ]
 
 
+def test_a_line_is_held_against_its_own_run_before_if_it_has_one(told):
+    upgraded = replace(FAILED, versions={**FAIL.versions, "nvflare": "2.8.3"})
+    assert [(line.nvflare, line.changed) for line in told(PASS, upgraded, PASS).lines] == [
+        ("2.8.3", ["was PASS", "nvflare 2.7.3 → 2.8.3"]),
+        ("2.7.3", []),
+    ]
+
+
 @pytest.mark.parametrize("runs", [(PASS, REFUSED), (REFUSED, PASS)])
 def test_a_run_that_never_came_to_an_environment_counts_for_that_of_its_neighbour(told, runs):
     (line,) = told(*((run, {"plan": replace(PLAN, environments=())}) for run in runs)).lines
