@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import re
 import zipfile
@@ -10,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rekindle.host import files, folders
 from rekindle.records import RecordError
@@ -73,6 +75,19 @@ class Member:
                 return found if len(found) <= files.LIMIT else None
         except (OSError, KeyError, zipfile.BadZipFile, zlib.error, EOFError):
             return None
+
+    def open(self, name: str) -> BinaryIO:
+        """Open the file ``name``; of an archive's, as much as is read at once.
+
+        Raises:
+            OSError: it is no regular file, damaged, or too large to be read from an archive.
+        """
+        if not self._archived:
+            return files.opened(self._path / name)
+        content = self.read(name)
+        if content is None:
+            raise files.UnfitError(errno.EIO, "it cannot be read from its archive", name)
+        return io.BytesIO(content)
 
     @cached_property
     def log(self) -> list[str] | None:

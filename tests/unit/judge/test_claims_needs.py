@@ -5,14 +5,27 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rekindle.flare.workspace import Workspace
+from rekindle.flare.workspace import Workspace, locate
 from rekindle.judge import claims
 from rekindle.judge.claims import NEEDS, check
 from rekindle.judge.run import Run
-from rekindle.records import Site
+from rekindle.records import Claim, Site
 from rekindle.records.events import SampleEvent
 
 RUNS = sorted((Path(__file__).parents[2] / "recordings" / "runs").iterdir())
+
+FOREIGN = Path(__file__).parents[2] / "recordings" / "foreign"
+OF_EXAMPLES = {
+    "every_site_took_part": "simulator",
+    "rounds_completed": "simulator",
+    "global_model_saved": "simulator",
+    "cross_validation_complete": "cross-val",
+    "statistics_complete": "hello-tabular-stats",
+    "survival_curves_fall": "kaplan-meier",
+    "flower_results_received": "flower",
+    "tracked": "mlflow-at-sites",
+}
+"""Claims that jobs of NVFlare's own make, and a workspace of which each holds."""
 
 
 def _without(run, part):
@@ -39,6 +52,10 @@ def _asked():
     runs = [Run.open(path) for path in RUNS if (path / "spec.json").exists()]
     for name in NEEDS:
         found = [(run, claim) for run in runs for claim in run.spec.job.proof if claim.claim == name]
+        if name in OF_EXAMPLES:
+            spec, workspace = runs[0].spec, locate(FOREIGN / OF_EXAMPLES[name])
+            claim = Claim(claim=name, options={"tracker": "mlflow"})
+            found = [(Run(workspace.folder, spec, None, [], workspace), claim)]
         yield next((run, claim) for run, claim in found if (told := check(run, claim)) and told.holds)
 
 

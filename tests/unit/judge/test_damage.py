@@ -13,7 +13,7 @@ RECORDINGS = Path(__file__).parents[2] / "recordings"
 RUNS = sorted((RECORDINGS / "runs").iterdir())
 VERDICT = "verdict.json"
 """A verdict is no part of what is judged."""
-WORKSPACES = [*RUNS, *sorted((RECORDINGS / "foreign").iterdir())]
+WORKSPACES = [*RUNS, *(RECORDINGS / "foreign" / name for name in ("poc", "simulator", "simulator-crash"))]
 
 
 def _content(folder):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rekindle.flare.workspace import ERROR_LOG, Workspace
+from rekindle.flare.log import read_records
+from rekindle.flare.workspace import ERROR_LOG, SERVER, Workspace
 from rekindle.judge.answer import Answer
+from rekindle.judge.contract.logs import unexplained
 from rekindle.judge.run import Run
 
 from .registry import validator
@@ -39,7 +41,7 @@ def ended(workspace: Workspace) -> bool:
 
 @validator("workspace")
 def server_log_clean(run: Run, options: dict[str, Any]) -> Answer:
-    """The server did not give the run up, its error log is empty, and its log goes on to its end."""
+    """The server did not give the run up, logged no error that is not harmless, and went on to its end."""
     return log_clean(run.workspace)
 
 
@@ -53,7 +55,10 @@ def log_clean(workspace: Workspace) -> Answer:
     if server is None or errors is None:
         return Answer(None, "NVFlare's server left no error log.")
     says, at = f"The server's error log has {len(errors)} bytes.", server.path(ERROR_LOG)
-    if errors:
+    told = read_records(workspace, SERVER, ERROR_LOG)
+    for record, error in unexplained(SERVER, told, ended=True):
+        return Answer(False, f"The server logged: {error[:300]}", record.at)
+    if errors and not told:
         return Answer(False, says, at)
     if not ended(workspace):
         return Answer(None, "The server's log does not go on to the end of the run.")

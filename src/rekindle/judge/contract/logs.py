@@ -122,13 +122,24 @@ def logs_are_whole(run: Run) -> Iterator[Doubt]:
 def no_error_logged(run: Run) -> Iterator[Doubt]:
     """No log of the server or of a site has an error or an exception that is not known to be harmless."""
     for name in run.members:
-        kind: Literal["server", "site"] = "server" if name == "server" else "site"
-        ended = False
-        for record in run.records(name):
-            ended = ended or any(word in record.message for word in _ENDING)
-            for says in _errors(record):
-                if not _is_harmless(kind, record.logger, says, ended):
-                    yield Doubt(f"{name} logged: {says[:300]}", record.at, holds=False)
+        for record, says in unexplained(name, run.records(name)):
+            yield Doubt(f"{name} logged: {says[:300]}", record.at, holds=False)
+
+
+def unexplained(name: str, records: list[LogRecord], ended: bool = False) -> Iterator[tuple[LogRecord, str]]:
+    """Yield what of a log's records of ``name`` (``server``, ``site-1``) is an error that is not harmless.
+
+    Args:
+        name: whose log it is.
+        records: of the log, in its order.
+        ended: whether the server had asked the sites to end before the first of them.
+    """
+    kind: Literal["server", "site"] = "server" if name == "server" else "site"
+    for record in records:
+        ended = ended or any(word in record.message for word in _ENDING)
+        for says in _errors(record):
+            if not _is_harmless(kind, record.logger, says, ended):
+                yield record, says
 
 
 def _errors(record: LogRecord) -> Iterator[str]:

@@ -1,0 +1,153 @@
+"""What a job announced of itself to NVFlare: its sites, and its workflows with their rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .workspace import SERVER, Workspace
+
+
+class Flow(NamedTuple):
+    """How a class of workflows goes."""
+
+    rounds: int | None = None
+    """Rounds where its configuration leaves them out; None if it has none to announce."""
+    tasks: tuple[tuple[str, int | None], ...] = (("train", 1),)
+    """Name of each task, and how many a site has in a round, or at all where there are no rounds; None is
+    one or more."""
+    round_done: str | None = None
+    """Regular expression of what the server logs once in each round that it finished."""
+    done: str | None = None
+    """Regular expression of what it logs at the end of all."""
+    trains: bool = True
+    """Whether it makes a global model."""
+    refusable: frozenset[str] = frozenset()
+    """Tasks that a site may refuse in a good run."""
+
+
+_FEDAVG_DONE = r"Finished FedAvg\."
+_SAG_DONE = r"Finished ScatterAndGather Training\."
+_VALIDATED = (("submit_model", 1), ("validate", None))
+FLOWS = {
+    "FedAvg": Flow(5, round_done=r"Aggregated (\d{1,9})/\1 results", done=_FEDAVG_DONE),
+    "FedAvgLR": Flow(5, round_done=r"Newton-Raphson updates: ", done=_FEDAVG_DONE),
+    "Scaffold": Flow(5, round_done=r"aggregating \d{1,9} update\(s\) at round", done=_FEDAVG_DONE),
+    "FedOpt": Flow(5, round_done=r"aggregating \d{1,9} update\(s\) at round", done=_FEDAVG_DONE),
+    "ScatterAndGather": Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE),
+    "ScatterAndGatherScaffold": Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE),
+    "Cyclic": Flow(5, round_done=r"End persist model on server\.", done=r"Finished Cyclic\."),
+    "CyclicController": Flow(5),
+    "CrossSiteModelEval": Flow(None, _VALIDATED, trains=False, refusable=frozenset({"submit_model"})),
+    "CrossSiteEval": Flow(
+        None,
+        _VALIDATED,
+        done=r"Stop Cross-Site Evaluation\.",
+        trains=False,
+        refusable=frozenset({"submit_model"}),
+    ),
+    "GlobalModelEval": Flow(None, (("validate", None),), trains=False),
+    "StatisticsController": Flow(
+        None, (("fed_stats", 2),), done=r"task fed_stats control flow end\.", trains=False
+    ),
+    "KM": Flow(None, (("train", 2),), trains=False),
+    "KM_HE": Flow(None, (("train", 3),), trains=False),
+    "FlowerController": Flow(None, (("config", 1), ("start", 1)), trains=False),
+    "InitializeGlobalWeights": Flow(None, (("get_weights", 1),), trains=False),
+}
+"""By the name of the class in NVFlare 2.7, or in its example for Kaplan-Meier."""
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One of the workflows that a job runs, one after the other."""
+
+    id: str
+    kind: str
+    """The name of its class."""
+    arguments: dict[str, Any]
+    flow: Flow | None
+    """None for a class that is not known."""
+
+    @property
+    def rounds(self) -> int | None:
+        """Rounds announced, or the class's default; None if it announces none."""
+        default = self.flow.rounds if self.flow else None
+        told = self.arguments.get("num_rounds", default) if default or not self.flow else None
+        return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else None
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether it may end before its last round."""
+        return bool(self.arguments.get("stop_cond") or self.arguments.get("allow_early_termination"))
+
+    def sampled(self, sites: int) -> int:
+        """Return how many of ``sites`` it asks in a round."""
+        told = self.arguments.get("num_clients")
+        return min(sites, told) if isinstance(told, int) and told > 0 else sites
+
+    def tasks(self) -> dict[str, int | None]:
+        """Return how many tasks of each name a site has in all; None is one or more."""
+        if self.flow is None:
+            return {}
+        named = {
+            "train": self.arguments.get("task_name") or self.arguments.get("train_task_name"),
+            "submit_model": self.arguments.get("submit_model_task_name"),
+            "validate": self.arguments.get("validation_task_name"),
+        }
+        found = {}
+        for name, count in self.flow.tasks:
+            own = named.get(name)
+            if own != "":
+                found[own if isinstance(own, str) else name] = count and count * (self.rounds or 1)
+        return found
+
+
+def sites(workspace: Workspace) -> list[str]:
+    """Return the sites that the job was to run at; none if nothing tells."""
+    for name in (SERVER, *workspace.sites):
+        member = workspace.members.get(name)
+        told = member.json("simulate_job/meta.json") or member.json("meta.json") if member else {}
+        clients = told.get("job_clients")
+        if isinstance(clients, list):
+            names = {
+                one["name"] for one in clients if isinstance(one, dict) and isinstance(one.get("name"), str)
+            }
+            if names:
+                return sorted(names)
+    return []
+
+
+def workflows(workspace: Workspace) -> list[Workflow]:
+    """Return the job's workflows in their order; none if nothing tells."""
+    for name in (SERVER, *workspace.sites):
+        found = list(_configured(workspace, name))
+        if found:
+            return found
+    return []
+
+
+def _configured(workspace: Workspace, name: str) -> Iterator[Workflow]:
+    told = configuration(workspace, name).get("workflows")
+    for one in told if isinstance(told, list) else ():
+        path = (one.get("path") or one.get("name")) if isinstance(one, dict) else None
+        arguments = one.get("args") or {} if isinstance(one, dict) else None
+        if isinstance(path, str) and isinstance(arguments, dict):
+            kind = path.rpartition(".")[2]
+            yield Workflow(str(one.get("id")), kind, arguments, FLOWS.get(kind))
+
+
+def components(workspace: Workspace) -> list[dict[str, Any]]:
+    """Return the components of the job's server, each with a ``path`` and ``args``."""
+    told = configuration(workspace, SERVER).get("components")
+    found = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    return [
+        one for one in found if isinstance(one.get("path"), str) and isinstance(one.get("args", {}), dict)
+    ]
+
+
+def configuration(workspace: Workspace, name: str) -> dict[str, Any]:
+    """Return the server's configuration as ``name`` (``server``, ``site-1``) had it; empty if it has none."""
+    member = workspace.members.get(name)
+    return member.json("config/config_fed_server.json") if member else {}

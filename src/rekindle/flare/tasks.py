@@ -1,0 +1,96 @@
+"""What NVFlare's server logged of the tasks that it gave to sites, and of what came of each: any workflow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from . import announced
+from .announced import Workflow
+from .log import LogRecord, read_records
+from .workspace import SERVER, LogLine, Workspace
+
+OK = "OK"
+_NAMED = re.compile(r"(\w{1,40})=([^,\]]{0,300})")
+_GIVEN = re.compile(r"assigned task to client (\S{1,200}): name=(\S{1,200}), id=(\S{1,200})$")
+_CAME = re.compile(r"got result from client (\S{1,200}) for task: name=(\S{1,200}), id=(\S{1,200})$")
+_EMPTY = re.compile(r"Empty result from client (\S{1,200}), skipping\.")
+_ENDED = re.compile(r"Server runner finished")
+
+
+@dataclass(slots=True)
+class Task:
+    """A task of one site."""
+
+    site: str
+    name: str
+    workflow: str
+    """Id of its workflow in the configuration; empty if the log does not tell."""
+    last: LogRecord
+    """What the server logged of it last: that it was given, or that its result came."""
+    came: bool = False
+    """Whether a result came."""
+    code: str | None = None
+    """Return code of its result, `OK` if it is good; None if the log does not tell."""
+    empty: LogRecord | None = None
+    """Where the server says that the result had no parameters."""
+
+    @property
+    def good(self) -> bool:
+        """Whether the site returned a result with something in it."""
+        return self.came and self.code == OK and self.empty is None
+
+
+class Account:
+    """What was announced of a run, and what its server logged of it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Take the run's files."""
+        self._workspace = workspace
+        self.sites = announced.sites(workspace)
+        self.flows = announced.workflows(workspace)
+
+    @cached_property
+    def records(self) -> list[LogRecord]:
+        """The server's log."""
+        return read_records(self._workspace, SERVER)
+
+    @cached_property
+    def ended(self) -> bool:
+        """Whether the server's log goes on to the end of the run, well or not."""
+        return any(_ENDED.search(record.message) for record in self.records)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """Every task that the server's log tells of, in the order in which they were given."""
+        found: dict[str, Task] = {}
+        for record in self.records:
+            told = dict(_NAMED.findall(record.context))
+            for pattern in (_GIVEN, _CAME) if record.logger == "ServerRunner" else ():
+                match = pattern.search(record.message)
+                if match:
+                    site, name, key = match.groups()
+                    task = found.setdefault(key, Task(site, name, told.get("wf", ""), record))
+                    task.last, task.came = record, pattern is _CAME
+            known = found.get(told.get("task_id", ""))
+            if known is None:
+                continue
+            known.code = known.code or told.get("peer_rc")
+            empty = _EMPTY.search(record.message)
+            if empty and empty[1] == known.site:
+                known.empty = record
+        return list(found.values())
+
+    def of(self, flow: Workflow) -> list[Task]:
+        """Return the tasks of one workflow."""
+        return [task for task in self.tasks if task.workflow == flow.id or len(self.flows) == 1]
+
+    def logged(self, flow: Workflow, pattern: str) -> Iterator[LogLine]:
+        """Yield where the server logged something that ``pattern`` finds while this workflow ran."""
+        search = re.compile(pattern).search
+        for record in self.records:
+            mine = len(self.flows) == 1 or dict(_NAMED.findall(record.context)).get("wf") == flow.id
+            if mine and any(search(line) for line in (record.message, *record.more)):
+                yield record.at

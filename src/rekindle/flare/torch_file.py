@@ -1,0 +1,229 @@
+"""The tensors in a file of torch.save: found by its pickle's opcodes, of which none is ever run."""
+
+from __future__ import annotations
+
+import io
+import pickletools
+import struct
+import sys
+import zipfile
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .values import WIDTHS, UnknownFormatError, UnreadableError, Values
+
+_PICKLE = 4 << 20
+"""Bytes of data.pkl at most; a model of ten thousand tensors has two million."""
+_STEPS = 1_000_000
+_TENSORS = 30_000
+_KINDS = {
+    "FloatStorage": "f4",
+    "DoubleStorage": "f8",
+    "HalfStorage": "f2",
+    "BFloat16Storage": "bf",
+    "LongStorage": "i8",
+    "IntStorage": "i4",
+    "ShortStorage": "i2",
+    "CharStorage": "i1",
+    "ByteStorage": "u1",
+    "BoolStorage": "b1",
+    "ComplexFloatStorage": "c8",
+    "ComplexDoubleStorage": "c16",
+}
+
+
+class _Name(NamedTuple):
+    """What the pickle would import."""
+
+    module: str
+    name: str
+
+
+class _Tensor(NamedTuple):
+    key: str
+    """Name of its storage's file."""
+    kind: str
+    offset: int
+    extent: int
+    """Numbers from its first to its last."""
+
+
+def read(archive: zipfile.ZipFile, values: Values) -> None:
+    """Look at all tensors of the model in ``archive``; of NVFlare's own file, at those below ``model``.
+
+    Raises:
+        UnreadableError: it is not what torch.save writes.
+        zipfile.BadZipFile: it is damaged.
+        OSError: it cannot be read.
+    """
+    names = archive.namelist()
+    pickles = [name for name in names if name.endswith("/data.pkl")]
+    if len(pickles) != 1:
+        raise UnknownFormatError("it has no data.pkl, as files of torch.save have")
+    root = pickles[0].removesuffix("data.pkl")
+    big = f"{root}byteorder" in names and archive.open(f"{root}byteorder").read(10) == b"big"
+    with archive.open(pickles[0]) as stream:
+        pickled = stream.read(_PICKLE + 1)
+    if len(pickled) > _PICKLE:
+        raise UnreadableError(f"its data.pkl has more than {_PICKLE} bytes")
+    machine = _Machine()
+    try:
+        whole = machine.run(pickled)
+    except UnreadableError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, struct.error, OverflowError) as error:
+        raise UnreadableError(f"its data.pkl cannot be followed ({str(error)[:100]})") from None
+    model = whole.get("model") if isinstance(whole, dict) else None
+    below = [one for one in model.values() if isinstance(one, _Tensor)] if isinstance(model, dict) else []
+    for tensor in dict.fromkeys(below or machine.tensors):
+        _take(archive, f"{root}data/{tensor.key}", tensor, values, big)
+
+
+def _take(archive: zipfile.ZipFile, name: str, tensor: _Tensor, values: Values, big: bool) -> None:
+    try:
+        entry = archive.getinfo(name)
+    except KeyError:
+        raise UnreadableError(f"it lacks the numbers of storage {tensor.key[:50]}") from None
+    width = WIDTHS[tensor.kind]
+    if entry.compress_type != zipfile.ZIP_STORED:
+        raise UnreadableError("its numbers are compressed, as torch.save never does")
+    if (tensor.offset + tensor.extent) * width > entry.file_size:
+        raise UnreadableError(f"storage {tensor.key[:50]} is smaller than its tensor")
+    with archive.open(entry) as stream:
+        stream.seek(tensor.offset * width)
+        values.take(stream, tensor.kind, tensor.extent, big)  # type: ignore[arg-type]
+
+
+class _Machine:
+    """Follows a pickle's opcodes with stand-ins for all that it would import or call."""
+
+    def __init__(self) -> None:
+        self.tensors: list[_Tensor] = []
+        self._stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, Any] = {}
+
+    def run(self, pickled: bytes) -> Any:
+        """Return what is pickled, of which only dictionaries and tensors are what they were."""
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(pickled))):
+            if opcode.name == "STOP":
+                return self._stack[-1]
+            if count == _STEPS:
+                raise ValueError(f"it has more than {_STEPS} opcodes")
+            name = opcode.name
+            if name in _PUSHED:
+                self._stack.append(_PUSHED[name]())
+            elif name in _CHANGES:
+                _CHANGES[name](self)
+            elif name in _IGNORED:
+                pass
+            elif argument is not None:
+                self._named(name, argument)
+            else:
+                raise ValueError(f"it has the opcode {name}")
+        raise ValueError("it does not stop")
+
+    def _named(self, name: str, argument: Any) -> None:
+        if name.endswith("PUT"):
+            self._memo[int(argument)] = self._stack[-1]
+        elif name.endswith("GET"):
+            self._stack.append(self._memo[int(argument)])
+        elif name == "GLOBAL":
+            self._stack.append(_Name(*argument.split(" ", 1)))
+        else:
+            self._stack.append(argument)
+
+    def _mark(self) -> None:
+        self._marks.append(len(self._stack))
+
+    def _memoize(self) -> None:
+        self._memo[len(self._memo)] = self._stack[-1]
+
+    def _import(self) -> None:
+        self._stack.append(_Name(*self._off(2)))
+
+    def _persistent(self) -> None:
+        self._stack.append(tuple(self._stack.pop()))
+
+    def _call(self) -> None:
+        made, arguments = self._off(2)
+        self._stack.append(self._called(made, arguments))
+
+    def _tuple(self, count: int | None = None) -> None:
+        self._stack.append(tuple(self._marked() if count is None else self._off(count)))
+
+    def _off(self, count: int) -> list[Any]:
+        """Take the last ``count`` off the stack."""
+        if len(self._stack) < count:
+            raise ValueError("its stack is empty")
+        taken = self._stack[-count:]
+        del self._stack[-count:]
+        return taken
+
+    def _marked(self) -> list[Any]:
+        """Take all since the last mark off the stack."""
+        at = self._marks.pop()
+        taken = self._stack[at:]
+        del self._stack[at:]
+        return taken
+
+    def _set(self, pairs: list[Any]) -> None:
+        target = self._stack[-1]
+        if isinstance(target, dict):
+            keys = (key if isinstance(key, (str, int)) else None for key in pairs[::2])
+            target.update(zip(keys, pairs[1::2], strict=False))
+
+    def _called(self, made: Any, arguments: Any) -> Any:
+        if made == _Name("collections", "OrderedDict"):
+            return {}
+        if made == _Name("torch._utils", "_rebuild_tensor_v2"):
+            return self._tensor(arguments)
+        if made == _Name("torch._utils", "_rebuild_parameter"):
+            return arguments[0]
+        return None
+
+    def _tensor(self, arguments: Any) -> _Tensor:
+        (_, storage, key, *_), offset, sizes, strides = arguments[:4]
+        kind = _KINDS.get(storage.name)
+        if kind is None or not isinstance(key, str):
+            raise UnknownFormatError(f"it has a {storage.name[:50]}, which is not known here")
+        if not all(isinstance(one, int) and 0 <= one <= sys.maxsize for one in (offset, *sizes, *strides)):
+            raise ValueError("a tensor's size is no number")
+        extent = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+        tensor = _Tensor(key, kind, offset, extent if all(sizes) else 0)
+        self.tensors.append(tensor)
+        if len(self.tensors) > _TENSORS:
+            raise ValueError(f"it has more than {_TENSORS} tensors")
+        return tensor
+
+
+_PUSHED: dict[str, Callable[[], Any]] = {
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_SET": list,
+    "EMPTY_TUPLE": tuple,
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+}
+_IGNORED = {"PROTO", "FRAME"}
+_CHANGES: dict[str, Callable[[_Machine], Any]] = {
+    "MARK": _Machine._mark,
+    "TUPLE": _Machine._tuple,
+    "TUPLE1": lambda machine: machine._tuple(1),
+    "TUPLE2": lambda machine: machine._tuple(2),
+    "TUPLE3": lambda machine: machine._tuple(3),
+    "POP": lambda machine: machine._off(1),
+    "MEMOIZE": _Machine._memoize,
+    "STACK_GLOBAL": _Machine._import,
+    "BINPERSID": _Machine._persistent,
+    "REDUCE": _Machine._call,
+    "NEWOBJ": _Machine._call,
+    "BUILD": lambda machine: machine._off(1),
+    "SETITEM": lambda machine: machine._set(machine._off(2)),
+    "SETITEMS": lambda machine: machine._set(machine._marked()),
+    "APPEND": lambda machine: machine._off(1),
+    "APPENDS": lambda machine: machine._marked(),
+    "ADDITEMS": lambda machine: machine._marked(),
+}
+"""What each opcode that takes from the stack does; those not named here push their argument."""

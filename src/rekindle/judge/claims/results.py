@@ -1,0 +1,192 @@
+"""Claims on what a run came to beside models: evaluations, statistics, survival curves, Flower's rounds."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from rekindle.flare import announced
+from rekindle.flare.workspace import SERVER, Member, Workspace
+from rekindle.judge.answer import Answer
+from rekindle.judge.run import Run
+
+from .registry import validator
+
+_NO_DIGEST = "quantile"
+"""What statistics leave empty, in good runs, where a package for it is not installed."""
+_LARGEST = 1e300
+"""Beyond it nothing is plausible; integers of JSON know no bound."""
+_GLOBAL = "Global"
+_RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9}) failures")
+_FLOWER_DONE = re.compile(r"Run finished (\d{1,9}) round\(s\)")
+
+
+@validator("workspace")
+def cross_validation_complete(run: Run, options: dict[str, Any]) -> Answer:
+    """Each announced site evaluated every model, and each told at least one finite metric of it."""
+    return cross_validated(run.workspace)
+
+
+def cross_validated(workspace: Workspace) -> Answer:
+    """Whether cross_val_results.json has a finite metric of each site for each model."""
+    sites, (at, told) = announced.sites(workspace), _json(workspace, SERVER, "cross_val_results.json")
+    if at is None or not sites:
+        return Answer(None, "No cross_val_results.json is there, or nothing tells the sites.")
+    rows = {site: _table(row) for site, row in _table(told).items()}
+    models = sorted({model for row in rows.values() for model in row})
+    if not models:
+        return Answer(False, "The cross-site evaluation is empty: no model was evaluated.", at)
+    for site in sites:
+        for model in models:
+            metrics = rows.get(site, {}).get(model)
+            if not metrics:
+                return Answer(False, f"{site} did not evaluate the model {model}.", at)
+            numbers = list(_numbers(metrics))
+            if not numbers or not all(map(math.isfinite, numbers)):
+                return Answer(False, f"{site} told no finite metric of the model {model}.", at)
+    return Answer(True, f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
+
+
+@validator("workspace")
+def statistics_complete(run: Run, options: dict[str, Any]) -> Answer:
+    """Every statistic asked for is told for every announced site and for all together, and counts add up."""
+    return statistics_told(run.workspace)
+
+
+def statistics_told(workspace: Workspace) -> Answer:
+    """Whether the file of federated statistics has all that was asked for."""
+    sites = announced.sites(workspace)
+    asked = next((flow.arguments.get("statistic_configs") for flow in announced.workflows(workspace)), None)
+    paths = [one.get("args", {}).get("output_path") for one in announced.components(workspace)]
+    name = next((Path(path).name for path in paths if isinstance(path, str) and path), "")
+    at, told = _json(workspace, SERVER, name) if name else (None, None)
+    if not sites or not isinstance(asked, dict):
+        return Answer(None, "Nothing tells which statistics of which sites there should be.")
+    if at is None:
+        return Answer(False, "The server wrote no file of statistics.")
+    if not isinstance(told, dict) or not told:
+        return Answer(False, "The file of statistics has no feature.", at)
+    wrong = next(_missing(told, sorted(map(str, asked)), sites), None)
+    if wrong:
+        return Answer(False, wrong, at)
+    return Answer(
+        True, f"{len(asked)} statistics of {len(told)} features of {', '.join(sites)} and of all.", at
+    )
+
+
+def _missing(told: dict[str, Any], asked: list[str], sites: list[str]) -> Iterator[str]:
+    for statistic in asked:
+        if statistic != _NO_DIGEST and not any(statistic in _table(of) for of in told.values()):
+            yield f"The statistic {statistic} is not told of any feature."
+    for feature, of in told.items():
+        for statistic, rows in _table(of).items():
+            wanted = (*sites, _GLOBAL)
+            if statistic == _NO_DIGEST and not any(_numbers(rows)):
+                wanted = tuple(sites)
+            for site in wanted:
+                row = _table(rows).get(site)
+                if row is None or (not row and statistic != _NO_DIGEST):
+                    yield f"The statistic {statistic} of {feature[:100]} is not told for {site}."
+                if not all(map(math.isfinite, _numbers(row))):
+                    yield f"The statistic {statistic} of {feature[:100]} is not finite for {site}."
+            if statistic == "count":
+                each = [sum(_numbers(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
+                if sum(each[:-1]) != each[-1]:
+                    yield f"The counts of {feature[:100]} add up to {sum(each[:-1])}, not to {each[-1]}."
+
+
+@validator("workspace")
+def survival_curves_fall(run: Run, options: dict[str, Any]) -> Answer:
+    """Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0."""
+    return curves_fall(run.workspace)
+
+
+def curves_fall(workspace: Workspace) -> Answer:
+    """Whether the sites' km_global.json are one and the same plausible curve."""
+    sites, first = announced.sites(workspace), None
+    if not sites:
+        return Answer(None, "Nothing tells which sites there should be.")
+    for site in sites:
+        at, told = _json(workspace, site, "km_global.json")
+        if at is None:
+            return Answer(False, f"{site} has no curve.")
+        first = told if first is None else first
+        if told != first:
+            return Answer(False, f"{site}'s curve is another than {sites[0]}'s.", at)
+    curve = list(_numbers(_table(first).get("km_estimate")))
+    times = list(_numbers(_table(first).get("timeline")))
+    falls = all(0 <= after <= before <= 1 for before, after in pairwise(curve))
+    if len(curve) < 2 or len(times) != len(curve):
+        return Answer(False, "The curve has no points.", at)
+    if curve[0] != 1 or not falls or curve[-1] == 1 or times != sorted(times):
+        says = f"The curve, from {curve[0]} to {curve[-1]}, is not one that falls from 1 and stays above 0."
+        return Answer(False, says, at)
+    says = f"{len(sites)} sites have one curve of {len(curve)} points, from 1 to {curve[-1]:.3g}."
+    return Answer(True, says, at)
+
+
+@validator("workspace")
+def flower_results_received(run: Run, options: dict[str, Any]) -> Answer:
+    """Flower's server had a result of every announced site in each of its rounds, and no failure."""
+    return flower_received(run.workspace)
+
+
+def flower_received(workspace: Workspace) -> Answer:
+    """Whether each round in superlink_log.txt had all sites' results."""
+    sites, member = announced.sites(workspace), workspace.members.get(SERVER)
+    name = _named(member, "superlink_log.txt")
+    if member is None or name is None or not sites:
+        return Answer(None, "No log of Flower's server is there, or nothing tells the sites.")
+    text, at = (member.read(name) or b"").decode("utf-8", "replace"), member.path(name)
+    received = [tuple(map(int, found.groups())) for found in _RECEIVED.finditer(text)]
+    for number, (results, failures) in enumerate(received, 1):
+        if results != len(sites) or failures:
+            says = f"Flower's round {number} had {results} results and {failures} failures"
+            return Answer(False, f"{says} of {len(sites)} sites.", at)
+    done = _FLOWER_DONE.search(text)
+    if done is None or int(done[1]) != len(received) or not received:
+        says = f"Flower's server had results of {len(received)} rounds of {done[1] if done else '?'}."
+        return Answer(False if done else None, says, at)
+    return Answer(True, f"Flower's {len(received)} rounds each had results of all {len(sites)} sites.", at)
+
+
+def _json(workspace: Workspace, name: str, ending: str) -> tuple[Path | None, Any]:
+    """Return where the first file of ``name`` with that ending is, and its content; None if it is no JSON."""
+    member = workspace.members.get(name)
+    found = _named(member, ending)
+    if member is None or found is None:
+        return None, None
+    return member.path(found), _decoded(member, found)
+
+
+def _named(member: Member | None, ending: str) -> str | None:
+    return next((one for one in member.sizes if f"/{one}".endswith(f"/{ending}")), None) if member else None
+
+
+def _decoded(member: Member, name: str) -> Any:
+    try:
+        return json.loads(member.read(name) or b"")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _table(of: Any) -> dict[str, Any]:
+    return of if isinstance(of, dict) else {}
+
+
+def _numbers(nested: Any) -> Iterator[float]:
+    """Yield the numbers in nested lists and tables."""
+    left = [nested]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(reversed(one.values()))
+        elif isinstance(one, list):
+            left.extend(reversed(one))
+        elif isinstance(one, (int, float)) and not isinstance(one, bool):
+            yield one if abs(one) < _LARGEST else math.nan

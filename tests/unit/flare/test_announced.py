@@ -1,0 +1,65 @@
+"""What a job announced: sites, workflows, and rounds where its configuration leaves them out."""
+
+import json
+
+import pytest
+
+from rekindle.flare import announced
+from rekindle.flare.workspace import Member, Workspace
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return a function that gives the workflows of a configuration."""
+
+    def workflows(*configured):
+        path = tmp_path / "server/config/config_fed_server.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"workflows": configured}))
+        return announced.workflows(Workspace(tmp_path, {"server": Member(tmp_path / "server")}))
+
+    return workflows
+
+
+def _flow(path, **arguments):
+    return {"id": "one", "path": path, "args": arguments}
+
+
+@pytest.mark.parametrize(
+    ("flow", "rounds", "tasks"),
+    [
+        (_flow("nvflare.app_common.workflows.fedavg.FedAvg"), 5, {"train": 5}),
+        (_flow("nvflare.app_common.workflows.fedavg.FedAvg", num_rounds=2), 2, {"train": 2}),
+        (_flow("a.ScatterAndGather", train_task_name="fit"), 5, {"fit": 5}),
+        (_flow("a.CyclicController", num_rounds=3), 3, {"train": 3}),
+        (_flow("a.FedAvg", num_rounds="many"), None, {"train": 1}),
+        (_flow("a.FedAvg", num_rounds=True), None, {"train": 1}),
+        (_flow("a.StatisticsController"), None, {"fed_stats": 2}),
+        (_flow("server.KM"), None, {"train": 2}),
+        (_flow("server_he.KM_HE"), None, {"train": 3}),
+        (_flow("a.FlowerController", num_rounds=1), None, {"config": 1, "start": 1}),
+        (_flow("a.CrossSiteModelEval"), None, {"submit_model": 1, "validate": None}),
+        (_flow("a.CrossSiteModelEval", submit_model_task_name=""), None, {"validate": None}),
+        (_flow("own.Ring"), None, {}),
+        (_flow("own.Ring", num_rounds=4), 4, {}),
+    ],
+)
+def test_rounds_and_tasks_are_the_configurations_or_the_classs_defaults(told, flow, rounds, tasks):
+    (found,) = told(flow)
+    assert (found.rounds, found.tasks()) == (rounds, tasks)
+
+
+def test_several_workflows_come_in_their_order(told):
+    assert [one.kind for one in told(_flow("a.FedAvg"), _flow("b.CrossSiteModelEval"))] == [
+        "FedAvg",
+        "CrossSiteModelEval",
+    ]
+
+
+def test_a_workflow_of_another_shape_is_none(told):
+    assert told(1, [], {}, {"path": 3}, {"path": "a.FedAvg", "args": [1]}) == []
+
+
+def test_fewer_sites_may_be_sampled(told):
+    (found,) = told(_flow("a.FedAvg", num_clients=2))
+    assert (found.sampled(3), found.sampled(1), told(_flow("a.FedAvg"))[0].sampled(3)) == (2, 1, 3)

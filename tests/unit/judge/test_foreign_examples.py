@@ -1,0 +1,306 @@
+"""The judge on runs of NVFlare's own examples that nobody watched: recordings, and what breaks them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from recorded_edits import edit
+
+from rekindle.judge import judge
+
+FOREIGN = Path(__file__).parents[2] / "recordings" / "foreign"
+GOOD = {
+    "simulator": "FedAvg completed 2 of 2 rounds.",
+    "hello-cyclic": "CyclicController had 6 results in 3 rounds.",
+    "hello-lr": "FedAvgLR completed 5 of 5 rounds.",
+    "hello-tabular-stats": "6 statistics of 6 features of site-1, site-2 and of all.",
+    "cross-val": "2 sites each evaluated SRV_server_model_1, SRV_server_model_2.",
+    "train-and-cross-val": "FedAvg completed 1 of 1 rounds. CrossSiteModelEval had 8 results.",
+    "kaplan-meier": "5 sites have one curve of 102 points, from 1 to 0.",
+    "flower": "Flower's 3 rounds each had results of all 2 sites.",
+    "mlflow-at-sites": "FedAvg completed 5 of 5 rounds.",
+}
+BAD = {
+    "one-empty-result": ("FAIL", "site-1 returned a result without parameters."),
+    "raises-before-init": ("FAIL", "A process raised ValueError: before at client.py:47."),
+    "cyclic-site-fails": ("FAIL", "A process raised ValueError: broken at client.py:73."),
+    "cross-val-no-model": ("FAIL", "The server logged: Unable to load NP Model: FileNotFoundError"),
+    "mlflow-at-sites-refused": ("FAIL", "site-1 logged: Receiver initialize failed with The filesystem"),
+    "flower-no-data": ("FAIL", "Flower's round 1 had 0 results and 2 failures of 2 sites."),
+    "external-trainer-died": ("HUNG", "A process raised TypeError: expect 'weight_mean' value to be"),
+    "waits-for-trainers": (
+        "UNPROVEN",
+        "waits for the task train of site-1, site-2, which runs, was stopped",
+    ),
+}
+CONFIG = "server/simulate_job/app_server/config/config_fed_server.json"
+
+
+def _holds(verdict):
+    return {one.claim: one.holds for one in verdict.evidence}
+
+
+@pytest.fixture
+def example(tmp_path):
+    """Return a function that copies a recorded workspace by its recording's name."""
+
+    def copied(name):
+        (recorded,) = (FOREIGN / name).iterdir()
+        return Path(shutil.copytree(recorded, tmp_path / name / recorded.name))
+
+    return copied
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_run_is_unproven_with_what_it_shows_and_what_not(name):
+    verdict = judge(FOREIGN / name)
+    assert verdict.verdict == "UNPROVEN"
+    assert GOOD[name] in verdict.cause
+    assert "what each site sent. They show: " in verdict.cause
+    assert False not in _holds(verdict).values()
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_broken_run_is_told_with_its_cause(name):
+    verdict = judge(FOREIGN / name)
+    kind, cause = BAD[name]
+    assert verdict.verdict == kind
+    assert cause in verdict.cause
+
+
+def test_every_recording_is_told_here():
+    told = {*GOOD, *BAD, "simulator-crash", "poc"}
+    assert {path.name for path in FOREIGN.iterdir()} == told
+
+
+def _log(text, to="", count=0):
+    return lambda run: edit(run / "server/log.txt", text, to, count=count)
+
+
+def _json(file, change):
+    def changed(run):
+        (path,) = run.glob(file)
+        told = json.loads(path.read_text())
+        change(told)
+        path.write_text(json.dumps(told))
+
+    return changed
+
+
+def _results(change):
+    return _json("server/simulate_job/cross_site_val/cross_val_results.json", change)
+
+
+def _flat(told):
+    told.update(dict.fromkeys(told, 1))
+
+
+def _metric(value):
+    return _results(lambda told: told["site-2"]["SRV_server_model_1"].update(accuracy=value))
+
+
+def _statistics(change):
+    return _json("server/simulate_job/statistics/adults_stats.json", change)
+
+
+def _age(change):
+    return _statistics(lambda told: change(told["Age"]))
+
+
+def _curve(site, change):
+    return _json(f"{site}/simulate_job/km_global.json", change)
+
+
+def _all_curves(change):
+    def changed(run):
+        for site in range(1, 6):
+            _curve(f"site-{site}", change)(run)
+
+    return changed
+
+
+def _below_zero(told):
+    told.update(km_estimate=[1.0, -0.5], timeline=[0, 1])
+
+
+def _no_curve(run):
+    (run / "site-4/simulate_job/km_global.json").unlink()
+
+
+def _third_site(told):
+    told["job_clients"].append({"name": "site-3"})
+
+
+def _settings(**more):
+    def change(told):
+        told["workflows"][0]["args"].update(more)
+
+    return _json(CONFIG, change)
+
+
+def _another_class(path):
+    def change(told):
+        told["workflows"][0]["path"] = path
+
+    return _json(CONFIG, change)
+
+
+def _append(file, line):
+    def appended(run):
+        with (run / file).open("a") as log:
+            log.write(line)
+
+    return appended
+
+
+_DEFAULTS = _json(CONFIG, lambda told: told["workflows"][0]["args"].clear())
+_THIRD = _json("server/simulate_job/meta.json", _third_site)
+_ERROR = "2026-11-22 10:00:00,000 - MLflowReceiver - ERROR - no\n"
+_ABORTED = ("peer_rc=OK", "peer_rc=TASK_ABORTED")
+LIES = [
+    ("hello-cyclic", _THIRD, "every_site_took_part", False),
+    ("hello-cyclic", _log(*_ABORTED), "every_site_took_part", False),
+    ("hello-cyclic", _log(r".*got result from client site-2.*\n", count=1), "every_site_took_part", False),
+    ("hello-cyclic", _log(r".*(assigned task|got result).*\n"), "every_site_took_part", False),
+    ("hello-cyclic", _log(r".*got result from client site-2.*\n", count=1), "rounds_completed", False),
+    ("hello-cyclic", _settings(num_rounds=4), "rounds_completed", False),
+    (
+        "hello-cyclic",
+        _DEFAULTS,
+        "rounds_completed",
+        False,
+    ),
+    ("hello-cyclic", _settings(num_rounds=4, allow_early_termination=True), "rounds_completed", None),
+    ("hello-cyclic", _another_class("own.Ring"), "rounds_completed", False),
+    ("hello-cyclic", _another_class("own.Ring"), "every_site_took_part", True),
+    ("hello-cyclic", _log(r"Server runner finished"), "came_to_its_end", None),
+    ("hello-cyclic", _log(r"Server runner finished"), "rounds_completed", True),
+    ("hello-lr", _settings(num_rounds=6), "rounds_completed", False),
+    ("hello-lr", _log(r".*Newton-Raphson updates.*\n", count=1), "rounds_completed", False),
+    ("hello-lr", _settings(num_rounds=6), "every_site_took_part", False),
+    ("hello-lr", _settings(num_clients=1, num_rounds=6), "every_site_took_part", None),
+    ("train-and-cross-val", _log(r"Finished FedAvg"), "rounds_completed", False),
+    (
+        "train-and-cross-val",
+        _log(r".*got result from client site-1 for .*name=validate.*\n"),
+        None,
+        False,
+    ),
+    ("train-and-cross-val", _results(lambda told: told["site-1"].pop("site-2")), None, False),
+    ("cross-val", _results(dict.clear), "cross_validation_complete", False),
+    ("cross-val", _results(lambda told: told.pop("site-2")), "cross_validation_complete", False),
+    (
+        "cross-val",
+        _results(_flat),
+        "cross_validation_complete",
+        False,
+    ),
+    (
+        "cross-val",
+        _metric(float("nan")),
+        None,
+        False,
+    ),
+    (
+        "cross-val",
+        _metric(10**400),
+        None,
+        False,
+    ),
+    ("cross-val", _metric("b"), None, False),
+    ("cross-val", _append("server/log_error.txt", _ERROR), "server_log_clean", False),
+    ("cross-val", _append("site-2/log_error.txt", _ERROR), "trainers_ended_well", False),
+    ("hello-tabular-stats", _statistics(dict.clear), "statistics_complete", False),
+    (
+        "hello-tabular-stats",
+        _statistics(lambda told: told["Age"]["mean"].pop("site-2")),
+        "statistics_complete",
+        False,
+    ),
+    (
+        "hello-tabular-stats",
+        _statistics(lambda told: told["Age"]["mean"].pop("Global")),
+        "statistics_complete",
+        False,
+    ),
+    (
+        "hello-tabular-stats",
+        _statistics(lambda told: told["Age"]["mean"]["site-2"].update(train=float("inf"))),
+        None,
+        False,
+    ),
+    (
+        "hello-tabular-stats",
+        _statistics(lambda told: told["Age"]["count"]["Global"].update(train=1)),
+        None,
+        False,
+    ),
+    (
+        "hello-tabular-stats",
+        _statistics(lambda told: [of.pop("mean") for of in told.values()]),
+        "statistics_complete",
+        False,
+    ),
+    ("hello-tabular-stats", _log(r"control flow end"), "rounds_completed", False),
+    ("kaplan-meier", _curve("site-3", lambda told: told["km_estimate"].pop()), "survival_curves_fall", False),
+    ("kaplan-meier", _all_curves(lambda told: told["km_estimate"].reverse()), "survival_curves_fall", False),
+    ("kaplan-meier", _all_curves(lambda told: told["km_estimate"].clear()), "survival_curves_fall", False),
+    (
+        "kaplan-meier",
+        _all_curves(_below_zero),
+        None,
+        False,
+    ),
+    (
+        "kaplan-meier",
+        _no_curve,
+        "survival_curves_fall",
+        False,
+    ),
+    ("kaplan-meier", _another_class("server_he.KM_HE"), "every_site_took_part", False),
+    ("kaplan-meier", _another_class("server_he.KM_HE"), "rounds_completed", False),
+    (
+        "flower",
+        _log(r".*got result from client site-2.*name=start.*\n"),
+        "every_site_took_part",
+        False,
+    ),
+    ("mlflow-at-sites", _append("site-2/log_error.txt", _ERROR), "trainers_ended_well", False),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "claim", "holds"), LIES)
+def test_what_breaks_a_run_breaks_a_claim(example, name, damage, claim, holds):
+    run = example(name)
+    damage(run)
+    verdict = judge(run)
+    told = _holds(verdict)
+    assert told[claim] is holds if claim else False in told.values()
+    if holds is False:
+        assert verdict.verdict == "FAIL"
+
+
+def test_a_trainer_of_a_process_that_is_gone_is_hung_and_one_that_prints_is_not(example):
+    run = example("external-trainer-died")
+    assert judge(run).verdict == "HUNG"
+    _append("site-1/log.txt", "2026-11-22 10:50:00,000 - SubprocessLauncher - INFO - goes on\n")(run)
+    _append("site-2/log.txt", "2026-11-22 10:50:00,000 - SubprocessLauncher - INFO - goes on\n")(run)
+    assert judge(run).verdict == "UNPROVEN"
+
+
+def test_harmless_errors_of_default_cross_validation_are_no_failure(example):
+    run = example("cross-val")
+    assert (run / "server/log_error.txt").stat().st_size > 0
+    assert _holds(judge(run))["server_log_clean"] is True
+
+
+@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", '{"workflows": 3, "job_clients": [1, {"name": []}]}', "\0"]
+)
+def test_a_file_of_another_shape_is_no_traceback(example, name, content):
+    run = example(name)
+    for path in [*run.rglob("*.json"), *run.rglob("superlink_log.txt")]:
+        path.write_text(content)
+    assert judge(run).verdict in {"UNPROVEN", "FAIL"}
