@@ -37,7 +37,7 @@ units: all
 
 # Everything else: faults, mutations, attacks, the other jobs on CPU and, as root, real hosts.
 long: all
-	pytest -n 2 tests/faults tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
+	pytest -n 3 tests/faults tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
@@ -96,7 +96,7 @@ lab-ssh: all
 lab-down: all
 	$(LAB) down
 
-# A scenario for each role, on one such host, in the order in which a host goes through them.
+# A scenario for each role, on one such host, in the order in which a host goes through them: nothing is prepared twice.
 molecule: all
-	molecule test \
+	REKINDLE_PREPARE=none molecule test \
 		$(foreach role,settings preflight plan payload environments validate collect report retire,--scenario-name $(role))

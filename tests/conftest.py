@@ -6,16 +6,40 @@ import pytest
 from plays import REPOSITORY, play
 from xdist.scheduler import LoadScopeScheduling
 
+SCOPES = {
+    "tests/faults": "torch",
+    "tests/site/test_safety.py": "torch",
+    "tests/hosts/test_lease_end.py": "pair",
+    "tests/hosts/test_safety_over_ssh.py": "pair",
+    "tests/hosts/test_site_over_ssh.py": "pair",
+}
+"""What shares something that a session makes once: torch's environment here, or two hosts of the lab."""
+LONGEST = (
+    "tests/hosts/test_cuts.py",
+    "torch",
+    "tests/site/test_other_jobs.py",
+    "pair",
+    "tests/hosts/test_molecule.py",
+    "tests/site/test_installed.py",
+    "tests/site/test_site.py",
+)
+"""They begin first, so that no worker is left with one of them at the end."""
+
 
 class Together(LoadScopeScheduling):
-    """With `pytest -n 2` one worker has what runs on this machine, the other what runs on hosts of the lab.
-
-    Unit tests go to whichever has time; runs of jobs wait as much as they work.
-    """
+    """With `pytest -n` a worker has a file of slow tests, or all that share; other tests go one by one."""
 
     def _split_scope(self, nodeid):
-        scopes = {"faults": "here", "site": "here", "hosts": "lab"}
-        return scopes.get(nodeid.split("/")[1], nodeid)
+        file = nodeid.partition("::")[0]
+        folder = "/".join(file.split("/")[:2])
+        alone = file if folder in {"tests/hosts", "tests/site"} else nodeid
+        return SCOPES.get(folder) or SCOPES.get(file) or alone
+
+    def _assign_work_unit(self, node):
+        waits = [scope for scope in LONGEST if scope in self.workqueue]
+        if waits:
+            self.workqueue.move_to_end(waits[0], last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config, log):

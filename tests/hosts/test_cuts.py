@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from lab.labs import WHEELHOUSE, Lab
 from lab.wheels import fill_wheelhouse
-from plays import play
+from plays import checkout, play
 from way import DISK, Way
 
 from rekindle.records import Ended, EnvRecord, VerdictRecord, read
@@ -197,9 +197,18 @@ def lab(named):
 
 
 @pytest.fixture(scope="module")
-def ways(lab, tmp_path_factory):
+def shop(tmp_path_factory):
+    """Return a copy of the repository whose pt_ddp has one site: it starts over and over here."""
+    shop = checkout(tmp_path_factory.mktemp("shop"))
+    job = shop / "flare_jobs/pt_ddp/job.yml"
+    job.write_text(job.read_text().replace("\nsites: 2\n", "\nsites: 1\n"))
+    return shop
+
+
+@pytest.fixture(scope="module")
+def ways(lab, shop, tmp_path_factory):
     """Return both hosts' ways by name, as far as they came, each with what ended it early."""
-    ways = {name: Way(lab, name, cuts, tmp_path_factory.mktemp(name)) for name, cuts in CUTS.items()}
+    ways = {name: Way(lab, name, cuts, tmp_path_factory.mktemp(name), shop) for name, cuts in CUTS.items()}
     with ThreadPoolExecutor() as pool:
         gone = [pool.submit(go, ways[name]) for go, name in ((build, "builder"), (train, "runner"))]
     for way, future in zip(ways.values(), gone, strict=True):
@@ -211,10 +220,10 @@ def ways(lab, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def again(ways, lab):
+def again(ways, lab, shop):
     """Return one more site.yml on both, in which nothing is cut off."""
     assert [way.stopped for way in ways.values()] == [None, None]
-    return play("site.yml", lab.inventory, ways["builder"].folder / "again")
+    return play("site.yml", lab.inventory, ways["builder"].folder / "again", cwd=shop)
 
 
 @pytest.mark.parametrize(("name", "cut"), [(name, cut) for name, cuts in CUTS.items() for cut in cuts])

@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 
 import pytest
 from listing import listing
-from plays import REPOSITORY, play
+from plays import checkout, play
 
 from rekindle.records import RetiredRecord, VerdictRecord, read
 
@@ -20,7 +19,7 @@ name: {name}
 summary: One round of pt_ddp
 code: pt_ddp
 environment: torch
-sites: 2
+sites: 1
 ranks_per_site: 2
 rounds: 1
 when_short_of_gpus: share
@@ -38,11 +37,7 @@ def on_host(pair, command):
 @pytest.fixture(scope="module")
 def cut(site, pair, tmp_path_factory):
     """Return status, output and results of a run whose host loses its power as its second job begins."""
-    shop, results = tmp_path_factory.mktemp("shop"), tmp_path_factory.mktemp("results")
-    for name in ("ansible.cfg", "site.yml"):
-        shutil.copy(REPOSITORY / name, shop)
-    for name in ("flare_jobs", "playbooks", "plugins", "roles", "src"):
-        shutil.copytree(REPOSITORY / name, shop / name, symlinks=True)
+    shop, results = checkout(tmp_path_factory.mktemp("shop")), tmp_path_factory.mktemp("results")
     for name in ("early", "late"):
         (shop / "flare_jobs" / name).mkdir()
         (shop / "flare_jobs" / name / "job.yml").write_text(JOB.format(name=name))

@@ -7,7 +7,6 @@ import time
 from contextlib import suppress
 
 import psutil
-from plays import REPOSITORY
 
 from rekindle.records import Progress, RecordError, read
 
@@ -20,8 +19,8 @@ DISK = "size=8g"
 class Way:
     """What happens to one host: site.yml on it, over and over, and what cuts it off."""
 
-    def __init__(self, lab, name, cuts, folder):
-        self.lab, self.host, self.folder = lab, lab.hosts[name], folder
+    def __init__(self, lab, name, cuts, folder, shop):
+        self.lab, self.host, self.folder, self.shop = lab, lab.hosts[name], folder, shop
         self.disk = self.host.root / "home/lease/rekindle"
         self.results = folder / "results"
         self.home = self.results / name
@@ -37,7 +36,7 @@ class Way:
                     *("ansible-playbook", "site.yml", "-i", self.lab.inventory),
                     *("-l", f"{self.host.name},localhost", "-e", f"rekindle_results={self.results}", *more),
                 ],
-                cwd=REPOSITORY,
+                cwd=self.shop,
                 env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
