@@ -17,7 +17,7 @@ from rekindle.records.evidence import read_lines
 
 EXAMPLES = ["hello-numpy", "hello-pt"]
 JOBS, LOOKALIKES = REPOSITORY / "flare_jobs", REPOSITORY / "tests" / "lookalikes"
-MODEL = "job/workspace/hello-numpy/server/simulate_job/app_server/models/server.npy"
+MODEL = "job/workspace/hello-numpy/server/simulate_job/models/server.npy"
 
 
 @pytest.fixture(scope="module")

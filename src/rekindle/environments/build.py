@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from .probe import ProbeError, inventory, probe
 from .specification import Specification
 
 _LIMIT_S = 3600
+_OPERATORS = "torchvision_on_cpu"
 
 
 class BuildError(RuntimeError):
@@ -154,11 +156,24 @@ def _install(
         _run([uv, "pip", "sync", "--python", python, *locked], environ, on_line)
     finally:
         lock_file.unlink()
+    if _needs_operators(lock.decode()):
+        here = _run([python, "-I", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], environ)
+        module = files("rekindle.environments").joinpath(f"{_OPERATORS}.py").read_bytes()
+        Path(here.strip(), f"{_OPERATORS}.py").write_bytes(module)
+        Path(here.strip(), f"{_OPERATORS}.pth").write_text(f"import {_OPERATORS}\n", encoding="utf-8")
     if spec["system_site"]:
         paths = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('platlib'))"
         lender = _run([spec["python"], "-I", "-c", paths], for_jobs(os.environ)).splitlines()
         borrower = _run([python, "-I", "-c", paths], for_jobs(os.environ)).splitlines()[0]
         (Path(borrower) / "rekindle_system_site.pth").write_text("\n".join(dict.fromkeys(lender)) + "\n")
+
+
+def _needs_operators(lock: str) -> bool:
+    """Whether torchvision is of another build than torch, whose operators it cannot load."""
+    versions = {pin.name: pin.version for pin in pins(lock, platform.machine())}
+    return versions.get("torch", "").endswith("+cpu") and not versions.get("torchvision", "+cpu").endswith(
+        "+cpu"
+    )
 
 
 def _drop_cache(root: Path) -> None:

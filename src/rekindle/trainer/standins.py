@@ -16,14 +16,6 @@ DATA = "REKINDLE_DATA"
 """Variable with the folder of the stand-ins; the loaders are as they were where it is not set."""
 
 
-def _without_compiled_operators(module: Any) -> None:
-    """Let torchvision import beside a torch of another build: its own operators stay missing."""
-    library = module.library.Library("torchvision", "FRAGMENT")
-    for name in ("nms", "qnms"):
-        library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    module.rekindle_library = library  # its operators go with it
-
-
 def _cifar(module: Any) -> None:
     """Read CIFAR-10 from the stand-in, whatever root is asked for."""
     make = module.CIFAR10.__init__
@@ -61,7 +53,6 @@ def _folder(name: str) -> Path | None:
 
 
 STAND_INS: dict[str, Callable[[ModuleType], None]] = {
-    "torch": _without_compiled_operators,
     "torchvision.datasets.cifar": _cifar,
     "keras.src.datasets.mnist": _mnist,
 }

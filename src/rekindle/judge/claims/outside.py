@@ -30,6 +30,10 @@ def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
             return Answer(False, f"{where} sent back the model that it was sent: it did not train.", line)
         if event.norm == 0:
             return Answer(False, f"{where} sent zeros.", line)
+    untold = [line for line in told if line.event.moved is None]
+    if untold and len(untold) < len(told):
+        event = untold[0].event
+        return Answer(None, f"{event.site}'s result was compared with nothing, unlike others.", untold[0])
     silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in told})
     if silent:
         return Answer(None, f"The server told no training result of {silent[0]}.")

@@ -33,6 +33,14 @@ def server_told_every_result(run: Run) -> Iterator[Doubt]:
     told = Counter((line.event.site, line.event.task) for line in run.of(TaskEvent))
     if not told:
         yield Doubt("Our component at the server told no result.")
+    rounds = [
+        (line.event.site, line.event.task, line.event.round)
+        for line in run.of(TaskEvent)
+        if line.event.round is not None
+    ]
+    for site, task, number in sorted(set(rounds)):
+        if rounds.count((site, task, number)) > 1:
+            yield Doubt(f"{site} gave the server a result of {task} twice in round {number}.")
     for site, task in sorted(logged.keys() | told.keys()):
         if logged[site, task] != told[site, task]:
             yield Doubt(
@@ -51,6 +59,8 @@ def results_are_sound(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{whose} has the return code {event.return_code}.", line, holds=False)
         elif event.finite is False:
             yield Doubt(f"{whose} is not finite.", line, holds=False)
+        elif (event.norm is None) is bool(event.values):
+            yield Doubt(f"{whose} has {event.values} numbers and says otherwise of their size.", line)
 
 
 def _round(event: TaskEvent) -> str:
