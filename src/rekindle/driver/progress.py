@@ -80,7 +80,8 @@ class Teller:
         if self._result is None:
             return ""
         number = self._result.round
-        said = [] if number is None else [f"round {number + 1}/{self._job.rounds}"]
+        counted = range(self._job.rounds)  # by some workflows from another number on
+        said = [f"round {number + 1}/{self._job.rounds}"] if number is not None and number in counted else []
         return ", ".join([*said, f"{self._results} results"])
 
     def _pace(self) -> float | None:

@@ -133,7 +133,8 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
         except _Interrupted:
             return _End("interrupted")
         except OSError as error:
-            return _End("interrupted", says=f"The driver cannot write down what it sees: {error.strerror}.")
+            what = "start the job" if error.filename == spec.python else "write down what it sees"
+            return _End("interrupted", says=f"The driver cannot {what}: {error.strerror}.")
         finally:
             end_descendants()
             for pipe in (run_dir / folders.EVIDENCE).glob("*.pipe"):

@@ -12,9 +12,10 @@ from rekindle.judge.run import Run
 from rekindle.records import Claim, Site
 from rekindle.records.events import SampleEvent
 
-RUNS = sorted((Path(__file__).parents[2] / "recordings" / "runs").iterdir())
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+RUNS = [*sorted((RECORDINGS / "runs").iterdir()), *sorted((RECORDINGS / "examples").iterdir())]
 
-FOREIGN = Path(__file__).parents[2] / "recordings" / "foreign"
+FOREIGN = RECORDINGS / "foreign"
 OF_EXAMPLES = {
     "every_site_took_part": "simulator",
     "rounds_completed": "simulator",

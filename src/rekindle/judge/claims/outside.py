@@ -14,7 +14,7 @@ _TRAINS = "train"
 """Name of the task whose result is what a site has made of the model that it was sent."""
 
 
-@validator("evidence")
+@validator("spec", "evidence")
 def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
     """Every site's result of every training task is a model other than the one that it was sent.
 

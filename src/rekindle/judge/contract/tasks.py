@@ -27,12 +27,14 @@ def runs_as_described(run: Run) -> Iterator[Doubt]:
 @rule(3)
 def server_told_every_result(run: Run) -> Iterator[Doubt]:
     """Our component at the server told every result that the server's log has, site by site, and no other."""
-    logged: Counter[tuple[str, str]] = Counter()
-    for line in run.find("server", r"got result from client (\S{1,200}) for task: name=(\w{1,200}), id="):
-        logged[line.match[1], line.match[2]] += 1
+    given = _count(run, r"assigned task to client (\S{1,200}): name=(\w{1,200}), id=")
+    logged = _count(run, r"got result from client (\S{1,200}) for task: name=(\w{1,200}), id=")
     told = Counter((line.event.site, line.event.task) for line in run.of(TaskEvent))
     if not told:
         yield Doubt("Our component at the server told no result.")
+    for site, task in sorted(logged.keys()):
+        if given[site, task] < logged[site, task]:
+            yield Doubt(f"The server's log has more results of {site} for {task} than it gave it tasks.")
     rounds = [
         (line.event.site, line.event.task, line.event.round)
         for line in run.of(TaskEvent)
@@ -61,6 +63,11 @@ def results_are_sound(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{whose} is not finite.", line, holds=False)
         elif (event.norm is None) is bool(event.values):
             yield Doubt(f"{whose} has {event.values} numbers and says otherwise of their size.", line)
+
+
+def _count(run: Run, pattern: str) -> Counter[tuple[str, str]]:
+    """Return how often a line of the server's log is of which site and task."""
+    return Counter((line.match[1], line.match[2]) for line in run.find("server", pattern))
 
 
 def _round(event: TaskEvent) -> str:

@@ -1,0 +1,173 @@
+"""A recorded run of an example, and what is no PASS any more once it is altered."""
+
+import json
+import shutil
+
+import pytest
+from example_rules import of_examples
+from test_foreign_examples import LIES as FOREIGN_LIES
+
+from rekindle.judge import judge
+from rekindle.records import RecordError
+
+SERVER = "evidence/server.jsonl"
+WORKSPACE = "job/workspace/hello-numpy"
+MODEL = f"{WORKSPACE}/server/simulate_job/models/server.npy"
+
+
+def of_results(change, only=lambda event: True):
+    """Return what alters the events of the server's component, and drops those of which it makes None."""
+
+    def altered(folder):
+        told = [json.loads(line) for line in (folder / SERVER).read_text().splitlines()]
+        kept = [change(event) if only(event) else event for event in told]
+        (folder / SERVER).write_text("".join(json.dumps(event) + "\n" for event in kept if event))
+
+    return altered
+
+
+def once(event):
+    """Whether it is of one site in one round."""
+    return (event["site"], event["round"]) == ("site-2", 1)
+
+
+def in_file(path, before, after):
+    """Return what replaces a text in a file of the run."""
+
+    def altered(folder):
+        text = (folder / path).read_text()
+        assert before in text
+        (folder / path).write_text(text.replace(before, after))
+
+    return altered
+
+
+def without_lines(path, text, after=0.0):
+    """Return what drops the lines with ``text`` of a log, from a share of them on."""
+
+    def altered(folder):
+        lines = (folder / path).read_text().splitlines(keepends=True)
+        first = int(after * len(lines))
+        kept = [line for number, line in enumerate(lines) if number < first or text not in line]
+        assert kept != lines
+        (folder / path).write_text("".join(kept))
+
+    return altered
+
+
+def again(folder):
+    """Tell the last result twice."""
+    lines = (folder / SERVER).read_text().splitlines()
+    (folder / SERVER).write_text("\n".join([*lines, lines[-1]]) + "\n")
+
+
+def no_model(folder):
+    """Remove the server's model."""
+    (folder / MODEL).unlink()
+
+
+LIES = {
+    "a site sent back what it was sent": (
+        of_results(lambda one: {**one, "moved": 0.0}, once),
+        "every_site_trained",
+    ),
+    "a site sent zeros": (of_results(lambda one: {**one, "norm": 0.0}, once), "every_site_trained"),
+    "a site sent nothing": (
+        of_results(lambda one: {**one, "values": 0, "bytes": 0, "norm": None, "finite": None}, once),
+        "every_site_trained",
+    ),
+    "a result was compared with nothing": (
+        of_results(lambda one: {**one, "moved": None}, once),
+        "every_site_trained",
+    ),
+    "no result is of training": (of_results(lambda one: {**one, "task": "validate"}), "every_site_trained"),
+    "a result is not finite": (
+        of_results(lambda one: {**one, "finite": False, "norm": None}, once),
+        "results_are_sound",
+    ),
+    "a result has no size": (of_results(lambda one: {**one, "norm": None}, once), "results_are_sound"),
+    "a site could not": (
+        of_results(lambda one: {**one, "return_code": "EXECUTION_EXCEPTION"}, once),
+        "results_are_sound",
+    ),
+    "a result is not told": (of_results(lambda one: None, once), "server_told_every_result"),
+    "no result is told": (of_results(lambda one: None), "server_told_every_result"),
+    "a result is told twice": (again, "server_told_every_result"),
+    "a result is of the round before": (
+        of_results(lambda one: {**one, "round": 0}, once),
+        "server_told_every_result",
+    ),
+    "a result is of a stranger": (
+        of_results(lambda one: {**one, "site": "site-9"}, once),
+        "everyone_writes_their_own",
+    ),
+    "a result is of another run": (
+        of_results(lambda one: {**one, "nonce": "0" * 32}, once),
+        "all_of_this_run",
+    ),
+    "a result is of another day": (
+        of_results(lambda one: {**one, "time": one["time"] - 86400}, once),
+        "all_within_the_run",
+    ),
+    "the spec describes no example": (in_file("spec.json", '"example"', '"code"'), None),
+    "the model is gone": (no_model, "global_model_saved"),
+    "job.py failed": (in_file("ended.json", '"exit_status": 0', '"exit_status": 1'), None),
+    "the server's log ends early": (without_lines(f"{WORKSPACE}/server/log.txt", "", 0.5), "logs_are_whole"),
+    "a round was not aggregated": (
+        without_lines(f"{WORKSPACE}/server/log.txt", "Aggregated 2/2"),
+        "rounds_completed",
+    ),
+    "a site had no task": (
+        without_lines(f"{WORKSPACE}/server/log.txt", "assigned task to client site-2"),
+        "server_told_every_result",
+    ),
+    "a site's result is not in the log": (
+        without_lines(f"{WORKSPACE}/server/log.txt", "got result from client site-2"),
+        "server_told_every_result",
+    ),
+}
+
+
+@pytest.fixture
+def example(recordings, tmp_path):
+    """Return a copy of the recorded run."""
+    return shutil.copytree(recordings / "examples" / "hello-numpy", tmp_path / "run")
+
+
+def test_it_passes_as_it_was_recorded(example):
+    verdict = judge(example)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+    assert len(verdict.rounds) == 6
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_no_pass(example, lie):
+    change, seen_by = LIES[lie]
+    change(example)
+    try:
+        verdict = judge(example)
+    except RecordError:
+        return
+    assert verdict.verdict != "PASS"
+    assert seen_by is None or seen_by in {one.claim for one in verdict.evidence if one.holds is not True}
+
+
+def test_a_mend_and_a_stand_in_are_said(example):
+    spec = json.loads((example / "spec.json").read_text())
+    mend = {"file": "job.py", "before": "a", "after": "b", "because": "it was a", "fault": "upstream"}
+    spec["job"]["example"] |= {"data": ["cifar10"], "mends": [mend]}
+    (example / "spec.json").write_text(json.dumps(spec))
+    said = next(one for one in judge(example).evidence if one.claim == "runs_as_described")
+    assert said.holds
+    assert said.says.endswith(
+        "job.py mended (it was a; fault: upstream); data: a stand-in for cifar10, not the real one."
+    )
+
+
+def test_each_claim_and_rule_of_examples_has_a_lie_that_it_sees():
+    seen = {seen_by for _, seen_by in LIES.values()} | {claim for _, _, claim, _ in FOREIGN_LIES}
+    elsewhere = {
+        "flower_results_received",
+        "tracked",
+    }  # BAD of test_foreign_examples, tests of flare's trackers
+    assert of_examples() - seen - elsewhere == {"runs_as_described"}, "it says something of any run"
