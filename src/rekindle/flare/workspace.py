@@ -155,18 +155,6 @@ class Workspace:
         names = (str(member.json("meta.json").get("name") or "") for member in self.members.values())
         return next((name for name in names if name), self.job)
 
-    def rounds(self) -> int | None:
-        """Return the rounds of a FedAvg that cannot stop early; other workflows, with None, log otherwise."""
-        for name in ("server", *self.sites):
-            config = self.members[name].json("config/config_fed_server.json") if name in self.members else {}
-            for workflow in config.get("workflows") or ():
-                arguments = workflow.get("args") if isinstance(workflow, dict) else None
-                if not isinstance(arguments, dict) or not re.search(r"FedAvg$", str(workflow.get("path"))):
-                    continue
-                rounds = arguments.get("num_rounds")
-                return rounds if isinstance(rounds, int) and not arguments.get("stop_cond") else None
-        return None
-
 
 def of_run(run_dir: Path) -> Workspace:
     """Return the simulator's workspace in a run's folder; one without members if there is none."""

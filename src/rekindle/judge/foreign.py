@@ -20,7 +20,7 @@ from .claims.models import model_saved
 from .claims.participation import completed, took_part
 from .claims.results import cross_validated, curves_fall, flower_received, statistics_told
 from .claims.server import log_clean
-from .claims.tracking import tracker_kept
+from .claims.trackers import tracker_kept
 from .contract.logs import unexplained
 
 UNTOLD = tuple(name for name, needs in NEEDS.items() if needs & {"evidence", "samples", "end"})

@@ -21,8 +21,8 @@ def _cifar(module: Any) -> None:
     make = module.CIFAR10.__init__
 
     def made(self: Any, root: Any, *arguments: Any, **named: Any) -> None:
-        folder = _folder("cifar10")
-        make(self, folder or root, *arguments, **named)
+        Path(root).mkdir(parents=True, exist_ok=True)  # a download would, and models may be kept beside it
+        make(self, _folder("cifar10"), *arguments, **named)
 
     def checked(path: Any, md5: str | None = None) -> bool:
         return Path(path).is_file()

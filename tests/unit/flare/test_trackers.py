@@ -12,7 +12,7 @@ import pytest
 from rekindle.flare import trackers
 from rekindle.flare.trackers import BrokenTrackerError, Scalar, kept
 from rekindle.flare.workspace import Member, Workspace
-from rekindle.judge.claims.tracking import tracker_kept
+from rekindle.judge.claims.trackers import tracker_kept
 
 
 def varint(number):

@@ -23,7 +23,7 @@ def test_a_recorded_run_has_the_server_and_its_sites(clean_run):
 def test_a_run_that_left_nothing_of_nvflares_has_no_members(clean_run):
     shutil.rmtree(clean_run / "job")
     run = of_run(clean_run)
-    assert (run.folder, run.members, run.rounds(), run.models()) == (clean_run, {}, None, {})
+    assert (run.folder, run.members, run.models()) == (clean_run, {}, {})
 
 
 def test_the_patterns_find_what_the_members_left(clean_run):
@@ -42,7 +42,7 @@ def test_the_archive_of_a_run_has_the_logs_before_its_autopsy(log):
 @pytest.mark.parametrize("place", ["simulator", "poc"])
 def test_a_jobs_name_and_rounds_are_told_by_its_files(recordings, place):
     run = locate(recordings / "foreign" / place)
-    assert (set(run.members), run.name, run.rounds()) == (NAMES, "hello_numpy", 2)
+    assert (set(run.members), run.name) == (NAMES, "hello_numpy")
 
 
 def test_a_job_that_tells_no_name_has_that_of_its_folder(recordings, tmp_path):

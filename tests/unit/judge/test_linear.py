@@ -145,7 +145,9 @@ SERVER_LOG = "job/workspace/pt_ddp/server/log.txt"
 LINES = {
     "streamed": "produced blobs for peer 'site-1' with 1 tensors, ",
     "quantised": "Quantized 1/1 params. Before quantization: 1",
-    "sampled": "Sampled clients: [",
+    "given": "assigned task to client a: name=train, id=",
+    "context": "[identity=a, wf=controller, task_id=",
+    "aggregated": "Aggregated 1/",
 }
 
 
@@ -159,7 +161,7 @@ def test_a_log_of_one_long_line_is_read_in_linear_time(name, clean_run):
         messages.tensors_streamed(run, options)
         messages.messages_quantised(run, options)
         clock._server_clock(run)
-        foreign._sampled_sites(run.workspace)
+        foreign.judge_foreign(clean_run, run.workspace)
 
     assert_linear(lambda n: (LINES[name] + "(1") * n, judged, 1_000)
 

@@ -9,6 +9,7 @@ from . import (  # noqa: F401 - each registers its claims
     participation,
     results,
     server,
+    trackers,
     tracking,
     training,
 )
