@@ -145,7 +145,8 @@ def _jobs(settings: _Settings) -> Iterator[Mistake]:
     name, known = "rekindle_jobs", _known_jobs(settings)
     wanted = settings.values.get(name)
     if wanted == []:
-        yield Mistake(name, f"{name} is empty, and nothing would be proven.", f"name {' or '.join(known)}.")
+        own = " or ".join(one for one in known if "/" not in one)
+        yield Mistake(name, f"{name} is empty, and nothing would be proven.", f"name {own}.")
     for job in dict.fromkeys(wanted or ()):
         if job not in known:
             says = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."

@@ -92,7 +92,10 @@ class _Extension(Record, kw_only=True, frozen=True):
     frameworks: dict[str, tuple[str, ...]]
     """Versions of the torches that they are locked with, by framework."""
     requirements: tuple[str, ...]
-    """Beside those of the build that it extends, whose pins stay as they are."""
+    """Beside those of the build that it extends, whose pins stay as they are where they can."""
+    pythons: tuple[str, ...] = ("3.10", "3.11", "3.12")
+    architectures: tuple[str, ...] = ("aarch64", "x86_64")
+    """Of which all of it has files."""
     because: str
 
 
@@ -188,11 +191,15 @@ def environments() -> list[Framework]:
 
 def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
     extension = _extensions().get(name)
-    for build in builds(framework) if extension else ():
-        if extension and (build.torch or build.version) in extension.frameworks.get(framework, ()):
+    if extension is None:
+        return
+    torches = extension.frameworks.get(framework, ())
+    for build in builds(framework):
+        if (build.torch or build.version) in torches and build.architecture in extension.architectures:
             yield msgspec.structs.replace(
                 build,
                 framework=f"{framework}+{name}",
+                pythons=tuple(minor for minor in build.pythons if minor in extension.pythons),
                 requirements=(*build.requirements, *extension.requirements),
             )
 

@@ -6,13 +6,15 @@ from types import SimpleNamespace
 import pytest
 from ansible.errors import AnsibleActionFail
 
-from rekindle.records import PayloadRecord, read
+from rekindle.records import PayloadRecord, PlanRecord, read, timestamp, write
 
 
 @pytest.fixture
 def bring(load, tmp_path, monkeypatch):
     """Bring a repository's one job with a copy that results in ``copied``; returns also what it was given."""
-    action, warned, given = load("bring_payload"), [], []
+    action, warned, given, home = load("bring_payload"), [], [], tmp_path / "h"
+    home.mkdir()
+    write(home / "plan.json", PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, environments=()))
     (tmp_path / "jobs" / "toy").mkdir(parents=True)
     (tmp_path / "jobs" / "toy" / "job.py").touch()
     monkeypatch.setattr(action.module, "_JOBS", tmp_path / "jobs")
@@ -25,7 +27,7 @@ def bring(load, tmp_path, monkeypatch):
 
         monkeypatch.setattr(action.module.Copy, "run", copy)
         monkeypatch.setattr(action.module, "left_behind", lambda jobs: list(left))
-        args = {"root": "/r", "results": str(tmp_path), "home": str(tmp_path / "h"), **more}
+        args = {"root": "/r", "results": str(tmp_path), "home": str(home), "checkout": "", **more}
         return action.run(args, host="h"), given, warned
 
     return run
@@ -45,7 +47,7 @@ def test_it_is_copied_for_its_owner_alone_and_written_down(bring, tmp_path):
 
 def test_a_copy_that_failed_is_not_written_down(bring, tmp_path):
     assert bring({"failed": True, "msg": "No room."})[0] == {"failed": True, "msg": "No room."}
-    assert not (tmp_path / "h").exists()
+    assert not (tmp_path / "h" / "payload.json").exists()
 
 
 def test_files_that_somebody_may_miss_are_named(bring):

@@ -29,6 +29,7 @@ def plan(load, home):
             "capsule": "",
             "wheelhouse": "",
             "last": True,
+            "checkout": "",
             **more,
         }
         task = SimpleNamespace(args=args, check_mode=check)

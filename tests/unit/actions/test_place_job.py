@@ -41,6 +41,7 @@ def place(load, home, monkeypatch, tmp_path):
             "arguments": {},
             "payload": PAYLOAD,
             "rerun": False,
+            "checkout": "",
             **more,
         }
         return load("place_job").run(args, host="h200")

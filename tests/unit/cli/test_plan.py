@@ -83,4 +83,4 @@ def test_an_unknown_framework_exits_2(
 ) -> None:
     assert plan(_file(tmp_path, host(H100)), "--framework=jax") == 2
     said = capsys.readouterr().err
-    assert "'jax' is not one of 'torch', 'lightning', 'transformers', 'tensorflow'. Fix: " in said
+    assert "'jax' is not one of torch, lightning, transformers, tensorflow, torch+vision, " in said

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_ladder import spec  # noqa: F401 - a fixture
 
-from rekindle.driver import supervise
+from rekindle.driver import command
 from rekindle.environments import build, probe
 from rekindle.host import variables
 
@@ -59,7 +59,7 @@ def canaries(monkeypatch):
 def test_a_job_gets_what_it_needs(monkeypatch, canaries, spec, tmp_path):  # noqa: F811
     for name, value in NEEDED.items():
         monkeypatch.setenv(name, value)
-    environ = supervise._environment(tmp_path, spec)
+    environ = command.environment(tmp_path, spec)
     assert NEEDED.items() <= environ.items()
     assert [name for name, value in environ.items() if "CANARY" in value] == []
 

@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[3]
 REQUIREMENTS, LOCKS = REPOSITORY / "requirements", REPOSITORY / "src" / "rekindle" / "locks"
 HEADER = re.compile(r"for Python (\S+)( and newer)? on Linux (.+), glibc (\S+) or newer")
 NEWER = ("3.11", "3.12", "3.13", "3.14")
-PURE_SOURCE = {"pyhocon"}
+PURE_SOURCE = {"autograd-gamma", "pyhocon"}
 """Pure Python of which the index has the source alone."""
 
 
