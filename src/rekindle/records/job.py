@@ -39,7 +39,7 @@ class Mend(Record, kw_only=True, frozen=True):
     """Whose it is."""
 
 
-StandIn = Literal["adult", "cifar10", "heart_disease", "mnist"]
+StandIn = Literal["adult", "cifar10", "cifar10_large", "heart_disease", "mnist"]
 """A data set that is not reached, by the generator of what stands in for it (``rekindle.trainer.data``)."""
 
 
@@ -53,7 +53,8 @@ class Example(Record, kw_only=True, frozen=True):
     command: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
     """What Python is called with in its folder, ``arguments`` following as options.
 
-    ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins.
+    ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins and
+    ``{workspace}`` the one in which NVFlare's simulator makes its own.
     """
     before: Few[Few[Text]] = ()
     """What Python is called with before that, in turn."""

@@ -29,10 +29,10 @@ _COLUMNS, _ROWS = 15, 1000
 
 
 def make(name: str, data: Path) -> None:
-    """Write the stand-in for the data set ``name`` into ``data/<name>``."""
-    folder = data / name
-    folder.mkdir(parents=True)
-    _MAKERS[name](folder)
+    """Write the stand-in ``name`` into ``data``, in a folder with the name of the data set."""
+    folder, maker = _MAKERS[name]
+    (data / folder).mkdir(parents=True)
+    maker(data / folder)
 
 
 def _digits() -> tuple[Any, Any]:
@@ -45,18 +45,19 @@ def _digits() -> tuple[Any, Any]:
     return digits.images[order] * (255 / 16), digits.target[order]
 
 
-def _cifar10(folder: Path) -> None:
-    """Digits of 32 × 32 pixels in three equal colours, five batches and a test batch."""
+def _cifar10(folder: Path, times: int = 1) -> None:
+    """Digits of 32 × 32 pixels in three equal colours, each so many times: five batches and a test batch."""
     import numpy as np  # noqa: PLC0415
 
     images, labels = _digits()
+    images, labels = np.repeat(images, times, axis=0), np.repeat(labels, times)
     large = np.kron(images, np.ones((4, 4))).astype(np.uint8)
     pixels = np.repeat(large[:, None], 3, axis=1).reshape(len(large), -1)
     batches = folder / "cifar-10-batches-py"
     batches.mkdir()
-    size = _TRAIN // 5
+    train, test, size = times * _TRAIN, times * _TEST, times * _TRAIN // 5
     parts = {f"data_batch_{n + 1}": slice(n * size, (n + 1) * size) for n in range(5)}
-    for name, part in {**parts, "test_batch": slice(_TRAIN, _TRAIN + _TEST)}.items():
+    for name, part in {**parts, "test_batch": slice(train, train + test)}.items():
         with (batches / name).open("wb") as stream:
             pickle.dump({"data": pixels[part], "labels": labels[part].tolist()}, stream)
     with (batches / "batches.meta").open("wb") as stream:
@@ -114,9 +115,11 @@ def _adult(folder: Path) -> None:
         path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
-_MAKERS: dict[str, Callable[[Path], None]] = {
-    "adult": _adult,
-    "cifar10": _cifar10,
-    "heart_disease": _heart_disease,
-    "mnist": _mnist,
+_MAKERS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "adult": ("adult", _adult),
+    "cifar10": ("cifar10", _cifar10),
+    "cifar10_large": ("cifar10", lambda folder: _cifar10(folder, 9)),
+    "heart_disease": ("heart_disease", _heart_disease),
+    "mnist": ("mnist", _mnist),
 }
+"""By name: the folder, which is the data set's, and who fills it."""

@@ -26,7 +26,12 @@ def main() -> int:
     data = Path(os.environ[DATA] or ".")
     for name in example.get("data", ()):
         make(name, data)
-    known = {"{sites}": str(job["sites"]), "{rounds}": str(job["rounds"]), "{data}": str(data)}
+    known = {
+        "{sites}": str(job["sites"]),
+        "{rounds}": str(job["rounds"]),
+        "{data}": str(data),
+        "{workspace}": os.environ.get("REKINDLE_WORKSPACE", ""),
+    }
     for command in [*example.get("before", ()), [*example["command"], *sys.argv[2:]]]:
         done = subprocess.run([sys.executable, *(_filled(word, known) for word in command)], check=False)
         if done.returncode:
