@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # hundreds of starts import Ansible here
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test units long faults mutations lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
+.PHONY: all site test units long faults mutations examples lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down
 
 all: .venv/.done
 
@@ -48,6 +48,13 @@ SEED ?= rekindle
 
 mutations: all
 	pytest -q -n 2 --tb=no -r N tests/mutations --seed $(SEED)
+
+# NVFlare's own examples on this machine, from a checkout: make examples CHECKOUT=/data/NVFlare. docs/examples.md is the board.
+CHECKOUT ?=
+
+examples: all
+	ansible-playbook site.yml -i inventories/local \
+		-e '{"rekindle_jobs": ["examples/all"], "rekindle_nvflare_checkout": "$(CHECKOUT)"}'
 
 lint: all
 	$(BIN)/ruff format --check --quiet .
