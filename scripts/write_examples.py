@@ -12,9 +12,9 @@ from pathlib import Path
 PAGE = Path(__file__).parents[1] / "docs" / "examples.md"
 HEAD = """# NVFlare's own examples, as they were found
 
-Written by `scripts/write_examples.py` from results that `make examples CHECKOUT=/data/NVFlare` left: each example as it stands in that
-checkout, judged by what NVFlare's server saw of every result, its logs, models and results ([how](jobs.md)).
-Data sets that could not be reached had stand-ins, which each verdict says.
+Written by `scripts/write_examples.py` from results that `make examples CHECKOUT=/data/NVFlare` left: each
+example as it stands in that checkout, judged by what NVFlare's server saw of every result, its logs, models
+and results ([how](jobs.md)). Data sets that could not be reached had stand-ins, which each verdict says.
 
 """
 
