@@ -21,7 +21,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     Sites get disjoint sets, linked as closely as the host allows. On a host with too few GPUs for
     that, the job decides (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and
     have as many ranks as there are GPUs at most, or each gets fewer of its own. A host without GPUs
-    runs the ranks as processes on CPU, but for a job that is unsupported where GPUs are short.
+    runs the ranks as processes on CPU, but for an example that cannot do without.
 
     Raises:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.
@@ -29,10 +29,11 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
     gpus = [gpu for gpu in host.gpus if gpu.state == "ok" and gpu.uuid]
     wanted = job.sites * job.ranks_per_site
-    if not gpus and job.when_short_of_gpus == "unsupported":
+    least = job.example.gpus if job.example else 0
+    if len(gpus) < least:
         raise Unplaceable(
-            f"{job.name} needs {wanted} GPUs and {host.host} has none.",
-            f"Run it on a host with {wanted} GPUs.",
+            f"{job.name} needs {least} GPUs and {host.host} has {len(gpus) or 'none'}.",
+            f"Run it on a host with {least} GPUs.",
         )
     if not gpus:
         return tuple(Site(name=name, ranks=job.ranks_per_site, gpus=()) for name in names)

@@ -56,6 +56,8 @@ class Example(Record, kw_only=True, frozen=True):
     ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins and
     ``{workspace}`` the one in which NVFlare's simulator makes its own.
     """
+    gpus: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    """Without so many it cannot run."""
     before: Few[Few[Text]] = ()
     """What Python is called with before that, in turn."""
     data: Few[StandIn] = ()

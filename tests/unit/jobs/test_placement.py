@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from rekindle.jobs.placement import Unplaceable, assign_gpus
-from rekindle.records import Claim, Cpu, Gpu, HostRecord, Job, Memory, Os
+from rekindle.records import Claim, Cpu, Example, Gpu, HostRecord, Job, Memory, Os
 
 
 def _job(sites=2, ranks=2, short="share"):
@@ -109,3 +109,12 @@ def test_a_lost_gpu_is_given_to_nobody():
     lost = Gpu(index=0, state="lost", uuid="GPU-0", says="GPU is lost")
     host = msgspec.structs.replace(host, gpus=(lost, *host.gpus[1:]))
     assert all("GPU-0" not in gpus for gpus in _gpus(assign_gpus(_job(), host)))
+
+
+def test_an_example_that_cannot_do_without_gpus_is_unplaceable_on_fewer():
+    example = Example(folder="advanced/multi-gpu/pt", command=("job.py",), gpus=2)
+    job = msgspec.structs.replace(_job(), example=example)
+    assert len(assign_gpus(job, _host(2))) == 2
+    for count, said in ((1, "has 1"), (0, "has none")):
+        with pytest.raises(Unplaceable, match=f"needs 2 GPUs and .* {said}"):
+            assign_gpus(job, _host(count))
