@@ -32,6 +32,9 @@ class _Result(NamedTuple):
     says: str
 
 
+_NOT_ALONE = _Result(None, "An example's trainers do not train without NVFlare.")
+
+
 def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
     """Try the steps below a job that failed, from the bottom up to the first that fails.
 
@@ -58,7 +61,7 @@ def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[
     else:
         yield _visible(spec)
         yield from _probed(spec)
-        yield _alone(run_dir, spec, environ)
+        yield _alone(run_dir, spec, environ) if spec.job.example is None else _NOT_ALONE
     yield _Result(False, "This run.")
 
 

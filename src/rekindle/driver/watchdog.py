@@ -106,6 +106,8 @@ class Watchdog:
     ) -> None:
         """Watch a run from ``start`` on; ``has_ended`` looks at a process's main thread."""
         self._silence_s, self._sites, self._has_ended = spec.silence_s, spec.sites, has_ended
+        # Others may give their trainers longer to end.
+        self._ending_s = spec.silence_s if spec.job.example else ENDED_S
         self._last, self._moved_at = start, start.at
         self._lasting = _Lasting()
         self._peaks_kib: dict[int, int] = {}
@@ -147,7 +149,7 @@ class Watchdog:
             pid, did = process.pid, done[process.pid]
             idle = process.site is not None and did.ran < _IDLE_SHARE and not did.works
             seconds = self._lasting.seconds((pid, "ended"), idle and self._has_ended(pid), now)
-            if seconds > ENDED_S:
+            if seconds > self._ending_s:
                 return (
                     f"The main thread of process {pid} ({process.title}) ended {seconds:.0f} s ago "
                     "and another thread keeps the process alive."
@@ -162,7 +164,7 @@ class Watchdog:
         self._clients |= {site.name for site in self._sites if site.name in members}
         for site in sorted(self._clients):
             seconds = self._lasting.seconds((site, "lost"), server_idles and site not in members, now)
-            if seconds > ENDED_S:
+            if seconds > self._ending_s:
                 return f"NVFlare's client of {site} ended {seconds:.0f} s ago and the job goes on without it."
         return None
 

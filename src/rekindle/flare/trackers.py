@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rekindle.host import files
 
 from .protobuf import field, fields
-from .workspace import SERVER, Member, Workspace
+from .workspace import LOG, SERVER, Member, Workspace
 
 _FILES = 10_000
 """Files of a tracker that are read."""
@@ -57,9 +57,11 @@ def kept(workspace: Workspace, tracker: str) -> list[Scalar]:
 
 def _beside(workspace: Workspace) -> Iterator[Member]:
     """Yield what an example keeps beside its workspace, in a folder named for its server."""
-    folder = workspace.folder.parent / SERVER / "simulate_job"
-    if workspace.folder.name == workspace.job and folder.is_dir():
-        yield Member(folder)
+    if SERVER in workspace.members:
+        own = workspace.members[SERVER].path(LOG).parents[1]
+        folder = own.parent / SERVER / "simulate_job"
+        if own.name == workspace.job and folder.is_dir():
+            yield Member(folder)
 
 
 def _tensorboard(member: Member) -> Iterator[Scalar]:

@@ -18,10 +18,10 @@ class Unplaceable(Complaint):
 def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
-    Sites get disjoint sets, linked as closely as the host allows. On a host with too few GPUs for
-    that, the job decides (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and
-    have as many ranks as there are GPUs at most, or each gets fewer of its own. A host without GPUs
-    runs the ranks as processes on CPU, but for an example that cannot do without.
+    Sites get disjoint sets, linked as closely as the host allows; those of an example all get one set. On
+    a host with too few GPUs for that, the job decides (``when_short_of_gpus``): its sites share GPUs, at
+    one time or in turns, and have as many ranks as there are GPUs at most, or each gets fewer of its own.
+    A host without GPUs runs the ranks as processes on CPU, but for an example that cannot do without.
 
     Raises:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.
@@ -37,7 +37,9 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         )
     if not gpus:
         return tuple(Site(name=name, ranks=job.ranks_per_site, gpus=()) for name in names)
-    if len(gpus) >= wanted:
+    if job.example:  # each site takes the first that it sees, and all see the same
+        sets = _nearest_sets(gpus, 1, min(job.ranks_per_site, len(gpus)), host) * job.sites
+    elif len(gpus) >= wanted:
         sets = _nearest_sets(gpus, job.sites, job.ranks_per_site, host)
     elif job.when_short_of_gpus == "fewer" and len(gpus) >= job.sites:
         sets = _nearest_sets(gpus, job.sites, len(gpus) // job.sites, host)

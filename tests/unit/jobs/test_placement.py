@@ -114,7 +114,7 @@ def test_a_lost_gpu_is_given_to_nobody():
 def test_an_example_that_cannot_do_without_gpus_is_unplaceable_on_fewer():
     example = Example(folder="advanced/multi-gpu/pt", command=("job.py",), gpus=2)
     job = msgspec.structs.replace(_job(), example=example)
-    assert len(assign_gpus(job, _host(2))) == 2
+    assert _gpus(assign_gpus(job, _host(4))) == [("GPU-0", "GPU-1")] * 2
     for count, said in ((1, "has 1"), (0, "has none")):
         with pytest.raises(Unplaceable, match=f"needs 2 GPUs and .* {said}"):
             assign_gpus(job, _host(count))

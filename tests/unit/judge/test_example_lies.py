@@ -152,6 +152,25 @@ def test_a_lie_is_no_pass(example, lie):
     assert seen_by is None or seen_by in {one.claim for one in verdict.evidence if one.holds is not True}
 
 
+@pytest.mark.parametrize(("code", "kind"), [("-15", "PASS"), ("1", "FAIL")])
+def test_the_console_repeats_what_is_harmless_in_a_log_in_colours_too(example, code, kind):
+    with (example / "job.log").open("a") as stream:
+        stream.write(f"\x1b[31m2026-11-22 11:36:20,000 - ERROR - App stopped with RC {code}\x1b[0m\n")
+    assert judge(example).verdict == kind
+
+
+@pytest.mark.parametrize(("moment", "kind"), [("after", "PASS"), ("before", "UNPROVEN")])
+def test_a_rank_that_is_gone_is_harmless_only_after_the_end(example, moment, kind):
+    says = "RuntimeError: [/x/gloo/transport/tcp/pair.cc:1] Read error [::1]:1: Connection reset by peer."
+    log = example / WORKSPACE / "site-1" / "log.txt"
+    lines = log.read_text().splitlines(keepends=True)
+    end = next(number for number, line in enumerate(lines) if "server asked to end the run" in line)
+    at = end + 1 if moment == "after" else 40
+    lines.insert(at, f"{lines[at - 1][:23]} - SubprocessLauncher - INFO - {says}\n")
+    log.write_text("".join(lines))
+    assert judge(example).verdict == kind
+
+
 def test_a_mend_and_a_stand_in_are_said(example):
     spec = json.loads((example / "spec.json").read_text())
     mend = {"file": "job.py", "before": "a", "after": "b", "because": "it was a", "fault": "upstream"}

@@ -59,6 +59,7 @@ _OF_TRAINERS = "SubprocessLauncher"
 _CONSOLE = re.compile(
     r"^(?:\x1b\[[\d;]*m)*\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(?:ERROR|CRITICAL|FATAL) - (.*)"
 )
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*")
 _DIED = re.compile(
     r"^(?:Killed$|Segmentation fault|Bus error|Fatal Python error|Aborted \(core dumped\)"
@@ -154,14 +155,16 @@ def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
     """What trainers print, which sites' logs repeat, has no unexplained exception or end of a process."""
     for name in run.members:
         begun = ended = 0
+        over = False
         for record in run.records(name):
+            over = over or any(word in record.message for word in _ENDING)
             if record.logger != _OF_TRAINERS:
                 continue
             said = _RANK.sub("", record.message)
             begun += said.startswith("Traceback (most recent call last)")
             if _RAISED.match(said) or _DIED.match(said):
                 ended += 1
-                if not _is_harmless("site", record.logger, said, after_end=True):
+                if not _is_harmless("site", record.logger, said, over):
                     yield Doubt(f"A trainer, as {name} logged it: {said[:300]}", record.at)
         if begun > ended:
             yield Doubt(f"A trainer printed a traceback, as {name} logged it, that does not say of what.")
@@ -194,7 +197,7 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
     inside = False
     for number, line in enumerate(run.job_log, 1):
         console = _CONSOLE.match(line)
-        logger, says = (console[1] or "", console[2]) if console else ("", None)
+        logger, says = (console[1] or "", _COLOUR.sub("", console[2])) if console else ("", None)
         if line.startswith("Traceback (most recent call last)"):
             inside = True
         elif inside and _RAISED.match(line):
