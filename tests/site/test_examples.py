@@ -96,7 +96,7 @@ def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
         ("raises after init", "FAIL", "A process raised RuntimeError: the data are not there"),
         ("unchanged", "FAIL", "site-1 in round 0 sent back the model that it was sent: it did not train."),
         ("zeros", "FAIL", "site-1 in round 0 sent zeros."),
-        ("not a number", "FAIL", "site-1's result of train in round 0 is not finite."),
+        ("not a number", "FAIL", "site-1 in round 0 sent what is not finite."),
         ("empty", "FAIL", "site-1 in round 0 sent nothing back."),
         ("exits", "HUNG", "Nothing has moved for 15 s"),
     ],

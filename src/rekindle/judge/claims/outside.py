@@ -26,6 +26,8 @@ def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
         where = event.site if event.round is None else f"{event.site} in round {event.round}"
         if not event.values:
             return Answer(False, f"{where} sent nothing back.", line)
+        if event.finite is False:
+            return Answer(False, f"{where} sent what is not finite.", line)
         if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
             return Answer(False, f"{where} sent back the model that it was sent: it did not train.", line)
         if event.norm == 0:
