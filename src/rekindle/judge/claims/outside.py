@@ -22,16 +22,8 @@ def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
     """
     told = [line for line in run.of(TaskEvent) if line.event.task == _TRAINS]
     for line in told:
-        event = line.event
-        where = event.site if event.round is None else f"{event.site} in round {event.round}"
-        if not event.values:
-            return Answer(False, f"{where} sent nothing back.", line)
-        if event.finite is False:
-            return Answer(False, f"{where} sent what is not finite.", line)
-        if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
-            return Answer(False, f"{where} sent back the model that it was sent: it did not train.", line)
-        if event.norm == 0:
-            return Answer(False, f"{where} sent zeros.", line)
+        if says := _wrong(line.event):
+            return Answer(False, says, line)
     untold = [line for line in told if line.event.moved is None]
     if untold and len(untold) < len(told):
         event = untold[0].event
@@ -41,3 +33,15 @@ def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
         return Answer(None, f"The server told no training result of {silent[0]}.")
     said = f"Every site sent back another model than it was sent, in {len(told)} results."
     return Answer(True, said, told[-1])
+
+
+def _wrong(event: TaskEvent) -> str | None:
+    """Return what shows that a result is of no training."""
+    where = event.site if event.round is None else f"{event.site} in round {event.round}"
+    if not event.values:
+        return f"{where} sent nothing back."
+    if event.finite is False:
+        return f"{where} sent what is not finite."
+    if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
+        return f"{where} sent back the model that it was sent: it did not train."
+    return f"{where} sent zeros." if event.norm == 0 else None
