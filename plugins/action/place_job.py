@@ -38,8 +38,8 @@ class ActionModule(Action):
         """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
         folder = Path(args["folder"])
         job = jobs.load_job(_JOBS, args["job"])
-        named = f"examples/{job.name}" if job.example else job.name
-        job = jobs.with_arguments(job, json.loads(json.dumps(args["arguments"].get(named, {}))))
+        arguments = args["arguments"].get(jobs.asked_as(job), {})
+        job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
         host = records.read(folder / "host.json", records.HostRecord)
         plan = records.read(folder / "plan.json", records.PlanRecord)
         env = records.read(folder / "env.json", records.EnvRecord)

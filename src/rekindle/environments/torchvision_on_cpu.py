@@ -32,9 +32,8 @@ class _Finder(MetaPathFinder):
         def executed(module: Any) -> None:
             import torch  # noqa: PLC0415 - only where torchvision is imported
 
-            module.library = torch.library.Library(
-                "torchvision", "FRAGMENT"
-            )  # it declares as long as it lives
+            # What it declares is there as long as it is.
+            module.library = torch.library.Library("torchvision", "FRAGMENT")
             for operator in _OPERATORS:
                 module.library.define(operator + _SIGNATURE)
             execute(module)

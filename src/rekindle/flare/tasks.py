@@ -14,8 +14,9 @@ from .workspace import SERVER, LogLine, Workspace
 
 OK = "OK"
 _NAMED = re.compile(r"(\w{1,40})=([^,\]]{0,300})")
-_GIVEN = re.compile(r"assigned task to client (\S{1,200}): name=(\S{1,200}), id=(\S{1,200})$")
-_CAME = re.compile(r"got result from client (\S{1,200}) for task: name=(\S{1,200}), id=(\S{1,200})$")
+GIVEN = re.compile(r"assigned task to client (\S{1,200}): name=(\S{1,200}), id=(\S{1,200})$")
+CAME = re.compile(r"got result from client (\S{1,200}) for task: name=(\S{1,200}), id=(\S{1,200})$")
+"""What the server logs as it gives a task, and as its result comes: site, task and the task's id."""
 _EMPTY = re.compile(r"Empty result from client (\S{1,200}), skipping\.")
 _ENDED = re.compile(r"Server runner finished")
 
@@ -68,12 +69,12 @@ class Account:
         found: dict[str, Task] = {}
         for record in self.records:
             told = dict(_NAMED.findall(record.context))
-            for pattern in (_GIVEN, _CAME) if record.logger == "ServerRunner" else ():
+            for pattern in (GIVEN, CAME) if record.logger == "ServerRunner" else ():
                 match = pattern.search(record.message)
                 if match:
                     site, name, key = match.groups()
                     task = found.setdefault(key, Task(site, name, told.get("wf", ""), record))
-                    task.last, task.came = record, pattern is _CAME
+                    task.last, task.came = record, pattern is CAME
             known = found.get(told.get("task_id", ""))
             if known is None:
                 continue

@@ -1,10 +1,11 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
 from .foresee import foresee, stops
-from .load import example_names, expand, known_jobs, load_job, with_arguments
+from .load import asked_as, example_names, expand, known_jobs, load_job, with_arguments
 from .prepare import digest, prepare, within, without_a_run
 
 __all__ = [
+    "asked_as",
     "digest",
     "example_names",
     "expand",

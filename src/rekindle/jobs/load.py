@@ -31,6 +31,11 @@ def example_names(jobs: Path) -> list[str]:
     return sorted(path.stem for path in jobs.glob(f"{_EXAMPLES}/*.yml"))
 
 
+def asked_as(job: Job) -> str:
+    """Return what rekindle_jobs calls a job."""
+    return f"{_EXAMPLES}/{job.name}" if job.example else job.name
+
+
 def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
     """Return ``asked`` with each example in place of ``examples/all``, and none twice."""
     every = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]

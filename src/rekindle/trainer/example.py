@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .data import make
+from .hook import WORKSPACE
 from .standins import DATA
 
 
@@ -30,7 +31,7 @@ def main() -> int:
         "{sites}": str(job["sites"]),
         "{rounds}": str(job["rounds"]),
         "{data}": str(data),
-        "{workspace}": os.environ.get("REKINDLE_WORKSPACE", ""),
+        "{workspace}": os.environ.get(WORKSPACE, ""),
     }
     for command in [*example.get("before", ()), [*example["command"], *sys.argv[2:]]]:
         done = subprocess.run([sys.executable, *(_filled(word, known) for word in command)], check=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import jsonschema
@@ -14,7 +13,6 @@ from msgspec.structs import replace
 from report_folders import FAIL, HOST, PASS, PLAN, add_host, fill
 from solver_hosts import H200, host
 
-from rekindle import cli
 from rekindle.cli import board
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
@@ -27,19 +25,6 @@ MEND = {
     "because": "It cannot find its data.",
     "fault": "example",
 }
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Call ``rekindle``; return its status, and what it said on each stream."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
-        status = cli.main()
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
 
 
 @pytest.fixture

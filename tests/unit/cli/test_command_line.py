@@ -14,24 +14,10 @@ import msgspec
 import pytest
 from report_folders import FAIL, add_host, fill, three_hosts
 
-from rekindle import cli
 from rekindle.cli.main import VERBS
 from rekindle.records import PlaybookRecord, write
 
 NAMES = [verb.name for verb in VERBS]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Call ``rekindle``; return its status, and what it said on each stream."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
-        status = cli.main()
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
 
 
 @pytest.fixture

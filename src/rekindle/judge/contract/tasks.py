@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from rekindle.flare.tasks import CAME, GIVEN
 from rekindle.judge.run import Run
 from rekindle.records.events import TaskEvent
 
@@ -27,8 +28,7 @@ def runs_as_described(run: Run) -> Iterator[Doubt]:
 @rule(3)
 def server_told_every_result(run: Run) -> Iterator[Doubt]:
     """Our component at the server told every result that the server's log has, site by site, and no other."""
-    given = _count(run, r"assigned task to client (\S{1,200}): name=(\w{1,200}), id=")
-    logged = _count(run, r"got result from client (\S{1,200}) for task: name=(\w{1,200}), id=")
+    given, logged = _count(run, GIVEN.pattern), _count(run, CAME.pattern)
     told = Counter((line.event.site, line.event.task) for line in run.of(TaskEvent))
     if not told:
         yield Doubt("Our component at the server told no result.")
