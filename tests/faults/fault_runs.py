@@ -25,6 +25,7 @@ LIMIT_S = 420
 _HERE = "__import__('os').environ['REKINDLE_EVIDENCE'] + '/../../"
 MARK = f"open({_HERE}injected', 'a').write(f'{{__import__(\"time\").time()}}\\n')"
 """Python by which injected code says that it is now about to do harm; outside the run's folder."""
+PORT_TAKEN = "A port that the run needs is held by another process"
 TRAINING = f"open({_HERE}training', 'a').close()"
 """Python by which a trainer says that it is in the middle of a round."""
 
@@ -132,7 +133,19 @@ class Outcome:
 
 
 def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
-    """Run the fault's job with the fault in it."""
+    """Run the fault's job with the fault in it; once more if it never came to it for want of a port.
+
+    NVFlare's simulator looks for free ports and listens seconds later: another of a dozen runs may take one.
+    """
+    outcome = _injected(fault, host_folder, work)
+    if not outcome.injected and PORT_TAKEN in outcome.cause:
+        again = work / "again"
+        again.mkdir()
+        return _injected(fault, host_folder, again)
+    return outcome
+
+
+def _injected(fault: Fault, host_folder: Path, work: Path) -> Outcome:
     jobs = JOBS if fault.job == "fault_job" else REPOSITORY / "flare_jobs"
     copy = shutil.copytree(jobs, work / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
     for edit in fault.edits:
