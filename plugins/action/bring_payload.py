@@ -13,7 +13,7 @@ from rekindle.actions.base import REQUIRED
 from rekindle.actions.limits import limited
 from rekindle.host import folders, places
 from rekindle.host.payload import build_payload, left_behind
-from rekindle.jobs import checkout, example_names, load_job
+from rekindle.jobs import checkout, example_names, load_job, load_planned
 
 _JOBS = places.repository() / "flare_jobs"
 
@@ -21,7 +21,7 @@ _JOBS = places.repository() / "flare_jobs"
 @limited
 class ActionModule(Copy):
     """Arguments: ``root`` on the host; here ``results``, the host's folder in it, ``home``, and ``checkout``,
-    NVFlare's, whose examples travel too if one is planned.
+    NVFlare's, whose examples travel too if one is planned, as the folder of each job of the user's does.
     """
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -29,27 +29,29 @@ class ActionModule(Copy):
         _, args = self.validate_argument_spec(
             dict.fromkeys(("root", "results", "home", "checkout"), REQUIRED)
         )
-        if left := left_behind(_JOBS):
-            names = ", ".join(f"flare_jobs/{name}" for name in left[:5])
-            Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")
-        others = _examples(Path(args["home"]), args["checkout"])
+        plan = records.read(Path(args["home"], "plan.json"), records.PlanRecord)
+        own = {name: Path(path).parent for name, path in plan.own.items()}
+        for folder, called in ((_JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):
+            if left := left_behind(folder):
+                names = ", ".join(f"{called}/{name}" for name in left[:5])
+                Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")
+        others = {**_examples(plan, args["checkout"]), **own}
         payload = build_payload(_JOBS, Path(args["results"], "payload"), others)
-        folder = f"{args['root']}/{folders.JOBS}/"
-        self._task.args = {"src": str(payload), "dest": folder, "mode": "0600", "directory_mode": "0700"}
+        there = f"{args['root']}/{folders.JOBS}/"
+        self._task.args = {"src": str(payload), "dest": there, "mode": "0600", "directory_mode": "0700"}
         result: dict[str, Any] = super().run(tmp, task_vars)
         if not result.get("failed"):
             host = (task_vars or {})["inventory_hostname"]
-            brought = records.PayloadRecord(host=host, path=folder + payload.name)
+            brought = records.PayloadRecord(host=host, path=there + payload.name)
             records.write(Path(args["home"], "payload.json"), brought)
         return result
 
 
-def _examples(home: Path, setting: str) -> dict[str, Path]:
+def _examples(plan: records.PlanRecord, setting: str) -> dict[str, Path]:
     """Return the folder of every example that the checkout has, where one is planned; all, so that a run's
     inputs do not depend on what runs beside it.
     """
-    plan = records.read(home / "plan.json", records.PlanRecord)
-    if not any(load_job(_JOBS, name).example for name in plan.jobs):
+    if not any(job.example and job.example.folder for job in load_planned(_JOBS, plan)):
         return {}
     described = [load_job(_JOBS, name) for name in example_names(_JOBS)]
     return checkout.named(setting).examples(described)

@@ -32,7 +32,7 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Read the verdicts, or what there would be of them."""
         if self._task.check_mode:
-            return _foreseen(Path(args["folder"]), args["jobs"])
+            return _foreseen(Path(args["folder"]))
         complaints: list[Complaint] = []
         for name in args["jobs"]:
             try:
@@ -49,8 +49,8 @@ class ActionModule(Action):
         return {"failed": bool(said), "msg": said or "Every required job passed."}
 
 
-def _foreseen(folder: Path, names: list[str]) -> dict[str, Any]:
+def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
     left_s = lease.left_s(folder, datetime.now(timezone.utc))
-    said = jobs.stops([jobs.load_job(_JOBS, name) for name in names], host, plan, left_s)
+    said = jobs.stops(jobs.load_planned(_JOBS, plan), host, plan, left_s)
     return {"failed": bool(said), "msg": said or "Every required job could run."}

@@ -7,11 +7,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.host import places
-from rekindle.jobs import checkout, expand, lease, load_job, stops
+from rekindle.jobs import checkout, expand, lease, load_job, own_path, stops
 from rekindle.solver import solve
 
 _JOBS = places.repository() / "flare_jobs"
@@ -43,9 +45,9 @@ class ActionModule(Action):
         """
         path = Path(args["folder"], "host.json")
         host = records.read(path, records.HostRecord)
-        asked = [load_job(_JOBS, name) for name in expand(_JOBS, args["jobs"])]
-        loaded = sorted(asked, key=lambda job: -job.priority)
-        examples = [job for job in loaded if job.example]
+        asked = {name: load_job(_JOBS, name) for name in expand(_JOBS, args["jobs"])}
+        loaded = sorted(asked.values(), key=lambda job: -job.priority)
+        examples = [job for job in loaded if job.example and job.example.folder]
         if examples:
             found = checkout.named(args["checkout"])
             for job in examples:
@@ -63,6 +65,8 @@ class ActionModule(Action):
             made=records.timestamp(),
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )
+        own = {job.name: str(file) for name, job in asked.items() if (file := own_path(name))}
+        plan = replace(plan, own=own)
         if kept:
             plan = capsule.hold(plan, host, kept)
         records.write(path.with_name("plan.json"), plan)

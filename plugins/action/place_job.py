@@ -10,7 +10,7 @@ import msgspec
 
 from rekindle import jobs, records
 from rekindle.actions.base import REQUIRED, Action
-from rekindle.host import folders, places
+from rekindle.host import folders, payload, places
 from rekindle.jobs import checkout, lease
 from rekindle.results import home, state
 
@@ -37,20 +37,23 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
         folder = Path(args["folder"])
-        job = jobs.load_job(_JOBS, args["job"])
-        arguments = args["arguments"].get(jobs.asked_as(job), {})
-        job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
         host = records.read(folder / "host.json", records.HostRecord)
         plan = records.read(folder / "plan.json", records.PlanRecord)
+        job = jobs.load_job(_JOBS, plan.own.get(args["job"], args["job"]))
+        arguments = args["arguments"].get(jobs.asked_as(job), {})
+        job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
         env = records.read(folder / "env.json", records.EnvRecord)
         verdict = folder / job.name / folders.VERDICT
         prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
         if isinstance(prepared, records.RunSpec) and job.example:
-            commit = checkout.named(args["checkout"]).commit
-            prepared = msgspec.structs.replace(prepared, versions={**prepared.versions, "examples": commit})
+            if path := plan.own.get(job.name):
+                version = {"code": payload.digest(Path(path).parent)}
+            else:
+                version = {"examples": checkout.named(args["checkout"]).commit}
+            prepared = msgspec.structs.replace(prepared, versions={**prepared.versions, **version})
         if isinstance(prepared, records.RunSpec):
-            payload = Path(args["payload"]).name
-            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(prepared, payload)}"
+            brought = Path(args["payload"]).name
+            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(prepared, brought)}"
             prepared = jobs.within(prepared, lease.ends(folder))
         if isinstance(prepared, records.VerdictRecord):
             if prepared.verdict == "UNSUPPORTED":  # of one that is SKIPPED an earlier run may still come home

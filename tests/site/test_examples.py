@@ -1,4 +1,4 @@
-"""Examples as site.yml runs them, from a checkout of lookalikes that our tests have; and lies of theirs."""
+"""Examples, and a user's own job, as site.yml runs them, from lookalikes that our tests have; and lies."""
 
 import os
 import subprocess
@@ -8,27 +8,37 @@ import pytest
 from msgspec.structs import replace
 from plays import REPOSITORY, play
 
+from rekindle.cli import board
 from rekindle.driver.here import run_here
 from rekindle.jobs import load_job
 from rekindle.jobs.checkout import named
 from rekindle.records import EnvRecord, VerdictRecord, read
 from rekindle.records.events import TaskEvent
 from rekindle.records.evidence import read_lines
+from rekindle.results.gather import gather
 
 EXAMPLES = ["hello-numpy", "hello-pt"]
 JOBS, LOOKALIKES = REPOSITORY / "flare_jobs", REPOSITORY / "tests" / "lookalikes"
+OWN = LOOKALIKES / "own" / "fitted_line"
 MODEL = "job/workspace/hello-numpy/server/simulate_job/models/server.npy"
 
 
 @pytest.fixture(scope="module")
 def examples(local, tmp_path_factory):
-    """Return a run of site.yml with examples."""
+    """Return a run of site.yml with examples and a user's own job, in whose folder nothing changed."""
     inventory = tmp_path_factory.mktemp("examples") / "hosts.yml"
-    asked = ", ".join(f"examples/{name}" for name in EXAMPLES)
+    asked = ", ".join([*(f"examples/{name}" for name in EXAMPLES), f"{OWN}/job.yml"])
+    before = _content(OWN)
     inventory.write_text(
         f"{local.read_text()}      rekindle_jobs: [{asked}]\n      rekindle_nvflare_checkout: {LOOKALIKES}\n"
     )
-    return play("site.yml", inventory, tmp_path_factory.mktemp("results") / "examples", timeout=900)
+    done = play("site.yml", inventory, tmp_path_factory.mktemp("results") / "examples", timeout=900)
+    assert _content(OWN) == before
+    return done
+
+
+def _content(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -57,6 +67,15 @@ def test_it_passes_by_what_the_server_saw(examples, name):
         (site, number) for site in ("site-1", "site-2") for number in range(rounds)
     }
     assert all(event.moved for event in told)
+
+
+def test_a_users_own_job_passes_by_the_same_claims(examples):
+    verdict = read(examples.results / "local" / OWN.name / "verdict.json", VerdictRecord)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+    claims = {one.claim for one in verdict.evidence}
+    assert claims >= {"every_site_trained", "every_site_took_part", "rounds_completed", "global_model_saved"}
+    (line,) = [line for line in board.of([gather(examples.results)], []).lines if line.job == OWN.name]
+    assert (line.verdict, line.framework) == ("PASS", "torch+vision")
 
 
 def test_the_whole_run_passes(examples):

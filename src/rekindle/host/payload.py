@@ -60,6 +60,15 @@ def travelling(root: Path) -> list[str]:
     return _own(root, _git(root, "--cached") or _every(root))
 
 
+def digest(root: Path) -> str:
+    """Return what tells the files of ``root`` that travel from any others."""
+    found = hashlib.sha256()
+    for name in travelling(root):
+        found.update(hashlib.sha256(name.encode()).digest())
+        found.update(hashlib.sha256((root / name).read_bytes()).digest())
+    return found.hexdigest()[:12]
+
+
 def left_behind(root: Path) -> list[str]:
     """Return the files below ``root`` that somebody may miss on the host, as git does not track them yet."""
     return _own(root, _git(root, "--others", "--exclude-standard")) if _git(root, "--cached") else []

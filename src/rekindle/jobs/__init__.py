@@ -1,7 +1,16 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
 from .foresee import foresee, stops
-from .load import asked_as, example_names, expand, known_jobs, load_job, with_arguments
+from .load import (
+    asked_as,
+    example_names,
+    expand,
+    known_jobs,
+    load_job,
+    load_planned,
+    own_path,
+    with_arguments,
+)
 from .prepare import digest, prepare, within, without_a_run
 
 __all__ = [
@@ -12,6 +21,8 @@ __all__ = [
     "foresee",
     "known_jobs",
     "load_job",
+    "load_planned",
+    "own_path",
     "prepare",
     "stops",
     "with_arguments",

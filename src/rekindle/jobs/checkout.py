@@ -42,8 +42,8 @@ class Checkout:
             RecordError: it is not there, or is not the example of a release that fits.
         """
         example = job.example
-        if example is None:
-            raise ValueError(f"{job.name} is no example.")
+        if example is None or example.folder is None:
+            raise ValueError(f"{job.name} is no example of NVFlare's.")
         if self.release not in {None, *example.releases}:
             raise RecordError(
                 f"{self.folder} is a checkout of NVFlare {self.commit}, hosts get {rules().nvflare.version}, "
@@ -60,7 +60,8 @@ class Checkout:
 
     def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
         """Return the folder of each of ``jobs`` that is an example and lies here, by its name."""
-        found = {job.name: self.folder / _EXAMPLES / job.example.folder for job in jobs if job.example}
+        described = {job.name: job.example.folder for job in jobs if job.example and job.example.folder}
+        found = {name: self.folder / _EXAMPLES / folder for name, folder in described.items()}
         return {name: folder for name, folder in found.items() if folder.is_dir()}
 
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
 
+from rekindle.host import payload
 from rekindle.judge import VALIDATORS
-from rekindle.records import Job, RecordError, convert, to_builtins
+from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
+from rekindle.records.job import NAME
 from rekindle.solver.catalogue import environments
 
-_CORRECT = "correct that field (see CONTRIBUTING.md)."
+_CORRECT = "correct that field (see docs/jobs.md)."
 
 
 _EXAMPLES = "examples"
 _ALL = f"{_EXAMPLES}/all"
+_OWN = ".yml"
+"""What the name of a job that lies elsewhere ends with: it is the path of its job.yml."""
+_RESERVED = (_EXAMPLES, "locks", "retired")
+"""Names of other folders beside jobs'."""
+_TRAVELS_MB = 256
+"""Of a user's folder, which every host gets."""
 
 
 def known_jobs(jobs: Path) -> list[str]:
@@ -32,8 +41,27 @@ def example_names(jobs: Path) -> list[str]:
 
 
 def asked_as(job: Job) -> str:
-    """Return what rekindle_jobs calls a job."""
-    return f"{_EXAMPLES}/{job.name}" if job.example else job.name
+    """Return what rekindle_job_arguments calls a job."""
+    return f"{_EXAMPLES}/{job.name}" if job.example and job.example.folder else job.name
+
+
+def own_path(asked: str) -> Path | None:
+    """Return the job.yml that rekindle_jobs names, from the current folder on; None for a job by name."""
+    if not asked.endswith(_OWN):
+        return None
+    try:
+        return Path(asked).expanduser().absolute()
+    except RuntimeError:  # there is no such user
+        return Path(asked).absolute()
+
+
+def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
+    """Read the jobs of a plan, in its order.
+
+    Raises:
+        RecordError: as `load_job` does.
+    """
+    return [load_job(jobs, plan.own.get(name, name)) for name in plan.jobs]
 
 
 def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
@@ -43,11 +71,13 @@ def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
 
 
 def load_job(jobs: Path, name: str) -> Job:
-    """Read ``jobs/<name>/job.yml``, or ``jobs/examples/<name>.yml``.
+    """Read ``jobs/<name>/job.yml``, ``jobs/examples/<name>.yml``, or the job.yml whose path ``name`` is.
 
     Raises:
-        RecordError: there is no such job, or its job.yml does not fit the schema.
+        RecordError: there is no such job, its job.yml does not fit the schema, or its code cannot travel.
     """
+    if path := own_path(name):
+        return _own(jobs, path)
     name = name.removeprefix(f"{_EXAMPLES}/")
     path = jobs / name / "job.yml"
     if not path.is_file():
@@ -57,27 +87,94 @@ def load_job(jobs: Path, name: str) -> Job:
         raise RecordError(
             f"There is no job {name!r} in {jobs.name}/.", f"name one of {known} in rekindle_jobs."
         )
-    try:
-        job = convert(yaml.safe_load(path.read_text(encoding="utf-8")), Job)
-    except (RecordError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise RecordError(f"{path} is not a job: {said}.", _CORRECT) from None
+    job = _read(path)
     if job.code and not (jobs / job.code / "job.py").is_file():
         raise RecordError(
             f"{path} runs the code of {job.code!r}, which has no job.py.", "name a job that has one."
         )
+    if job.name != name:
+        raise RecordError(f"{path} is named {job.name!r} inside.", _CORRECT)
+    if job.example and not job.example.folder:
+        raise RecordError(f"{path} does not say in which folder of a checkout it lies.", _CORRECT)
+    return job
+
+
+def _read(path: Path, **defaults: str) -> Job:
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        job = convert({**defaults, **given} if isinstance(given, dict) else given, Job)
+    except OSError as error:
+        raise RecordError(
+            f"{path} cannot be read: {error.strerror}.", "name a job.yml that is there in rekindle_jobs."
+        ) from None
+    except (RecordError, yaml.YAMLError, ValueError) as error:
+        said = " ".join(str(error).split()).rstrip(".")
+        raise RecordError(f"{path} is not a job: {said}.", _CORRECT) from None
     if job.environment not in environments():
         raise RecordError(
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(environments())}.",
         )
-    unknown = [claim.claim for claim in job.proof if claim.claim not in VALIDATORS]
-    if unknown or job.name != name:
-        what = (
-            f"claims {unknown[0]!r}, which no validator knows" if unknown else f"is named {job.name!r} inside"
-        )
-        raise RecordError(f"{path} {what}.", _CORRECT)
+    if unknown := [claim.claim for claim in job.proof if claim.claim not in VALIDATORS]:
+        raise RecordError(f"{path} claims {unknown[0]!r}, which no validator knows.", _CORRECT)
+    for mend in job.example.mends if job.example else ():
+        if _escapes(mend.file):
+            raise RecordError(
+                f"{path} mends {mend.file!r}, which is not in the folder of its code.",
+                "write its path from there on.",
+            )
     return job
+
+
+def _own(jobs: Path, path: Path) -> Job:
+    """Read a job that lies elsewhere, whose code lies beside its ``path``."""
+    folder = path.parent.name
+    job = _read(path, **({"name": folder} if re.fullmatch(NAME, folder) else {}))
+    taken = (one.removeprefix(f"{_EXAMPLES}/") for one in known_jobs(jobs))
+    if job.name in {*_RESERVED, *taken}:
+        raise RecordError(
+            f"{path} is of a job {job.name!r}, and Rekindle has one of that name.",
+            "write another name: in it.",
+        )
+    if job.example is None:
+        raise RecordError(
+            f"{path} does not say what its code is called with.",
+            "write example: {command: [job.py]}, with the options that it takes.",
+        )
+    if job.example.folder or job.code:
+        field = "example.folder" if job.example.folder else "code"
+        raise RecordError(
+            f"{path} has {field}, and its code lies beside it.", "remove that, or move the file there."
+        )
+    _travels(path, job.example)
+    return job
+
+
+def _travels(path: Path, example: Example) -> None:
+    """Hold what a job.yml calls to what of its folder comes to a host."""
+    folder, files = path.parent, payload.travelling(path.parent)
+    for script, *_ in filter(None, (*example.before, example.command)):
+        if script.startswith("-") or script in files:
+            continue
+        if _escapes(script) or not (folder / script).is_file():
+            raise RecordError(
+                f"{path} runs {script!r}, which is no file in {folder}.",
+                "write its path from there on, or put it there.",
+            )
+        raise RecordError(
+            f"{path} runs {script!r}, which is a link, hidden or not tracked by git, and does not travel.",
+            "git add it, or make it a plain file.",
+        )
+    size_mb = sum((folder / name).stat().st_size for name in files) / 1e6
+    if size_mb > _TRAVELS_MB:
+        raise RecordError(
+            f"{folder} has {size_mb:.0f} MB that each host would get, and at most {_TRAVELS_MB} travel.",
+            "keep data elsewhere, and leave in it the code alone.",
+        )
+
+
+def _escapes(name: str) -> bool:
+    return PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
 
 
 def with_arguments(job: Job, arguments: dict[str, Any]) -> Job:

@@ -13,6 +13,8 @@ GpuShortage = Literal["share", "turns", "fewer", "unsupported"]
 """With fewer GPUs than the sites ask for together: sites share them at one time, or take turns on them round
 by round, or each gets fewer of its own, or the job is UNSUPPORTED."""
 
+NAME = r"^[a-z][a-z0-9_-]*$"
+"""A job's, which folders have too."""
 Positive = Annotated[int, Meta(ge=1, le=100_000_000)]
 Rounds = Annotated[int, Meta(ge=1, le=10_000)]
 Ranks = Annotated[int, Meta(ge=1, le=1_000)]
@@ -46,8 +48,8 @@ StandIn = Literal["adult", "cifar10", "cifar10_large", "heart_disease", "mnist"]
 class Example(Record, kw_only=True, frozen=True):
     """A job that others wrote, which runs as it stands, and what running it takes."""
 
-    folder: Text
-    """Below ``examples/`` of a checkout of NVFlare's."""
+    folder: Text | None = None
+    """Below ``examples/`` of a checkout of NVFlare's; None where the code lies beside job.yml."""
     releases: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] = ("2.7",)
     """Of NVFlare, in which it lies there."""
     command: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
@@ -69,7 +71,7 @@ class Job(Record, kw_only=True, frozen=True):
     """A federated job."""
 
     schema: Literal["rekindle/job/1"]
-    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*$", max_length=200)]
+    name: Annotated[str, Meta(pattern=NAME, max_length=200)]
     summary: Text
     example: Example | None = None
     """None for a job whose job.py and client.py write our evidence themselves."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from .base import Few, FileName, Record, Text, Timestamp
+from .base import Few, FileName, Record, Table, Text, Timestamp
 
 FRAMEWORKS = ("torch", "lightning", "transformers", "tensorflow")
 Framework = Annotated[str, Meta(pattern=r"^[a-z]+(?:\+[a-z]+)?\Z", max_length=40)]
@@ -65,3 +65,5 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     environments: Few[PlannedEnvironment]
     jobs: Few[Text] = ()
     """Jobs that have to pass on this host."""
+    own: Table[Text] = {}
+    """Path on the controller of the job.yml of each that lies elsewhere than Rekindle's, by name."""

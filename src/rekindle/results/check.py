@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.host import places
-from rekindle.jobs import foresee, lease, load_job
+from rekindle.jobs import foresee, lease, load_planned
 from rekindle.records import PlannedEnvironment, StandingRecord, read
 
 from .gather import HostResults, gather
@@ -95,8 +95,7 @@ def _host(home: Path, found: HostResults, asked: str | None) -> HostCheck:
         left_s = lease.left_s(home, datetime.now(timezone.utc))
     jobs = []
     if found.host and found.plan:
-        loaded = [load_job(_JOBS, name) for name in found.plan.jobs]
-        jobs = foresee(loaded, found.host, found.plan, left_s)
+        jobs = foresee(load_planned(_JOBS, found.plan), found.host, found.plan, left_s)
     return HostCheck(
         host=found.name,
         word="refused" if cause else "ready",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,7 +15,7 @@ from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
 from rekindle.hostfacts import flaw
-from rekindle.jobs import checkout, expand, known_jobs, lease, load_job
+from rekindle.jobs import checkout, expand, known_jobs, lease, load_job, own_path
 from rekindle.records import RecordError
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import builds
@@ -147,16 +148,34 @@ def _jobs(settings: _Settings) -> Iterator[Mistake]:
     if wanted == []:
         own = " or ".join(one for one in known if "/" not in one)
         yield Mistake(name, f"{name} is empty, and nothing would be proven.", f"name {own}.")
+    by_name: dict[str, str] = {}
     for job in dict.fromkeys(wanted or ()):
+        if own_path(job):
+            yield from _own(settings, job, by_name)
+            continue
         if job not in known:
             says = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
-            yield Mistake(name, says, instead(job, known))
+            lies = "job.yml" in _names(_here(job))
+            yield Mistake(name, says, f"write {job}/job.yml." if lies else instead(job, known))
             continue
         try:
             for one in expand(settings.jobs, [job]):
                 load_job(settings.jobs, one)
         except RecordError as error:
             yield Mistake(name, error.says, error.fix)
+
+
+def _own(settings: _Settings, job: str, by_name: dict[str, str]) -> Iterator[Mistake]:
+    """Hold a job.yml to what can work, and its job's name to those before it, to which it is added."""
+    try:
+        called = load_job(settings.jobs, job).name
+    except RecordError as error:
+        yield Mistake("rekindle_jobs", error.says, error.fix)
+        return
+    if called in by_name:
+        says = f"rekindle_jobs names {by_name[called]} and {job}, both of a job {called!r}."
+        yield Mistake("rekindle_jobs", says, "write another name: in one of them.")
+    by_name[called] = job
 
 
 def _checkout(settings: _Settings) -> Iterator[Mistake]:
@@ -169,7 +188,7 @@ def _checkout(settings: _Settings) -> Iterator[Mistake]:
         found = checkout.named(value)
         known = known_jobs(settings.jobs)
         for job in expand(settings.jobs, (job for job in jobs if job in known)):
-            if (loaded := load_job(settings.jobs, job)).example:
+            if (loaded := load_job(settings.jobs, job)).example:  # all of them are NVFlare's
                 found.code(loaded)
     except RecordError as error:
         yield Mistake(name, error.says, error.fix)
@@ -178,14 +197,23 @@ def _checkout(settings: _Settings) -> Iterator[Mistake]:
 def _arguments(settings: _Settings) -> Iterator[Mistake]:
     name, jobs, known = "rekindle_job_arguments", settings.values.get("rekindle_jobs"), _known_jobs(settings)
     for job, given in (settings.values.get(name) or {}).items():
-        if jobs and job not in jobs:
+        if jobs and job not in (asked := [_called(settings, one) for one in jobs]):
             says = f"{name} has options for {job}, which is not in rekindle_jobs."
-            yield Mistake(name, says, instead(job, [one for one in jobs if one in known] or known))
+            known_ones = [one for one in asked if one in known or one not in jobs]
+            yield Mistake(name, says, instead(job, known_ones or known))
         elif not isinstance(given, dict):
             says = f"{name} has {shown(given)} for {job}, and takes a mapping."
             yield Mistake(name, says, f"write it as {{{job}: {{local_epoch: 2}}}}.")
         elif job in known:
             yield from arguments(settings.jobs, job, given)
+
+
+def _called(settings: _Settings, asked: str) -> str:
+    """Return what rekindle_job_arguments calls a job: as rekindle_jobs does, or by the name in job.yml."""
+    if own_path(asked):
+        with suppress(RecordError):
+            return load_job(settings.jobs, asked).name
+    return asked
 
 
 def _times(settings: _Settings) -> Iterator[Mistake]:
@@ -265,8 +293,16 @@ def _here(value: str) -> Path:
 def _folders(folder: Path) -> list[str]:
     """Return the names of the folders in one; of one that cannot be read, none."""
     try:
-        return [path.name for path in folder.iterdir() if path.is_dir()]
+        return [name for name in _names(folder) if (folder / name).is_dir()]
     except OSError:
+        return []
+
+
+def _names(folder: Path) -> list[str]:
+    """Return what a folder has; of one that cannot be read, nothing."""
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (OSError, ValueError):
         return []
 
 

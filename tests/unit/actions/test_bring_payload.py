@@ -1,10 +1,14 @@
 """The payload's way to a host: one file, a record of where it lies, and a word on what stays behind."""
 
+import shutil
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from ansible.errors import AnsibleActionFail
+from msgspec.structs import replace
+from plays import REPOSITORY
 
 from rekindle.records import PayloadRecord, PlanRecord, read, timestamp, write
 
@@ -55,6 +59,21 @@ def test_files_that_somebody_may_miss_are_named(bring):
     assert said.startswith("Not tracked by git and not brought to hosts: flare_jobs/toy/0, ")
     assert "flare_jobs/toy/4." in said
     assert "toy/5" not in said
+
+
+def test_the_folder_of_a_users_own_job_travels_beside_ours_as_it_is(bring, tmp_path):
+    mine = tmp_path / "elsewhere"
+    shutil.copytree(REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line", mine)
+    plan = read(tmp_path / "h" / "plan.json", PlanRecord)
+    own = {"line": str(mine / "job.yml")}
+    write(tmp_path / "h" / "plan.json", replace(plan, jobs=("line",), own=own))
+    _, (given,), warned = bring({}, ["notes.txt"])
+    with zipfile.ZipFile(given["src"]) as archive:
+        names = {name for name in archive.namelist() if name.startswith("flare_jobs/")}
+        assert archive.read("flare_jobs/line/client.py") == (mine / "client.py").read_bytes()
+    own_names = {f"flare_jobs/line/{name}" for name in ("client.py", "job.py", "job.yml")}
+    assert names == {"flare_jobs/toy/job.py", *own_names}
+    assert warned[-1].startswith(f"Not tracked by git and not brought to hosts: {mine}/notes.txt. Fix: ")
 
 
 def test_an_argument_that_it_does_not_have_is_refused(bring):

@@ -81,6 +81,11 @@ def test_under_check_a_job_that_could_run_is_enough(foresee):
     assert foresee() == {"failed": False, "msg": "Every required job could run."}
 
 
+def test_under_check_a_job_of_the_users_own_is_read_where_it_lies(foresee, tmp_path):
+    own = {"pt_ddp": str(tmp_path / "gone" / "job.yml")}
+    assert f"{own['pt_ddp']} cannot be read: " in foresee(replace(PLAN, own=own))["msg"]
+
+
 def test_under_check_a_lease_that_has_ended_fails(foresee):
     result = foresee(ends="2026-11-21T03:00:00Z")
     assert result["failed"] is True

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
+from plays import REPOSITORY
 
 from rekindle import jobs
 from rekindle.capsule.specs import environment_specs
@@ -145,3 +146,12 @@ def test_under_check_the_last_stage_holds_a_host_to_what_its_jobs_need(plan, hom
     assert _builds(home)["torch"]
     write(home / "lease.json", replace(lease, ends=None))
     assert "failed" not in plan(**asked)
+
+
+def test_jobs_of_the_users_own_are_planned_by_name_and_found_by_path(plan, home, monkeypatch):
+    monkeypatch.chdir(REPOSITORY / "tests")
+    assert "failed" not in plan(jobs=["pt_ddp", "lookalikes/own/fitted_line/job.yml"])
+    written = read(home / "plan.json", PlanRecord)
+    assert written.jobs == ("pt_ddp", "fitted_line")
+    assert written.own == {"fitted_line": f"{REPOSITORY}/tests/lookalikes/own/fitted_line/job.yml"}
+    assert list(_builds(home)) == ["torch", "torch+vision"]

@@ -1,14 +1,18 @@
 """Placing a job: what is sent of one that runs, and the verdict on one that cannot."""
 
+import shutil
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from msgspec.structs import replace
+from plays import REPOSITORY
 from report_folders import PASS
 
 from rekindle import jobs
+from rekindle.host.payload import digest
 from rekindle.jobs import lease
 from rekindle.records import (
+    EnvRecord,
     HostRecord,
     PlacedRecord,
     PlanRecord,
@@ -175,6 +179,23 @@ def test_without_a_whole_record_it_fails(place, home, name, how):
     assert result["failed"]
     assert f"{home / name} {how}" in result["msg"]
     assert not results.placed_in(home, "pt_ddp").exists()
+
+
+def test_a_job_of_the_users_own_is_known_by_its_code(place, home, tmp_path):
+    code = shutil.copytree(REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line", tmp_path / "line")
+    plan, env = read(home / "plan.json", PlanRecord), read(home / "env.json", EnvRecord)
+    write(home / "plan.json", replace(plan, own={"line": str(code / "job.yml")}))
+    torch = next(one for one in env.environments if one.framework == "torch")
+    vision = replace(torch, framework="torch+vision")
+    write(home / "env.json", replace(env, environments=(*env.environments, vision)))
+    first = place("line", arguments={"line": {"rate": 0.5}})
+    assert first["run"].startswith("/tmp/rekindle/runs/line-")
+    assert first["spec"]["job"]["arguments"] == {"rate": 0.5}
+    assert first["spec"]["versions"]["code"] == digest(code)
+    (code / "client.py").write_text("")
+    assert place("line", arguments={"line": {"rate": 0.5}})["run"] != first["run"]
+    shutil.rmtree(code)
+    assert place("line")["msg"].startswith(f"{code / 'job.yml'} cannot be read: No such file or directory.")
 
 
 def test_a_job_that_is_none_fails(place):

@@ -183,6 +183,15 @@ def test_a_mend_and_a_stand_in_are_said(example):
     )
 
 
+def test_a_job_of_the_users_own_is_told_by_its_code(example):
+    spec = json.loads((example / "spec.json").read_text())
+    spec["job"]["example"]["folder"] = None
+    spec["versions"]["code"] = "0123456789ab"
+    (example / "spec.json").write_text(json.dumps(spec))
+    said = next(one for one in judge(example).evidence if one.claim == "runs_as_described")
+    assert said.says == "hello-numpy, the user's own, its code 0123456789ab."
+
+
 def test_each_claim_and_rule_of_examples_has_a_lie_that_it_sees():
     seen = {seen_by for _, seen_by in LIES.values()} | {claim for _, _, claim, _ in FOREIGN_LIES}
     elsewhere = {

@@ -308,3 +308,39 @@ def test_the_end_of_a_lease_is_held_to_what_it_reads_alone():
     assert len(said(values)) == 3
     assert said(values, "retire") == []
     assert len(said({**values, "rekindle_root": "a b", "rekindle_stop": "x"}, "retire")) == 2
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Return what copies a user's job to a folder, and returns the path of its job.yml."""
+
+    def copied(folder):
+        shutil.copytree(REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line", tmp_path / folder)
+        return str(tmp_path / folder / "job.yml")
+
+    return copied
+
+
+def test_jobs_of_the_users_own_can_work_and_have_options_by_name(own):
+    jobs = ["pt_ddp", own("line")]
+    assert said({"rekindle_jobs": jobs, "rekindle_job_arguments": {"line": {"rate": 0.2}}}) == []
+    (line,) = said({"rekindle_jobs": jobs, "rekindle_job_arguments": {"lines": {"rate": 0.2}}})
+    assert line.endswith("has options for lines, which is not in rekindle_jobs. Fix: write line.")
+
+
+def test_of_the_users_own_jobs_no_two_have_a_name(own):
+    first, second = own("a/line"), own("b/line")
+    assert said({"rekindle_jobs": [first, second, first]}) == [
+        f"rekindle_jobs names {first} and {second}, both of a job 'line'. "
+        "Fix: write another name: in one of them."
+    ]
+
+
+def test_a_job_of_the_users_that_cannot_work_is_named_with_the_fix(own, monkeypatch, tmp_path):
+    path = own("line")
+    (tmp_path / "line" / "job.py").unlink()
+    (line,) = said({"rekindle_jobs": [path]})
+    assert line.startswith(f"{path} runs 'job.py', which is no file in {tmp_path / 'line'}. Fix: ")
+    monkeypatch.chdir(tmp_path)
+    (line,) = said({"rekindle_jobs": ["line"]})
+    assert line.endswith("and there is no such job in flare_jobs/. Fix: write line/job.yml.")

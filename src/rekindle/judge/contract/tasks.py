@@ -14,12 +14,15 @@ from .registry import Doubt, rule
 
 @rule(3)
 def runs_as_described(run: Run) -> Iterator[Doubt]:
-    """The verdict says which commit's example ran, what was mended in it, and on what data."""
+    """The verdict says which commit's example or whose code ran, what was mended in it, and on what data."""
     example = run.spec.job.example
     if example is None:
         yield Doubt("The run's spec is of an example and describes none.", "spec.json")
         return
-    said = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
+    if example.folder:
+        said = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
+    else:
+        said = [f"{run.spec.job.name}, the user's own, its code {run.spec.versions.get('code', 'unknown')}"]
     said += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in example.mends]
     said += [f"data: a stand-in for {name}, not the real one" for name in example.data]
     yield Doubt(f"{'; '.join(said)}.", "spec.json", holds=True)
