@@ -117,7 +117,7 @@ def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
         ("zeros", "FAIL", "site-1 in round 0 sent zeros."),
         ("not a number", "FAIL", "site-1 in round 0 sent what is not finite."),
         ("empty", "FAIL", "site-1 in round 0 sent nothing back."),
-        ("exits", "HUNG", "Nothing has moved for 15 s"),
+        ("exits", "HUNG", "The training script of site-1 ended before it sent the result of its task, "),
     ],
 )
 def test_a_lie_is_named_and_never_a_pass(run, lie, kind, cause):

@@ -10,6 +10,7 @@ from rekindle.records import Finding
 from rekindle.records.events import AnyEvent, ExceptionEvent
 from rekindle.records.evidence import Line
 
+from .ended_scripts import ended_scripts
 from .overwritten import overwritten
 from .scan import Found, known, one_line, raised, search
 from .texts import Text
@@ -33,9 +34,7 @@ def root_first(
     in_logs = sorted(
         (found for log in logs for found in search(log, installed)), key=lambda found: found.order
     )
-    emptied = overwritten(logs)
-    if emptied:
-        in_logs.insert(0, emptied)
+    in_logs[:0] = filter(None, (overwritten(logs), ended_scripts(logs)))
     if not exceptions and not any(found.rank == "cause" for found in in_logs):
         unknown = [found for log in logs if (found := raised(log, failed or bool(in_logs)))]
         in_logs = [*sorted(unknown, key=lambda found: found.order)[:1], *in_logs]

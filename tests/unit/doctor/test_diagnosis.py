@@ -11,6 +11,9 @@ from rekindle.records import RecordError
 
 ECHOES = ["trainer_failed", "external_setup_failed", "not_a_dxo", "run_aborted"]
 STACKS = "nvflare-tf-mirrored-silent-300s.stacks.txt"
+ENDED = "nvflare-script-ended-in-client.stacks.txt"
+RUNS = "TaskScriptRunner.run (nvflare/app_common/executors/task_script_runner.py:54)"
+WAITS = "InProcessClientAPIExecutor.execute (in_process_client_api_executor.py:183)"
 SITE_LOG = "job/workspace/pt_ddp/site-2/log.txt"
 
 
@@ -53,6 +56,38 @@ def test_the_silence_of_300_seconds_is_an_echo_of_the_memory(recordings):
     assert root.cause.endswith("cannot be told from these files.")
     assert {"exit_waits_for_nvflare", "peer_gone", "not_a_dxo"} <= set(_names(echoes))
     assert all(one.echo for one in echoes)
+
+
+def test_the_stacks_say_whose_script_ended_in_nvflares_client(recordings, tmp_path):
+    (root,) = diagnose_paths([recordings / ENDED])
+    assert (root.name, root.layer, root.line) == ("script_ended_in_client", "job", 1)
+    assert root.confidence == "certain"
+    assert root.cause == (
+        "The training script of site-1 ended before it sent the result of its task, "
+        "and NVFlare's client, in which it ran, waits for that without end."
+    )
+    waiting = "InProcessClientAPI.__receive (nvflare/client/in_process/api.py:135)"
+    both = (recordings / ENDED).read_text()
+    assert both.count("TaskScriptRunner.run") == both.count(waiting) == 1
+    site_1, site_2 = both.split("\nProcess 3453")
+    (tmp_path / "training.txt").write_text(f'{site_1}\nThread 7 (idle): "Thread-2 (run)"\n    {RUNS}\n')
+    (tmp_path / "asked.txt").write_text(f"Process 3453{site_2}")
+    assert diagnose_paths([tmp_path / "training.txt", tmp_path / "asked.txt"]) == ()
+    (tmp_path / "both.txt").write_text(both.replace(RUNS, "_x (x.py:1)").replace(waiting, WAITS))
+    (root,) = diagnose_paths([tmp_path / "both.txt"])
+    assert root.cause.startswith("The training script of site-1, site-2 ended before ")
+
+
+def test_a_script_that_raised_has_that_for_its_cause(newer_run, recordings):
+    (newer_run / "autopsy").mkdir()
+    shutil.copy(recordings / ENDED, newer_run / "autopsy" / "stacks.txt")
+    (root,) = diagnose_run(newer_run)
+    assert (root.name, root.file) == ("script_ended_in_client", "autopsy/stacks.txt")
+    with (newer_run / "job.log").open("a") as stream:
+        stream.write('Traceback (most recent call last):\n  File "client.py", line 3, in f\nKeyError: 5\n')
+    root, echo = diagnose_run(newer_run)
+    assert root.cause == "A process raised KeyError: 5 at client.py:3."
+    assert (echo.name, echo.echo) == ("script_ended_in_client", True)
 
 
 def test_the_stacks_alone_say_that_the_exit_waits(recordings):

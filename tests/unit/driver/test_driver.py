@@ -38,6 +38,13 @@ time.sleep(600)
 """
 
 
+TELLS_ITS_OUTPUT = """
+import os, stat
+for number in (1, 2):
+    print(stat.S_ISREG(os.fstat(number).st_mode), flush=True)
+"""
+
+
 def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
     jobs = tmp_path / "jobs"
     (jobs / "toy").mkdir(parents=True)
@@ -116,6 +123,14 @@ def test_a_job_that_exits_0_and_proves_nothing_is_no_pass(tmp_path):
     verdict = read(_wait_for(run / "verdict.json"), VerdictRecord)
     assert verdict.verdict == "UNPROVEN"
     assert read(run / "ended.json", Ended).exit_status == 0
+
+
+def test_a_jobs_output_goes_to_a_file(tmp_path):
+    """A pipe that breaks makes NVFlare's logging call itself at every site."""
+    run, start = _start(tmp_path, TELLS_ITS_OUTPUT)
+    start()
+    _wait_for(run / "verdict.json")
+    assert (run / "job.log").read_text().split() == ["True", "True"]
 
 
 def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):

@@ -1,0 +1,48 @@
+"""Training scripts that ended inside NVFlare's client, which then waits for their results without end."""
+
+from __future__ import annotations
+
+import re
+
+from rekindle.flare.processes import client_in
+from rekindle.records import Finding
+
+from .scan import Found
+from .texts import Text
+
+_BLOCK = re.compile(r"^Process \d{1,8}: ", re.MULTILINE)
+"""Of py-spy: before the stacks of each process."""
+_WAITS = "InProcessClientAPIExecutor.execute ("
+_RUNS = "TaskScriptRunner.run ("
+_NAMED = 10
+"""Sites, at most."""
+
+
+def ended_scripts(logs: list[Text]) -> Found | None:
+    """Say so where stacks show a client that waits for a result and has no thread that runs the script."""
+    for log in logs:
+        waiting = _waiting(log.body) if _WAITS in log.body else {}
+        if not waiting:
+            continue
+        sites = list(dict.fromkeys(client_in(block) or "a site" for block in waiting.values()))[:_NAMED]
+        finding = Finding(
+            name="script_ended_in_client",
+            cause=f"The training script of {', '.join(sites)} ended before it sent the result of its task, "
+            "and NVFlare's client, in which it ran, waits for that without end.",
+            layer="job",
+            remedy="Let the script go on, with a result for each task, until flare.is_running() is false: it "
+            "returned early, called sys.exit, or raised what it printed to job.log alone.",
+            confidence="certain",
+            file=log.file,
+            line=log.line(next(iter(waiting))),
+        )
+        return Found(finding, "symptom", "", log.nearness)
+    return None
+
+
+def _waiting(stacks: str) -> dict[int, str]:
+    """Return the stacks of each client that waits in vain, by where they begin."""
+    starts = [match.start() for match in _BLOCK.finditer(stacks)]
+    ends = [*starts[1:], len(stacks)]
+    blocks = {start: stacks[start:end] for start, end in zip(starts, ends, strict=False)}
+    return {start: block for start, block in blocks.items() if _WAITS in block and _RUNS not in block}
