@@ -295,5 +295,8 @@ FIELDS = {
         wrong("negative, huge", "No host has such memory."),
         free("*", "A sample less proves nothing."),
     ),
+    ("sample", "worked"): (
+        free("*", "Runs here are older; tests/unit/judge/test_example_lies.py alters it."),
+    ),
 }
 register_fields(FIELDS)

@@ -1,4 +1,4 @@
-"""What a job takes while it runs: GPUs' utilisation, memory and errors, and NVFlare's host memory."""
+"""What a job takes while it runs: GPUs' utilisation, memory and errors, processes' memory and CPU time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import pynvml
 from rekindle.host import files
 from rekindle.records.events import GpuSample, SampleEvent
 
+from .snapshot import Snapshot
+from .work import Work
 from .xids import Xids
 
 
@@ -31,10 +33,10 @@ class Sampler:
         for uuid in self._uuids:
             with suppress(pynvml.NVMLError):
                 self._handles[uuid] = pynvml.nvmlDeviceGetHandleByUUID(uuid)
-        self._xids = Xids(self._handles)
+        self._xids, self._work = Xids(self._handles), Work()
 
-    def sample(self, memory_mib: dict[str, int]) -> dict[str, GpuSample]:
-        """Take one sample of each GPU, and write it down with the ``memory_mib`` of NVFlare's processes.
+    def sample(self, now: Snapshot) -> dict[str, GpuSample]:
+        """Take one sample of each GPU, and write it down with what the processes of ``now`` took.
 
         Returns:
             The GPUs that answered, by UUID.
@@ -49,7 +51,8 @@ class Sampler:
             nonce=self._nonce,
             gpus=gpus,
             unanswered={uuid: xids.get(uuid) for uuid in self._uuids if uuid not in gpus},
-            memory_mib=memory_mib,
+            memory_mib=now.peaks_mib,
+            worked=self._work.worked(now.processes),
         )
         with files.opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
             stream.write(msgspec.json.encode(event) + b"\n")

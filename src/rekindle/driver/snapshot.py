@@ -48,6 +48,11 @@ class Process:
     memory_kib: int = 0
     peak_kib: int = 0
     """Most host memory so far."""
+    parent: int = 0
+    born: float = 0.0
+    """Tells it from another of its PID."""
+    cpu_s: float = 0.0
+    """CPU time, of threads that have ended too, which the kernel rounds down to 10 ms."""
     threads: dict[int, Times] = field(default_factory=dict)
     """By thread id."""
 
@@ -76,7 +81,8 @@ def snapshot(run_dir: Path) -> Snapshot:
     processes = []
     for process in descendants():
         with suppress(psutil.Error, OSError):
-            seen = _process(process)
+            with process.oneshot():
+                seen = _process(process)
             if seen.state not in "ZX":
                 processes.append(seen)
     return Snapshot(time.monotonic(), tuple(processes), _sizes(run_dir))
@@ -86,6 +92,7 @@ def _process(process: psutil.Process) -> Process:
     folder = Path("/proc", str(process.pid))
     status = _fields((folder / "status").read_text(encoding="utf-8", errors="replace"))
     command, site = process.cmdline(), process.environ().get("REKINDLE_SITE")
+    threads = _threads(folder)
     return Process(
         pid=process.pid,
         title=_title(command, site),
@@ -94,7 +101,10 @@ def _process(process: psutil.Process) -> Process:
         nvflare=member(command),
         memory_kib=_kib(status.get("VmRSS", "0")),
         peak_kib=_kib(status.get("VmHWM", "0")),
-        threads=_threads(folder),
+        parent=process.ppid(),
+        born=process.create_time(),
+        cpu_s=max(sum(process.cpu_times()[:2]), sum(times.ran for times in threads.values())),
+        threads=threads,
     )
 
 

@@ -121,7 +121,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
                     elapsed = time.monotonic() - clock
                     end = _End("limit") if elapsed > spec.job.limit_s else None
                     now = snapshot(run_dir)
-                    says = watchdog.look(now, sampler.sample(now.peaks_mib))
+                    says = watchdog.look(now, sampler.sample(now))
                     if says is not None:
                         end = _End("hung", says=says)
                     teller.tell(elapsed)

@@ -147,6 +147,15 @@ def components(workspace: Workspace) -> list[dict[str, Any]]:
     ]
 
 
+def launches(workspace: Workspace, site: str) -> bool:
+    """Whether the site's client launches its trainers, which else run in it."""
+    member = workspace.members.get(site)
+    told = (member.json("config/config_fed_client.json") if member else {}).get("components")
+    return isinstance(told, list) and any(
+        isinstance(one, dict) and one.get("id") == "launcher" for one in told
+    )
+
+
 def configuration(workspace: Workspace, name: str) -> dict[str, Any]:
     """Return the server's configuration as ``name`` (``server``, ``site-1``) had it; empty if it has none."""
     member = workspace.members.get(name)

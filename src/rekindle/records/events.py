@@ -162,14 +162,27 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """Uncorrected memory errors since the driver was loaded; None where NVML does not tell."""
 
 
+class Worked(msgspec.Struct, kw_only=True, frozen=True):
+    """What the processes of NVFlare's server, or of one site, took until one moment, ended ones included."""
+
+    nvflare_s: Number
+    """CPU seconds of NVFlare's own, in which trainers of some jobs run too."""
+    others_s: Number | None
+    """CPU seconds of those that descend from it, as launched trainers do; None if there never was one."""
+    pids: Few[Integer]
+    """Those that are there."""
+
+
 class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
-    """All assigned GPUs at one moment, by UUID, and NVFlare's processes."""
+    """All assigned GPUs at one moment, by UUID, and the processes of server and sites."""
 
     gpus: Table[GpuSample]
     unanswered: Table[Few[Integer] | None] = {}
     """Assigned GPUs that NVML told nothing of, by UUID, and their Xid errors as in GpuSample."""
     memory_mib: Table[Integer] = {}
     """Most host memory so far, of ``server`` and of each site's client."""
+    worked: Table[Worked] = {}
+    """By ``server`` and site."""
 
 
 AnyEvent = (

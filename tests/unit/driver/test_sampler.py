@@ -9,6 +9,7 @@ import pytest
 
 from rekindle.driver import xids
 from rekindle.driver.sampler import Sampler
+from rekindle.driver.snapshot import Snapshot
 from rekindle.records.events import SampleEvent
 
 BUS = {"GPU-a": b"00000000:1B:00.0", "GPU-b": b"00000000:00:06.0"}
@@ -92,7 +93,7 @@ def _sampler(tmp_path):
 
 
 def _xids(sampler):
-    return {uuid: gpu.xids for uuid, gpu in sampler.sample({}).items()}
+    return {uuid: gpu.xids for uuid, gpu in sampler.sample(Snapshot(0.0)).items()}
 
 
 def test_nvmls_events_are_told_once_and_of_their_own_gpu(tmp_path, nvml, log):
@@ -149,9 +150,9 @@ def test_where_nvml_offers_no_events_nobody_watches(tmp_path, nvml, log, monkeyp
 def test_uncorrected_memory_errors_are_counted_where_nvml_tells(tmp_path, nvml, log, monkeypatch):
     sampler = _sampler(tmp_path)
     nvml.ecc = 2
-    assert sampler.sample({})["GPU-a"].ecc_uncorrected == 2
+    assert sampler.sample(Snapshot(0.0))["GPU-a"].ecc_uncorrected == 2
     monkeypatch.setattr(pynvml, "nvmlDeviceGetTotalEccErrors", _no(pynvml.NVML_ERROR_NOT_SUPPORTED))
-    assert sampler.sample({})["GPU-a"].ecc_uncorrected is None
+    assert sampler.sample(Snapshot(0.0))["GPU-a"].ecc_uncorrected is None
 
 
 def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvml, log, monkeypatch):
@@ -159,7 +160,7 @@ def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvm
     _append(log, FALLEN)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetUtilizationRates", _no(pynvml.NVML_ERROR_GPU_IS_LOST))
     monkeypatch.setattr(pynvml, "nvmlEventSetWait_v2", _no(pynvml.NVML_ERROR_GPU_IS_LOST))
-    assert sampler.sample({}) == {}
+    assert sampler.sample(Snapshot(0.0)) == {}
     written = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     assert written.unanswered == {"GPU-a": (79,), "GPU-b": ()}
 
@@ -167,6 +168,6 @@ def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvm
 def test_without_a_working_nvml_it_says_so_of_each_gpu(tmp_path, nvml, log, monkeypatch):
     for function in ("nvmlInit", "nvmlDeviceGetHandleByUUID"):
         monkeypatch.setattr(pynvml, function, _no(pynvml.NVML_ERROR_UNINITIALIZED))
-    assert _sampler(tmp_path).sample({}) == {}
+    assert _sampler(tmp_path).sample(Snapshot(0.0)) == {}
     written = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
     assert written.unanswered == {"GPU-a": None, "GPU-b": None}

@@ -12,6 +12,9 @@ from rekindle.records import RecordError
 
 SERVER = "evidence/server.jsonl"
 WORKSPACE = "job/workspace/hello-numpy"
+SAMPLES = "samples.jsonl"
+FIRST_TASK = 1795357293.9
+"""Seconds since the epoch, when the server gave it."""
 MODEL = f"{WORKSPACE}/server/simulate_job/models/server.npy"
 
 
@@ -66,7 +69,67 @@ def no_model(folder):
     (folder / MODEL).unlink()
 
 
+def of_samples(change):
+    """Return what alters what each sample tells of processes, with its time."""
+
+    def altered(folder):
+        told = [json.loads(line) for line in (folder / SAMPLES).read_text().splitlines()]
+        for event in told:
+            change(event["worked"], event["time"])
+        (folder / SAMPLES).write_text("".join(json.dumps(event) + "\n" for event in told))
+
+    return altered
+
+
+def told_of(site, **figures):
+    """Return what has every sample tell other figures of a site's processes."""
+    return of_samples(lambda worked, time: worked[site].update(figures) if site in worked else None)
+
+
+def idle(site, figure="nvflare_s"):
+    """Return what has a site take nothing more from before its first task on."""
+    taken = []
+
+    def change(worked, time):
+        if site in worked:
+            if time < FIRST_TASK:
+                taken[:] = [worked[site][figure]]
+            worked[site][figure] = taken[0]
+
+    return of_samples(change)
+
+
+def launched(site_trains):
+    """Return what has site-1 launch trainers, which take so much a second."""
+
+    def altered(folder):
+        for config in (folder / WORKSPACE / "site-1").rglob("config_fed_client.json"):
+            told = json.loads(config.read_text())
+            told["components"].append({"id": "launcher", "path": "x.SubprocessLauncher", "args": {}})
+            config.write_text(json.dumps(told))
+
+        def change(worked, time):
+            if "site-1" in worked and site_trains is not None:
+                worked["site-1"]["others_s"] = 1.0 + site_trains * max(0.0, time - FIRST_TASK)
+
+        of_samples(change)(folder)
+
+    return altered
+
+
 LIES = {
+    "a site took no CPU time for its tasks": (idle("site-1"), "every_site_worked"),
+    "a site took none ever": (told_of("site-1", nvflare_s=0.0), "every_site_worked"),
+    "a site was never seen": (of_samples(lambda worked, time: worked.pop("site-2", 0)), "every_site_worked"),
+    "nothing is told of processes": (of_samples(lambda worked, time: worked.clear()), "every_site_worked"),
+    "a site's trainers took no CPU time": (launched(0.0), "every_site_worked"),
+    "a site's trainers were never seen": (launched(None), "every_site_worked"),
+    "a sample is of a stranger's processes": (
+        of_samples(lambda worked, time: worked.update({"site-9": worked["server"]} if worked else {})),
+        "samples_are_sound",
+    ),
+    "a site took less than nothing": (told_of("site-1", nvflare_s=-1.0), "samples_are_sound"),
+    "a site took more than there is": (told_of("site-1", others_s=1e12), "samples_are_sound"),
     "a site sent back what it was sent": (
         of_results(lambda one: {**one, "moved": 0.0}, once),
         "every_site_trained",
@@ -181,6 +244,43 @@ def test_a_mend_and_a_stand_in_are_said(example):
     assert said.says.endswith(
         "job.py mended (it was a; fault: upstream); data: a stand-in for cifar10, not the real one."
     )
+
+
+def _worked(run):
+    return next(one for one in judge(run).evidence if one.claim == "every_site_worked")
+
+
+def test_what_each_site_took_is_told(example):
+    said = "CPU time from the first task to the last result: "
+    ours = "site-1 0.14 s in NVFlare's client"
+    assert _worked(example).says == f"{said}{ours}; site-2 0.14 s in NVFlare's client."
+    launched(2.0)(example)
+    told = _worked(example)
+    assert told.holds
+    assert told.says.endswith(f"; {ours} and 13.43 s in what that launched.")
+
+
+def test_gpus_that_a_sites_processes_were_seen_on_are_told(example):
+    spec = json.loads((example / "spec.json").read_text())
+    gpu = {"uuid": "GPU-1", "index": 0, "name": "X", "memory_mib": 9000}
+    spec["gpus"], spec["sites"][0]["gpus"] = [gpu], ["GPU-1"]
+    (example / "spec.json").write_text(json.dumps(spec))
+    told = [json.loads(line) for line in (example / SAMPLES).read_text().splitlines()]
+    for share, event in enumerate(told):
+        pids = [*map(str, event["worked"].get("site-1", {}).get("pids", ())), "1"]
+        figures = {"utilisation": 50, "used_mib": 5000, "processes": dict.fromkeys(pids, 300 + share)}
+        event["gpus"] = {"GPU-1": {**figures, "process_utilisation": dict.fromkeys(pids, share)}}
+    (example / SAMPLES).write_text("".join(json.dumps(event) + "\n" for event in told))
+    last = max(share for share, event in enumerate(told) if event["worked"].get("site-1", {}).get("pids"))
+    said = f"site-1 0.14 s in NVFlare's client, at most {300 + last} MiB and {last} % of GPU-1;"
+    assert said in _worked(example).says
+
+
+def test_so_short_a_time_that_the_kernel_counts_none_is_no_failure(example):
+    """Of a site that had its only task and its result between two samples."""
+    before = of_samples(lambda worked, time: worked.clear() if time < FIRST_TASK + 4 else None)
+    before(example)
+    assert judge(example).verdict == "PASS"
 
 
 def test_a_job_of_the_users_own_is_told_by_its_code(example):

@@ -12,6 +12,8 @@ from .registry import ANY, Doubt, rule
 
 _MOST_MIB = 1 << 24
 """16 TiB: more than any GPU, or host, has."""
+_MOST_S = 1e9
+"""A thousand cores for more than a week."""
 _FALL = 0.95
 """The kernel counts pages by processor and adds them up now and then, so that a peak may fall by a few."""
 _PERIOD_S = 1.0
@@ -35,6 +37,12 @@ def samples_are_sound(run: Run) -> Iterator[Doubt]:
                 yield Doubt(f"A sample has memory of {name}, which the run does not have.", line)
             if not 0 <= mib <= _MOST_MIB:
                 yield Doubt(f"A sample has {mib} MiB of {name}.", line)
+        for name, worked in line.event.worked.items():
+            if name not in names:
+                yield Doubt(f"A sample has processes of {name}, which the run does not have.", line)
+            for seconds in (worked.nvflare_s, worked.others_s or 0.0):
+                if not 0 <= seconds <= _MOST_S:
+                    yield Doubt(f"A sample has {seconds} s of CPU time of {name}.", line)
 
 
 def _flaws(gpu: GpuSample, total_mib: int) -> Iterator[str]:

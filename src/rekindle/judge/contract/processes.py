@@ -1,0 +1,108 @@
+"""That the processes of sites worked, by the driver's samples, of examples that write no evidence of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rekindle.flare.announced import launches
+from rekindle.flare.tasks import GIVEN
+from rekindle.judge.run import Run
+from rekindle.records.events import SampleEvent, TaskEvent, Worked
+from rekindle.records.evidence import Line
+
+from .registry import Doubt, rule
+
+_TELLING_S = 5.0
+"""In less, a client that has its task at once may take less CPU time than the kernel counts."""
+_NAMED = 5
+"""Sites whose figures are told, those with the least first."""
+
+
+class _Used(NamedTuple):
+    site: str
+    seconds: float | None
+    """CPU time of what trains there; None if no sample shows any such process."""
+    says: str
+    at: Line[SampleEvent]
+
+
+@rule(3)
+def every_site_worked(run: Run) -> Iterator[Doubt]:
+    """The processes of every site that sent a result took CPU time from its first task to its last result.
+
+    Of a site whose client launches its trainers, those alone count.
+    """
+    done: dict[str, float] = {}
+    for told in run.of(TaskEvent):
+        done[told.event.site] = max(told.event.time, done.get(told.event.site, 0.0))
+    if done and not any(line.event.worked for line in run.samples):
+        yield Doubt("No sample tells what the processes of a site took.")
+        return
+    given = _given(run)
+    found = []
+    for site, last in sorted(done.items()):
+        seen = [line for line in run.samples if site in line.event.worked]
+        if not seen:
+            yield Doubt(f"No sample has a process of {site}, which sent the server results.")
+            continue
+        used = _used(run, site, seen, given.get(site), last)
+        found.append(used)
+        if used.seconds is None:
+            yield Doubt(f"No sample has a trainer of {site}, which its client launches.", used.at)
+        elif not used.seconds > 0:
+            says = f"{site} used no CPU time from its first task to its last result: it did not train."
+            yield Doubt(says, used.at, holds=False)
+    if found:
+        found.sort(key=lambda used: used.seconds or 0.0)
+        more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        said = "; ".join(used.says for used in found[:_NAMED])
+        says = f"CPU time from the first task to the last result: {said}{more}."
+        yield Doubt(says, found[0].at, holds=True)
+
+
+def _given(run: Run) -> dict[str, float]:
+    """Return when the server gave each site its first task, seconds since the epoch."""
+    found: dict[str, float] = {}
+    zone = run.zone("server")
+    for record in run.records("server"):
+        if match := GIVEN.search(record.message):
+            found.setdefault(match[1], record.time - zone)
+    return found
+
+
+def _used(run: Run, site: str, seen: list[Line[SampleEvent]], first: float | None, last: float) -> _Used:
+    """Return what a site took from its first task to its last result, by the samples around both."""
+    before = [line for line in seen if first is not None and line.event.time <= first]
+    after = [line for line in seen if line.event.time >= last]
+    end = after[0] if after else seen[-1]
+    began = before[-1].event if before else None
+    if began and end.event.time - began.time < _TELLING_S:
+        began = None
+    then = began.worked[site] if began else Worked(nvflare_s=0.0, others_s=0.0, pids=())
+    now = end.event.worked[site]
+    own = now.nvflare_s - then.nvflare_s
+    others = None if now.others_s is None else now.others_s - (then.others_s or 0.0)
+    launched = launches(run.workspace, site)
+    seconds = others if launched else own + (others or 0.0)
+    says = f"{site} {own:.2f} s in NVFlare's client"
+    says += f" and {others:.2f} s in what that launched" if others is not None else ""
+    says += "" if began else " since its start"
+    return _Used(site, seconds, says + _on_gpus(run, site), end)
+
+
+def _on_gpus(run: Run, site: str) -> str:
+    """Say what the site's processes took of GPUs, by their PIDs; nothing if none was seen there."""
+    pids = {
+        str(pid) for line in run.samples if site in line.event.worked for pid in line.event.worked[site].pids
+    }
+    held: dict[str, int] = {}
+    shares: dict[str, int] = {}
+    for line in run.samples:
+        for uuid, gpu in line.event.gpus.items():
+            for pid in gpu.processes.keys() & pids:
+                held[uuid] = max(gpu.processes[pid], held.get(uuid, 0))
+            for pid in (gpu.process_utilisation or {}).keys() & pids:
+                shares[uuid] = max((gpu.process_utilisation or {})[pid], shares.get(uuid, 0))
+    said = [f"{held[uuid]} MiB and {shares.get(uuid, 0)} % of {uuid}" for uuid in sorted(held)]
+    return f", at most {', '.join(said)}" if said else ""

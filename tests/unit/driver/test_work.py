@@ -1,0 +1,78 @@
+"""CPU time by server and site: of NVFlare's processes, of what descends from them, and of what has ended."""
+
+import msgspec
+
+from rekindle.driver.sampler import Sampler
+from rekindle.driver.snapshot import Process, snapshot
+from rekindle.driver.work import Work
+from rekindle.records.events import SampleEvent, Worked
+
+SIMULATOR = "nvflare.private.fed.app.simulator.simulator"
+TRAINS = """
+import subprocess, sys, time
+BURNS = "import time\\nwhile time.process_time() < 0.3: pass\\nprint(flush=True)\\ninput()"
+trainer = subprocess.Popen([sys.executable, "-c", BURNS], stdin=sys.stdin, stdout=subprocess.PIPE)
+trainer.stdout.readline()
+print(flush=True)
+trainer.wait()
+"""
+
+
+def _process(pid, parent, cpu_s, **more):
+    return Process(pid, "x", "S", parent=parent, cpu_s=cpu_s, **more)
+
+
+JOB = _process(1, 0, 5.0)
+SERVER = _process(2, 1, 3.0, nvflare="server")
+CLIENT = _process(3, 2, 2.0, nvflare="site-1")
+LAUNCHER = _process(4, 3, 0.5)
+RANK = _process(5, 4, 7.0)
+
+
+def test_a_process_is_of_the_nearest_member_above_it():
+    assert Work().worked([RANK, JOB, SERVER, LAUNCHER, CLIENT]) == {
+        "server": Worked(nvflare_s=3.0, others_s=None, pids=(2,)),
+        "site-1": Worked(nvflare_s=2.0, others_s=7.5, pids=(3, 4, 5)),
+    }
+
+
+def test_a_trainer_of_ours_says_whose_it_is():
+    trainer = _process(9, 1, 1.0, site="site-2")
+    assert Work().worked([JOB, trainer]) == {"site-2": Worked(nvflare_s=0.0, others_s=1.0, pids=(9,))}
+
+
+def test_what_ended_counts_and_an_orphan_stays_where_it_was():
+    work = Work()
+    work.worked([SERVER, CLIENT, LAUNCHER, RANK])
+    orphan = _process(5, 0, 8.0)
+    assert work.worked([SERVER, CLIENT, orphan])["site-1"] == Worked(nvflare_s=2.0, others_s=8.5, pids=(3, 5))
+    assert work.worked([])["site-1"] == Worked(nvflare_s=2.0, others_s=8.5, pids=())
+
+
+def test_another_process_of_a_pid_is_another():
+    work = Work()
+    work.worked([SERVER, CLIENT])
+    stranger = _process(3, 1, 1.0, born=9.0)
+    assert work.worked([SERVER, stranger])["site-1"] == Worked(nvflare_s=2.0, others_s=None, pids=())
+
+
+def test_a_fork_of_the_server_is_the_clients_as_soon_as_it_says_so():
+    work = Work()
+    assert work.worked([SERVER, _process(3, 2, 0.5, nvflare="server")])["server"].nvflare_s == 3.5
+    told = work.worked([SERVER, CLIENT])
+    assert (told["server"].nvflare_s, told["site-1"].nvflare_s) == (3.0, 2.0)
+
+
+def test_a_circle_of_parents_ends():
+    assert Work().worked([_process(7, 8, 1.0), _process(8, 7, 1.0)]) == {}
+
+
+def test_a_sample_has_what_real_processes_took(child, tmp_path):
+    client = child(TRAINS, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
+    Sampler(tmp_path / "samples.jsonl", set()).sample(snapshot(tmp_path))
+    event = msgspec.json.decode((tmp_path / "samples.jsonl").read_bytes(), type=SampleEvent)
+    worked = event.worked["site-2"]
+    assert worked.others_s >= 0.29
+    assert worked.nvflare_s < worked.others_s
+    assert client in worked.pids
+    assert len(worked.pids) == 2
