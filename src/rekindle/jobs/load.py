@@ -20,7 +20,7 @@ _CORRECT = "correct that field (see docs/jobs.md)."
 
 _EXAMPLES = "examples"
 _ALL = f"{_EXAMPLES}/all"
-_OWN = ".yml"
+_OWN = (".yml", ".yaml")
 """What the name of a job that lies elsewhere ends with: it is the path of its job.yml."""
 _RESERVED = (_EXAMPLES, "locks", "retired")
 """Names of other folders beside jobs'."""

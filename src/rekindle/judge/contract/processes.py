@@ -36,8 +36,9 @@ def every_site_worked(run: Run) -> Iterator[Doubt]:
     done: dict[str, float] = {}
     for told in run.of(TaskEvent):
         done[told.event.site] = max(told.event.time, done.get(told.event.site, 0.0))
-    if done and not any(line.event.worked for line in run.samples):
-        yield Doubt("No sample tells what the processes of a site took.")
+    if not done or not any(line.event.worked for line in run.samples):
+        what = "sample tells what a site's processes took" if done else "site is told to have sent a result"
+        yield Doubt(f"No {what}.")
         return
     given = _given(run)
     found = []
