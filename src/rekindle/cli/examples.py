@@ -104,7 +104,10 @@ def _text(told: list[ExampleData]) -> str:
             "sites": f"{one.job.sites} × {one.job.ranks_per_site}",
             "data": ", ".join(f"{name} (stand-in)" for name in example.data) or "its own",
             "what": f"{one.job.summary}. "
-            + " ".join(f"Mended ({mend.fault}): {mend.because}" for mend in example.mends),
+            + " ".join(
+                f"Mended{' on CPU' if mend.where == 'cpu' else ''} ({mend.fault}): {mend.because}."
+                for mend in example.mends
+            ),
         }
         for one in told
         if (example := one.job.example)

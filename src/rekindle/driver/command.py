@@ -69,13 +69,16 @@ def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[st
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
     processes = max(1, sum(site.ranks for site in spec.sites))
+    data = str(run_dir / folders.DATA)
     return {
         "CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(uuid for site in spec.sites for uuid in site.gpus)),
         "PATH": f"{Path(spec.python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}",
         "PYTHONPATH": f"{hook}{os.pathsep}{environ.get('PYTHONPATH', '')}",
         # Else each site's libraries take every core, and starve each other.
         "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
-        "REKINDLE_DATA": str(run_dir / folders.DATA),
+        # An index on a command line is nvidia-smi's.
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "REKINDLE_DATA": data,
         "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
-        **example.environ,
+        **{name: value.replace("{data}", data) for name, value in example.environ.items()},
     }

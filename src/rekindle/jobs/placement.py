@@ -18,7 +18,8 @@ class Unplaceable(Complaint):
 def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
-    Sites get disjoint sets, linked as closely as the host allows; those of an example all get one set. On
+    Sites get disjoint sets, linked as closely as the host allows; those of an example that is told of none
+    (``{gpus}``) all get one set. On
     a host with too few GPUs for that, the job decides (``when_short_of_gpus``): its sites share GPUs, at
     one time or in turns, and have as many ranks as there are GPUs at most, or each gets fewer of its own.
     A host without GPUs runs the ranks as processes on CPU, but for an example that cannot do without.
@@ -37,7 +38,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         )
     if not gpus:
         return tuple(Site(name=name, ranks=job.ranks_per_site, gpus=()) for name in names)
-    if job.example:  # each site takes the first that it sees, and all see the same
+    if job.example and "{gpus}" not in job.example.command:  # each takes the first it sees; all see the same
         sets = _nearest_sets(gpus, 1, min(job.ranks_per_site, len(gpus)), host) * job.sites
     elif len(gpus) >= wanted:
         sets = _nearest_sets(gpus, job.sites, job.ranks_per_site, host)

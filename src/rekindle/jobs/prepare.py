@@ -24,7 +24,7 @@ from rekindle.records import (
 from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus
 
-_NOTED = ("torch", "lightning", "transformers", "peft", "tensorflow", "nvflare", "numpy")
+_NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
 
 _PATIENCE_S = 600

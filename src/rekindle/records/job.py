@@ -39,10 +39,12 @@ class Mend(Record, kw_only=True, frozen=True):
     because: Text
     fault: Literal["example", "environment", "upstream"]
     """Whose it is."""
+    where: Literal["anywhere", "cpu"] = "anywhere"
+    """``cpu``: only where a run has no GPU."""
 
 
-StandIn = Literal["adult", "cifar10", "cifar10_large", "heart_disease", "mnist"]
-"""A data set that is not reached, by the generator of what stands in for it (``rekindle.trainer.data``)."""
+StandIn = Literal["adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_disease", "imdb", "mnist"]
+"""A data set or model that is not reached, by what makes its stand-in (``rekindle.trainer.data``)."""
 
 
 class Example(Record, kw_only=True, frozen=True):
@@ -56,7 +58,8 @@ class Example(Record, kw_only=True, frozen=True):
     """What Python is called with in its folder, ``arguments`` following as options.
 
     ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins and
-    ``{workspace}`` the one in which NVFlare's simulator makes its own.
+    ``{workspace}`` the one in which NVFlare's simulator makes its own. ``{gpus}`` are the indexes of each
+    site's GPUs, as in ``[0,1],[2,3]``, and as many numbers for ranks on CPU. Each ``{port}`` is a free one.
     """
     gpus: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """Without so many it cannot run."""
@@ -64,6 +67,7 @@ class Example(Record, kw_only=True, frozen=True):
     """What Python is called with before that, in turn."""
     data: Few[StandIn] = ()
     environ: Table[Text] = {}
+    """Variables of its processes; ``{data}`` as in ``command``."""
     mends: Few[Mend] = ()
 
 

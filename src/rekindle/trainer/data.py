@@ -1,11 +1,13 @@
-"""What stands in for data sets that cannot be reached: made of scikit-learn's own data, or by chance.
+"""What stands in for data sets and models that cannot be reached: of scikit-learn's own data, or by chance.
 
 Each is in the on-disk format of the real one's loader, so that an example that reads it needs no change.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,12 @@ _WORDS = {
 }
 """What stands in the columns of Adult that are no numbers, by column."""
 _COLUMNS, _ROWS = 15, 1000
+_PEOPLE, _VERBS, _THINGS = ("Ann", "Bob", "Cid"), ("likes", "sees", "sells"), ("apples", "books", "maps")
+_SENTENCES = [f"{who} {does} {what}." for who in _PEOPLE for does in _VERBS for what in _THINGS]
+"""Of what stands in for texts."""
+_END = "<|endoftext|>"
+_VOCABULARY, _LONGEST = 512, 1024
+"""Tokens, of the small GPT-2 and of a text of any."""
 
 
 def make(name: str, data: Path) -> None:
@@ -115,11 +123,66 @@ def _adult(folder: Path) -> None:
         path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
+def _dolly(folder: Path) -> None:
+    """Questions with their answers, for two sites, as llm_hf's own preparation of Dolly leaves them."""
+    chance = random.Random(_SEED)
+    for site in (1, 2):
+        (folder / f"site-{site}").mkdir()
+        for name, count in (("training", 320), ("validation", 32)):
+            said = [chance.choice(_SENTENCES) for _ in range(count)]
+            rows = [{"input": f"{one} Who?", "output": one.split()[0]} for one in said]
+            lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+            (folder / f"site-{site}" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+
+
+def _imdb(folder: Path) -> None:
+    """Reviews of a few sentences, as the Hub has them."""
+    from datasets import Dataset  # noqa: PLC0415
+
+    chance = random.Random(_SEED)
+    (folder / "plain_text").mkdir()
+    for split, count in (("train", 256), ("test", 32), ("unsupervised", 32)):
+        rows = [{"text": " ".join(chance.choices(_SENTENCES, k=6)), "label": n % 2} for n in range(count)]
+        Dataset.from_list(rows).to_parquet(folder / "plain_text" / f"{split}-00000-of-00001.parquet")
+
+
+def _gpt2(folder: Path) -> None:
+    """An untrained GPT-2 as the Hub's cache keeps it: of 124 million parameters on GPUs, else a small one."""
+    import torch  # noqa: PLC0415
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # noqa: PLC0415
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    learn = trainers.BpeTrainer(
+        vocab_size=_VOCABULARY, special_tokens=[_END], initial_alphabet=alphabet, show_progress=False
+    )
+    bpe.train_from_iterator(_SENTENCES, learn)
+    small = {"vocab_size": _VOCABULARY, "n_positions": _LONGEST, "n_embd": 64, "n_layer": 2, "n_head": 2}
+    torch.manual_seed(_SEED)
+    model = GPT2LMHeadModel(
+        GPT2Config(**({} if torch.cuda.is_available() else small), bos_token_id=0, eos_token_id=0)
+    )
+    commit = "0" * 40
+    (folder / "models--gpt2" / "refs").mkdir(parents=True)
+    (folder / "models--gpt2" / "refs" / "main").write_text(commit, encoding="utf-8")
+    model.save_pretrained(folder / "models--gpt2" / "snapshots" / commit)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=bpe, bos_token=_END, eos_token=_END, unk_token=_END, model_max_length=_LONGEST
+    )
+    tokenizer.save_pretrained(folder / "models--gpt2" / "snapshots" / commit)
+
+
 _MAKERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "adult": ("adult", _adult),
     "cifar10": ("cifar10", _cifar10),
     "cifar10_large": ("cifar10", lambda folder: _cifar10(folder, 9)),
+    "dolly": ("dolly", _dolly),
+    "gpt2": ("hub", _gpt2),
     "heart_disease": ("heart_disease", _heart_disease),
+    "imdb": ("stanfordnlp/imdb", _imdb),
     "mnist": ("mnist", _mnist),
 }
-"""By name: the folder, which is the data set's, and who fills it."""
+"""By name: the folder, which is the data set's or the one of a cache, and who fills it."""

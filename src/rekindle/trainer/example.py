@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,12 @@ from .standins import DATA
 
 def main() -> int:
     """Run the example of the spec that the command line names."""
-    job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["job"]
+    spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    job = spec["job"]
     example = job["example"]
     for mend in example.get("mends", ()):
-        _mend(Path(mend["file"]), mend)
+        if mend.get("where") != "cpu" or not spec.get("gpus"):
+            _mend(Path(mend["file"]), mend)
     data = Path(os.environ[DATA] or ".")
     for name in example.get("data", ()):
         make(name, data)
@@ -32,9 +36,12 @@ def main() -> int:
         "{rounds}": str(job["rounds"]),
         "{data}": str(data),
         "{workspace}": os.environ.get(WORKSPACE, ""),
+        "{gpus}": _gpus(spec),
     }
     for command in [*example.get("before", ()), [*example["command"], *sys.argv[2:]]]:
-        done = subprocess.run([sys.executable, *(_filled(word, known) for word in command)], check=False)
+        with ExitStack() as held:
+            words = [_filled(word, known, held) for word in command]
+        done = subprocess.run([sys.executable, *words], check=False)
         if done.returncode:
             return done.returncode if done.returncode > 0 else 128 - done.returncode
     return 0
@@ -51,9 +58,20 @@ def _mend(path: Path, mend: dict[str, Any]) -> None:
     path.write_text(text.replace(mend["before"], mend["after"]), encoding="utf-8")
 
 
-def _filled(word: str, known: dict[str, str]) -> str:
+def _gpus(spec: dict[str, Any]) -> str:
+    """Return the indexes of each site's GPUs in brackets; of its ranks, where there are none."""
+    indexes = {gpu["uuid"]: gpu["index"] for gpu in spec.get("gpus", ())}
+    sites = ([indexes[uuid] for uuid in site["gpus"]] or range(site["ranks"]) for site in spec["sites"])
+    return ",".join(f"[{','.join(map(str, site))}]" for site in sites)
+
+
+def _filled(word: str, known: dict[str, str], held: ExitStack) -> str:
+    """Return ``word`` with its values; free ports are ``held``, so that no two are the same."""
     for name, value in known.items():
         word = word.replace(name, value)
+    while "{port}" in word:
+        free = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+        word = word.replace("{port}", str(free.getsockname()[1]), 1)
     return word
 
 

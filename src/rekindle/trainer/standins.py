@@ -46,6 +46,16 @@ def _mnist(module: Any) -> None:
         module.load_data = load_data
 
 
+def _hub(module: Any) -> None:
+    """Load a data set of the Hub's from the stand-in."""
+    load = module.load_dataset
+
+    def loaded(path: str, *arguments: Any, **named: Any) -> Any:
+        return load(str(_folder(path) or path), *arguments, **named)
+
+    module.load_dataset = loaded
+
+
 def _folder(name: str) -> Path | None:
     """Return the folder of a stand-in; None if the run has none."""
     folder = Path(os.environ.get(DATA) or "/nonexistent", name)
@@ -55,4 +65,5 @@ def _folder(name: str) -> Path | None:
 STAND_INS: dict[str, Callable[[ModuleType], None]] = {
     "torchvision.datasets.cifar": _cifar,
     "keras.src.datasets.mnist": _mnist,
+    "datasets.load": _hub,
 }

@@ -111,6 +111,14 @@ def test_a_lost_gpu_is_given_to_nobody():
     assert all("GPU-0" not in gpus for gpus in _gpus(assign_gpus(_job(), host)))
 
 
+def test_an_example_that_is_told_its_gpus_gets_them_site_by_site():
+    example = Example(folder="advanced/llm_hf", command=("job.py", "--gpu", "{gpus}"))
+    job = msgspec.structs.replace(_job(), example=example)
+    assert _gpus(assign_gpus(job, _host(4))) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
+    assert _gpus(assign_gpus(job, _host(2))) == [("GPU-0", "GPU-1")] * 2
+    assert _gpus(assign_gpus(job, _host(1))) == [("GPU-0",)] * 2
+
+
 def test_an_example_that_cannot_do_without_gpus_is_unplaceable_on_fewer():
     example = Example(folder="advanced/multi-gpu/pt", command=("job.py",), gpus=2)
     job = msgspec.structs.replace(_job(), example=example)

@@ -234,6 +234,15 @@ def test_a_rank_that_is_gone_is_harmless_only_after_the_end(example, moment, kin
     assert judge(example).verdict == kind
 
 
+@pytest.mark.parametrize(("says", "kind"), [("with multi GPU", "PASS"), ("late", "UNPROVEN")])
+def test_a_simulator_that_is_told_its_gpus_says_so_first(example, says, kind):
+    path = example / WORKSPACE / "server" / "log.txt"
+    log = path.read_text()
+    first = f"When running {says}, each GPU group will run with only 1 thread. Set the Threads to 1."
+    path.write_text(f"{log[:23]} - SimulatorRunner - INFO - {first}\n{log}")
+    assert judge(example).verdict == kind
+
+
 def test_a_mend_and_a_stand_in_are_said(example):
     spec = json.loads((example / "spec.json").read_text())
     mend = {"file": "job.py", "before": "a", "after": "b", "because": "it was a", "fault": "upstream"}
@@ -290,6 +299,19 @@ def test_a_job_of_the_users_own_is_told_by_its_code(example):
     (example / "spec.json").write_text(json.dumps(spec))
     said = next(one for one in judge(example).evidence if one.claim == "runs_as_described")
     assert said.says == "hello-numpy, the user's own, its code 0123456789ab."
+
+
+@pytest.mark.parametrize("gpus", [(), (["GPU-a"], ["GPU-a"])])
+def test_a_mend_for_the_cpu_is_said_only_where_there_was_no_gpu(example, gpus):
+    spec = json.loads((example / "spec.json").read_text())
+    mend = {"file": "job.py", "before": "a", "after": "b", "because": "no GPU", "fault": "example"}
+    spec["job"]["example"] |= {"mends": [{**mend, "where": "cpu"}]}
+    for site, own in zip(spec["sites"], gpus, strict=False):
+        site["gpus"] = own
+    spec["gpus"] = [{"uuid": "GPU-a", "index": 0, "name": None, "memory_mib": None}] if gpus else []
+    (example / "spec.json").write_text(json.dumps(spec))
+    said = next(one for one in judge(example).evidence if one.claim == "runs_as_described")
+    assert ("mended" in said.says) is not bool(gpus)
 
 
 def test_each_claim_and_rule_of_examples_has_a_lie_that_it_sees():

@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.trainer.data import make
+
 SOURCE = Path(__file__).parents[3] / "src"
+GPUS = [{"uuid": f"GPU-{letter}", "index": index} for index, letter in enumerate("abcd")]
 MEND = {"file": "job.py", "before": "CPU", "after": "cpu", "because": "torch says it so", "fault": "example"}
 
 
-def run(folder, example, *options, **environ):
-    """Run the example in ``folder``; return the finished process."""
-    (folder / "spec.json").write_text(json.dumps({"job": {"sites": 2, "rounds": 3, "example": example}}))
+def run(folder, example, *options, gpus=(), **environ):
+    """Run the example in ``folder`` with the GPUs of each site, or two ranks a site; return the process."""
+    spec = {
+        "job": {"sites": 2, "rounds": 3, "example": example},
+        "sites": [{"ranks": 2, "gpus": own} for own in gpus or [[], []]],
+        "gpus": [gpu for gpu in GPUS if any(gpu["uuid"] in own for own in gpus)],
+    }
+    (folder / "spec.json").write_text(json.dumps(spec))
     return subprocess.run(
         [sys.executable, "-m", "rekindle.trainer.example", str(folder / "spec.json"), *options],
         cwd=folder,
@@ -30,6 +38,30 @@ def test_its_command_gets_the_jobs_numbers_and_then_its_arguments(tmp_path):
     (tmp_path / "job.py").write_text("import sys; print(sys.argv[1:])")
     done = run(tmp_path, {"command": ["job.py", "-n", "{sites}", "{data}/x", "--r={rounds}"]}, "--more=1")
     assert done.stdout.strip() == str(["-n", "2", f"{tmp_path}/data/x", "--r=3", "--more=1"])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "told"),
+    [
+        ((), "[0,1],[0,1]"),
+        ((["GPU-b"], ["GPU-d"]), "[1],[3]"),
+        ((["GPU-c", "GPU-a"], ["GPU-b", "GPU-d"]), "[2,0],[1,3]"),
+    ],
+)
+def test_its_command_gets_each_sites_gpus_or_numbers_for_its_ranks(tmp_path, gpus, told):
+    (tmp_path / "job.py").write_text("import sys; print(sys.argv[1])")
+    assert run(tmp_path, {"command": ["job.py", "{gpus}"]}, gpus=gpus).stdout.strip() == told
+
+
+def test_its_command_gets_free_ports_each_another(tmp_path):
+    (tmp_path / "job.py").write_text(
+        "import socket, sys\n"
+        "ports = [int(port) for word in sys.argv[1:] for port in word.split(',')]\n"
+        "held = [socket.create_server(('127.0.0.1', port)) for port in ports]\n"
+        "print(len(held))\n"
+    )
+    done = run(tmp_path, {"command": ["job.py", "{port}", "{port},{port}"]})
+    assert done.stdout.strip() == "3", done.stderr
 
 
 def test_what_comes_before_runs_first_and_a_failure_ends_it(tmp_path):
@@ -51,6 +83,13 @@ def test_a_mend_is_laid_over_the_copy(tmp_path):
     assert run(tmp_path, {"command": ["job.py"], "mends": [MEND]}).stdout.strip() == "cpu"
 
 
+@pytest.mark.parametrize(("gpus", "said"), [((), "cpu"), ((["GPU-a"], ["GPU-b"]), "CPU")])
+def test_a_mend_for_the_cpu_is_laid_over_only_where_there_is_no_gpu(tmp_path, gpus, said):
+    (tmp_path / "job.py").write_text("print('CPU')")
+    example = {"command": ["job.py"], "mends": [{**MEND, "where": "cpu"}]}
+    assert run(tmp_path, example, gpus=gpus).stdout.strip() == said
+
+
 @pytest.mark.parametrize("text", ["print('gpu')", "print('CPU', 'CPU')"])
 def test_a_mend_that_does_not_fit_is_refused(tmp_path, text):
     (tmp_path / "job.py").write_text(text)
@@ -60,6 +99,15 @@ def test_a_mend_that_does_not_fit_is_refused(tmp_path, text):
         f"job.py is not as its mend says: 'CPU' stands there {text.count('CPU')} times. Fix: "
     )
     assert not done.stdout
+
+
+def test_what_stands_in_for_dolly_has_questions_and_answers_of_each_site(tmp_path):
+    make("dolly", tmp_path)
+    for site in ("site-1", "site-2"):
+        for name in ("training", "validation"):
+            lines = (tmp_path / "dolly" / site / f"{name}.jsonl").read_text().splitlines()
+            assert {frozenset(json.loads(line)) for line in lines} == {frozenset({"input", "output"})}
+    assert len({path.read_text() for path in tmp_path.rglob("training.jsonl")}) == 2
 
 
 def test_a_stand_in_that_nobody_makes_is_no_data(tmp_path):

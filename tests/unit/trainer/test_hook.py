@@ -101,6 +101,17 @@ def test_cifar10_is_read_from_the_stand_in_if_there_is_one(monkeypatch, tmp_path
     assert not module.check_integrity(str(tmp_path / "data_batch_2"), "md5 of the real one")
 
 
+def test_a_data_set_of_the_hubs_is_loaded_from_the_stand_in_if_there_is_one(monkeypatch, tmp_path):
+    (tmp_path / "stanfordnlp/imdb").mkdir(parents=True)
+    monkeypatch.setenv(standins.DATA, str(tmp_path))
+    module = SimpleNamespace(load_dataset=lambda path, name=None, **more: (path, name, more))
+    standins.STAND_INS["datasets.load"](module)
+    assert module.load_dataset("stanfordnlp/imdb", split="train") == (
+        str(tmp_path / "stanfordnlp/imdb"), None, {"split": "train"},
+    )  # fmt: skip
+    assert module.load_dataset("json", data_files="a") == ("json", None, {"data_files": "a"})
+
+
 def test_without_a_stand_in_the_loader_is_as_it_was(monkeypatch, tmp_path):
     monkeypatch.setenv(standins.DATA, str(tmp_path))
     module = SimpleNamespace(CIFAR10=type("CIFAR10", (Cifar10,), {}), check_integrity=None)

@@ -48,7 +48,14 @@ _BACKBONE = {
     ),
 }
 """What every log of NVFlare 2.7's simulator has."""
-_FIRST = {"server": "Create the Simulator Server.", "site": "ClientTaskWorker started to run"}
+_FIRST = {
+    "server": (
+        "Create the Simulator Server.",
+        "When running with multi GPU, each GPU group will run with only 1 thread. Set the Threads to 1.",
+    ),
+    "site": ("ClientTaskWorker started to run",),
+}
+"""What a log may begin with."""
 _LAST = {"server": "MPM: Good Bye!", "site": "End the Simulator run."}
 _AFTER_LAST = re.compile(r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$")
 """What a client may add before NVFlare, which has heard its last word, ends it."""
@@ -106,7 +113,7 @@ def logs_are_whole(run: Run) -> Iterator[Doubt]:
             continue
         if any("\0" in line for line in run.workspace.members[name].log or ()):
             yield Doubt(f"{name}'s log has zeros in it, as after a loss of power.", told[0].at)
-        if told[0].message.strip() != _FIRST[kind] or told[0].at.line != 1:
+        if told[0].message.strip() not in _FIRST[kind] or told[0].at.line != 1:
             yield Doubt(f"{name}'s log does not begin with NVFlare's first word.", told[0].at)
         last = next((record for record in reversed(told) if not _AFTER_LAST.match(record.message)), told[-1])
         if last.message.strip() != _LAST[kind]:
