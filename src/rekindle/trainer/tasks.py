@@ -42,8 +42,12 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Note what goes out, and write down what comes back."""
         try:
-            if event_type == EventType.AFTER_TASK_DATA_FILTER:
+            if event_type == EventType.BEFORE_TASK_DATA_FILTER:
                 self._sent[_site(fl_ctx)] = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
+            elif event_type == EventType.AFTER_TASK_DATA_FILTER:
+                filtered = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
+                if next(_leaves(filtered), None):  # none where a streamer has sent the tensors by itself
+                    self._sent[_site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
                 self._tell(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
         except Exception as error:

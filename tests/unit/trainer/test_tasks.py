@@ -1,0 +1,50 @@
+"""What our component at the server compares a result with, whatever others there do with what was sent."""
+
+import importlib
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """Return the component's module, with as much of NVFlare and numpy as it takes."""
+    nvflare = {
+        "event_type": {"EventType": SimpleNamespace(
+            BEFORE_TASK_DATA_FILTER="before data", AFTER_TASK_DATA_FILTER="after data",
+            BEFORE_TASK_RESULT_FILTER="before result",
+        )},
+        "fl_component": {"FLComponent": object},
+        "fl_constant": {"FLContextKey": SimpleNamespace(TASK_DATA="data", TASK_RESULT="result")},
+        "fl_context": {"FLContext": object},
+        "shareable": {"Shareable": dict},
+    }  # fmt: skip
+    for name, has in nvflare.items():
+        module = ModuleType(f"nvflare.apis.{name}")
+        vars(module).update(has)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    server = SimpleNamespace(tell_error=lambda error: pytest.fail(str(error)))
+    monkeypatch.setitem(sys.modules, "rekindle.trainer.server", server)
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=lambda value: value, ndarray=tuple))
+    monkeypatch.delitem(sys.modules, "rekindle.trainer.tasks", raising=False)
+    yield importlib.import_module("rekindle.trainer.tasks")
+    sys.modules.pop("rekindle.trainer.tasks", None)
+
+
+def context(numbers):
+    """Return the context of a task of site-1 that carries ``numbers``."""
+    peer = SimpleNamespace(get_identity_name=lambda: "site-1")
+    return SimpleNamespace(get_peer_context=lambda: peer, get_prop=lambda _: {"DXO": {"data": numbers}})
+
+
+@pytest.mark.parametrize(
+    ("after", "compared"),
+    [({"w": 2.0}, {"w": 2.0}), ({}, {"w": 1.0})],
+    ids=["with what a filter made of it", "with what a streamer then took out of it"],
+)
+def test_a_result_is_compared_with_what_its_site_was_sent(tasks, after, compared):
+    witness = tasks.TaskWitness()
+    witness.handle_event("before data", context({"w": 1.0}))
+    witness.handle_event("after data", context(after))
+    assert witness._sent == {"site-1": compared}
