@@ -28,8 +28,6 @@ REPOSITORY = Path(__file__).parents[1]
 LOCKS = REPOSITORY / "src/rekindle/locks"
 FILES = LOCKS / "files.list"
 ARCHITECTURES = ("aarch64", "x86_64")
-# setuptools: pyhocon, which NVFlare needs, comes as source only, and an offline host has to build it.
-COMMON = (f"nvflare=={rules().nvflare.version}", "scikit-learn", "setuptools")
 DRIVER = ("msgspec", "psutil", "nvidia-ml-py", "py-spy")
 
 
@@ -47,14 +45,23 @@ def locks() -> dict[str, Lock]:
     """Return every lock that there should be, by file name."""
     pythons = rules().locks.pythons
     wanted = {"driver.txt": Lock([*pythons, "3.13", "3.14"], dict.fromkeys(ARCHITECTURES, DRIVER))}
-    for python in pythons:
-        name = lock_name("torch", "", "system", python)
-        wanted[name] = Lock([python], dict.fromkeys(ARCHITECTURES, COMMON))
-    for build in (build for framework in environments() for build in builds(framework)):
+    for release, python in itertools.product(rules().nvflare.releases, pythons):
+        name = lock_name("torch", "", "system", python, release)
+        wanted[name] = Lock([python], dict.fromkeys(ARCHITECTURES, common(release)))
+    asked = itertools.product(environments(), rules().nvflare.releases)
+    for build in (build for framework, release in asked for build in builds(framework, release)):
         for python in build.pythons:
             lock = wanted.setdefault(build.lock(python), Lock([python]))
-            lock.requirements[build.architecture] = (*COMMON, *build.requirements)
+            lock.requirements[build.architecture] = (*common(build.nvflare), *build.requirements)
     return wanted
+
+
+def common(release: str) -> Sequence[str]:
+    """Return what every environment with a release of NVFlare has.
+
+    setuptools: pyhocon, which NVFlare needs, comes as source only, and an offline host has to build it.
+    """
+    return (f"nvflare=={release}", "scikit-learn", "setuptools")
 
 
 def pins(text: str, architecture: str) -> dict[str, str]:
@@ -95,7 +102,7 @@ def write(name: str, lock: Lock, upgrade: bool) -> dict[str, File]:
         SystemExit: no versions satisfy what it asks for.
     """
     path, glibc = LOCKS / name, rules().locks.glibc
-    extended = LOCKS / re.sub(r"\+[a-z]+", "", name)  # its own, unless it is an extension's
+    extended = LOCKS / re.sub(r"\+[a-z]+|-nvflare[\d.]+(?=-)", "", name)  # its own, unless it extends one
     kept = next((one for one in (path, extended) if one.exists()), None)
     before = kept.read_text(encoding="utf-8") if kept and not upgrade else ""
     found: dict[str, list[Package]] = {}

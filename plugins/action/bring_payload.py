@@ -54,4 +54,4 @@ def _examples(plan: records.PlanRecord, setting: str) -> dict[str, Path]:
     if not any(job.example and job.example.folder for job in load_planned(_JOBS, plan)):
         return {}
     described = [load_job(_JOBS, name) for name in example_names(_JOBS)]
-    return checkout.named(setting).examples(described)
+    return checkout.named(setting, plan.nvflare).examples(described)

@@ -32,6 +32,7 @@ class ActionModule(Action):
         "gpus_required": {"type": "bool", **REQUIRED},
         "pins": {"type": "dict", **REQUIRED},
         "system_site": {"type": "bool", **REQUIRED},
+        "nvflare": REQUIRED,
         "capsule": {"type": "path", **REQUIRED},
         "wheelhouse": {"type": "path", **REQUIRED},
         "checkout": REQUIRED,
@@ -47,11 +48,8 @@ class ActionModule(Action):
         host = records.read(path, records.HostRecord)
         asked = {name: load_job(_JOBS, name) for name in expand(_JOBS, args["jobs"])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
-        examples = [job for job in loaded if job.example and job.example.folder]
-        if examples:
-            found = checkout.named(args["checkout"])
-            for job in examples:
-                found.code(job)
+        if any(job.example and job.example.folder for job in loaded):
+            checkout.named(args["checkout"], args["nvflare"]).hold(loaded)
         needed = [job.environment for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
         pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
@@ -61,6 +59,7 @@ class ActionModule(Action):
             gpus_required=args["gpus_required"],
             pins=pins,
             system_site=args["system_site"],
+            nvflare=args["nvflare"],
             jobs=[job.name for job in loaded],
             made=records.timestamp(),
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),

@@ -49,7 +49,7 @@ class ActionModule(Action):
             if path := plan.own.get(job.name):
                 version = {"code": payload.digest(Path(path).parent)}
             else:
-                version = {"examples": checkout.named(args["checkout"]).commit}
+                version = {"examples": checkout.named(args["checkout"], plan.nvflare).commit}
             prepared = msgspec.structs.replace(prepared, versions={**prepared.versions, **version})
         if isinstance(prepared, records.RunSpec):
             brought = Path(args["payload"]).name

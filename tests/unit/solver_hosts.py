@@ -67,13 +67,14 @@ def host(
     )
 
 
-def plan(
+def plan(  # noqa: PLR0913 - each is a part of the question
     on: HostRecord,
     framework: Framework = "torch",
     *,
     gpus_required: bool = True,
     pin: str | None = None,
     system_site: bool = False,
+    nvflare: str | None = None,
 ) -> PlannedEnvironment:
     record = solve(
         on,
@@ -81,6 +82,7 @@ def plan(
         gpus_required=gpus_required,
         pins={framework: pin} if pin else {},
         system_site=system_site,
+        nvflare=nvflare,
         made="2026-11-21T02:15:00Z",
         host_sha256="0" * 64,
     )

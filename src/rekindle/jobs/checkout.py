@@ -14,6 +14,8 @@ from pathlib import Path
 from rekindle.records import Job, RecordError
 from rekindle.solver.catalogue import rules
 
+from .releases import minor
+
 _SETTING = "rekindle_nvflare_checkout"
 _UPSTREAM = "https://github.com/NVIDIA/NVFlare"
 _EXAMPLES = "examples"
@@ -28,27 +30,38 @@ class Checkout:
     folder: Path
     commit: str
     """As git describes it: ``2.7.2-2-g8b25406a6``; ``unknown`` of a folder without git."""
+    nvflare: str
+    """Release that hosts get."""
 
     @property
     def release(self) -> str | None:
         """``2.7`` of ``2.7.2-2-g8b25406a6``; None if the commit does not tell."""
-        found = re.match(r"(\d+\.\d+)", self.commit)
-        return found[1] if found else None
+        return minor(self.commit)
+
+    def hold(self, jobs: Iterable[Job]) -> None:
+        """Hold the checkout to what the hosts' release runs of ``jobs``.
+
+        Raises:
+            RecordError: an example is not there, or the checkout is of another release.
+        """
+        for job in jobs:
+            if job.example and minor(self.nvflare) in job.example.releases:
+                self.code(job)
 
     def code(self, job: Job) -> Path:
         """Return the folder of an example.
 
         Raises:
-            RecordError: it is not there, or is not the example of a release that fits.
+            RecordError: it is not there, or the checkout is of another release than hosts get.
         """
         example = job.example
         if example is None or example.folder is None:
             raise ValueError(f"{job.name} is no example of NVFlare's.")
-        if self.release not in {None, *example.releases}:
+        fits = minor(self.nvflare)
+        if self.release not in {None, fits}:
             raise RecordError(
-                f"{self.folder} is a checkout of NVFlare {self.commit}, hosts get {rules().nvflare.version}, "
-                f"and {job.name} is described for {' and '.join(example.releases)}.",
-                f"name a checkout of that release in {_SETTING}.",
+                f"{self.folder} is a checkout of NVFlare {self.commit}, and hosts get {self.nvflare}.",
+                f"name a checkout of {fits} in {_SETTING}.",
             )
         folder = self.folder / _EXAMPLES / example.folder
         if not folder.is_dir():
@@ -65,23 +78,25 @@ class Checkout:
         return {name: folder for name, folder in found.items() if folder.is_dir()}
 
 
-def named(setting: str) -> Checkout:
+def named(setting: str, nvflare: str | None) -> Checkout:
     """Return the checkout that ``setting`` names; what is cloned is kept in this user's cache.
 
     Args:
         setting: a folder, or ``URL@ref``; empty for upstream's tag of the NVFlare that is installed on hosts.
+        nvflare: that release; None for the usual one.
 
     Raises:
         RecordError: it is no checkout, or cannot be cloned.
     """
-    url, _, ref = (setting or f"{_UPSTREAM}@{rules().nvflare.version}").rpartition("@")
+    installed = nvflare or rules().nvflare.version
+    url, _, ref = (setting or f"{_UPSTREAM}@{installed}").rpartition("@")
     folder = _cloned(url, ref) if "://" in url else Path(setting).expanduser().absolute()
     if not (folder / _EXAMPLES).is_dir():
         raise RecordError(
             f"{_SETTING} is {setting!r}, and {folder} has no {_EXAMPLES}/.",
             "name a folder with a checkout of NVFlare, or URL@ref of a repository.",
         )
-    return Checkout(folder, _described(folder))
+    return Checkout(folder, _described(folder), installed)
 
 
 def _cloned(url: str, ref: str) -> Path:

@@ -9,6 +9,7 @@ from rekindle.records import Complaint, HostRecord, Job, PlanRecord
 
 from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus
+from .releases import hold_to_release
 
 
 class Foreseen(NamedTuple):
@@ -59,6 +60,7 @@ def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
         if planned.framework == job.environment and planned.build is None:
             return planned.refusal
     try:
+        hold_to_release(job, plan.nvflare)
         assign_gpus(job, host)
     except Unplaceable as error:
         return str(error)

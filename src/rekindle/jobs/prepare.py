@@ -23,6 +23,7 @@ from rekindle.records import (
 
 from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus
+from .releases import hold_to_release
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
@@ -43,6 +44,7 @@ def prepare(
             job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
         )
     try:
+        hold_to_release(job, plan.nvflare)
         sites = assign_gpus(job, host)
     except Unplaceable as error:
         return without_a_run(job, host.host, "UNSUPPORTED", error.says, error.fix)

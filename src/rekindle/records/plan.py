@@ -62,6 +62,8 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     made: Timestamp
     host_sha256: Text
     """Digest of the host record that this was decided from."""
+    nvflare: Text | None = None
+    """Release that every environment gets; None in records of before there was a choice."""
     environments: Few[PlannedEnvironment]
     jobs: Few[Text] = ()
     """Jobs that have to pass on this host."""

@@ -18,7 +18,7 @@ from rekindle.hostfacts import flaw
 from rekindle.jobs import checkout, expand, known_jobs, lease, load_job, own_path
 from rekindle.records import RecordError
 from rekindle.records.plan import FRAMEWORKS
-from rekindle.solver.catalogue import builds
+from rekindle.solver.catalogue import builds, rules
 
 from .arguments import arguments
 from .mistake import Mistake, Unknown, shown
@@ -77,7 +77,8 @@ def mistakes(
         else:
             typed[name] = value
     settings = _Settings(typed, called, jobs)
-    checks = [_places, _free_space, _jobs, _checkout, _arguments, _times, _frameworks, _pins, _capsule]
+    checks = [_places, _free_space, _jobs, _checkout, _arguments, _times]
+    checks += [_frameworks, _pins, _nvflare, _capsule]
     if "environments" in stages:
         checks.append(_wheelhouse)
     found += [one for check in checks for one in check(settings)]
@@ -185,11 +186,10 @@ def _checkout(settings: _Settings) -> Iterator[Mistake]:
     if not value or "://" in value:
         return
     try:
-        found = checkout.named(value)
+        found = checkout.named(value, settings.values.get("rekindle_nvflare"))
         known = known_jobs(settings.jobs)
-        for job in expand(settings.jobs, (job for job in jobs if job in known)):
-            if (loaded := load_job(settings.jobs, job)).example:  # all of them are NVFlare's
-                found.code(loaded)
+        asked = expand(settings.jobs, (job for job in jobs if job in known))
+        found.hold(load_job(settings.jobs, job) for job in asked)
     except RecordError as error:
         yield Mistake(name, error.says, error.fix)
 
@@ -249,6 +249,12 @@ def _pins(settings: _Settings) -> Iterator[Mistake]:
             if version not in whole.union(known):
                 says = f"{name} pins {framework} to {version}, and there is no such build."
                 yield Mistake(name, says, instead(version, known))
+
+
+def _nvflare(settings: _Settings) -> Iterator[Mistake]:
+    name, known = "rekindle_nvflare", rules().nvflare.releases
+    if (value := settings.values.get(name)) is not None and value not in known:
+        yield Mistake(name, f"{name} is {value!r}, and nothing is locked with it.", instead(value, known))
 
 
 def _capsule(settings: _Settings) -> Iterator[Mistake]:

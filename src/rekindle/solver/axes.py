@@ -130,17 +130,17 @@ def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
     return Reason(axis="driver", holds=True, says=says)
 
 
-def nvflare(_: CatalogueBuild, host: HostRecord) -> Reason:
+def nvflare(build: CatalogueBuild, host: HostRecord) -> Reason:
     """NVFlare itself supports a Python of the host."""
-    rule = rules().nvflare
+    rule = rules().nvflare.releases[build.nvflare]
     holds = any(python_minor(python.version) in rule.pythons for python in host.pythons)
-    says = f"NVFlare {rule.version} supports Python {rule.pythons[0]} to {rule.pythons[-1]}"
+    says = f"NVFlare {build.nvflare} supports Python {rule.pythons[0]} to {rule.pythons[-1]}"
     return Reason(axis="nvflare", holds=holds, says=says if holds else f"{says}, {_has(host)}")
 
 
 def python_for(build: CatalogueBuild, host: HostRecord) -> Python | None:
     """Return the interpreter for the build: one outside of a virtual environment first, then the newest."""
-    supported = set(rules().nvflare.pythons) & set(build.pythons)
+    supported = set(rules().nvflare.releases[build.nvflare].pythons) & set(build.pythons)
     allowed = {minor for minor in supported if lock_sha256(build.lock(minor))}
     fit = [python for python in host.pythons if python_minor(python.version) in allowed]
     return max(fit, key=lambda python: (not python.venv, version_key(python.version)), default=None)

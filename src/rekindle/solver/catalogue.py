@@ -47,6 +47,8 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     """Major compute capability → why it fails there although its PTX should run."""
     torch: str | None = None
     """Of what stands on torch: the torch in its environment."""
+    nvflare: str = ""
+    """Release in its environment."""
 
     @property
     def title(self) -> str:
@@ -62,7 +64,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
 
     def lock(self, python: str) -> str:
         """Return the name of its lock for ``python`` (``3.11``)."""
-        return lock_name(self.framework, self.version, self.variant, python)
+        return lock_name(self.framework, self.version, self.variant, python, self.nvflare)
 
 
 class _OnTorch(Record, kw_only=True, frozen=True):
@@ -105,10 +107,17 @@ class _Extensions(Record, kw_only=True, frozen=True):
     extensions: dict[str, _Extension]
 
 
+class _Release(Record, kw_only=True, frozen=True):
+    pythons: tuple[str, ...]
+    environments: tuple[Framework, ...] | None = None
+    """Names of those that are locked with it; None for all."""
+    source: str
+
+
 class _NvflareRules(Record, kw_only=True, frozen=True):
     version: str
-    pythons: tuple[str, ...]
-    source: str
+    """That hosts get unless another is asked for."""
+    releases: dict[str, _Release]
 
 
 class _LockRules(Record, kw_only=True, frozen=True):
@@ -148,9 +157,11 @@ def python_minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def lock_name(framework: str, version: str, variant: str, python: str) -> str:
-    """Return the file name of a lock; the host's own build has no version in it."""
+def lock_name(framework: str, version: str, variant: str, python: str, nvflare: str) -> str:
+    """Return the file name of a lock; the host's own build and NVFlare's usual release are not told in it."""
     parts = [framework, version, variant] if variant != "system" else [framework, variant]
+    if nvflare != rules().nvflare.version:
+        parts.append(f"nvflare{nvflare}")
     return "-".join(parts) + f"-py{python.replace('.', '')}.txt"
 
 
@@ -168,14 +179,27 @@ def rules() -> Rules:
 
 
 @functools.cache
-def builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
-    """Return the builds of ``framework``, newest first; none of one with an extension that we do not know."""
+def builds(framework: Framework, nvflare: str | None = None) -> tuple[CatalogueBuild, ...]:
+    """Return the builds of ``framework``, newest first; none of one with an extension that we do not know.
+
+    Args:
+        framework: with its extension.
+        nvflare: release that its lock has; None for the usual one.
+    """
+    release = nvflare or rules().nvflare.version
+    locked = rules().nvflare.releases[release].environments
+    if locked is not None and framework not in locked:
+        return ()
+    return tuple(msgspec.structs.replace(build, nvflare=release) for build in _builds(framework))
+
+
+def _builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     base, plus, extension = framework.partition("+")
     if plus:
         return tuple(_extended(base, extension))
     if framework in {"lightning", "transformers"}:
         data = decode(_data(framework), _OnTorchBuilds)
-        pairs = itertools.product(data.builds, builds("torch"))
+        pairs = itertools.product(data.builds, _builds("torch"))
         found = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
     else:
         found = list(decode(_data(framework), _Builds).builds)
@@ -194,7 +218,7 @@ def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
     if extension is None:
         return
     torches = extension.frameworks.get(framework, ())
-    for build in builds(framework):
+    for build in _builds(framework):
         if (build.torch or build.version) in torches and build.architecture in extension.architectures:
             yield msgspec.structs.replace(
                 build,

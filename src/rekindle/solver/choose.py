@@ -18,6 +18,7 @@ class Request:
     framework: Framework
     host: HostRecord
     gpus_required: bool
+    nvflare: str
     pin: str | None = None
 
 
@@ -35,7 +36,11 @@ def choose(request: Request) -> Decision:
     with_gpus = bool(axes.usable_gpus(host))
     if not with_gpus and request.gpus_required:
         return Decision(None, (_no_gpu(host),))
-    kind = [build for build in builds(request.framework) if (build.cuda is not None) == with_gpus]
+    found = builds(request.framework, request.nvflare)
+    if not found:
+        says = f"{request.framework} is not locked with NVFlare {request.nvflare}"
+        return Decision(None, (Reason(axis="nvflare", holds=False, says=says),))
+    kind = [build for build in found if (build.cuda is not None) == with_gpus]
     pinned = [
         build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
     ]

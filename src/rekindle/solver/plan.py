@@ -8,6 +8,7 @@ from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
 from . import axes
+from .catalogue import rules
 from .choose import Request, choose, planned
 from .refusal import refusal
 from .system import choose_system
@@ -20,6 +21,7 @@ def solve(  # noqa: PLR0913 - each is a part of the question
     gpus_required: bool,
     pins: Mapping[str, str] = {},
     system_site: bool = False,
+    nvflare: str | None = None,
     jobs: Sequence[str] = (),
     made: str,
     host_sha256: str,
@@ -32,18 +34,25 @@ def solve(  # noqa: PLR0913 - each is a part of the question
         gpus_required: whether a host without a GPU is refused; else it gets the CPU build.
         pins: framework → version that it has to be.
         system_site: whether torch is the host's own; other frameworks are installed as always.
+        nvflare: release that every environment gets; None for the usual one.
         jobs: copied to the record.
         made: UTC time of the decision.
         host_sha256: digest of the host record's file.
     """
+    release = nvflare or rules().nvflare.version
     environments = [
-        _system(host, gpus_required, pins.get(framework))
+        _system(host, gpus_required, pins.get(framework), release)
         if system_site and framework == "torch"
-        else _catalogued(Request(framework, host, gpus_required, _pin(framework, pins)))
+        else _catalogued(Request(framework, host, gpus_required, release, _pin(framework, pins)))
         for framework in frameworks
     ]
     return PlanRecord(
-        host=host.host, made=made, host_sha256=host_sha256, environments=tuple(environments), jobs=tuple(jobs)
+        host=host.host,
+        made=made,
+        host_sha256=host_sha256,
+        nvflare=release,
+        environments=tuple(environments),
+        jobs=tuple(jobs),
     )
 
 
@@ -77,8 +86,8 @@ def _catalogued(request: Request) -> PlannedEnvironment:
     )
 
 
-def _system(host: HostRecord, gpus_required: bool, pin: str | None) -> PlannedEnvironment:
-    decision = choose_system(host, gpus_required=gpus_required, pin=pin)
+def _system(host: HostRecord, gpus_required: bool, pin: str | None, nvflare: str) -> PlannedEnvironment:
+    decision = choose_system(host, gpus_required=gpus_required, pin=pin, nvflare=nvflare)
     return PlannedEnvironment(
         framework="torch",
         build=decision.build,

@@ -104,6 +104,9 @@ def _others(request: Request) -> list[list[Change]]:
         kinds.append(
             [Change(f"no pin to {request.pin}", lambda request: dataclasses.replace(request, pin=None))]
         )
+    if request.nvflare != (usual := rules().nvflare.version):
+        says = f"rekindle_nvflare: {usual}"
+        kinds.append([Change(says, lambda request: dataclasses.replace(request, nvflare=usual))])
     gpus = axes.usable_gpus(host)
     capabilities = dict.fromkeys(gpu.compute_capability for gpu in gpus)
     if len(capabilities) > 1:

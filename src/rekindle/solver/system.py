@@ -23,12 +23,12 @@ class SystemDecision:
     refusal: str | None = None
 
 
-def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None) -> SystemDecision:
+def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None, nvflare: str) -> SystemDecision:
     """Decide whether the host's own torch can be reused."""
     with_gpus = bool(axes.usable_gpus(host))
     if gpus_required and not with_gpus:
         return _refused("gpu", "no GPU of this host answers", (), "use a host with GPUs")
-    lenders = [python for python in host.pythons if python.torch and _locked(python)]
+    lenders = [python for python in host.pythons if python.torch and lock_sha256(_lock(python, nvflare))]
     wanted = [python for python in lenders if pin in {None, python.torch, str(python.torch).split("+")[0]}]
     if not wanted:
         found = ", ".join(
@@ -58,7 +58,7 @@ def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None) -> 
     if failed:
         kept = tuple(reason for reason in reasons if reason is not failed)
         return _refused(failed.axis, failed.says, kept, "rekindle_system_site: false")
-    lock = lock_name("torch", "", "system", python_minor(lender.version))
+    lock = _lock(lender, nvflare)
     build = Build(
         framework="torch",
         version=str(lender.torch),
@@ -73,8 +73,8 @@ def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None) -> 
     return SystemDecision(build, tuple(reasons), warnings)
 
 
-def _locked(python: Python) -> bool:
-    return lock_sha256(lock_name("torch", "", "system", python_minor(python.version))) is not None
+def _lock(python: Python, nvflare: str) -> str:
+    return lock_name("torch", "", "system", python_minor(python.version), nvflare)
 
 
 def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str, ...]]:

@@ -27,6 +27,7 @@ def plan(load, home):
             "gpus_required": True,
             "pins": {},
             "system_site": False,
+            "nvflare": "2.7.3",
             "capsule": "",
             "wheelhouse": "",
             "last": True,

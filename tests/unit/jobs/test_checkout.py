@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from msgspec.structs import replace
 
 from rekindle.jobs import checkout, expand, known_jobs, load_job
 from rekindle.records import RecordError
@@ -44,7 +45,7 @@ def repository(tmp_path):
 
 
 def test_a_folders_commit_and_release_are_gits(jobs, repository):
-    found = checkout.named(str(repository))
+    found = checkout.named(str(repository), None)
     assert (found.commit, found.release) == ("2.7.3", "2.7")
     assert (
         found.code(load_job(jobs, "examples/hello-numpy")) == repository / "examples/hello-world/hello-numpy"
@@ -53,10 +54,10 @@ def test_a_folders_commit_and_release_are_gits(jobs, repository):
 
 def test_a_url_is_cloned_once_into_the_users_cache(monkeypatch, tmp_path, jobs, repository):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    first = checkout.named(f"file://{repository}@2.7.3")
+    first = checkout.named(f"file://{repository}@2.7.3", None)
     assert first.folder.is_relative_to(tmp_path / "cache")
     (first.folder / "kept").write_text("")
-    assert (checkout.named(f"file://{repository}@2.7.3").folder / "kept").exists()
+    assert (checkout.named(f"file://{repository}@2.7.3", None).folder / "kept").exists()
 
 
 def test_what_cannot_be_cloned_is_one_sentence(monkeypatch, tmp_path, repository):
@@ -64,14 +65,14 @@ def test_what_cannot_be_cloned_is_one_sentence(monkeypatch, tmp_path, repository
     with pytest.raises(
         RecordError, match=r"cannot be fetched from file://.* at 9\.9: .* Fix: name a folder"
     ) as error:
-        checkout.named(f"file://{repository}@9.9")
+        checkout.named(f"file://{repository}@9.9", None)
     assert "\n" not in str(error.value)
     assert not list((tmp_path / "cache/rekindle/nvflare").iterdir())
 
 
 def test_a_folder_without_examples_is_none(tmp_path):
     with pytest.raises(RecordError, match=r"and .* has no examples/\. Fix: name a folder"):
-        checkout.named(str(tmp_path))
+        checkout.named(str(tmp_path), None)
 
 
 def test_an_example_that_it_lacks_is_named(jobs, repository):
@@ -80,17 +81,23 @@ def test_an_example_that_it_lacks_is_named(jobs, repository):
     with pytest.raises(
         RecordError, match=r"has no examples/hello-world/hello-numpy, which hello-numpy runs\. Fix: "
     ):
-        checkout.named(str(repository)).code(load_job(jobs, "examples/hello-numpy"))
+        checkout.named(str(repository), None).code(load_job(jobs, "examples/hello-numpy"))
 
 
 def test_an_example_of_another_release_is_refused(jobs, repository):
     git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "d"], check=True)
     subprocess.run([*git, "tag", "2.9.0"], check=True)
-    with pytest.raises(
-        RecordError, match=r"is a checkout of NVFlare 2\.9\.0, hosts get 2\.7\.3, and .* for 2\.7\. Fix:"
-    ):
-        checkout.named(str(repository)).code(load_job(jobs, "examples/hello-numpy"))
+    with pytest.raises(RecordError, match=r"is a checkout of NVFlare 2\.9\.0, and hosts get 2\.7\.3\. Fix:"):
+        checkout.named(str(repository), None).code(load_job(jobs, "examples/hello-numpy"))
+
+
+def test_it_is_held_to_what_is_described_for_the_hosts_release(jobs, repository):
+    found, hello = checkout.named(str(repository), "2.9.0"), load_job(jobs, "examples/hello-numpy")
+    found.hold([hello])  # which is described for 2.7 alone: that host will be told
+    newer = replace(hello, example=replace(hello.example, releases=("2.9",)))
+    with pytest.raises(RecordError, match=r"is a checkout of NVFlare 2\.7\.3, and hosts get 2\.9\.0"):
+        found.hold([newer])
 
 
 def test_all_examples_stand_for_each(jobs):

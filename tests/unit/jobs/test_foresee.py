@@ -34,6 +34,14 @@ def test_a_job_that_cannot_run_takes_no_time():
     assert (first.refusal, first.late, second.stops) == ("No build.", None, False)
 
 
+@pytest.mark.parametrize(("nvflare", "refused"), [(None, False), ("2.7.3", False), ("2.8.3", True)])
+def test_an_example_is_of_the_releases_that_it_is_described_for(nvflare, refused):
+    example = replace(load_job(JOBS, "examples/hello-lightning"), environment="torch")
+    (one,) = foresee([example], HOST, replace(PLAN, nvflare=nvflare), None)
+    says = "hello-lightning is described for NVFlare 2.7, and the host gets 2.8.3. Fix: Leave "
+    assert str(one.refusal).startswith(says) == refused == (one.refusal is not None)
+
+
 def test_a_job_for_which_gpus_are_missing_says_how_many():
     job = replace(JOB, sites=5, when_short_of_gpus="unsupported")
     (one,) = foresee([job], HOST, PLAN, None)

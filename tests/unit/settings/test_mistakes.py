@@ -208,6 +208,10 @@ ARGUMENT = "rekindle_job_arguments gives llm_sft"
             "rekindle_frameworks names 'tensrflow', and there is no such framework. Fix: write tensorflow.",
         ),
         (
+            {"rekindle_nvflare": 2.9},
+            "rekindle_nvflare is '2.9', and nothing is locked with it. Fix: write 2.9.0.",
+        ),
+        (
             {"rekindle_pins": {"jax": "0.4"}},
             "rekindle_pins pins 'jax', and there is no such framework. "
             "Fix: name one of torch, lightning, transformers, tensorflow.",

@@ -13,8 +13,15 @@ import rekindle.locks
 from rekindle.solver.catalogue import CatalogueBuild, builds, environments, lock_name, rules
 
 LOCKS = Path(str(rekindle.locks.__file__)).parent
-BUILDS = [build for framework in environments() for build in builds(framework)]
-SYSTEM = [lock_name("torch", "", "system", python) for python in rules().locks.pythons]
+RELEASES = rules().nvflare.releases
+BUILDS = [
+    build for framework in environments() for release in RELEASES for build in builds(framework, release)
+]
+SYSTEM = [
+    lock_name("torch", "", "system", python, release)
+    for python in rules().locks.pythons
+    for release in RELEASES
+]
 
 
 def pins(name: str, architecture: str) -> dict[str, str]:
@@ -42,12 +49,14 @@ def contradictions(build: CatalogueBuild, installed: dict[str, str]) -> list[str
         "torch": (build.torch or version, installed.get("torch", version).split("+")[0]),
         "cuda": (build.cuda, ".".join(runtime.split(".")[:2]) if runtime else None),
         "nccl": (build.nccl, nccl),
-        "nvflare": (rules().nvflare.version, installed.get("nvflare")),
+        "nvflare": (build.nvflare, installed.get("nvflare")),
     }
     return [f"{fact}: {ours} is {theirs}" for fact, (ours, theirs) in said.items() if ours != theirs]
 
 
-@pytest.mark.parametrize("build", BUILDS, ids=lambda build: f"{build.title} {build.architecture}")
+@pytest.mark.parametrize(
+    "build", BUILDS, ids=lambda build: f"{build.title} {build.architecture} {build.nvflare}"
+)
 def test_a_lock_installs_what_the_catalogue_says(build: CatalogueBuild) -> None:
     for python in build.pythons:
         installed = pins(build.lock(python), build.architecture)
@@ -64,7 +73,9 @@ def test_a_catalogue_that_drifted_is_noticed() -> None:
     assert contradictions(build, {**installed, build.framework: "1.0"})[0].startswith("version:")
 
 
-@pytest.mark.parametrize("build", BUILDS, ids=lambda build: f"{build.title} {build.architecture}")
+@pytest.mark.parametrize(
+    "build", BUILDS, ids=lambda build: f"{build.title} {build.architecture} {build.nvflare}"
+)
 def test_a_builds_facts_agree_with_each_other(build: CatalogueBuild) -> None:
     assert bool(build.cuda) == bool(build.arch_list) == bool(build.toolkit) == (build.variant != "cpu")
     assert build.toolkit is None or build.variant == "cu" + build.toolkit.replace(".", "")

@@ -111,3 +111,26 @@ def test_a_torch_that_the_catalogue_does_not_know_is_left_to_its_probe() -> None
     planned = plan(on, system_site=True)
     assert planned.build is not None
     assert "its probe will tell" in planned.warnings[0]
+
+
+def test_another_release_of_nvflare_has_its_own_locks() -> None:
+    planned = plan(host(H100, pythons=["3.11.7"]), "torch+vision", nvflare="2.9.0")
+    assert planned.build is not None
+    assert planned.build.lock == "torch+vision-2.13.0-cu130-nvflare2.9.0-py311.txt"
+    assert "NVFlare 2.9.0 supports Python 3.10 to 3.14" in [reason.says for reason in planned.reasons]
+
+
+def test_a_framework_without_a_lock_of_that_release_is_refused_with_the_way_out() -> None:
+    refused = plan(host(H100, pythons=["3.11.7"]), "tensorflow", nvflare="2.9.0")
+    assert failed_axes(refused) == ["nvflare"]
+    assert refused.refusal is not None
+    assert refused.refusal.startswith(
+        "tensorflow is not locked with NVFlare 2.9.0. Fix: with rekindle_nvflare: 2.7.3, "
+    )
+
+
+def test_the_hosts_own_torch_takes_another_release_too() -> None:
+    own = host(H100, pythons=[python("3.11.7", torch="2.11.0+cu130")])
+    planned = plan(own, system_site=True, nvflare="2.8.3")
+    assert planned.build is not None
+    assert planned.build.lock == "torch-system-nvflare2.8.3-py311.txt"
