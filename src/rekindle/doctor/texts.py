@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rekindle.flare.log import PREFIX
-from rekindle.flare.workspace import ERROR_LOG, LOG, SERVER
+from rekindle.flare.workspace import ERROR_LOGS, LOG, SERVER
 from rekindle.host import files
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched; of a larger one its first and last halves of it."""
-_NAMES = re.compile(rf"{re.escape(LOG)}|{re.escape(ERROR_LOG)}|.+\.(?:log|out|err)")
+_NAMES = re.compile(rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err)")
 _COPIES = {"logs.txt", "ports.txt", "nccl.txt"}
 """Of an autopsy: the logs are read themselves, the others are for people."""
 _PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
@@ -116,7 +116,7 @@ def logs(folder: Path) -> Iterator[Path]:
             if Path(where).name == "autopsy":
                 wanted = name.endswith(".txt") and name not in _COPIES
             else:
-                wanted = bool(_NAMES.fullmatch(name)) and not (name == ERROR_LOG and LOG in names)
+                wanted = bool(_NAMES.fullmatch(name)) and not (name in ERROR_LOGS and LOG in names)
             if wanted:
                 yield Path(where, name)
 

@@ -40,4 +40,7 @@ def trainers(job_folder: Path) -> dict[str, Trainers]:
             for component in config["components"]:
                 if component["id"] == "launcher":
                     found[site.name] = Trainers(shlex.split(component["args"]["script"]), app)
+            for entry in config.get("executors", ()):
+                if command := entry["executor"].get("args", {}).get("command"):  # since NVFlare 2.9
+                    found[site.name] = Trainers(command, app)
     return found

@@ -19,8 +19,8 @@ from rekindle.records import RecordError
 from rekindle.records.evidence import not_read
 
 LOG = "log.txt"
-ERROR_LOG = "log_error.txt"
-"""The errors among what `LOG` has."""
+ERROR_LOGS = ("log_error.txt", "error_log.txt")
+"""The errors among what `LOG` has: up to NVFlare 2.7, and from 2.8 on."""
 SERVER = "server"
 """The server's folder; a site's has its name."""
 _WORKSPACES = f"{folders.WORKSPACE}/*"
@@ -28,7 +28,7 @@ MEMBERS = f"{_WORKSPACES}/*"
 """Folders of the simulator's server and sites, by job, below that of the job.py that runs it."""
 LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 """Their logs, below a run's folder."""
-ALL_LOGS = f"{folders.JOB}/{MEMBERS}/log*.txt"
+ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 
 
@@ -60,6 +60,11 @@ class Member:
                 return {entry.filename: entry.file_size for entry in archive.infolist() if not entry.is_dir()}
         except (OSError, zipfile.BadZipFile):
             return {}
+
+    @property
+    def error_log(self) -> str:
+        """Name of its error log; the older one if there is none."""
+        return next((name for name in ERROR_LOGS if name in self.sizes), ERROR_LOGS[0])
 
     def path(self, name: str) -> Path:
         """Return the file that holds ``name``: itself, or the archive."""
@@ -136,7 +141,8 @@ class Workspace:
 
     def unread(self) -> Iterator[str]:
         """Say which logs are there and cannot be read, one sentence each."""
-        for path in (member.path(log) for member in self.members.values() for log in (LOG, ERROR_LOG)):
+        logs = (LOG, *ERROR_LOGS)
+        for path in (member.path(log) for member in self.members.values() for log in logs):
             try:
                 files.content(path)
             except FileNotFoundError:

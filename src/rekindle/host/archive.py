@@ -36,8 +36,8 @@ _NAME_LIMIT = 1024
 _FIRST = (
     re.compile("|".join(map(re.escape, folders.RECORDS))),
     re.compile(rf"{folders.EVIDENCE}/[^/]+\.jsonl|{re.escape(folders.SAMPLES)}"),
-    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/log(_error)?\.txt"),
-    re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?log(_error)?\.txt"),
+    re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/(log|log_error|error_log)\.txt"),
+    re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?(log|log_error|error_log)\.txt"),
 )
 """What is worth more than anything else, in this order: it comes before the rest and may be larger."""
 _NAMED = 1000

@@ -11,7 +11,8 @@ from rekindle.doctor import diagnose_run
 from rekindle.flare import announced
 from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.tasks import Account
-from rekindle.flare.workspace import ERROR_LOG, LOG, SERVER, Workspace
+from rekindle.flare.wording import TRAINERS
+from rekindle.flare.workspace import LOG, SERVER, Workspace
 from rekindle.records import VerdictKind, VerdictRecord
 
 from .answer import Answer
@@ -38,7 +39,7 @@ _TRACKERS = {"TBAnalyticsReceiver": "tensorboard", "MLflowReceiver": "mlflow", "
 """What keeps a run's metrics, by the class of the component that hands them on."""
 _RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _OF_TRAINER = re.compile(
-    r"^SubprocessLauncher |launcher completed with status|External process exited with return code"
+    rf"^(?:{'|'.join(TRAINERS)}) |launcher completed with status|External process exited with return code"
 )
 """What a site logs of the trainer that it started: what it prints, and that it ended."""
 _END = "came_to_its_end"
@@ -128,11 +129,11 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
     for site in workspace.sites:
         failed = workspace.find(site, r"launcher completed with status failed")
         if failed:
-            raised = workspace.find(site, rf"SubprocessLauncher - \w+ - {_RAISED.pattern[1:]}")
+            raised = workspace.find(site, rf"(?:{'|'.join(TRAINERS)}) - \w+ - {_RAISED.pattern[1:]}")
             before = [line for line in raised if line.line < failed[0].line]
             why = f": {before[-1].match.group(1)}" if before else "."
             return Answer(False, f"{site}'s trainer failed{why}", before[-1] if before else failed[0])
-        for log, ended in ((LOG, False), (ERROR_LOG, True)):
+        for log, ended in ((LOG, False), (workspace.members[site].error_log, True)):
             for record, says in unexplained(site, read_records(workspace, site, log), ended):
                 return Answer(False, f"{site} logged: {_cause(record, says)}", record.at)
     missing = sorted({*account.sites} - {*workspace.sites})
@@ -146,8 +147,9 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
 def _server_log_clean(workspace: Workspace) -> Answer:
     """As the claim of that name; but an error that was logged before the server gave up is why it did."""
     told = log_clean(workspace)
-    errors = unexplained(SERVER, read_records(workspace, SERVER, ERROR_LOG), ended=True)
-    record, says = next(errors, (None, ""))
+    server = workspace.members.get(SERVER)
+    logged = read_records(workspace, SERVER, server.error_log) if server else []
+    record, says = next(unexplained(SERVER, logged, ended=True), (None, ""))
     if told.holds is not False or record is None or "Aborting current RUN" in says:
         return told
     return Answer(False, f"The server logged: {_cause(record, says)}", record.at)
@@ -189,8 +191,4 @@ def _came_to_its_end(workspace: Workspace, account: Account) -> Answer:
 def _gone(told: list[LogRecord]) -> LogRecord | None:
     """Return where a site's log says last of its trainer that it is gone; None if it says something else."""
     own = [record for record in told if _OF_TRAINER.search(f"{record.logger} {record.message}")]
-    return (
-        own[-1]
-        if own and (own[-1].logger != "SubprocessLauncher" or _RAISED.match(own[-1].message))
-        else None
-    )
+    return own[-1] if own and (own[-1].logger not in TRAINERS or _RAISED.match(own[-1].message)) else None

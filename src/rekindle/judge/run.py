@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, site_ledger
+from rekindle.flare.wording import Wording, wording
 from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Workspace, of_run
 from rekindle.host import files, folders
 from rekindle.records import Ended, LeftBehind, RecordError, Rung, RunSpec, moment
@@ -116,6 +117,11 @@ class Run:
     def version(self) -> int:
         """Of the spec: what evidence the run leaves."""
         return int(self.spec.schema.rpartition("/")[2])
+
+    @cached_property
+    def wording(self) -> Wording:
+        """What the logs of its release of NVFlare say of trainers."""
+        return wording(self.spec.versions.get("nvflare", ""))
 
     @property
     def lossy(self) -> bool:

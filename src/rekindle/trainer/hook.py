@@ -85,7 +85,13 @@ def _results_here(module: ModuleType) -> None:
     module.SimEnv.__init__ = made
 
 
+def _allowed(module: Any) -> None:
+    """Have a server of NVFlare 2.9 build our component in jobs without code of their own, too."""
+    module.DEFAULT_CLASS_ALLOW_LIST += ("rekindle.trainer.tasks.TaskWitness",)
+
+
 PATCHES: dict[str, Patch] = {
+    "nvflare.app_common.default_component_policy": _allowed,
     "nvflare.job_config.fed_job_config": _witnessed,
     "nvflare.job_config.api": _simulated_here,
     "nvflare.recipe.sim_env": _results_here,

@@ -24,8 +24,9 @@ from .fingerprints import distance, fingerprint
 
 def witness(recipe: Any) -> None:
     """Have a recipe's server write ``evidence/server.jsonl``; call it before ``recipe.execute``."""
-    recipe.job.set_app_packages(["rekindle"])  # the server imports it as job.py does, and not from a copy
-    recipe.job.to_server(ServerWitness(), "rekindle_witness")
+    job = recipe.job if hasattr(recipe, "job") else recipe._job  # as NVFlare 2.9 has it
+    job.set_app_packages(["rekindle"])  # the server imports it as job.py does, and not from a copy
+    job.to_server(ServerWitness(), "rekindle_witness")
 
 
 class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
@@ -45,7 +46,7 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         try:
             if event_type == AppEventType.ROUND_STARTED:
                 self._round = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
-                self._rounds = fl_ctx.get_prop(AppConstants.NUM_ROUNDS)
+                self._rounds = fl_ctx.get_prop(AppConstants.NUM_ROUNDS) or self._rounds  # 2.8 says it once
                 self._tell_global(self._round, fl_ctx)
             elif event_type == AppEventType.AFTER_CONTRIBUTION_ACCEPT:
                 self._tell_contribution(fl_ctx)

@@ -26,6 +26,14 @@ def test_each_sites_trainers_have_the_words_of_nvflares_command_and_its_folder(t
     assert found["site-2"].command == ["env", "A=b c", "python", "-u", "custom/client.py"]
 
 
+def test_since_nvflare_2_9_the_executor_has_the_command(tmp_path):
+    app = _deployed(tmp_path, "site-1", [])
+    executor = {"path": "ClientAPIExecutor", "args": {"command": ["env", "A=b c", "python", "client.py"]}}
+    config = {"components": [], "executors": [{"tasks": ["*"], "executor": executor}]}
+    (app / "config/config_fed_client.json").write_text(json.dumps(config))
+    assert trainers(tmp_path)["site-1"].command == ["env", "A=b c", "python", "client.py"]
+
+
 def test_a_site_that_trains_inside_nvflares_client_has_none(tmp_path):
     _deployed(tmp_path, "site-1", [{"id": "pipe"}])
     assert trainers(tmp_path) == {}

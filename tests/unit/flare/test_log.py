@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 from rekindle.flare.log import PREFIX, read_records, server_ledger, site_ledger
-from rekindle.flare.workspace import ERROR_LOG, of_run
+from rekindle.flare.workspace import ERROR_LOGS, of_run
 
 
 def test_every_line_of_a_recorded_log_is_in_one_record(clean_run):
@@ -24,7 +24,7 @@ def test_a_line_without_a_time_belongs_to_the_record_before_it(clean_run):
         "Traceback\n"
         "2026-99-21 08:48:20,250 - X - ERROR - of no day\n"
     )
-    (record,) = read_records(of_run(clean_run), "site-1", ERROR_LOG)
+    (record,) = read_records(of_run(clean_run), "site-1", ERROR_LOGS[0])
     assert (record.logger, record.level, record.message) == ("X", "ERROR", "it failed")
     assert (record.context, record.at.line) == ("[identity=site-1, peer=server]", 2)
     assert record.more == ["Traceback", ""]

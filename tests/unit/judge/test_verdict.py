@@ -112,6 +112,10 @@ def _error_logged(run):
     (run / SERVER / "log_error.txt").write_text("ERROR\n")
 
 
+def _error_logged_as_since_2_8(run):
+    (run / SERVER / "log_error.txt").rename(run / SERVER / "error_log.txt").write_text("ERROR\n")
+
+
 def _given_up(run):
     with (run / SERVER / "log.txt").open("a") as log:
         log.write("Aborting current RUN due to FATAL_SYSTEM_ERROR received: Result from site-2 is bad\n")
@@ -182,6 +186,7 @@ BROKEN = [
     ("metric_reached", _low_accuracy, False),
     ("metric_reached", _nan_accuracy, None),
     ("server_log_clean", _error_logged, False),
+    ("server_log_clean", _error_logged_as_since_2_8, False),
     ("server_log_clean", _given_up, False),
     ("server_log_clean", _no_error_log, None),
     ("every_rank_on_its_device", _first_on_another_device, False),

@@ -81,6 +81,12 @@ def test_every_servers_configuration_gets_our_component_beside_its_own(monkeypat
     assert [one["id"] for one in written["components"]] == ["persistor", "ours"]
 
 
+def test_our_component_is_allowed_in_jobs_without_code_of_their_own():
+    policy = SimpleNamespace(DEFAULT_CLASS_ALLOW_LIST=("nvflare.app_common.np.np_validator.NPValidator",))
+    hook.PATCHES["nvflare.app_common.default_component_policy"](policy)
+    assert policy.DEFAULT_CLASS_ALLOW_LIST[1:] == ("rekindle.trainer.tasks.TaskWitness",)
+
+
 class Cifar10:
     """As torchvision's, as far as its root goes."""
 

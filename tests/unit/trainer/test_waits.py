@@ -70,6 +70,14 @@ def test_a_large_models_weights_are_downloaded_by_nvflares_own_executor():
     assert recipe.server["server"]["task_request_interval"] < 2
 
 
+def test_an_nvflare_without_that_executor_keeps_its_own(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nvflare", ModuleType("nvflare"))
+    recipe = Recipe()
+    shorten_waits(recipe, exchange_format="pytorch")
+    assert recipe.client == {}
+    assert [os.environ[name] for name in DOWNLOADS] == ["0", "0"]
+
+
 def test_a_small_models_weights_go_in_the_message(executor):
     assert [os.environ[name] for name in DOWNLOADS] == ["0", "0"]
     assert executor.arguments["params_exchange_format"] == "pytorch"

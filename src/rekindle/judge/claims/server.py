@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from rekindle.flare.log import read_records
-from rekindle.flare.workspace import ERROR_LOG, SERVER, Workspace
+from rekindle.flare.workspace import SERVER, Workspace
 from rekindle.judge.answer import Answer
 from rekindle.judge.contract.logs import unexplained
 from rekindle.judge.run import Run
@@ -50,12 +50,12 @@ def log_clean(workspace: Workspace) -> Answer:
     aborts = workspace.find("server", r"Aborting current RUN due to (.*)")
     if aborts:
         return Answer(False, f"NVFlare gave the run up: {aborts[0].match.group(1)}", aborts[0])
-    server = workspace.members.get("server")
-    errors = server.read(ERROR_LOG) if server else None
+    server = workspace.members.get(SERVER)
+    errors = server.read(server.error_log) if server else None
     if server is None or errors is None:
         return Answer(None, "NVFlare's server left no error log.")
-    says, at = f"The server's error log has {len(errors)} bytes.", server.path(ERROR_LOG)
-    told = read_records(workspace, SERVER, ERROR_LOG)
+    says, at = f"The server's error log has {len(errors)} bytes.", server.path(server.error_log)
+    told = read_records(workspace, SERVER, server.error_log)
     for record, error in unexplained(SERVER, told, ended=True):
         return Answer(False, f"The server logged: {error[:300]}", record.at)
     if errors and not told:

@@ -11,19 +11,6 @@ from rekindle.judge.run import Run
 
 from .registry import ANY, Doubt, rule
 
-_TASK = (
-    "got task assignment",
-    "invoking task executor",
-    "sending task to peer",
-    "task train sent to peer",
-    "received result of train from peer",
-    "finished processing task",
-    "start to send task result to server",
-    "task result sent to server",
-    "Finished one task run",
-)
-"""What a site's log has of each of its tasks."""
-
 
 @rule()
 def server_tells_in_order(run: Run) -> Iterator[Doubt]:
@@ -107,7 +94,7 @@ def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
         kinds = [entry.kind for entry in told if entry.kind in ("assigned", "result")]
         if kinds != ["assigned", "result"] * len(tasks):
             yield Doubt(f"{site.name} did not send one result for each of its tasks.", _at(told))
-        for word in _TASK:
+        for word in run.wording.task:
             count = sum(word in record.message for record in run.records(site.name))
             if count < len(tasks):
                 yield Doubt(f"{site.name}'s log has {count} of {len(tasks)} times: {word}")

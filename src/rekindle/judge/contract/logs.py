@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.flare.log import LogRecord
-from rekindle.flare.workspace import ERROR_LOG
+from rekindle.flare.wording import TRAINERS
 from rekindle.host import folders
 from rekindle.judge.run import Run
 from rekindle.records import decodable, decode
@@ -37,17 +37,15 @@ _BACKBONE = {
     "site": (
         "ClientTaskWorker started to run",
         "synced to parent server",
-        "_start_external_process: launching new subprocess",
         "client runner started",
         "Initialize ClientRunner for client",
-        "External setup for task (train) succeeded.",
         "started end-run events sequence",
         "ABOUT_TO_END_RUN fired",
         "END_RUN fired",
         "End the Simulator run.",
     ),
 }
-"""What every log of NVFlare 2.7's simulator has."""
+"""What every log of NVFlare's simulator has."""
 _FIRST = {
     "server": (
         "Create the Simulator Server.",
@@ -61,8 +59,6 @@ _AFTER_LAST = re.compile(r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,6
 """What a client may add before NVFlare, which has heard its last word, ends it."""
 _ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
-_OF_TRAINERS = "SubprocessLauncher"
-"""The logger under which a client repeats line by line what its trainer prints."""
 _CONSOLE = re.compile(
     r"^(?:\x1b\[[\d;]*m)*\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(?:ERROR|CRITICAL|FATAL) - (.*)"
 )
@@ -118,7 +114,10 @@ def logs_are_whole(run: Run) -> Iterator[Doubt]:
         last = next((record for record in reversed(told) if not _AFTER_LAST.match(record.message)), told[-1])
         if last.message.strip() != _LAST[kind]:
             yield Doubt(f"{name}'s log does not end with NVFlare's last word.", last.at)
-        for word in _BACKBONE[kind] if run.version < 3 else ():  # an example trains in other ways
+        words = _BACKBONE[kind]
+        if kind == "site":
+            words += (run.wording.launches, run.wording.launched)
+        for word in words if run.version < 3 else ():  # an example trains in other ways
             if not any(word in record.message for record in told):
                 yield Doubt(f"{name}'s log lacks the line: {word}")
         for before, after in pairwise(told):
@@ -165,7 +164,7 @@ def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
         over = False
         for record in run.records(name):
             over = over or any(word in record.message for word in _ENDING)
-            if record.logger != _OF_TRAINERS:
+            if record.logger not in TRAINERS:
                 continue
             said = _RANK.sub("", record.message)
             begun += said.startswith("Traceback (most recent call last)")
@@ -182,12 +181,12 @@ def error_logs_are_empty(run: Run) -> Iterator[Doubt]:
     """The error logs of the server and of every site are there, and have harmless lines at most."""
     for name in run.members:
         member = run.workspace.members.get(name)
-        content = member.read(ERROR_LOG) if member else None
+        content = member.read(member.error_log) if member else None
         if member is None or content is None:
             yield Doubt(f"{name} left no error log.")
             continue
-        at = member.path(ERROR_LOG).relative_to(run.folder).as_posix()
-        told = run.records(name, ERROR_LOG)
+        at = member.path(member.error_log).relative_to(run.folder).as_posix()
+        told = run.records(name, member.error_log)
         if content.strip() and not told:
             yield Doubt(f"{name}'s error log is not NVFlare's.", at)
         kind: Literal["server", "site"] = "server" if name == "server" else "site"
@@ -216,6 +215,7 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
 
 
 def _is_harmless(kind: str, logger: str, says: str, after_end: bool) -> bool:
+    logger = TRAINERS[0] if logger in TRAINERS else logger
     repeated = kind == "job" and not logger  # the console repeats what any of them logs, without its logger
     return any(
         (repeated or (known.log in ("any", kind) and known.logger in ("", logger)))
@@ -243,7 +243,7 @@ def results_are_good(run: Run) -> Iterator[Doubt]:
             failed = re.search(
                 r"launcher completed with status (?!success)\w+|Failed external setup|_PEER_GONE_"
                 r"|exit(?:ed)? with (?:code|status) (?!0\b)-?\d+|return[ _]code[:=]? ?(?!0\b)-?\d+",
-                record.message if record.logger != _OF_TRAINERS else "",
+                record.message if record.logger not in TRAINERS else "",
             )
             if failed:
                 yield Doubt(f"{site.name} logged: {record.message[:300]}", record.at, holds=False)

@@ -109,7 +109,7 @@ def no_gpu_held_before_the_start(run: Run) -> Iterator[Doubt]:
     launched: dict[str, float] = {}
     for site in run.spec.sites:
         for record in run.records(site.name):
-            if "launching new subprocess" in record.message:
+            if run.wording.launches in record.message:
                 launched.setdefault(site.name, record.time - run.zone(site.name))
     trainers = {str(pid): site for (site, _), pid in run.processes.items()}
     for line in run.samples:
