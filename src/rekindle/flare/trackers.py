@@ -35,6 +35,8 @@ class Scalar(NamedTuple):
     tag: str
     step: int
     value: float
+    site: str = ""
+    """Whose own tracker kept it; empty for the server's."""
 
 
 class BrokenTrackerError(ValueError):
@@ -52,7 +54,8 @@ def kept(workspace: Workspace, tracker: str) -> list[Scalar]:
     found = [scalar for member in (*server, *_beside(workspace)) for scalar in read(member)]
     if found:
         return found
-    return [scalar for site in workspace.sites for scalar in read(workspace.members[site])]
+    of_sites = ((site, read(workspace.members[site])) for site in workspace.sites)
+    return [scalar._replace(site=site) for site, scalars in of_sites for scalar in scalars]
 
 
 def _beside(workspace: Workspace) -> Iterator[Member]:

@@ -170,6 +170,29 @@ def test_the_sites_own_runs_count_where_the_server_has_none(run):
     assert tracker_kept(run(**files, **names), "mlflow").holds
 
 
+def _at(site, run):
+    home = f"{site}/simulate_job/mlflow/1/{run}"
+    return {f"{home}/metrics/loss": b"1 0.5 1\n", f"{home}/tags/mlflow.runName": run.encode()}
+
+
+@pytest.mark.parametrize(
+    ("files", "holds", "says"),
+    [
+        ({**_at("site-1", "train"), **_at("site-10", "train")}, True, "mlflow kept 2 values"),
+        ({**_at("site-1", "site-1-x"), **_at("site-1", "site-10-x")}, False, "a run of site-10 at site-1."),
+        (_at("site-1", "site-1-x"), False, "mlflow kept no runs of site-10."),
+        (
+            {**_at("site-1", "a"), **_at("site-1", "b"), **_at("site-10", "c")},
+            False,
+            "mlflow kept 2 runs of site-1.",
+        ),
+    ],
+)
+def test_a_sites_own_tracker_has_its_own_run_alone(run, files, holds, says):
+    answer = tracker_kept(run(**files), "mlflow")
+    assert (answer.holds, says in answer.says) == (holds, True)
+
+
 def test_what_lies_beside_the_workspace_counts_as_the_servers(run, tmp_path):
     workspace = run()
     for site in SITES:

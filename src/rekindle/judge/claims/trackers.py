@@ -16,7 +16,7 @@ from .registry import validator
 
 @validator("workspace")
 def tracked(run: Run, options: dict[str, Any]) -> Answer:
-    """A tracker kept one run of every announced site, with finite values.
+    """A tracker kept one run of every announced site, at the server or each at its own, with finite values.
 
     Option ``tracker``: ``tensorboard``, ``mlflow`` or ``wandb``.
     """
@@ -39,8 +39,11 @@ def tracker_kept(workspace: Workspace, tracker: str) -> Answer:
             says = f"{tracker} has {scalar.value} for {scalar.tag[:100]} of {scalar.run[:100]}."
             return Answer(False, says)
         owners = [site for site in sites if f"{scalar.run}-".startswith(f"{site}-")]
-        if owners:
-            runs[max(owners, key=len)].add(scalar.run)
+        owner = max(owners, key=len, default=scalar.site)
+        if scalar.site not in {"", owner}:
+            return Answer(False, f"{tracker} kept a run of {owner} at {scalar.site}.")
+        if owner in runs:
+            runs[owner].add(scalar.run)
     for site, names in runs.items():
         if len(names) != 1:
             return Answer(False, f"{tracker} kept {len(names) or 'no'} runs of {site}.")
