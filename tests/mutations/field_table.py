@@ -41,6 +41,7 @@ TASK = (
     *("time", "nonce", "site", "task", "round", "return_code", "kind", "values", "bytes", "finite", "norm"),
     *("moved", "metrics"),
 )
+MODEL = ("time", "nonce", "model", "sha256", "error", "values", "finite", "norm", "digest")
 """Of an example's events, which tests/unit/judge/test_example_lies.py alters; no run here has any."""
 OURS = (
     wrong("missing", "It is no record."),
@@ -223,6 +224,7 @@ FIELDS = {
     ("round", "bytes_in"): BYTES,
     ("round", "bytes_out"): BYTES,
     **{("task", name): NEVER for name in TASK},
+    **{("model", name): NEVER for name in MODEL},
     **{("exception", name): NEVER for name in ("time", "nonce", "site", "rank", "kind", "message", "place")},
     ("final", "time"): TIME,
     ("final", "nonce"): NONCE,

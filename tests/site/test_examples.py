@@ -108,6 +108,57 @@ def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
     assert (alone / model).read_bytes() == (folder / MODEL).read_bytes()
 
 
+MAKE_MODELS = """
+import numpy as np, torch
+from pathlib import Path
+home = Path("job/workspace/hello/server/simulate_job")
+(home / "cross_site_val").mkdir(parents=True)
+whole = np.arange(6, dtype=np.float64)
+np.save(home / "whole.npy", whole)
+np.save(home / "nan.npy", [1.0, np.nan])
+np.save(home / "zeros.npy", np.zeros(3))
+np.save(home / "counts.npy", np.arange(3))
+np.save(home / "cross_site_val" / "site-1.npy", whole)
+weights = {"a": torch.arange(6.0), "n": torch.tensor(7)}
+torch.save({"model": weights, "meta_props": {"nr_aggregated": 2.0}}, home / "whole.pt")
+torch.save({"b": torch.arange(3, 6).half(), "a": torch.arange(3).bfloat16()}, home / "halves.pt")
+(home / "cut.pt").write_bytes((home / "whole.pt").read_bytes()[:-9])
+(home / "cut.npy").write_bytes((home / "whole.npy").read_bytes()[:-8])
+(home / "none.weights.h5").write_bytes(b"")
+"""
+
+
+def test_a_saved_model_is_told_as_it_loads_in_the_runs_environment(examples, tmp_path):
+    envs = read(examples.results / "local" / "env.json", EnvRecord).environments
+    python = next(one.python for one in envs if one.framework == "torch+vision")
+    (tmp_path / "evidence").mkdir()
+    own = {"REKINDLE_EVIDENCE": tmp_path / "evidence", "REKINDLE_WORKSPACE": tmp_path / "job" / "workspace"}
+    environ = {**os.environ, **{name: str(path) for name, path in own.items()}}
+    for words in (["-c", MAKE_MODELS], ["-m", "rekindle.trainer.saved"]):
+        source = {"PYTHONPATH": str(REPOSITORY / "src")}
+        subprocess.run([python, *words], cwd=tmp_path, env={**environ, **source}, check=True, timeout=120)
+    told = {Path(line.event.model).name: line.event for line in read_lines(tmp_path)}
+    whole = told.pop("whole.npy")
+    assert (whole.model, whole.values, whole.finite) == (
+        "job/workspace/hello/server/simulate_job/whole.npy",
+        6,
+        True,
+    )
+    assert whole.norm == pytest.approx(55**0.5)
+    assert told.pop("whole.pt").digest == whole.digest  # whatever the format
+    halves = told.pop("halves.pt")
+    assert (halves.values, halves.norm) == (6, whole.norm)
+    assert halves.digest != whole.digest
+    assert told.pop("zeros.npy").norm == 0
+    assert (told["nan.npy"].finite, told.pop("nan.npy").norm) == (False, None)
+    assert (told["counts.npy"].values, told.pop("counts.npy").digest) == (0, None)
+    assert {name: bool(event.error) for name, event in told.items()} == {
+        "cut.npy": True,
+        "cut.pt": True,
+        "none.weights.h5": True,
+    }
+
+
 @pytest.mark.parametrize(
     ("lie", "kind", "cause"),
     [

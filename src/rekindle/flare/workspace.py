@@ -29,6 +29,8 @@ MEMBERS = f"{_WORKSPACES}/*"
 LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
 """Their logs, below a run's folder."""
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
+_OF_SITES = "/cross_site_val/"
+"""Where the server keeps models that sites sent to be evaluated."""
 _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensors", ".bin", ".pkl", ".joblib")
 
 
@@ -151,9 +153,13 @@ class Workspace:
                 yield not_read(path.relative_to(self.folder).as_posix(), error)
 
     def models(self) -> dict[str, int]:
-        """Bytes of each model file that the server saved, by its name."""
+        """Bytes of each model file that the server saved of its own, by its name."""
         sizes = self.members["server"].sizes if "server" in self.members else {}
-        return {name: size for name, size in sizes.items() if name.endswith(_MODELS)}
+        return {
+            name: size
+            for name, size in sizes.items()
+            if name.endswith(_MODELS) and _OF_SITES not in f"/{name}"
+        }
 
     @property
     def name(self) -> str:

@@ -144,6 +144,24 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """Of the model that the site received, by its own evaluation."""
 
 
+class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
+    """A model that NVFlare's server saved or began with, as it loads in the run's own environment."""
+
+    model: Text
+    """Its file in the run's folder; empty for the one that the server had trained first."""
+    sha256: Digest | None = None
+    """Of the file."""
+    error: Text | None = None
+    """Why it does not load."""
+    values: Integer = 0
+    """Floating-point numbers in it; all that follows is of them."""
+    finite: bool | None = None
+    norm: Number | None = None
+    """L2; None if it is not finite."""
+    digest: Digest | None = None
+    """The same for the same arrays, whatever their order and names; None where there are none."""
+
+
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
@@ -194,6 +212,7 @@ AnyEvent = (
     | GlobalEvent
     | ContributionEvent
     | TaskEvent
+    | ModelEvent
     | SampleEvent
 )
 _ANY: Any = decodable(AnyEvent)

@@ -167,6 +167,10 @@ class Evidence:
             metrics=metrics,
         )
 
+    def model(self, name: str, *, error: str = "", **figures: Any) -> None:
+        """Say what a model is that the server saved or began with; the event's fields say what each is."""
+        self._write("model", model=name, error=error[:_LONGEST] or None, **figures)
+
     def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
         """Say what was read back from a tracker: site, tag, step and value of every scalar."""
         self._write("tracking", tracker=tracker, scalars=scalars)

@@ -6,7 +6,7 @@ For the server's process, which has NVFlare loaded already.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nvflare.apis.event_type import EventType
@@ -15,10 +15,12 @@ from nvflare.apis.fl_constant import FLContextKey
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable
 
+from .arrays import array, leaves, model
 from .evidence import Evidence
 from .server import tell_error
 
 _PATH = f"{__name__}.TaskWitness"
+_TRAINS = "train"
 
 
 def added_to(config: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +30,8 @@ def added_to(config: dict[str, Any]) -> dict[str, Any]:
 
 
 class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
-    """Writes a TaskEvent for each result that the server gets, before any filter of the server's.
+    """Writes a TaskEvent for each result that the server gets, before any filter of the server's, and a
+    ModelEvent for the first model that it has trained.
 
     It holds what was sent to a site until that site's result is there, and changes nothing; an error in it
     is written down and the run goes on.
@@ -38,15 +41,19 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         """Know of no task yet."""
         super().__init__()
         self._sent: dict[str, Any] = {}
+        self._began = False
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
         """Note what goes out, and write down what comes back."""
         try:
             if event_type == EventType.BEFORE_TASK_DATA_FILTER:
-                self._sent[_site(fl_ctx)] = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
+                self._sent[_site(fl_ctx)] = data = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
+                if not self._began and fl_ctx.get_prop(FLContextKey.TASK_NAME) == _TRAINS:
+                    self._began = True
+                    Evidence("server").model("", **model(data))
             elif event_type == EventType.AFTER_TASK_DATA_FILTER:
                 filtered = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
-                if next(_leaves(filtered), None):  # none where a streamer has sent the tensors by itself
+                if next(leaves(filtered), None):  # none where a streamer has sent the tensors by itself
                     self._sent[_site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
                 self._tell(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
@@ -55,7 +62,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
 
     def _tell(self, fl_ctx: FLContext, result: Shareable) -> None:
         site, got = _site(fl_ctx), _data(result)
-        sent = dict(_leaves(self._sent.pop(site, None)))
+        sent = dict(leaves(self._sent.pop(site, None)))
         dxo = result.get("DXO") or {}
         meta, kind = dxo.get("meta") or {}, dxo.get("kind") or ""
         number = result.get_header("current_round")
@@ -86,19 +93,19 @@ def _figures(sent: Mapping[str, Any], data: Any) -> dict[str, Any]:
 
     values = size = 0
     squares, moved, compared = 0.0, 0.0, False
-    for name, leaf in _leaves(data):
+    for name, leaf in leaves(data):
         if isinstance(leaf, bytes):
             size += len(leaf)
             continue
-        array = _array(leaf)
-        values, size = values + array.size, size + array.nbytes
-        wide = array.astype(np.float64)
+        numbers = array(leaf)
+        values, size = values + numbers.size, size + numbers.nbytes
+        wide = numbers.astype(np.float64)
         squares += float(np.square(wide).sum())
         before = sent.get(name)
-        if before is not None and not isinstance(before, bytes) and _array(before).shape == array.shape:
+        if before is not None and not isinstance(before, bytes) and array(before).shape == numbers.shape:
             compared = True
-            if not _only_rounded(array, _array(before)):
-                moved += float(np.square(wide - _array(before)).sum())
+            if not _only_rounded(numbers, array(before)):
+                moved += float(np.square(wide - array(before)).sum())
     return {
         "values": values,
         "size": size,
@@ -118,28 +125,6 @@ def _only_rounded(got: Any, sent: Any) -> bool:
     bits = single.view(np.uint32)
     brain = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
     return bool((got == half).all() or (got == brain.view(np.float32)).all())
-
-
-def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every array, tensor, number and text of bytes in ``tree``, by its path there."""
-    import numpy as np  # noqa: PLC0415 - as above
-
-    if isinstance(tree, Mapping):
-        for key, value in tree.items():
-            yield from _leaves(value, f"{name}/{key}")
-    elif isinstance(tree, (list, tuple)):
-        for number, value in enumerate(tree):
-            yield from _leaves(value, f"{name}/{number}")
-    elif isinstance(tree, (bytes, bytearray)):
-        yield name, bytes(tree)
-    elif hasattr(tree, "detach") or (isinstance(tree, np.ndarray) and tree.dtype.kind in "fiu"):
-        yield name, tree
-    elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
-        yield name, np.asarray(float(tree))
-
-
-def _array(leaf: Any) -> Any:
-    return leaf.detach().cpu().float().numpy() if hasattr(leaf, "detach") else leaf
 
 
 def _metrics(told: Any) -> dict[str, float]:

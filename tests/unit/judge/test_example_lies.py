@@ -11,6 +11,7 @@ from rekindle.judge import judge
 from rekindle.records import RecordError
 
 SERVER = "evidence/server.jsonl"
+SAVED = "evidence/job.jsonl"
 WORKSPACE = "job/workspace/hello-numpy"
 SAMPLES = "samples.jsonl"
 FIRST_TASK = 1795357293.9
@@ -18,15 +19,25 @@ FIRST_TASK = 1795357293.9
 MODEL = f"{WORKSPACE}/server/simulate_job/models/server.npy"
 
 
-def of_results(change, only=lambda event: True):
-    """Return what alters the events of the server's component, and drops those of which it makes None."""
+def of_events(file, kind, change, only=lambda event: True):
+    """Return what alters the events of a kind in a file, and drops those of which it makes None."""
 
     def altered(folder):
-        told = [json.loads(line) for line in (folder / SERVER).read_text().splitlines()]
-        kept = [change(event) if only(event) else event for event in told]
-        (folder / SERVER).write_text("".join(json.dumps(event) + "\n" for event in kept if event))
+        told = [json.loads(line) for line in (folder / file).read_text().splitlines()]
+        kept = [change(event) if event["event"] == kind and only(event) else event for event in told]
+        (folder / file).write_text("".join(json.dumps(event) + "\n" for event in kept if event))
 
     return altered
+
+
+def of_results(change, only=lambda event: True):
+    """Return what alters what the server's component told of results."""
+    return of_events(SERVER, "task", change, only)
+
+
+def of_model(**changes):
+    """Return what alters what was told of the saved model as it was loaded."""
+    return of_events(SAVED, "model", lambda event: {**event, **changes})
 
 
 def once(event):
@@ -117,6 +128,17 @@ def launched(site_trains):
     return altered
 
 
+def cut_model(folder):
+    """Take the last bytes of the server's model."""
+    (folder / MODEL).write_bytes((folder / MODEL).read_bytes()[:-8])
+
+
+def model_of_the_beginning(folder):
+    """Have the server begin with what it saved."""
+    saved = json.loads((folder / SAVED).read_text())
+    of_events(SERVER, "model", lambda event: {**event, "digest": saved["digest"]})(folder)
+
+
 LIES = {
     "a site took no CPU time for its tasks": (idle("site-1"), "every_site_worked"),
     "a site took none ever": (told_of("site-1", nvflare_s=0.0), "every_site_worked"),
@@ -174,6 +196,20 @@ LIES = {
     ),
     "the spec describes no example": (in_file("spec.json", '"example"', '"code"'), None),
     "the model is gone": (no_model, "global_model_saved"),
+    "the model was not loaded": (of_events(SAVED, "model", lambda one: None), "saved_models_load"),
+    "the model is cut": (cut_model, "saved_models_load"),
+    "the model does not load": (
+        of_model(error="ValueError: cannot reshape", values=0, norm=None, digest=None),
+        "saved_models_load",
+    ),
+    "the model is not finite": (of_model(finite=False, norm=None), "saved_models_load"),
+    "the model is zeros": (of_model(norm=0.0), "saved_models_load"),
+    "the model has no weights": (
+        of_model(values=0, finite=None, norm=None, digest=None),
+        "saved_models_load",
+    ),
+    "the model is the first one": (model_of_the_beginning, "saved_models_load"),
+    "another model was loaded": (of_model(sha256="0" * 63 + "1"), "saved_models_load"),
     "job.py failed": (in_file("ended.json", '"exit_status": 0', '"exit_status": 1'), None),
     "the server's log ends early": (without_lines(f"{WORKSPACE}/server/log.txt", "", 0.5), "logs_are_whole"),
     "a round was not aggregated": (
@@ -201,6 +237,7 @@ def test_it_passes_as_it_was_recorded(example):
     verdict = judge(example)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     assert len(verdict.rounds) == 6
+    assert next(one for one in verdict.evidence if one.claim == "saved_models_load").holds
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -28,7 +28,7 @@ def global_model_saved(run: Run, options: dict[str, Any]) -> Answer:
 
 def model_saved(workspace: Workspace) -> Answer:
     """Whether the server saved sound models, as far as their formats can be read here."""
-    names = [name for name in workspace.models() if "/cross_site_val/" not in f"/{name}"]
+    names = workspace.models()
     if not names:
         return Answer(None, "No model file is in the server's folder.")
     found = [_told(workspace, name) for name in sorted(names)]

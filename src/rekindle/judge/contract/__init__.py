@@ -7,6 +7,7 @@ from . import (  # noqa: F401 - each registers its rules
     gpu_errors,
     ledger,
     logs,
+    models,
     processes,
     samples,
     server,

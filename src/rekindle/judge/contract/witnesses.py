@@ -13,6 +13,7 @@ from rekindle.records.events import (
     ExceptionEvent,
     FinalEvent,
     GlobalEvent,
+    ModelEvent,
     RoundEvent,
     SampleEvent,
     TaskEvent,
@@ -27,8 +28,8 @@ _DIGITS = 8
 _RANKS = (DeviceEvent, RoundEvent, ExceptionEvent)
 _WRITERS = {
     folders.SAMPLES: (SampleEvent,),
-    "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent),
-    "evidence/server.jsonl": (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent),
+    "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent, ModelEvent),
+    "evidence/server.jsonl": (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent, ModelEvent),
 }
 
 

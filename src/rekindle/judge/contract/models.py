@@ -1,0 +1,42 @@
+"""That the models which NVFlare's server saved are models, as they loaded in the run's own environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rekindle.flare.workspace import SERVER
+from rekindle.judge.run import Run
+from rekindle.records.events import ModelEvent
+from rekindle.records.evidence import sha256
+
+from .registry import Doubt, rule
+
+
+@rule(3)
+def saved_models_load(run: Run) -> Iterator[Doubt]:
+    """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
+    told = {line.event.model: line for line in run.of(ModelEvent)}
+    began = told.get("")
+    for name in sorted(run.workspace.models()):
+        path = run.workspace.members[SERVER].path(name)
+        line = told.get(path.relative_to(run.folder).as_posix())
+        if line is None:
+            yield Doubt(f"Nothing tells whether {name} loads in the run's environment.")
+        elif says := _wrong(line.event, began.event if began else None):
+            yield Doubt(f"{name} {says}.", line, holds=False)
+        elif line.event.sha256 != sha256(path):
+            yield Doubt(f"{name} is not the file that was loaded in the run's environment.", line)
+
+
+def _wrong(saved: ModelEvent, began: ModelEvent | None) -> str | None:
+    if saved.error:
+        return f"does not load in the run's environment ({saved.error[:200]})"
+    if not saved.values or saved.digest is None:
+        return "has no weights"
+    if not saved.finite:
+        return "has weights that are not finite"
+    if not saved.norm:
+        return "has weights that are all zeros"
+    if began and began.digest == saved.digest:
+        return "is the model that the run began with"
+    return None

@@ -1,0 +1,98 @@
+"""``python -m rekindle.trainer.saved``: loads the models that NVFlare's server saved, in their environment.
+
+What cannot be loaded is told like what can be, and ends nothing: it is for the judge to say what that means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .arrays import model
+from .evidence import Evidence
+from .hook import WORKSPACE
+
+_BLOCK = 1 << 20
+_NOT_THE_SERVERS = "cross_site_val"
+"""Folder for models that sites sent to be evaluated."""
+
+
+def _numpy(path: Path) -> Any:
+    import numpy as np  # noqa: PLC0415 - each format takes its own package, which other runs may lack
+
+    loaded = np.load(path, allow_pickle=False)
+    return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+
+
+def _torch(path: Path) -> Any:
+    import torch  # noqa: PLC0415 - as above
+
+    loaded = torch.load(path, map_location="cpu", weights_only=True)
+    named = loaded if isinstance(loaded, dict) else {}
+    return named.get("model", named.get("state_dict", loaded))
+
+
+def _safetensors(path: Path) -> Any:
+    from safetensors.torch import load_file  # noqa: PLC0415 - as above
+
+    return load_file(path)
+
+
+def _keras(path: Path) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        return _hdf5(io.BytesIO(archive.read("model.weights.h5")))
+
+
+def _hdf5(file: Path | io.BytesIO) -> Any:
+    import h5py  # noqa: PLC0415 - as above
+
+    found = {}
+    with h5py.File(file, "r") as stream:
+        stream.visititems(
+            lambda name, item: (
+                found.update({name: item[()]})
+                if isinstance(item, h5py.Dataset) and not name.startswith("optimizer")
+                else None
+            )
+        )
+    return found
+
+
+LOADERS: dict[str, Callable[[Path], Any]] = {
+    **dict.fromkeys((".npy", ".npz"), _numpy),
+    **dict.fromkeys((".pt", ".pth", ".ckpt"), _torch),
+    ".h5": _hdf5,
+    ".keras": _keras,
+    ".safetensors": _safetensors,
+}
+"""What loads a file, by its name's ending."""
+
+
+def main() -> None:
+    """Write a ModelEvent for each model below the folders of servers in REKINDLE_WORKSPACE."""
+    evidence, run = Evidence("job"), Path(os.environ["REKINDLE_EVIDENCE"]).parent
+    for path in sorted(Path(os.environ[WORKSPACE]).glob("*/server/**/*")):
+        load = LOADERS.get(path.suffix)
+        if load and path.is_file() and not path.is_symlink() and _NOT_THE_SERVERS not in path.parts:
+            name = path.relative_to(run).as_posix()
+            try:
+                evidence.model(name, sha256=_sha256(path), **model(load(path)))
+            except Exception as error:
+                evidence.model(name, error=f"{type(error).__name__}: {error}")
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    main()
