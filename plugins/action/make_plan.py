@@ -48,8 +48,11 @@ class ActionModule(Action):
         host = records.read(path, records.HostRecord)
         asked = {name: load_job(_JOBS, name) for name in expand(_JOBS, args["jobs"])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
+        lacking: list[str] = []
         if any(job.example and job.example.folder for job in loaded):
-            checkout.named(args["checkout"], args["nvflare"]).hold(loaded)
+            found = checkout.named(args["checkout"], args["nvflare"])
+            found.hold(loaded)
+            lacking = [str(lack) for job in loaded if job.required and (lack := found.lacks(job))]
         needed = [job.environment for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
         pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
@@ -76,6 +79,6 @@ class ActionModule(Action):
             wheelhouse.hold(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
-            if said := stops(loaded, host, plan, left_s):
+            if said := "\n".join(filter(None, (*lacking, stops(loaded, host, plan, left_s)))):
                 raise Failed(said)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

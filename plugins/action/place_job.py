@@ -44,13 +44,18 @@ class ActionModule(Action):
         job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
         env = records.read(folder / "env.json", records.EnvRecord)
         verdict = folder / job.name / folders.VERDICT
+        from_checkout = job.example is not None and job.example.folder is not None
+        found = checkout.named(args["checkout"], plan.nvflare) if from_checkout else None
         prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
-        if isinstance(prepared, records.RunSpec) and job.example:
-            if path := plan.own.get(job.name):
-                version = {"code": payload.digest(Path(path).parent)}
-            else:
-                version = {"examples": checkout.named(args["checkout"], plan.nvflare).commit}
-            prepared = msgspec.structs.replace(prepared, versions={**prepared.versions, **version})
+        if found and (lack := found.lacks(job)):
+            prepared = jobs.without_a_run(job, host.host, "UNSUPPORTED", lack.says, lack.fix)
+        if isinstance(prepared, records.RunSpec):
+            versions = {**prepared.versions}
+            if found:
+                versions["examples"] = found.commit
+            elif path := plan.own.get(job.name):
+                versions["code"] = payload.digest(Path(path).parent)
+            prepared = msgspec.structs.replace(prepared, versions=versions)
         if isinstance(prepared, records.RunSpec):
             brought = Path(args["payload"]).name
             run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(prepared, brought)}"

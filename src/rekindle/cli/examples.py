@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from rekindle.jobs import example_names, foresee, load_job
-from rekindle.records import HostRecord, Job, timestamp
+from rekindle.records import Example, HostRecord, Job, timestamp
 from rekindle.records.text import one_line
 from rekindle.report import grid, terminal
 from rekindle.results.board import BoardLine
@@ -96,6 +96,14 @@ def _on_host(
         yield OnHost(name, could, refusal, *told)
 
 
+def _limits(example: Example) -> Iterator[str]:
+    """Yield what keeps an example from running as it stands, or in every checkout of its releases."""
+    if example.removed:
+        yield f"Removed after {example.removed.commit}: {example.removed.why}."
+    for mend in example.mends:
+        yield f"Mended{' on CPU' if mend.where == 'cpu' else ''} ({mend.fault}): {mend.because}."
+
+
 def _text(told: list[ExampleData]) -> str:
     needs = [
         {
@@ -103,11 +111,7 @@ def _text(told: list[ExampleData]) -> str:
             "environment": one.job.environment,
             "sites": f"{one.job.sites} × {one.job.ranks_per_site}",
             "data": ", ".join(f"{name} (stand-in)" for name in example.data) or "its own",
-            "what": f"{one.job.summary}. "
-            + " ".join(
-                f"Mended{' on CPU' if mend.where == 'cpu' else ''} ({mend.fault}): {mend.because}."
-                for mend in example.mends
-            ),
+            "what": " ".join([f"{one.job.summary}.", *_limits(example)]),
         }
         for one in told
         if (example := one.job.example)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rekindle.records import Job, RecordError
+from rekindle.records import Complaint, Job, RecordError
 from rekindle.solver.catalogue import rules
 
 from .releases import minor
@@ -39,14 +39,29 @@ class Checkout:
         return minor(self.commit)
 
     def hold(self, jobs: Iterable[Job]) -> None:
-        """Hold the checkout to what the hosts' release runs of ``jobs``.
+        """Hold the checkout to what the hosts' release runs of ``jobs``, but for what it `lacks`.
 
         Raises:
             RecordError: an example is not there, or the checkout is of another release.
         """
         for job in jobs:
-            if job.example and minor(self.nvflare) in job.example.releases:
+            example = job.example
+            described = example and example.folder and minor(self.nvflare) in example.releases
+            if described and not self.lacks(job):
                 self.code(job)
+
+    def lacks(self, job: Job) -> Complaint | None:
+        """Return why this checkout has an example no more; None if it has it, or should have it."""
+        example = job.example
+        if example is None or example.folder is None or example.removed is None:
+            return None
+        if (self.folder / _EXAMPLES / example.folder).is_dir():
+            return None
+        return Complaint(
+            f"{self.folder} is a checkout of NVFlare {self.commit}, "
+            f"which has no {_EXAMPLES}/{example.folder} any more: {example.removed.why}.",
+            f"Name a folder with NVFlare checked out at {example.removed.commit} in {_SETTING}.",
+        )
 
     def code(self, job: Job) -> Path:
         """Return the folder of an example.

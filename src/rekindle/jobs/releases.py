@@ -27,7 +27,7 @@ def hold_to_release(job: Job, nvflare: str | None) -> None:
         Unplaceable: it is described for others.
     """
     usual = rules().nvflare.version
-    if job.example and minor(nvflare or usual) not in job.example.releases:
+    if job.example and job.example.folder and minor(nvflare or usual) not in job.example.releases:
         described = " and ".join(job.example.releases)
         at = f"rekindle_nvflare at {usual}" if minor(usual) in job.example.releases else "it out"
         raise Unplaceable(

@@ -21,7 +21,7 @@ from .complaint import Complaint, RecordError, VersionError
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import Cpu, Disk, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
-from .job import Claim, Example, GpuShortage, Job, Mend
+from .job import Claim, Example, GpuShortage, Job, Mend, Removed
 from .lease import LeaseRecord
 from .outcome import Outcome, PlaybookRecord
 from .placed import PayloadRecord, PlacedRecord
@@ -72,6 +72,7 @@ __all__ = [
     "Reason",
     "Record",
     "RecordError",
+    "Removed",
     "RetiredRecord",
     "RunSpec",
     "Rung",

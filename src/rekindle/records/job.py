@@ -43,6 +43,15 @@ class Mend(Record, kw_only=True, frozen=True):
     """``cpu``: only where a run has no GPU."""
 
 
+class Removed(Record, kw_only=True, frozen=True):
+    """That later checkouts of the same release have an example no more."""
+
+    commit: Text
+    """One of NVFlare's that has it."""
+    why: Text
+    """One clause: what it gave way to."""
+
+
 StandIn = Literal["adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_disease", "imdb", "mnist"]
 """A data set or model that is not reached, by what makes its stand-in (``rekindle.trainer.data``)."""
 
@@ -54,6 +63,8 @@ class Example(Record, kw_only=True, frozen=True):
     """Below ``examples/`` of a checkout of NVFlare's; None where the code lies beside job.yml."""
     releases: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] = ("2.7",)
     """Of NVFlare, in which it lies there."""
+    removed: Removed | None = None
+    """None where all checkouts of those releases have it."""
     command: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
     """What Python is called with in its folder, ``arguments`` following as options.
 

@@ -156,3 +156,17 @@ def test_jobs_of_the_users_own_are_planned_by_name_and_found_by_path(plan, home,
     assert written.jobs == ("pt_ddp", "fitted_line")
     assert written.own == {"fitted_line": f"{REPOSITORY}/tests/lookalikes/own/fitted_line/job.yml"}
     assert list(_builds(home)) == ["torch", "torch+vision"]
+
+
+def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_told_under_check(plan, home, tmp_path):
+    write(home / "lease.json", LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends=None))
+    (tmp_path / "NVFlare" / "examples" / "hello-world" / "hello-numpy").mkdir(parents=True)
+    asked = {
+        "jobs": ["examples/hello-numpy", "examples/fedavg-early-stopping"],
+        "checkout": str(tmp_path / "NVFlare"),
+    }
+    assert "failed" not in plan(**asked)
+    said = plan(check=True, **asked)
+    assert said["failed"]
+    assert "which has no examples/advanced/fedavg-with-early-stopping any more" in said["msg"]
+    assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in said["msg"]

@@ -130,6 +130,13 @@ def test_a_job_that_the_hosts_gpus_cannot_hold_is_unsupported(place, home, monke
     _assert_no_run(home, "pt_ddp", "UNSUPPORTED", "pt_ddp needs 4 GPUs (2 sites × 2) and h200 has 1: ")
 
 
+def test_an_example_that_the_checkout_has_no_more_is_unsupported(place, home, tmp_path):
+    (tmp_path / "NVFlare" / "examples").mkdir(parents=True)
+    assert place("examples/fedavg-early-stopping", checkout=str(tmp_path / "NVFlare")) == {}
+    why = "no examples/advanced/fedavg-with-early-stopping any more: 2.7.0 and 2.7.1 had it"
+    _assert_no_run(home, "fedavg-early-stopping", "UNSUPPORTED", why)
+
+
 @pytest.mark.parametrize("left_s", [-5, 0, 100])
 def test_a_job_with_too_little_time_is_skipped(place, home, left_s):
     assert place(left_s=left_s) == {}

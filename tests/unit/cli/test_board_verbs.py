@@ -108,14 +108,16 @@ def test_a_job_that_is_broken_here_keeps_no_board(call, results, jobs):
 def test_examples_are_listed_with_what_they_need(call, jobs, monkeypatch):
     small = jobs / "examples/small.yml"
     job = yaml.safe_load(small.read_text())
-    small.write_text(yaml.safe_dump({**job, "example": {**EXAMPLE, "mends": [MEND]}}))
+    removed = {"commit": "f8ee79e3b", "why": "it has an heir"}
+    small.write_text(yaml.safe_dump({**job, "example": {**EXAMPLE, "mends": [MEND], "removed": removed}}))
     monkeypatch.setenv("COLUMNS", "160")
     status, out, _ = call("examples")
     head, _, *lines = out.splitlines()
     assert status == 0
     assert head.split() == ["example", "environment", "sites", "data", "what"]
     text = " ".join(" ".join(lines).split())
-    assert "small torch 2 × 2 cifar10 (stand-in) One for any host. Mended (example): It cannot" in text
+    assert "small torch 2 × 2 cifar10 (stand-in) One for any host. Removed after f8ee79e3b: it has" in text
+    assert "Mended (example): It cannot" in text
 
 
 def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results):

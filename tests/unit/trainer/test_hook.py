@@ -118,6 +118,19 @@ def test_a_data_set_of_the_hubs_is_loaded_from_the_stand_in_if_there_is_one(monk
     assert module.load_dataset("json", data_files="a") == ("json", None, {"data_files": "a"})
 
 
+@pytest.mark.parametrize(
+    ("data", "loader"), [("mnist", "keras.src.datasets.mnist"), ("cifar10", "keras.src.datasets.cifar10")]
+)
+def test_keras_reads_a_stand_in_if_there_is_one(monkeypatch, tmp_path, data, loader):
+    monkeypatch.setenv(standins.DATA, str(tmp_path))
+    module = SimpleNamespace(load_data="theirs")
+    standins.STAND_INS[loader](module)
+    assert module.load_data == "theirs"
+    (tmp_path / data).mkdir()
+    standins.STAND_INS[loader](module)
+    assert module.load_data != "theirs"
+
+
 def test_without_a_stand_in_the_loader_is_as_it_was(monkeypatch, tmp_path):
     monkeypatch.setenv(standins.DATA, str(tmp_path))
     module = SimpleNamespace(CIFAR10=type("CIFAR10", (Cifar10,), {}), check_integrity=None)
