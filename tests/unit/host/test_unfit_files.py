@@ -10,7 +10,7 @@ from rekindle.doctor import diagnose_run
 from rekindle.driver.autopsy import autopsy
 from rekindle.driver.progress import Teller
 from rekindle.driver.sampler import Sampler
-from rekindle.driver.snapshot import snapshot
+from rekindle.driver.snapshot import Snapshot, snapshot
 from rekindle.driver.watchdog import Watchdog
 from rekindle.host import files
 from rekindle.judge import judge
@@ -90,7 +90,7 @@ def test_samples_go_into_no_fifo(clean_run, plant):
     if plant(clean_run / "samples.jsonl") != "it is no regular file":
         return
     with pytest.raises(OSError, match="no regular file"):
-        Sampler(clean_run / "samples.jsonl", set()).sample({})
+        Sampler(clean_run / "samples.jsonl", set()).sample(Snapshot(0.0))
 
 
 def test_the_last_bytes_of_an_endless_file_are_read(tmp_path):

@@ -92,23 +92,23 @@ def _removed(jobs):
 
 
 def test_an_example_that_was_removed_is_told_with_its_last_tag_and_its_heir(jobs, repository):
-    found, job = checkout.named(str(repository)), _removed(jobs)
+    found, job = checkout.named(str(repository), None), _removed(jobs)
     assert str(found.lacks(job)) == (
         f"{repository} is a checkout of NVFlare 2.7.3, which has no examples/hello-world/old any more: "
         "stop_cond= is its heir. Fix: Name a folder with NVFlare checked out at f8ee79e3b in "
         "rekindle_nvflare_checkout."
     )
-    found.check([job, load_job(jobs, "examples/hello-numpy")])
+    found.hold([job, load_job(jobs, "examples/hello-numpy")])
     (repository / "examples" / "hello-world" / "old").mkdir()
     assert found.lacks(job) is None
 
 
 def test_what_was_not_removed_and_is_not_there_is_refused(jobs, repository):
     (repository / "examples/hello-world/hello-numpy").rename(repository / "examples/hello-world/moved")
-    found, job = checkout.named(str(repository)), load_job(jobs, "examples/hello-numpy")
+    found, job = checkout.named(str(repository), None), load_job(jobs, "examples/hello-numpy")
     assert found.lacks(job) is None
     with pytest.raises(RecordError, match="has no examples/hello-world/hello-numpy"):
-        found.check([job])
+        found.hold([job])
 
 
 def test_an_example_of_another_release_is_refused(jobs, repository):

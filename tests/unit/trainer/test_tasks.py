@@ -16,7 +16,9 @@ def tasks(monkeypatch):
             BEFORE_TASK_RESULT_FILTER="before result",
         )},
         "fl_component": {"FLComponent": object},
-        "fl_constant": {"FLContextKey": SimpleNamespace(TASK_DATA="data", TASK_RESULT="result")},
+        "fl_constant": {"FLContextKey": SimpleNamespace(
+            TASK_DATA="data", TASK_RESULT="result", TASK_NAME="name"
+        )},
         "fl_context": {"FLContext": object},
         "shareable": {"Shareable": dict},
     }  # fmt: skip
