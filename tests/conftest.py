@@ -20,6 +20,7 @@ LONGEST = (
     "tests/site/test_other_jobs.py",
     "pair",
     "tests/hosts/test_molecule.py",
+    "tests/site/test_examples.py",
     "tests/site/test_installed.py",
     "tests/site/test_site.py",
 )
