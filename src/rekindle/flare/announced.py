@@ -150,10 +150,16 @@ def components(workspace: Workspace) -> list[dict[str, Any]]:
 def launches(workspace: Workspace, site: str) -> bool:
     """Whether the site's client launches its trainers, which else run in it."""
     member = workspace.members.get(site)
-    told = (member.json("config/config_fed_client.json") if member else {}).get("components")
-    return isinstance(told, list) and any(
-        isinstance(one, dict) and one.get("id") == "launcher" for one in told
-    )
+    told = member.json("config/config_fed_client.json") if member else {}
+    launchers = any(one.get("id") == "launcher" for one in _dicts(told.get("components")))
+    executors = (one.get("executor") for one in _dicts(told.get("executors")))
+    args = (one.get("args") for one in _dicts(list(executors)))
+    return launchers or any("command" in one for one in _dicts(list(args)))  # since NVFlare 2.9
+
+
+def _dicts(told: object) -> list[dict[str, Any]]:
+    """Return what of a list in a configuration are mappings; of anything else, nothing."""
+    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
 
 
 def configuration(workspace: Workspace, name: str) -> dict[str, Any]:

@@ -19,10 +19,10 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
     Sites get disjoint sets, linked as closely as the host allows; those of an example that is told of none
-    (``{gpus}``) all get one set. On
-    a host with too few GPUs for that, the job decides (``when_short_of_gpus``): its sites share GPUs, at
-    one time or in turns, and have as many ranks as there are GPUs at most, or each gets fewer of its own.
-    A host without GPUs runs the ranks as processes on CPU, but for an example that cannot do without.
+    (``{gpus}``) all get one set. On a host with too few GPUs for that, the job decides
+    (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and have as many ranks as there
+    are GPUs at most, or each gets fewer of its own. A host without GPUs runs the ranks as processes on CPU,
+    but for an example that cannot do without.
 
     Raises:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.

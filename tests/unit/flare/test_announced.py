@@ -63,3 +63,26 @@ def test_a_workflow_of_another_shape_is_none(told):
 def test_fewer_sites_may_be_sampled(told):
     (found,) = told(_flow("a.FedAvg", num_clients=2))
     assert (found.sampled(3), found.sampled(1), told(_flow("a.FedAvg"))[0].sampled(3)) == (2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("config", "launched"),
+    [
+        ({"components": [{"id": "pipe"}, {"id": "launcher"}]}, True),
+        ({"executors": [{"executor": {"args": {"command": ["torchrun", "client.py"]}}}]}, True),
+        (
+            {
+                "components": [{"id": "pipe"}],
+                "executors": [{"executor": {"args": {"task_script_path": "c"}}}],
+            },
+            False,
+        ),
+        ({"components": "launcher", "executors": [7, {"executor": None}, {"executor": {"args": 1}}]}, False),
+    ],
+)
+def test_a_client_that_launches_its_trainers_is_configured_so(tmp_path, config, launched):
+    path = tmp_path / "site-1/config/config_fed_client.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(config))
+    found = Workspace(tmp_path, {"site-1": Member(tmp_path / "site-1")})
+    assert announced.launches(found, "site-1") is launched
