@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rekindle.jobs import load_job
-from rekindle.records import RecordError
+from rekindle.records import Job
 
 from .mistake import Mistake, shown
 from .names import instead
@@ -15,40 +15,40 @@ from .options import Option, options
 
 _OURS = ("client_ids", "gpu", "num_rounds")
 """Options that job.py gets from the driver, by the sites, the GPUs and the ``rounds`` of job.yml."""
+_OF_JOB = {"{sites}", "{rounds}"}
+"""By which an example's command gets the same."""
 _NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
 }
 
 
-def arguments(jobs: Path, name: str, given: Mapping[str, Any]) -> Iterator[Mistake]:
+def arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> Iterator[Mistake]:
     """Return what is wrong with the options that an inventory gives a job.
 
     Args:
-        jobs: folder of the jobs.
-        name: of the job; nothing is said of one whose job.yml is broken.
+        job: its description.
+        called: its name in that setting.
         given: values by option.
+        code: folder of its code; nothing is said against its parser where it is not there.
     """
-    try:
-        job = load_job(jobs, name)
-    except RecordError:
-        return
-    if job.example is not None:  # its parser is in the checkout
-        return
-    known = options(jobs / (job.code or name) / "job.py")
+    command = job.example.command if job.example else ("job.py",)
+    known = options(code / command[0])
+    filled = {option.lstrip("-") for option, value in pairwise(command) if value in _OF_JOB}
+    ours = filled if job.example else _OURS
     for option, value in given.items():
-        if said := _option(name, option, value, known):
+        if said := _option(called, option, value, known, ours):
             yield Mistake("rekindle_job_arguments", f"rekindle_job_arguments gives {said[0]}", said[1])
 
 
 def _option(  # noqa: PLR0911 - one for each way to be wrong
-    job: str, name: str, value: Any, known: Mapping[str, Option] | None
+    job: str, name: str, value: Any, known: Mapping[str, Option] | None, ours: Collection[str]
 ) -> tuple[str, str] | None:
     """Return what is wrong with an option, the end of a sentence, and the fix; None if nothing is."""
-    if name in _OURS:
+    if name in ours:
         return f"{job} {name}, which Rekindle itself sets.", "leave it out; job.yml has sites and rounds."
     if known is not None and name not in known:
-        others = [one for one in known if one not in _OURS]
+        others = [one for one in known if one not in ours]
         return f"{job} {name}, which its job.py does not know.", instead(name, others)
     here, option = f"{job} {name} as {shown(value)}", (known or {}).get(name, Option("any"))
     items = value if isinstance(value, list) else [value]

@@ -1,7 +1,10 @@
-"""A mistake, in words."""
+"""A mistake, in words, and what mistakes are found in."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rekindle.records import Complaint
@@ -25,6 +28,18 @@ class Unknown(str):
     """Why a setting has no value: its template cannot be filled in."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a host is set to, as far as each value is of its type."""
+
+    values: Mapping[str, Any]
+    """By setting, of its type; those that are not are left out."""
+    called: Callable[[str], str]
+    """A setting's name as whoever set it wrote it."""
+    jobs: Path
+    """Folder of the jobs."""
 
 
 def shown(value: Any) -> str:

@@ -348,3 +348,48 @@ def test_a_job_of_the_users_that_cannot_work_is_named_with_the_fix(own, monkeypa
     monkeypatch.chdir(tmp_path)
     (line,) = said({"rekindle_jobs": ["line"]})
     assert line.endswith("and there is no such job in flare_jobs/. Fix: write line/job.yml.")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"step": 0.5}, None),
+        (
+            {"steps": 0.5},
+            "gives examples/hello-numpy steps, which its job.py does not know. Fix: write step.",
+        ),
+        (
+            {"step": "far"},
+            "gives examples/hello-numpy step as 'far', and its job.py takes a number. Fix: write a number.",
+        ),
+        (
+            {"num_rounds": 9},
+            "gives examples/hello-numpy num_rounds, which Rekindle itself sets. "
+            "Fix: leave it out; job.yml has sites and rounds.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("asked", ["examples/hello-numpy", "examples/all"])
+def test_an_examples_options_are_held_to_its_parser_in_the_checkout(given, expected, asked, tmp_path):
+    checkout = shutil.copytree(REPOSITORY / "tests/lookalikes/examples", tmp_path / "examples").parent
+    values = {
+        "rekindle_jobs": [asked],
+        "rekindle_job_arguments": {"examples/hello-numpy": given},
+        "rekindle_nvflare_checkout": str(checkout),
+    }
+    told = [one for one in said(values) if "rekindle_job_arguments" in one]
+    assert told == ([f"rekindle_job_arguments {expected}"] if expected else [])
+
+
+def test_of_a_checkout_that_is_not_here_yet_no_parser_is_known():
+    values = {
+        "rekindle_jobs": ["examples/hello-numpy"],
+        "rekindle_job_arguments": {"examples/hello-numpy": {"nobody_knows": 1}},
+    }
+    assert said(values) == []
+
+
+def test_a_users_own_job_is_held_to_its_own_parser():
+    own = str(REPOSITORY / "tests/lookalikes/own/fitted_line/job.yml")
+    (line,) = said({"rekindle_jobs": [own], "rekindle_job_arguments": {"fitted_line": {"nosuch": 1}}})
+    assert line.startswith("rekindle_job_arguments gives fitted_line nosuch, which its job.py does not know.")
