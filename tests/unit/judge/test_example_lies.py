@@ -6,6 +6,8 @@ import shutil
 import pytest
 from example_rules import of_examples
 from test_foreign_examples import LIES as FOREIGN_LIES
+from test_given_gpus import LIES as GPU_LIES
+from test_given_gpus import RULE as GPU_RULE
 
 from rekindle.judge import judge
 from rekindle.records import RecordError
@@ -306,22 +308,6 @@ def test_what_each_site_took_is_told(example):
     assert told.says.endswith(f"; {ours} and 11.63 s in what that launched.")
 
 
-def test_gpus_that_a_sites_processes_were_seen_on_are_told(example):
-    spec = json.loads((example / "spec.json").read_text())
-    gpu = {"uuid": "GPU-1", "index": 0, "name": "X", "memory_mib": 9000}
-    spec["gpus"], spec["sites"][0]["gpus"] = [gpu], ["GPU-1"]
-    (example / "spec.json").write_text(json.dumps(spec))
-    told = [json.loads(line) for line in (example / SAMPLES).read_text().splitlines()]
-    for share, event in enumerate(told):
-        pids = [*map(str, event["worked"].get("site-1", {}).get("pids", ())), "1"]
-        figures = {"utilisation": 50, "used_mib": 5000, "processes": dict.fromkeys(pids, 300 + share)}
-        event["gpus"] = {"GPU-1": {**figures, "process_utilisation": dict.fromkeys(pids, share)}}
-    (example / SAMPLES).write_text("".join(json.dumps(event) + "\n" for event in told))
-    last = max(share for share, event in enumerate(told) if event["worked"].get("site-1", {}).get("pids"))
-    said = f"site-1 0.09 s in NVFlare's client, at most {300 + last} MiB and {last} % of GPU-1."
-    assert said in _worked(example).says
-
-
 def test_so_short_a_time_that_the_kernel_counts_none_is_no_failure(example):
     """Of a site that had its only task and its result between two samples."""
     before = of_samples(lambda worked, time: worked.clear() if time < FIRST_TASK + 4 else None)
@@ -353,6 +339,7 @@ def test_a_mend_for_the_cpu_is_said_only_where_there_was_no_gpu(example, gpus):
 
 def test_each_claim_and_rule_of_examples_has_a_lie_that_it_sees():
     seen = {seen_by for _, seen_by in LIES.values()} | {claim for _, _, claim, _ in FOREIGN_LIES}
+    seen |= {GPU_RULE for _ in GPU_LIES}
     elsewhere = {
         "flower_results_received",
         "tracked",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rekindle.judge.answer import Answer
+from rekindle.judge.gpu_work import by_gpu, by_process, most_used
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
+from rekindle.records.events import DeviceEvent, RoundEvent, SampleEvent
 
 from .registry import validator
 
@@ -53,53 +54,24 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
     if held[least] == 0:
         return None, f"{uuid} does not tell the memory of {who}"
     said = f"with {sum(held.values())} MiB held by its trainers"
-    shares = _shares(run, uuid, trainers)
-    return _by_process(uuid, said, trainers, shares) if shares else _by_gpu(uuid, said, trainers, gpus)
+    shares = {
+        f"{trainers[pid].site} rank {trainers[pid].rank}": share
+        for pid, share in most_used(_samples(run, uuid), uuid, _warm(run, trainers)).items()
+    }
+    return by_process(uuid, said, shares) if shares else by_gpu(uuid, said, trainers, gpus)
 
 
 def _samples(run: Run, uuid: str) -> list[SampleEvent]:
     return [line.event for line in run.samples if uuid in line.event.gpus]
 
 
-def _shares(run: Run, uuid: str, trainers: dict[str, DeviceEvent]) -> dict[str, int]:
-    """Return the most of a GPU that each trainer was seen to use as it trained, percent; empty if untold.
+def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
+    """Return by PID when each trainer was past the first second of its first round, seconds since the epoch.
 
-    A sample reaches back to the one before it, so the first second is left out: making a context is work too.
+    A sample reaches back to the one before it.
     """
     warm = {}
     for pid, device in trainers.items():
         rounds = [line.event for line in run.rounds(device.site, device.rank)[:1]]
         warm[pid] = (rounds[0].time - rounds[0].seconds if rounds else device.time) + 1
-    told = [(sample.time, sample.gpus[uuid].process_utilisation) for sample in _samples(run, uuid)]
-    last = max((time for time, shares in told if shares is not None), default=0.0)
-    most = {pid: 0 for pid, begin in warm.items() if last > begin}
-    for time, shares in told:
-        for pid, share in (shares or {}).items():
-            if pid in most and time > warm[pid]:
-                most[pid] = max(share, most[pid])
-    return most
-
-
-def _by_process(
-    uuid: str, said: str, trainers: dict[str, DeviceEvent], shares: dict[str, int]
-) -> tuple[bool | None, str]:
-    idle = next((trainers[pid] for pid, share in shares.items() if not share), None)
-    if not any(shares.values()):
-        return False, f"{uuid} peaked at 0 % {said}: it did not work for this run"
-    if idle:
-        return None, f"{idle.site} rank {idle.rank} was never seen at work on {uuid}, where others were"
-    return True, f"{uuid} peaked at {max(shares.values())} % for one of them {said}"
-
-
-def _by_gpu(
-    uuid: str, said: str, trainers: dict[str, DeviceEvent], gpus: list[GpuSample]
-) -> tuple[bool | None, str]:
-    """Count work only while no other process held the GPU, as what a process did is not told."""
-    own = [gpu.utilisation for gpu in gpus if gpu.processes and gpu.processes.keys() <= trainers.keys()]
-    shared = [gpu.utilisation for gpu in gpus if gpu.processes.keys() - trainers.keys()]
-    peak = max(own, default=0)
-    if peak:
-        return True, f"{uuid} peaked at {peak} % {said}"
-    if any(shared):
-        return None, f"{uuid} worked only while processes of others held it too"
-    return False, f"{uuid} peaked at 0 % {said}: it did not work for this run"
+    return warm

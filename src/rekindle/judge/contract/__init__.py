@@ -4,6 +4,7 @@ from . import (  # noqa: F401 - each registers its rules
     devices,
     federation,
     figures,
+    given_gpus,
     gpu_errors,
     ledger,
     logs,

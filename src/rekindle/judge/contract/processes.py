@@ -33,14 +33,12 @@ def every_site_worked(run: Run) -> Iterator[Doubt]:
 
     Of a site whose client launches its trainers, those alone count.
     """
-    done: dict[str, float] = {}
-    for told in run.of(TaskEvent):
-        done[told.event.site] = max(told.event.time, done.get(told.event.site, 0.0))
+    done = last_results(run)
     if not done or not any(line.event.worked for line in run.samples):
         what = "sample tells what a site's processes took" if done else "site is told to have sent a result"
         yield Doubt(f"No {what}.")
         return
-    given = _given(run)
+    given = first_tasks(run)
     found = []
     for site, last in sorted(done.items()):
         seen = [line for line in run.samples if site in line.event.worked]
@@ -62,7 +60,15 @@ def every_site_worked(run: Run) -> Iterator[Doubt]:
         yield Doubt(says, found[0].at, holds=True)
 
 
-def _given(run: Run) -> dict[str, float]:
+def last_results(run: Run) -> dict[str, float]:
+    """Return when the server got each site's last result, seconds since the epoch."""
+    done: dict[str, float] = {}
+    for told in run.of(TaskEvent):
+        done[told.event.site] = max(told.event.time, done.get(told.event.site, 0.0))
+    return done
+
+
+def first_tasks(run: Run) -> dict[str, float]:
     """Return when the server gave each site its first task, seconds since the epoch."""
     found: dict[str, float] = {}
     zone = run.zone("server")
@@ -89,21 +95,4 @@ def _used(run: Run, site: str, seen: list[Line[SampleEvent]], first: float | Non
     says = f"{site} {own:.2f} s in NVFlare's client"
     says += f" and {others:.2f} s in what that launched" if others is not None else ""
     says += "" if began else " since its start"
-    return _Used(site, seconds, says + _on_gpus(run, site), end)
-
-
-def _on_gpus(run: Run, site: str) -> str:
-    """Say what the site's processes took of GPUs, by their PIDs; nothing if none was seen there."""
-    pids = {
-        str(pid) for line in run.samples if site in line.event.worked for pid in line.event.worked[site].pids
-    }
-    held: dict[str, int] = {}
-    shares: dict[str, int] = {}
-    for line in run.samples:
-        for uuid, gpu in line.event.gpus.items():
-            for pid in gpu.processes.keys() & pids:
-                held[uuid] = max(gpu.processes[pid], held.get(uuid, 0))
-            for pid in (gpu.process_utilisation or {}).keys() & pids:
-                shares[uuid] = max((gpu.process_utilisation or {})[pid], shares.get(uuid, 0))
-    said = [f"{held[uuid]} MiB and {shares.get(uuid, 0)} % of {uuid}" for uuid in sorted(held)]
-    return f", at most {', '.join(said)}" if said else ""
+    return _Used(site, seconds, says, end)

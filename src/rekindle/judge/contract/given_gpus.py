@@ -1,0 +1,188 @@
+"""That sites' processes used the GPUs that a run was given, of examples that write no evidence of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rekindle.judge.gpu_work import by_gpu, by_process, most_used
+from rekindle.judge.run import Run
+from rekindle.records.events import GpuSample, SampleEvent
+
+from .processes import first_tasks, last_results
+from .registry import Doubt, rule
+
+_WARM_S = 2.0
+"""That a process has held a GPU before its work counts: it makes its context first, which is work too."""
+_TELLING_S = 5.0
+"""In less, a process may come and go between two samples."""
+_CONTEXT_MIB = 64
+"""A process that computes on a GPU takes more of it; what a driver takes for itself moves by a few."""
+
+
+class _Seen(NamedTuple):
+    """What samples show of one GPU."""
+
+    uuid: str
+    held: dict[str, int]
+    """Most memory at one moment, MiB by site; 0 where NVML does not tell it."""
+    shares: dict[str, int]
+    """Percent by site; empty if untold."""
+
+    def __str__(self) -> str:
+        """Return them as a clause."""
+        said = [
+            f"{site} {mib} MiB" + (f" and {self.shares[site]} %" if self.shares else "")
+            for site, mib in sorted(self.held.items())
+        ]
+        return f"{self.uuid}: {', '.join(said) or 'no process of its sites'}"
+
+
+@rule(3)
+def given_gpus_worked(run: Run) -> Iterator[Doubt]:
+    """Every site's processes, by PID, held memory of each GPU that it was given and worked there.
+
+    Of a job that does not need GPUs it says no more than what they took.
+    """
+    given: dict[str, list[str]] = {}
+    for site in run.spec.sites:
+        for uuid in site.gpus:
+            given.setdefault(uuid, []).append(site.name)
+    if not given:
+        yield Doubt("The run was given no GPU.", holds=True)
+        return
+    during, owners = _during(run), _owners(run)
+    seen = [_seen(run, uuid, sites, owners, during) for uuid, sites in sorted(given.items())]
+    at = next((line for line in reversed(run.samples) if line.event in during[-1:]), None)
+    if not _needed(run):
+        said = "; ".join(map(str, seen))
+        yield Doubt(f"The job's description asks for no GPU. On {said}.", at, holds=True)
+    elif not during:
+        yield Doubt("The samples do not reach from the first task to the last result.")
+    elif not owners:
+        yield Doubt("No sample tells the PIDs of a site, by which its work on GPUs could be told.", at)
+    else:
+        used = [_used(run, one, given[one.uuid], owners, during) for one in seen]
+        worst = min((holds for holds, _ in used), key=[False, None, True].index)
+        yield Doubt(f"{'; '.join(says for holds, says in used if holds is worst)}.", at, worst)
+
+
+def _needed(run: Run) -> bool:
+    """Whether a job's description says that its sites use all GPUs that they are given."""
+    job = run.spec.job
+    told = job.example is not None and (job.example.gpus > 0 or "{gpus}" in job.example.command)
+    return told or job.ranks_per_site > 1
+
+
+def _during(run: Run) -> list[SampleEvent]:
+    """Return the samples from the first task to the first after the last result; none without that one."""
+    done = max(last_results(run).values(), default=None)
+    began = min(first_tasks(run).values(), default=0.0)
+    samples = [line.event for line in run.samples if line.event.gpus and line.event.time >= began]
+    after = [sample.time for sample in samples if done is not None and sample.time >= done]
+    return [sample for sample in samples if after and sample.time <= after[0]]
+
+
+def _owners(run: Run) -> dict[str, str]:
+    """Return the server or site that each process was of, by PID."""
+    return {
+        str(pid): name
+        for line in run.samples
+        for name, worked in line.event.worked.items()
+        for pid in worked.pids
+    }
+
+
+def _seen(run: Run, uuid: str, sites: list[str], owners: dict[str, str], during: list[SampleEvent]) -> _Seen:
+    held: dict[str, int] = {}
+    for sample in during:
+        of_site: dict[str, int] = {}
+        for pid, mib in _processes(sample, uuid).items():
+            if owners.get(pid) in sites:
+                of_site[owners[pid]] = mib + of_site.get(owners[pid], 0)
+        for site, mib in of_site.items():
+            held[site] = max(mib, held.get(site, 0))
+    shares = dict.fromkeys(held, 0)
+    warm = {pid: time for pid, time in _warm(run, uuid).items() if owners.get(pid) in held}
+    used = most_used(during, uuid, warm)
+    for pid, share in used.items():
+        shares[owners[pid]] = max(share, shares[owners[pid]])
+    return _Seen(uuid, held, shares if used else {})
+
+
+def _used(
+    run: Run, seen: _Seen, sites: list[str], owners: dict[str, str], during: list[SampleEvent]
+) -> tuple[bool | None, str]:
+    """Return whether the sites that were given a GPU used it, and what shows it."""
+    holds, says = _held(run, seen, sites, owners, during)
+    if holds:
+        holds, says = _busy(run, seen, owners, during, says)
+    if holds is False and (span := during[-1].time - during[0].time) < _TELLING_S:
+        return None, f"{says}, or was not seen to in the {span:.1f} s from the first task to the last result"
+    return holds, says
+
+
+def _held(
+    run: Run, seen: _Seen, sites: list[str], owners: dict[str, str], during: list[SampleEvent]
+) -> tuple[bool | None, str]:
+    """Return whether each site held memory of a GPU, and what shows it."""
+    uuid = seen.uuid
+    if not any(uuid in sample.gpus for sample in during):
+        return None, f"{uuid} was not sampled from the first task to the last result"
+    for site in sites:
+        if site not in seen.held:
+            why = _unmatched(run, uuid, owners, during)
+            return (None, why) if why else (False, f"{site} held no memory on {uuid}: it did not work there")
+        if not seen.held[site]:
+            return None, f"{uuid} does not tell the memory of {site}"
+    return True, f"with {' and '.join(f'{seen.held[site]} MiB held by {site}' for site in sites)}"
+
+
+def _busy(
+    run: Run, seen: _Seen, owners: dict[str, str], during: list[SampleEvent], said: str
+) -> tuple[bool | None, str]:
+    """Return whether a GPU worked for the sites that held it, and what shows it."""
+    if seen.shares:
+        holds, says = by_process(seen.uuid, said, seen.shares)
+        return holds, str(seen) if holds else says
+    warm = {pid: time for pid, time in _warm(run, seen.uuid).items() if owners.get(pid) in seen.held}
+    later = [one for one in during if seen.uuid in one.gpus and one.time > min(warm.values())]
+    if not later:
+        return None, f"{seen.uuid} was held for less than {_WARM_S:.0f} s, too short to see work there"
+    return by_gpu(seen.uuid, said, warm, [one.gpus[seen.uuid] for one in later])
+
+
+def _unmatched(run: Run, uuid: str, owners: dict[str, str], during: list[SampleEvent]) -> str | None:
+    """Return why NVML's PIDs may be none that the driver knows; None if they are, or the GPU did nothing.
+
+    In a PID namespace of its own, as in a container, a driver sees other PIDs than NVML, or NVML lists none.
+    """
+    known = {pid for line in run.samples for gpu in line.event.gpus.values() for pid in gpu.processes}
+    if known & owners.keys():
+        return None
+    began = min(line.event.time for line in run.samples if line.event.worked)
+    before = {pid for line in run.samples if line.event.time < began for pid in _processes(line.event, uuid)}
+    if {pid for sample in during for pid in _processes(sample, uuid)} - before:
+        return f"none of the PIDs on {uuid} is known to the driver, as in a PID namespace of its own"
+    gpus = [line.event.gpus[uuid] for line in run.samples if uuid in line.event.gpus]
+    if not before and _worked(gpus):
+        return f"{uuid} worked or was held, and NVML lists no process there, as in a PID namespace of its own"
+    return None
+
+
+def _worked(gpus: list[GpuSample]) -> bool:
+    used = [gpu.used_mib for gpu in gpus]
+    return any(gpu.utilisation for gpu in gpus) or max(used) - min(used) >= _CONTEXT_MIB
+
+
+def _warm(run: Run, uuid: str) -> dict[str, float]:
+    """Return by PID from when a process's work on a GPU counts, seconds since the epoch."""
+    warm: dict[str, float] = {}
+    for line in run.samples:
+        for pid in _processes(line.event, uuid):
+            warm.setdefault(pid, line.event.time + _WARM_S)
+    return warm
+
+
+def _processes(sample: SampleEvent, uuid: str) -> dict[str, int]:
+    return sample.gpus[uuid].processes if uuid in sample.gpus else {}

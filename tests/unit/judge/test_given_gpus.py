@@ -1,0 +1,268 @@
+"""The rule on the GPUs of examples: a recorded example, with the samples of a recorded run on two H200s."""
+
+import json
+import shutil
+
+import pytest
+
+from rekindle.judge import judge
+
+RULE = "given_gpus_worked"
+BEHIND = 4
+"""Samples by which the example's training lies behind that of the run on GPUs."""
+TRAINERS = {"site-1": [1772, 1773], "site-2": [1768, 1769]}
+"""PIDs in the run on GPUs, where each site has one on each."""
+FIRST, SECOND = "GPU-66523f83-05b4-693e-3804-98c3214e7dbd", "GPU-70a5ded9-65eb-ad6c-00c7-e000a34780e8"
+
+
+def _read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def example(recordings, tmp_path):
+    """Return a copy of the recorded example, with two GPUs on which both sites' trainers worked."""
+    run = shutil.copytree(recordings / "examples" / "hello-numpy", tmp_path / "run")
+    spec = json.loads((run / "spec.json").read_text())
+    spec["gpus"] = [
+        {"uuid": uuid, "index": index, "name": "NVIDIA H200", "memory_mib": 143771}
+        for index, uuid in enumerate((FIRST, SECOND))
+    ]
+    for site in spec["sites"]:
+        site.update(ranks=2, gpus=[FIRST, SECOND])
+    spec["job"]["ranks_per_site"] = 2
+    (run / "spec.json").write_text(json.dumps(spec))
+    on_gpus = _read(recordings / "runs" / "pt_ddp-h200-x2" / "samples.jsonl")
+    samples = _read(run / "samples.jsonl")
+    for number, sample in enumerate(samples):
+        there = "site-1" in sample["worked"]
+        sample["gpus"] = on_gpus[min(number - BEHIND, len(on_gpus) - 1) if there else 0]["gpus"]
+        for gpu in sample["gpus"].values():
+            gpu.update(xids=[], ecc_uncorrected=0)
+        for site, pids in TRAINERS.items() if there else ():
+            sample["worked"][site]["pids"] += pids
+    (run / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+    return run
+
+
+def of_samples(change):
+    """Return what alters every sample."""
+
+    def altered(run):
+        samples = _read(run / "samples.jsonl")
+        for sample in samples:
+            change(sample)
+        (run / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+
+    return altered
+
+
+def of_gpus(change, *uuids):
+    """Return what alters these GPUs in every sample, or all."""
+    return of_samples(lambda one: [change(one["gpus"][uuid]) for uuid in uuids or one["gpus"]])
+
+
+def idle(gpu):
+    """Nobody used it."""
+    gpu.update(utilisation=0, used_mib=615, processes={}, process_utilisation={})
+
+
+def held(gpu):
+    """It was held, and never busy."""
+    gpu.update(utilisation=0, process_utilisation=dict.fromkeys(gpu["processes"], 0))
+
+
+def context(gpu, time):
+    """It was held from within the first task on, and busy in the two samples that make contexts."""
+    if time < 1795359518:
+        idle(gpu)
+    else:
+        held(gpu)
+        gpu.update(process_utilisation=dict.fromkeys(gpu["processes"], 3 if time < 1795359520 else 0))
+
+
+def only_in_all(gpu):
+    """NVML tells no work by process."""
+    gpu.update(process_utilisation=None)
+
+
+def renamed(shift, pids=()):
+    """Return what gives processes other PIDs: these, or all."""
+
+    def change(gpu):
+        for figures in (gpu["processes"], gpu["process_utilisation"] or {}):
+            for pid in [pid for pid in figures if not pids or int(pid) in pids]:
+                figures[str(int(pid) + shift)] = figures.pop(pid)
+
+    return change
+
+
+def unlisted(gpu):
+    """NVML lists no process."""
+    gpu.update(processes={}, process_utilisation={})
+
+
+def both(*changes):
+    """Return what makes all these changes."""
+    return lambda run: [change(run) for change in changes]
+
+
+def job(**changes):
+    """Return what alters the job's description; ``example`` is a part of it."""
+
+    def altered(run):
+        spec = json.loads((run / "spec.json").read_text())
+        spec["job"]["example"] |= changes.pop("example", {})
+        spec["job"] |= changes
+        (run / "spec.json").write_text(json.dumps(spec))
+
+    return altered
+
+
+def seen_before(gpu):
+    """Another's process was there all along."""
+    gpu["processes"]["77"] = 100
+    gpu["used_mib"] += 100
+
+
+NO_PIDS = of_samples(lambda one: one["worked"].clear())
+LIES = {
+    "one of two GPUs was idle": (of_gpus(idle, SECOND), False, f"site-1 held no memory on {SECOND}"),
+    "both were": (of_gpus(idle), False, f"site-1 held no memory on {FIRST}"),
+    "one worked for another's processes": (of_gpus(renamed(90000), SECOND), False, f"no memory on {SECOND}"),
+    "one worked for one site alone": (
+        of_gpus(renamed(90000, TRAINERS["site-2"]), SECOND),
+        False,
+        f"site-2 held no memory on {SECOND}",
+    ),
+    "all were another's that was there before": (
+        both(of_gpus(idle), of_gpus(seen_before)),
+        False,
+        "site-1 held no memory",
+    ),
+    "one was held and never busy": (of_gpus(held, SECOND), False, f"{SECOND} peaked at 0 % with 1692 MiB"),
+    "one was, by its own figures": (
+        both(of_gpus(held, SECOND), of_gpus(only_in_all, SECOND)),
+        False,
+        f"{SECOND} peaked at 0 % with 1692 MiB",
+    ),
+    "one was busy before the first task alone": (
+        of_samples(lambda one: held(one["gpus"][SECOND]) if one["time"] > 1795359517.3 else None),
+        False,
+        f"{SECOND} peaked at 0 %",
+    ),
+    "one was busy as contexts were made alone": (
+        of_samples(lambda one: context(one["gpus"][SECOND], one["time"])),
+        False,
+        f"{SECOND} peaked at 0 %",
+    ),
+    "one site never worked on one": (
+        of_gpus(lambda gpu: gpu["process_utilisation"].pop("1768", 0), SECOND),
+        None,
+        f"site-2 was never seen at work on {SECOND}, where others were",
+    ),
+    "memory is untold": (
+        of_gpus(lambda gpu: gpu.update(processes=dict.fromkeys(gpu["processes"], 0))),
+        None,
+        "does not tell the memory of site-1",
+    ),
+    "one was sampled no more": (
+        of_samples(lambda one: one["gpus"].pop(SECOND) if one["time"] > 1795359517.3 else None),
+        None,
+        f"{SECOND} was not sampled",
+    ),
+    "samples end early": (
+        of_samples(lambda one: one["gpus"].clear() if one["time"] > 1795359520 else None),
+        None,
+        "The samples do not reach",
+    ),
+    "GPUs were not sampled": (of_samples(lambda one: one["gpus"].clear()), None, "The samples do not reach"),
+    "no PIDs of sites are told": (NO_PIDS, None, "No sample tells the PIDs of a site"),
+}
+"""What was altered, what the rule then says, and how."""
+CANNOT_KNOW = {
+    "NVML lists PIDs of another namespace": (of_gpus(renamed(90000)), "none of the PIDs on"),
+    "NVML lists none, and the GPUs worked": (of_gpus(unlisted), "NVML lists no process there"),
+}
+"""As in a container with a PID namespace of its own."""
+
+
+def _told(run):
+    verdict = judge(run)
+    return verdict, next(one for one in verdict.evidence if one.claim == RULE)
+
+
+def test_what_each_site_took_of_each_gpu_is_told(example):
+    verdict, told = _told(example)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+    assert told.says == (
+        f"{FIRST}: site-1 1692 MiB and 13 %, site-2 1692 MiB and 8 %; "
+        f"{SECOND}: site-1 1692 MiB and 4 %, site-2 1692 MiB and 17 %."
+    )
+    assert (told.file, told.line) == ("samples.jsonl", 27)
+
+
+def test_a_gpu_that_tells_no_work_by_process_is_told_in_all(example):
+    of_gpus(only_in_all)(example)
+    verdict, told = _told(example)
+    assert verdict.verdict == "PASS"
+    assert f"{FIRST} peaked at 17 % with 1692 MiB held by site-1 and 1692 MiB held by site-2" in told.says
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_no_pass(example, lie):
+    change, holds, says = LIES[lie]
+    change(example)
+    verdict, told = _told(example)
+    assert told.holds is holds
+    assert says in told.says
+    assert verdict.verdict != "PASS"
+    if holds is False:
+        assert (verdict.verdict, verdict.cause) == ("FAIL", told.says)
+
+
+@pytest.mark.parametrize("where", CANNOT_KNOW)
+def test_where_pids_cannot_be_matched_nothing_is_called_a_failure(example, where):
+    change, says = CANNOT_KNOW[where]
+    change(example)
+    verdict, told = _told(example)
+    assert (verdict.verdict, told.holds) == ("UNPROVEN", None)
+    assert says in told.says
+    assert "PID namespace of its own" in told.says
+
+
+def test_in_a_training_too_short_for_samples_nothing_is_called_a_failure(example):
+    of_gpus(idle)(example)
+    lines = _read(example / "evidence" / "server.jsonl")
+    for event in lines:
+        event["time"] = min(event["time"], 1795359519.0)
+    (example / "evidence" / "server.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    told = _told(example)[1]
+    assert told.holds is None
+    assert "in the 1.0 s from the first task to the last result" in told.says
+
+
+@pytest.mark.parametrize("needs", [{"gpus": 1}, {"command": ["job.py", "--gpu", "{gpus}"]}])
+def test_one_rank_a_site_has_to_use_a_gpu_where_the_description_says_so(example, needs):
+    of_gpus(idle)(example)
+    job(ranks_per_site=1, example=needs)(example)
+    assert _told(example)[1].holds is False
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (of_gpus(idle), f"{FIRST}: no process of its sites; {SECOND}: no process of its sites"),
+        (of_gpus(idle, SECOND), f"{FIRST}: site-1 1692 MiB and 13 %, site-2 1692 MiB and 8 %; {SECOND}: no "),
+    ],
+)
+def test_a_job_whose_description_asks_for_none_may_use_none(example, change, says):
+    change(example)
+    job(ranks_per_site=1)(example)
+    told = _told(example)[1]
+    assert told.holds
+    assert says in told.says
+
+
+def test_a_run_without_gpus_says_so(recordings):
+    assert _told(recordings / "examples" / "hello-numpy")[1].says == "The run was given no GPU."
