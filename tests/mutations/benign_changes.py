@@ -6,8 +6,8 @@ import re
 from datetime import datetime
 
 from lies_in_logs import STAMP, places
-from lies_in_times import every_log, move_events, move_logs, move_stamp, move_start
-from mutation_kinds import benign, on_gpus, pick
+from lies_in_times import TIMED, every_log, move_events, move_logs, move_stamp, move_start
+from mutation_kinds import benign, of_ours, on_gpus, pick
 from mutation_runs import clone
 
 
@@ -67,7 +67,7 @@ def _stretched(factor):
 
     def change(run, rng):
         began = _epoch(run.ended["started"])
-        for kind in ("device", "round", "final", "tracking", "global", "contribution", "sample"):
+        for kind in TIMED:
             for one in run.of(kind):
                 one["time"] = began + (one["time"] - began) * factor
                 if kind == "round":
@@ -206,7 +206,7 @@ def _other_task_ids(run, rng):
         log[:] = [pattern.sub(lambda found: new[found.group()], line) for line in log]
 
 
-@benign("names", ways=1)
+@benign("names", of_ours, ways=1)
 def _models_under_other_digests(run, rng):
     """Renamed everywhere, as by another seed."""
     new = {}

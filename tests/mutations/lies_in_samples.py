@@ -1,7 +1,7 @@
 """Contradictions in what the driver sampled: GPUs, processes on them, memory, errors."""
 
 from lies_of_ranks import trained_on
-from mutation_kinds import both, claims, lie, lies, on_gpus, pick, processes_by_rank, spec2
+from mutation_kinds import both, claims, lie, lies, of_ours, on_gpus, pick, processes_by_rank, spec2
 from mutation_runs import clone, recordings
 
 
@@ -192,7 +192,7 @@ def _memory_below_zero(run, rng):
     one["memory_mib"][pick(rng, one["memory_mib"])] = -rng.randint(1, 1000)
 
 
-@lie("memory", _memory_told)
+@lie("memory", both(_memory_told, of_ours))
 def _peak_memory_that_falls(run, rng):
     """It is the most so far."""
     told = [one for one in run.of("sample") if one.get("memory_mib")]

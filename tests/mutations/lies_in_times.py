@@ -9,10 +9,24 @@ from mutation_runs import recordings
 _FORM = "%Y-%m-%d %H:%M:%S,%f"
 
 
+TIMED = (
+    "device",
+    "round",
+    "final",
+    "tracking",
+    "global",
+    "contribution",
+    "task",
+    "model",
+    "sample",
+    "exception",
+)
+"""Kinds of events."""
+
+
 def move_events(run, seconds, events=None):
     """Move the times of events, all by default."""
-    kinds = ("device", "round", "final", "tracking", "global", "contribution", "exception", "sample")
-    for one in events if events is not None else [one for kind in kinds for one in run.of(kind)]:
+    for one in events if events is not None else [one for kind in TIMED for one in run.of(kind)]:
         one["time"] = round(one["time"] + seconds, 3)
 
 

@@ -4,11 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from mutation_runs import RunCopy
-
-
-class Inapplicable(Exception):
-    """This run has nothing that the mutation could alter."""
+from mutation_runs import Inapplicable, RunCopy
 
 
 @dataclass(frozen=True)
@@ -25,6 +21,30 @@ class Mutation:
     """Whether it was made from a schema, and may find no such value in any recorded run."""
     ways: int | None = None
     """How many places or values to try by run; None: as many as asked for."""
+
+
+def alter(change, run, rng):
+    """Alter a run.
+
+    Raises:
+        Inapplicable: it has nothing that could be altered so; an example, which trainers write nothing of.
+    """
+    try:
+        change(run, rng)
+    except (LookupError, ValueError) as error:
+        if run.of_example:
+            raise Inapplicable from error
+        raise
+
+
+def applies(mutation, run):
+    """Return whether a run is one that the mutation is for."""
+    try:
+        return mutation.where(run)
+    except (LookupError, Inapplicable):
+        if run.of_example:
+            return False
+        raise
 
 
 MUTATIONS: dict[str, Mutation] = {}
@@ -88,6 +108,11 @@ def on_gpus(run):
 
 def on_cpu(run):
     return not run.gpus
+
+
+def of_ours(run):
+    """Whether the run is of a job of ours, and not of an example."""
+    return not run.of_example
 
 
 def spec2(run):

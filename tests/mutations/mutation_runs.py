@@ -9,7 +9,13 @@ from pathlib import Path
 from rekindle.judge import judge
 from rekindle.records import RecordError
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "runs"
+RECORDED = Path(__file__).parents[1] / "recordings"
+RECORDINGS = {path.name: path for kind in ("runs", "examples") for path in (RECORDED / kind).iterdir()}
+"""Folders of recorded runs, by name."""
+
+
+class Inapplicable(Exception):
+    """This run has nothing that the mutation could alter."""
 
 
 class RunCopy:
@@ -40,6 +46,8 @@ class RunCopy:
     def events_of(self, path):
         """Return the events of a file as dictionaries; a string among them is written as it is."""
         if path not in self._events:
+            if path not in self.files:
+                raise Inapplicable
             self._events[path] = [json.loads(line) for line in self.files[path].splitlines()]
         return self._events[path]
 
@@ -52,6 +60,11 @@ class RunCopy:
         if path not in self._logs:
             self._logs[path] = self.files[path].decode().split("\n")
         return self._logs[path]
+
+    @property
+    def of_example(self):
+        """Whether it has no evidence of trainers."""
+        return json.loads(self._base["spec.json"])["schema"] == "rekindle/spec/3"
 
     @property
     def workspace(self):
@@ -92,7 +105,11 @@ class RunCopy:
 
     @property
     def final(self):
-        return self.of("final")[0]
+        """The event of the final model; examples tell none."""
+        found = self.of("final")
+        if not found:
+            raise Inapplicable
+        return found[0]
 
     def file_of(self, event):
         """Return the list of events in which this very one stands."""
@@ -160,7 +177,7 @@ def _line(event):
 
 @cache
 def _recorded(name):
-    folder = RECORDINGS / name
+    folder = RECORDINGS[name]
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -170,7 +187,7 @@ def _recorded(name):
 
 def recordings():
     """Return the names of all recorded runs."""
-    return sorted(path.name for path in RECORDINGS.iterdir())
+    return sorted(RECORDINGS)
 
 
 class Bench:
@@ -186,7 +203,7 @@ class Bench:
         """
         run = self._folder / name
         if not run.exists():
-            shutil.copytree(RECORDINGS / name, run)
+            shutil.copytree(RECORDINGS[name], run)
         made = []
         try:
             for path, content in changes.items():

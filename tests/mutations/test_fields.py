@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from field_table import FIELDS
 from mutation_fields import EVENTS, fields, free_ways, ways
-from mutation_kinds import Inapplicable
+from mutation_kinds import Inapplicable, alter
 from mutation_runs import RunCopy, recordings
 
 NAMED = {(kind, field.name): field for kind, field in fields()}
@@ -44,7 +44,7 @@ def test_what_cannot_be_told_breaks_nothing(bench, chosen):
         for recording in rng.sample(names, len(names)):
             run = RunCopy(recording)
             try:
-                change(run, rng)
+                alter(change, run, rng)
             except Inapplicable:
                 continue
             bench.judge(recording, run.changes())

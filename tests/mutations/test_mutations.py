@@ -14,7 +14,7 @@ import lies_of_ranks  # noqa: F401
 import lies_of_spec_2  # noqa: F401
 import lies_of_whole_runs  # noqa: F401
 import pytest
-from mutation_kinds import MUTATIONS, Inapplicable
+from mutation_kinds import MUTATIONS, Inapplicable, alter, applies
 from mutation_runs import RunCopy, recordings
 
 
@@ -23,10 +23,10 @@ def altered(mutation, name, seed, ways):
     seen = []
     for number in range(mutation.ways or ways):
         run, key = RunCopy(name), f"{seed}/{mutation.name}/{name}/{number}"
-        if not mutation.where(run):
+        if not applies(mutation, run):
             return
         try:
-            mutation.change(run, Random(key))
+            alter(mutation.change, run, Random(key))
         except Inapplicable:
             continue
         changes = run.changes()
@@ -52,7 +52,7 @@ def test_mutation(mutation, bench, chosen, only, rows):
                     "seen_by": broken,
                 }
             )
-    applies = any(mutation.where(RunCopy(name)) for name in recordings() if not only)
-    assert rows or mutation.made or not applies, "it alters nothing"
+    meant = any(applies(mutation, RunCopy(name)) for name in recordings() if not only)
+    assert rows or mutation.made or not meant, "it alters nothing"
     wrong = [row for row in rows if (row["verdict"] == "PASS") is not mutation.benign]
     assert not wrong

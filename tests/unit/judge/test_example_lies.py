@@ -141,6 +141,12 @@ def model_of_the_beginning(folder):
     of_events(SERVER, "model", lambda event: {**event, "digest": saved["digest"]})(folder)
 
 
+def never_asked_to_end(folder):
+    """Drop both lines of a site's log that tell of its end."""
+    for text in ("asked to end the run", "request from Server to end current RUN"):
+        without_lines(f"{WORKSPACE}/site-1/log.txt", text)(folder)
+
+
 LIES = {
     "a site took no CPU time for its tasks": (idle("site-1"), "every_site_worked"),
     "a site took none ever": (told_of("site-1", nvflare_s=0.0), "every_site_worked"),
@@ -221,6 +227,34 @@ LIES = {
     "a site had no task": (
         without_lines(f"{WORKSPACE}/server/log.txt", "assigned task to client site-2"),
         "server_told_every_result",
+    ),
+    "a site's log lacks a task": (
+        without_lines(f"{WORKSPACE}/site-2/log.txt", "got task assignment", 0.6),
+        "sites_had_the_servers_tasks",
+    ),
+    "a site's log has no result": (
+        without_lines(f"{WORKSPACE}/site-2/log.txt", "task result sent to server", 0.6),
+        "sites_had_the_servers_tasks",
+    ),
+    "a site was not asked to end": (
+        never_asked_to_end,
+        "sites_had_the_servers_tasks",
+    ),
+    "FedAvg did not begin": (
+        without_lines(f"{WORKSPACE}/server/log.txt", "Start FedAvg"),
+        "server_tells_in_order",
+    ),
+    "the server's runner did not finish": (
+        without_lines(f"{WORKSPACE}/server/log.txt", "Server runner finished"),
+        "server_tells_in_order",
+    ),
+    "it was asked for more rounds": (
+        in_file("spec.json", '"rounds": 3', '"rounds": 4'),
+        "server_tells_in_order",
+    ),
+    "nothing tells when the run began": (
+        in_file("ended.json", '"started": "2', '"started": "x2'),
+        "all_within_the_run",
     ),
     "a site's result is not in the log": (
         without_lines(f"{WORKSPACE}/server/log.txt", "got result from client site-2"),

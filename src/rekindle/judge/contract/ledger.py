@@ -5,17 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rekindle.flare.announced import workflows
 from rekindle.flare.log import Entry
+from rekindle.flare.tasks import GIVEN
 from rekindle.flare.workspace import LogLine
 from rekindle.judge.run import Run
 
 from .registry import ANY, Doubt, rule
 
+_STEPS = {
+    "assigned": re.compile(r"got task assignment: name=(\S{1,200}), id=(\S{1,200})$"),
+    "result": re.compile(r"task result sent to server$"),
+    "ended": re.compile(r"(?:server asked to end the run|received request from Server to end current RUN)$"),
+}
+"""What a site logs of a task of any name, and of its end."""
 
-@rule()
+
+@rule(*ANY)
 def server_tells_in_order(run: Run) -> Iterator[Doubt]:
-    """The server began each round in turn, gave each site a task, had its result, and then aggregated."""
-    order = _Order(run)
+    """The server began each round in turn, gave each site a task, had its result, and then aggregated.
+
+    Of examples, those with one FedAvg over all sites and all rounds; other workflows have words of their own,
+    and of those the server's end alone is asked for.
+    """
+    if not any(entry.kind == "ended" for entry in run.ledger):
+        yield Doubt("The server's log does not show that its runner finished.")
+    rounds = _rounds(run)
+    if rounds is None:
+        return
+    order = _Order(run, rounds)
     for entry in run.ledger:
         says = order.flaw(entry)
         if says:
@@ -24,12 +42,27 @@ def server_tells_in_order(run: Run) -> Iterator[Doubt]:
         yield Doubt("The server's log does not show that FedAvg finished.")
 
 
+def _rounds(run: Run) -> int | None:
+    """Return how many rounds FedAvg has to go; None where it need not go so."""
+    example = run.spec.job.example
+    if example is None:
+        return run.spec.job.rounds
+    flows = [flow for flow in workflows(run.workspace) if flow.kind == "FedAvg"]
+    whole = [
+        flow
+        for flow in flows
+        if not flow.may_stop and flow.sampled(len(run.spec.sites)) == len(run.spec.sites)
+    ]
+    if len(flows) != 1 or not whole or "train" not in whole[0].tasks():
+        return None
+    return run.spec.job.rounds if "{rounds}" in example.command else whole[0].rounds
+
+
 class _Order:
     """How far the server is by its log, and what of the next entry does not follow from that."""
 
-    def __init__(self, run: Run) -> None:
-        self._sites = sorted(site.name for site in run.spec.sites)
-        self._rounds = run.spec.job.rounds
+    def __init__(self, run: Run, rounds: int) -> None:
+        self._sites, self._rounds = sorted(site.name for site in run.spec.sites), rounds
         self._began, self._round, self._aggregated, self._persisted = False, -1, len(self._sites), True
         self._sampled = True
         self._given: dict[str, str] = {}
@@ -100,6 +133,30 @@ def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
                 yield Doubt(f"{site.name}'s log has {count} of {len(tasks)} times: {word}")
         if not any(entry.kind == "ended" for entry in told):
             yield Doubt(f"The server did not ask {site.name} to end.", _at(told))
+
+
+@rule(3)
+def sites_had_the_servers_tasks(run: Run) -> Iterator[Doubt]:
+    """Each site has the tasks that the server gave it, in that order, and sent one result of each."""
+    given: dict[str, list[str]] = {}
+    for line in run.find("server", GIVEN.pattern):
+        given.setdefault(line.match[1], []).append(f"{line.match[2]} {line.match[3]}")
+    for site in run.spec.sites:
+        told = [(kind, match) for record in run.records(site.name) for kind, match in _steps(record.message)]
+        tasks = [f"{match[1]} {match[2]}" for kind, match in told if kind == "assigned"]
+        if tasks != given.get(site.name, []):
+            yield Doubt(f"{site.name}'s log has other tasks than the server gave it.")
+        kinds = [kind for kind, _ in told if kind != "ended"]
+        if kinds != ["assigned", "result"] * len(tasks):
+            yield Doubt(f"{site.name} did not send one result for each of its tasks.")
+        if not any(kind == "ended" for kind, _ in told):
+            yield Doubt(f"The server did not ask {site.name} to end.")
+
+
+def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:
+    for kind, pattern in _STEPS.items():
+        if match := pattern.search(message):
+            yield kind, match
 
 
 @rule(*ANY)

@@ -24,7 +24,10 @@ _TAIL_S, _TAIL_SHARE = 5.0, 0.1
 @rule(*ANY)
 def all_within_the_run(run: Run) -> Iterator[Doubt]:
     """Every event, sample and log line lies between the start and the end of the run."""
-    if run.started is None or run.ended is None:
+    if run.ended is None:
+        return
+    if run.started is None:
+        yield Doubt("The record of the run's end does not tell when it began.", folders.ENDED)
         return
     begin, end = run.started - _SLACK_S, run.started + run.ended.duration_s + _ROUNDING_S + _SLACK_S
     for line in run.lines:
