@@ -32,6 +32,8 @@ def server_tells_in_order(run: Run) -> Iterator[Doubt]:
         yield Doubt("The server's log does not show that its runner finished.")
     rounds = _rounds(run)
     if rounds is None:
+        end = "The server's runner finished"
+        yield Doubt(f"{end}; the order of what is not one FedAvg of all sites is not known.", holds=True)
         return
     order = _Order(run, rounds)
     for entry in run.ledger:
