@@ -58,8 +58,8 @@ class Checkout:
         if (self.folder / _EXAMPLES / example.folder).is_dir():
             return None
         return Complaint(
-            f"{self.folder} is a checkout of NVFlare {self.commit}, "
-            f"which has no {_EXAMPLES}/{example.folder} any more: {example.removed.why}.",
+            f"The checkout of NVFlare, {self.commit}, has no {_EXAMPLES}/{example.folder} any more: "
+            f"{example.removed.why}.",
             f"Name a folder with NVFlare checked out at {example.removed.commit} in {_SETTING}.",
         )
 

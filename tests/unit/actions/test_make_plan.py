@@ -168,5 +168,5 @@ def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_told_unde
     assert "failed" not in plan(**asked)
     said = plan(check=True, **asked)
     assert said["failed"]
-    assert "which has no examples/advanced/fedavg-with-early-stopping any more" in said["msg"]
+    assert "has no examples/advanced/fedavg-with-early-stopping any more" in said["msg"]
     assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in said["msg"]

@@ -94,7 +94,7 @@ def _removed(jobs):
 def test_an_example_that_was_removed_is_told_with_its_last_tag_and_its_heir(jobs, repository):
     found, job = checkout.named(str(repository), None), _removed(jobs)
     assert str(found.lacks(job)) == (
-        f"{repository} is a checkout of NVFlare 2.7.3, which has no examples/hello-world/old any more: "
+        "The checkout of NVFlare, 2.7.3, has no examples/hello-world/old any more: "
         "stop_cond= is its heir. Fix: Name a folder with NVFlare checked out at f8ee79e3b in "
         "rekindle_nvflare_checkout."
     )
