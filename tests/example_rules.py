@@ -1,4 +1,4 @@
-"""Which claims and rules of the judge are of examples alone: tests/unit/judge/test_example_lies.py has their lies."""
+"""Which claims and rules are of examples alone; tests/unit/judge/test_example_lies.py has their lies."""
 
 from functools import cache
 
