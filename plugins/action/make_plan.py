@@ -13,7 +13,7 @@ from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.host import places
-from rekindle.jobs import checkout, expand, lease, load_job, own_path, stops
+from rekindle.jobs import checkout, expand, foresee, image_of, lease, load_job, own_path, stops
 from rekindle.solver import solve
 
 _JOBS = places.repository() / "flare_jobs"
@@ -68,7 +68,9 @@ class ActionModule(Action):
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )
         own = {job.name: str(file) for name, job in asked.items() if (file := own_path(name))}
-        plan = replace(plan, own=own)
+        could = [one.job for one in foresee(loaded, host, plan, None) if one.refusal is None]
+        images = dict.fromkeys(image for job in could if (image := image_of(job)))
+        plan = replace(plan, own=own, images=tuple(images))
         if kept:
             plan = capsule.hold(plan, host, kept)
         records.write(path.with_name("plan.json"), plan)

@@ -49,6 +49,9 @@ class ActionModule(Action):
         prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
         if found and (lack := found.lacks(job)):
             prepared = jobs.without_a_run(job, host.host, "UNSUPPORTED", lack.says, lack.fix)
+        image = jobs.image_of(job)
+        if image and isinstance(prepared, records.RunSpec):
+            prepared = _in_image(prepared, folder, image)
         if isinstance(prepared, records.RunSpec):
             versions = {**prepared.versions}
             if found:
@@ -71,6 +74,18 @@ class ActionModule(Action):
         records.write(home.placed_in(folder, job.name), placed)
         _forget(verdict)
         return {"spec": records.to_builtins(spec), "run": run}
+
+
+def _in_image(spec: records.RunSpec, folder: Path, image: str) -> records.RunSpec | records.VerdictRecord:
+    """Return ``spec`` with the digest of the image that it runs in, or the verdict that the host lacks it."""
+    path = folder / "images.json"
+    had = records.read(path, records.ImagesRecord).images if path.is_file() else ()
+    found = next((one for one in had if one.name == image), None)
+    if found and found.id:
+        return msgspec.structs.replace(spec, versions={**spec.versions, "image id": found.id})
+    says = (found and found.says) or f"Nobody has looked whether {spec.host} has the image {image}."
+    fix = (found and found.fix) or "Run playbooks/containers.yml."
+    return jobs.without_a_run(spec.job, spec.host, "UNSUPPORTED", says, fix)
 
 
 def _tmpdir(given: str, host: records.HostRecord) -> str:

@@ -118,6 +118,12 @@ toolkit() {
     nvcc --version 2>/dev/null || /usr/local/cuda/bin/nvcc --version
 }
 
+container() { # where docker is, what its daemon says of itself, and where NVIDIA's toolkit is
+    command -v docker || return
+    timeout 15 docker info --format 'version={{.ServerVersion}} runtimes={{range $name, $_ := .Runtimes}}{{$name}} {{end}}' || return
+    command -v nvidia-container-runtime-hook || command -v nvidia-ctk || :
+}
+
 masked() { # files, or what comes in, without what URLs and proxies carry before an @ or after a ?
     sed -E -e 's#://[^[:space:]]*@#://****@#g' -e 's#[^[:space:]/:=@]+:[^[:space:]/@][^[:space:]]*@#****@#g' \
         -e 's#(://[^[:space:]?]*[?])[^[:space:]]+#\1****#g' -- "$@"
@@ -225,6 +231,7 @@ main() {
     probe driver-proc cat /proc/driver/nvidia/version
     probe pci pci
     probe toolkit toolkit
+    probe docker container
     probe nccl sh -c 'env | grep ^NCCL_'
     probe pip-env pip_variables
     probe pip-xdg masked /etc/xdg/pip/pip.conf

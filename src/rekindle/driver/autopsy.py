@@ -24,14 +24,15 @@ _NCCL_DUMP_S = 3.0
 """torch's heartbeat thread looks at its pipe once a second."""
 
 
-def autopsy(run_dir: Path, tmpdir: str) -> None:
-    """Write down the state of every process below this one, of the GPUs, ports, disks, kernel and logs.
+def autopsy(run_dir: Path, tmpdir: str, look: Callable[[], list[psutil.Process]] = descendants) -> None:
+    """Write down the state of the run's processes, of the GPUs, ports, disks, kernel and logs.
 
-    A question that cannot be answered leaves its reason in its file: an autopsy never fails.
+    Its processes are, by default, all below this one. A question that cannot be answered leaves its reason in
+    its file: an autopsy never fails.
     """
     folder = run_dir / folders.AUTOPSY
     fresh(folder)
-    processes = descendants()
+    processes = look()
     questions: dict[str, Callable[[], Iterable[str]]] = {
         "processes": lambda: map(_process, processes),
         "stacks": lambda: (stack(process.pid) for process in processes if _is_python(process)),

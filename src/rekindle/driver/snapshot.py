@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,10 +77,10 @@ class Snapshot:
         return found
 
 
-def snapshot(run_dir: Path) -> Snapshot:
-    """Look at all processes below this one and at the files of the run."""
+def snapshot(run_dir: Path, look: Callable[[], list[psutil.Process]] = descendants) -> Snapshot:
+    """Look at a run's processes, by default all below this one, and at its files."""
     processes = []
-    for process in descendants():
+    for process in look():
         with suppress(psutil.Error, OSError):
             with process.oneshot():
                 seen = _process(process)

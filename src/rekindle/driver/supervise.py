@@ -20,8 +20,9 @@ from rekindle.records.folders import spec_in
 
 from .autopsy import autopsy
 from .command import command, environment
+from .container import Container
 from .ladder import climb
-from .processes import adopt_orphans, end_descendants
+from .processes import adopt_orphans, descendants, end_descendants
 from .progress import Teller
 from .sampler import Sampler
 from .snapshot import snapshot
@@ -104,12 +105,16 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
     uuids = {uuid for site in spec.sites for uuid in site.gpus}
     sampler = Sampler(run_dir / folders.SAMPLES, uuids, spec.nonce or None)
-    watchdog = Watchdog(spec, snapshot(run_dir))
+    container = Container(spec, spec.docker) if spec.docker else None
+    words, look = command(run_dir, spec), descendants
+    if container:
+        words, look = container.command(words, run_dir, environ), container.processes
+    watchdog = Watchdog(spec, snapshot(run_dir, look))
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
                 process = subprocess.Popen(
-                    command(run_dir, spec),
+                    words,
                     cwd=run_dir / folders.JOB,
                     env=environ,
                     stdin=subprocess.DEVNULL,
@@ -120,22 +125,24 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
                 while (status := process.poll()) is None:
                     elapsed = time.monotonic() - clock
                     end = _End("limit") if elapsed > spec.job.limit_s else None
-                    now = snapshot(run_dir)
+                    now = snapshot(run_dir, look)
                     says = watchdog.look(now, sampler.sample(now))
                     if says is not None:
                         end = _End("hung", says=says)
                     teller.tell(elapsed)
                     if end is not None:
-                        autopsy(run_dir, spec.tmpdir)
+                        autopsy(run_dir, spec.tmpdir, look)
                         return end
                     time.sleep(_PERIOD_S)
                 return _End("finished", status)
         except _Interrupted:
             return _End("interrupted")
         except OSError as error:
-            what = "start the job" if error.filename == spec.python else "write down what it sees"
+            what = "start the job" if error.filename == words[0] else "write down what it sees"
             return _End("interrupted", says=f"The driver cannot {what}: {error.strerror}.")
         finally:
             end_descendants()
+            if container:
+                container.end()
             for pipe in (run_dir / folders.EVIDENCE).glob("*.pipe"):
                 pipe.unlink()

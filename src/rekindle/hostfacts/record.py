@@ -57,6 +57,7 @@ def host_record(frames: system.Frames, host: str, root: str) -> HostRecord:
         pci_gpus=system.pci_gpus(frames),
         topology=gpus.topology,
         cuda_toolkit=system.cuda_toolkit(frames),
+        docker=system.docker(frames),
         nccl_environment=system.variables(frames["nccl"].text),
         pip=pip_settings,
         problems=(*_problems(frames), *pip_problems),

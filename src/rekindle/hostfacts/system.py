@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, get_args, get_type_hints
 
-from rekindle.records import Cpu, Disk, Memory, Os, Python, RecordError, decode
+from rekindle.records import Cpu, Disk, Docker, Memory, Os, Python, RecordError, decode
 
 from .frames import FactsError, Frame
 
 Frames = Mapping[str, Frame]
+
+_DOCKER = re.compile(r"version=(\S*) runtimes=(.*)")
 
 
 def line(frames: Frames, name: str) -> str | None:
@@ -125,6 +127,23 @@ def cuda_toolkit(frames: Frames) -> str | None:
     """Return the release that nvcc gives: ``12.8``."""
     found = re.search(r"release (\d+\.\d+)", frames["toolkit"].text)
     return found[1] if found and frames["toolkit"].answered else None
+
+
+def docker(frames: Frames) -> Docker | None:
+    """Return the container engine, whether or not its daemon answers; None if there is none."""
+    frame = frames.get("docker")
+    lines = [line.strip() for line in frame.text.splitlines() if line.strip()] if frame else []
+    if frame is None or not lines or not lines[0].startswith("/"):
+        return None
+    path, *said = lines
+    found = next((match for line in said if (match := _DOCKER.fullmatch(line))), None)
+    if frame.answered and found and found[1]:
+        nvidia = "nvidia" in found[2].split() or any("/nvidia-" in line for line in said)
+        return Docker(path=path, version=found[1], nvidia=nvidia)
+    words = [line for line in said if not _DOCKER.fullmatch(line)]
+    late = frame.late or frame.status == "124"
+    says = "it gave no answer in time" if late else (words[-1] if words else f"status {frame.status}")
+    return Docker(path=path, version=None, says=says[:200].rstrip(".?"))
 
 
 def variables(text: str) -> dict[str, str]:

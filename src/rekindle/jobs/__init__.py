@@ -1,5 +1,6 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
+from .containers import archive_of, image_of
 from .foresee import foresee, stops
 from .load import (
     asked_as,
@@ -14,11 +15,13 @@ from .load import (
 from .prepare import digest, prepare, within, without_a_run
 
 __all__ = [
+    "archive_of",
     "asked_as",
     "digest",
     "example_names",
     "expand",
     "foresee",
+    "image_of",
     "known_jobs",
     "load_job",
     "load_planned",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import Complaint, HostRecord, Job, PlanRecord
 
+from .containers import hold_to_engine
 from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus
 from .releases import hold_to_release
@@ -61,6 +62,7 @@ def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
             return planned.refusal
     try:
         hold_to_release(job, plan.nvflare)
+        hold_to_engine(job, host)
         assign_gpus(job, host)
     except Unplaceable as error:
         return str(error)

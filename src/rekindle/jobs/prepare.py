@@ -21,6 +21,7 @@ from rekindle.records import (
     to_builtins,
 )
 
+from .containers import hold_to_engine, image_of
 from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus
 from .releases import hold_to_release
@@ -45,11 +46,17 @@ def prepare(
         )
     try:
         hold_to_release(job, plan.nvflare)
+        hold_to_engine(job, host)
         sites = assign_gpus(job, host)
     except Unplaceable as error:
         return without_a_run(job, host.host, "UNSUPPORTED", error.says, error.fix)
     given = {uuid for site in sites for uuid in site.gpus}
     packages = {**environment.system_site, **environment.packages}
+    image = image_of(job)
+    in_environment = {
+        "python": environment.python_version,
+        **{name: packages[name] for name in _NOTED if name in packages},
+    }
     return RunSpec(
         schema="rekindle/spec/3" if job.example else "rekindle/spec/2",
         host=host.host,
@@ -68,10 +75,8 @@ def prepare(
         ),
         python=environment.python,
         lock_sha256=environment.lock_sha256,
-        versions={
-            "python": environment.python_version,
-            **{name: packages[name] for name in _NOTED if name in packages},
-        },
+        docker=host.docker.path if image and host.docker else None,
+        versions={"image": image} if image else in_environment,
         tmpdir=tmpdir,
         cache=f"{host.root}/{folders.CACHE}",
         silence_s=_silence_s(job, plan),

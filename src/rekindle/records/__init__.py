@@ -20,8 +20,9 @@ from .base import (
 from .complaint import Complaint, RecordError, VersionError
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
-from .host import Cpu, Disk, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
-from .job import Claim, Example, GpuShortage, Job, Mend, Removed
+from .host import Cpu, Disk, Docker, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
+from .images import Image, ImagesRecord
+from .job import Claim, Container, Example, GpuShortage, Job, Mend, Removed
 from .lease import LeaseRecord
 from .outcome import Outcome, PlaybookRecord
 from .placed import PayloadRecord, PlacedRecord
@@ -37,9 +38,11 @@ __all__ = [
     "ClaimResult",
     "Complaint",
     "Confidence",
+    "Container",
     "Cpu",
     "Device",
     "Disk",
+    "Docker",
     "Driver",
     "Ended",
     "EnvRecord",
@@ -52,6 +55,8 @@ __all__ = [
     "GpuProcess",
     "GpuShortage",
     "HostRecord",
+    "Image",
+    "ImagesRecord",
     "Job",
     "JobRound",
     "Ladder",

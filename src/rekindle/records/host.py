@@ -118,6 +118,18 @@ class Gpu(Record, kw_only=True, frozen=True):
     processes: Few[GpuProcess] = ()
 
 
+class Docker(Record, kw_only=True, frozen=True):
+    """The container engine that this user has."""
+
+    path: Text
+    version: Text | None
+    """Of its daemon; None where that does not answer."""
+    says: Text | None = None
+    """Why it does not."""
+    nvidia: bool = False
+    """Whether the NVIDIA container toolkit is there, without which no container has a GPU."""
+
+
 class HostRecord(Record, kw_only=True, frozen=True):
     """What one host is."""
 
@@ -143,6 +155,8 @@ class HostRecord(Record, kw_only=True, frozen=True):
     topology: Few[Few[Text]] = ()
     """Square, one row and column a GPU in ``gpus`` order: ``X``, ``NV18``, ``SYS`` … (nvidia-smi topo -m)."""
     cuda_toolkit: Text | None = None
+    docker: Docker | None = None
+    """None where there is none, and in records of before it was looked for."""
     nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""

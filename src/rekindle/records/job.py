@@ -56,6 +56,13 @@ StandIn = Literal["adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_d
 """A data set or model that is not reached, by what makes its stand-in (``rekindle.trainer.data``)."""
 
 
+class Container(Record, kw_only=True, frozen=True):
+    """What a job runs in that is no environment of ours."""
+
+    image: Annotated[str, Meta(pattern=r"^\w[\w./:@-]*\Z", max_length=300)]
+    """As ``docker pull`` takes it."""
+
+
 class Example(Record, kw_only=True, frozen=True):
     """A job that others wrote, which runs as it stands, and what running it takes."""
 
@@ -80,6 +87,8 @@ class Example(Record, kw_only=True, frozen=True):
     environ: Table[Text] = {}
     """Variables of its processes; ``{data}`` as in ``command``."""
     mends: Few[Mend] = ()
+    container: Container | None = None
+    """With one, its image's ``python3`` is called, and ``environment`` serves the blame ladder alone."""
 
 
 class Job(Record, kw_only=True, frozen=True):

@@ -67,5 +67,7 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     environments: Few[PlannedEnvironment]
     jobs: Few[Text] = ()
     """Jobs that have to pass on this host."""
+    images: Few[Text] = ()
+    """Images that jobs run in which could run on this host."""
     own: Table[Text] = {}
     """Path on the controller of the job.yml of each that lies elsewhere than Rekindle's, by name."""

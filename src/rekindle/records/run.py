@@ -44,6 +44,8 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Every GPU in ``sites``; none in /1."""
     python: Text
     """Interpreter of the environment that the job runs in."""
+    docker: Text | None = None
+    """Path of the engine that runs it in the container that its example names."""
     lock_sha256: Text
     versions: Table[Text]
     """Of the packages that matter to the result."""

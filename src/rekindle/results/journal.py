@@ -12,7 +12,7 @@ from rekindle.records.base import shortened
 from rekindle.records.complaint import FIX
 from rekindle.records.text import one_line
 
-_STAGES = ("preflight", "plan", "environments", "validate", "collect")
+_STAGES = ("preflight", "plan", "environments", "containers", "validate", "collect")
 """Names of the roles that are stages, in their order."""
 _LONGEST = 1200
 """Characters of a sentence; what is longer is a log and loses its middle."""

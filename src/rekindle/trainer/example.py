@@ -62,7 +62,9 @@ def _mend(path: Path, mend: dict[str, Any]) -> None:
 
 def _gpus(spec: dict[str, Any]) -> str:
     """Return the indexes of each site's GPUs in brackets; of its ranks, where there are none."""
-    indexes = {gpu["uuid"]: gpu["index"] for gpu in spec.get("gpus", ())}
+    inside = spec.get("docker")  # where there are no others, and they are counted anew
+    given = enumerate(spec.get("gpus", ()))
+    indexes = {gpu["uuid"]: number if inside else gpu["index"] for number, gpu in given}
     sites = ([indexes[uuid] for uuid in site["gpus"]] or range(site["ranks"]) for site in spec["sites"])
     return ",".join(f"[{','.join(map(str, site))}]" for site in sites)
 

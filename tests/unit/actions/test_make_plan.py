@@ -11,7 +11,7 @@ from plays import REPOSITORY
 from rekindle import jobs
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import pins
-from rekindle.records import HostRecord, LeaseRecord, PlanRecord, read, write
+from rekindle.records import Docker, HostRecord, LeaseRecord, PlanRecord, read, write
 
 
 @pytest.fixture
@@ -170,3 +170,20 @@ def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_told_unde
     assert said["failed"]
     assert "has no examples/advanced/fedavg-with-early-stopping any more" in said["msg"]
     assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in said["msg"]
+
+
+@pytest.mark.parametrize(
+    ("docker", "images"),
+    [
+        (None, ()),
+        (
+            Docker(path="/usr/bin/docker", version="29.0.1", nvidia=True),
+            ("nvcr.io/nvidia/clara/bionemo-framework:2.5",),
+        ),
+    ],
+)
+def test_the_images_of_jobs_that_could_run_there_are_planned(plan, home, tmp_path, docker, images):
+    (tmp_path / "NVFlare" / "examples" / "advanced" / "bionemo" / "downstream").mkdir(parents=True)
+    write(home / "host.json", replace(read(home / "host.json", HostRecord), docker=docker))
+    plan(jobs=["pt_ddp", "examples/bionemo-tap"], checkout=str(tmp_path / "NVFlare"))
+    assert read(home / "plan.json", PlanRecord).images == images

@@ -12,8 +12,11 @@ from rekindle import jobs
 from rekindle.host.payload import digest
 from rekindle.jobs import lease
 from rekindle.records import (
+    Docker,
     EnvRecord,
     HostRecord,
+    Image,
+    ImagesRecord,
     PlacedRecord,
     PlanRecord,
     RunSpec,
@@ -135,6 +138,46 @@ def test_an_example_that_the_checkout_has_no_more_is_unsupported(place, home, tm
     assert place("examples/fedavg-early-stopping", checkout=str(tmp_path / "NVFlare")) == {}
     why = "no examples/advanced/fedavg-with-early-stopping any more: 2.7.0 and 2.7.1 had it"
     _assert_no_run(home, "fedavg-early-stopping", "UNSUPPORTED", why)
+
+
+IMAGE = "nvcr.io/nvidia/clara/bionemo-framework:2.5"
+HAD = Image(name=IMAGE, id="sha256:0123")
+UNLOOKED = f"Nobody has looked whether h200 has the image {IMAGE}."
+NOT_HAD = Image(name=IMAGE, says="h200 cannot pull it: no such host.", fix="give it its network.")
+
+
+@pytest.fixture
+def place_bionemo(place, home, tmp_path):
+    """Place an example that runs in a container, on a host with an engine that has ``images``."""
+    (tmp_path / "NVFlare" / "examples" / "advanced" / "bionemo" / "downstream").mkdir(parents=True)
+    docker = Docker(path="/usr/bin/docker", version="29.0.1", nvidia=True)
+    write(home / "host.json", replace(read(home / "host.json", HostRecord), docker=docker))
+
+    def run(images):
+        if images is not None:
+            write(home / "images.json", ImagesRecord(host="h200", images=images))
+        return place("examples/bionemo-tap", checkout=str(tmp_path / "NVFlare"))
+
+    return run
+
+
+def test_a_job_in_a_container_is_placed_with_its_images_digest(place_bionemo):
+    spec = place_bionemo((HAD,))["spec"]
+    assert (spec["docker"], spec["versions"]["image"]) == ("/usr/bin/docker", IMAGE)
+    assert spec["versions"]["image id"] == "sha256:0123"
+    assert place_bionemo((replace(HAD, id="sha256:4567"),))["run"] != place_bionemo((HAD,))["run"]
+
+
+@pytest.mark.parametrize(
+    ("images", "why"),
+    [((NOT_HAD,), NOT_HAD.says), ((), UNLOOKED), (None, UNLOOKED)],
+)
+def test_a_job_whose_image_could_not_be_had_is_unsupported_and_no_other(
+    place_bionemo, place, home, images, why
+):
+    assert place_bionemo(images) == {}
+    _assert_no_run(home, "bionemo-tap", "UNSUPPORTED", why)
+    assert place()["run"]
 
 
 @pytest.mark.parametrize("left_s", [-5, 0, 100])

@@ -45,14 +45,15 @@ for number in (1, 2):
 """
 
 
-def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
-    jobs = tmp_path / "jobs"
+def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **of_spec):
+    jobs, example = tmp_path / "jobs", of_spec.pop("example", None)
     (jobs / "toy").mkdir(parents=True)
     (jobs / "toy" / "job.py").write_text(script)
     job = Job(
         schema="rekindle/job/1",
         name="toy",
         summary="",
+        example=example,
         environment="torch",
         sites=1,
         ranks_per_site=1,
@@ -63,6 +64,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
     )
     run = tmp_path / name
     spec = RunSpec(
+        schema="rekindle/spec/3" if example else "rekindle/spec/2",
         nonce="of this run",
         host="h",
         job=job,
@@ -72,6 +74,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder"):
         versions={},
         tmpdir=str(run.parents[1] / "tmp" if run.parent.name == "runs" else tmp_path),
         silence_s=silence_s,
+        **of_spec,
     )
     environ = {**os.environ, "PYTHONPATH": str(build_payload(jobs, tmp_path / "payload"))}
 

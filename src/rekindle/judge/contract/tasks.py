@@ -23,6 +23,9 @@ def runs_as_described(run: Run) -> Iterator[Doubt]:
         said = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
     else:
         said = [f"{run.spec.job.name}, the user's own, its code {run.spec.versions.get('code', 'unknown')}"]
+    if example.container:
+        digest = run.spec.versions.get("image id", "unknown")
+        said.append(f"in the container {example.container.image} ({digest})")
     mends = [mend for mend in example.mends if mend.where == "anywhere" or not run.spec.gpus]
     said += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in mends]
     said += [f"data: a stand-in for {name}, not the real one" for name in example.data]

@@ -1,0 +1,78 @@
+"""Action ``have_images``: loads or pulls the container images that a host's jobs run in, into images.json."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from ansible.utils.display import Display
+
+from rekindle.actions.base import REQUIRED, Action
+from rekindle.actions.limits import limited
+from rekindle.host import folders
+from rekindle.jobs import archive_of
+from rekindle.records import HostRecord, Image, ImagesRecord, PlanRecord, read, write
+from rekindle.records.text import one_line
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@limited
+class ActionModule(Action):
+    """Arguments: ``folder`` (the host's records), ``wheelhouse`` on the controller, from which alone an image
+    that the host lacks is loaded if it is set.
+    """
+
+    _supports_check_mode = False
+
+    ARGUMENTS = {"folder": REQUIRED, "wheelhouse": {"type": "path", **REQUIRED}}
+
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """Have each image, or why not, which refuses the jobs that run in it and no other."""
+        folder = Path(args["folder"])
+        plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
+        images, changed = [], False
+        for name in plan.images:
+            image = self._known(host, name)
+            if image is None:
+                image, changed = self._fetched(host, name, args["wheelhouse"]), True
+            images.append(image)
+        write(folder / "images.json", ImagesRecord(host=host.host, images=tuple(images)))
+        return {"changed": changed, "warnings": [f"{one.says} Fix: {one.fix}" for one in images if one.says]}
+
+    def _known(self, host: HostRecord, name: str) -> Image | None:
+        found = self._docker(host, "image", "inspect", "--format", "{{.Id}}", name)
+        digest = _DIGEST.search(found["stdout"])
+        return Image(name=name, id=digest[0]) if found["rc"] == 0 and digest else None
+
+    def _fetched(self, host: HostRecord, name: str, wheelhouse: str) -> Image:
+        archive = Path(wheelhouse, archive_of(name))
+        if wheelhouse and not archive.is_file():
+            says = f"{host.host} has no image {name}, and {wheelhouse} has no {archive.name} to load it from."
+            return Image(name=name, says=says, fix=f"docker save {name} -o {archive}")
+        Display().display(f"{host.host}: {'loading' if wheelhouse else 'pulling'} {name}")
+        done = self._loaded(host, archive) if wheelhouse else self._docker(host, "pull", "--quiet", name)
+        lines = [line for line in (done["stderr"] or done["stdout"]).splitlines() if line.strip()]
+        said = one_line(lines[-1])[:300].rstrip(".") if lines else "docker said nothing"
+        if done["rc"] == 0 and (image := self._known(host, name)):
+            return image
+        if not wheelhouse:
+            fix = "give the host its network and registry, or free space, or load the image there by hand."
+            return Image(name=name, says=f"{host.host} cannot pull the image {name}: {said}.", fix=fix)
+        fix = f"free space there, or save it again: docker save {name} -o {archive}"
+        return Image(name=name, says=f"{host.host} did not load {name} from {archive}: {said}.", fix=fix)
+
+    def _loaded(self, host: HostRecord, archive: Path) -> dict[str, Any]:
+        there = f"{host.root}/{folders.CACHE}/{archive.name}"
+        try:
+            self._connection.put_file(str(archive), there)
+            return self._docker(host, "load", "--input", there)
+        finally:
+            self._low_level_execute_command(f"rm -f -- {shlex.quote(there)}", sudoable=False)
+
+    def _docker(self, host: HostRecord, *words: str) -> dict[str, Any]:
+        docker = host.docker.path if host.docker else "docker"
+        done: dict[str, Any] = self._low_level_execute_command(shlex.join([docker, *words]), sudoable=False)
+        return done

@@ -1,0 +1,46 @@
+"""What a job that runs in a container needs of a host, and the images that it needs there."""
+
+from __future__ import annotations
+
+import re
+
+from rekindle.records import HostRecord, Job
+
+from .placement import Unplaceable
+
+
+def image_of(job: Job) -> str | None:
+    """Return the image that a job runs in; None for one that runs in an environment."""
+    return job.example.container.image if job.example and job.example.container else None
+
+
+def archive_of(image: str) -> str:
+    """Return the name of the file in a wheelhouse that an image is loaded from."""
+    return f"{re.sub(r'[^A-Za-z0-9.]+', '-', image)}.tar"
+
+
+def hold_to_engine(job: Job, host: HostRecord) -> None:
+    """Hold a job that runs in a container to the host's container engine.
+
+    Raises:
+        Unplaceable: there is none, it does not answer, or it can give no GPU to a container.
+    """
+    image, docker = image_of(job), host.docker
+    if image is None:
+        return
+    runs = f"{job.name} runs in the container {image}, and"
+    if docker is None:
+        raise Unplaceable(
+            f"{runs} {host.host} has no container engine: docker is not there.",
+            "Install Docker on the host, or run the job on a host that has it.",
+        )
+    if docker.version is None:
+        raise Unplaceable(
+            f"{runs} the container engine of {host.host} ({docker.path}) does not answer: {docker.says}.",
+            f"Start Docker's daemon there, and put {host.user} into the group docker.",
+        )
+    if host.gpus and not docker.nvidia:
+        raise Unplaceable(
+            f"{runs} Docker {docker.version} on {host.host} has no NVIDIA container toolkit.",
+            "Install nvidia-container-toolkit there, run nvidia-ctk runtime configure, and restart Docker.",
+        )
