@@ -106,4 +106,4 @@ lab-down: all
 # A scenario for each role, on one such host, in the order in which a host goes through them: nothing is prepared twice.
 molecule: all
 	REKINDLE_PREPARE=none molecule test \
-		$(foreach role,settings preflight plan payload environments validate collect report retire,--scenario-name $(role))
+		$(foreach role,settings preflight plan payload environments containers validate collect report retire,--scenario-name $(role))

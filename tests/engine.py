@@ -49,6 +49,7 @@ class Engine:
 
     def __init__(self, bin_folder):
         self.bin, self.runtimes, self.refusal = bin_folder, "runc", None
+        self.first_pid = None  # of every container, in place of its own
         self.images, self.registry, self.containers, self.asked = {}, {}, {}, []
 
     @property
@@ -67,11 +68,11 @@ class Engine:
             case ["load", "--input", path]:
                 told = self._had(*self._archived(path))
             case ["inspect", "--format", "{{.State.Pid}}", name] if name in self.containers:
-                told = self._told(f"{self.containers[name].pid}\n")
-            case ["kill", name] if name in self.containers:
+                told = self._told(f"{self.first_pid or self.containers[name].pid}\n")
+            case ["rm", "--force", name] if name in self.containers:
                 self.kill(name)
                 told = self._told(f"{name}\n")
-            case ["image" | "inspect" | "kill", *_, name]:
+            case ["image" | "inspect" | "rm", *_, name]:
                 told = self._no("image" if words[0] == "image" else "container", name)
             case ["run", *rest]:
                 told = self._run(rest, pid, environ)
@@ -100,6 +101,8 @@ class Engine:
         if image not in self.images or python != "python3":
             return self._no("image", image)
         settings = dict(options)
+        if settings["--name"] in self.containers:
+            return {"out": "", "error": f"Conflict. {settings['--name']} is in use.\n", "status": 125}
         with Path(f"/proc/{pid}/fd/1").open("ab") as output:
             container = subprocess.Popen(
                 [sys.executable, "-c", INIT, self.images[image], *words],

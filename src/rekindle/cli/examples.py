@@ -100,6 +100,8 @@ def _limits(example: Example) -> Iterator[str]:
     """Yield what keeps an example from running as it stands, or in every checkout of its releases."""
     if example.removed:
         yield f"Removed after {example.removed.commit}: {example.removed.why}."
+    if example.container:
+        yield f"Runs in the container {example.container.image}."
     for mend in example.mends:
         yield f"Mended{' on CPU' if mend.where == 'cpu' else ''} ({mend.fault}): {mend.because}."
 

@@ -21,7 +21,7 @@ from .processes import descendants
 
 _PASSED = (
     *("REKINDLE_", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NCCL_", "OMP_NUM_THREADS", "TMPDIR"),
-    *("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE"),
+    *("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "USER", "LOGNAME"),
     *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
 )
 """Beginnings of the variables that go in; any other is of the host's own programs and libraries."""
@@ -69,8 +69,8 @@ class Container:
         return [*descendants(), *inside]
 
     def end(self) -> None:
-        """Kill it, if it is there."""
-        self._ask("kill", self._name)
+        """Kill and remove it, if it is there."""
+        self._ask("rm", "--force", self._name)
 
     def _init(self) -> psutil.Process | None:
         """Return its first process, above all others; known by its nonce, as a PID may be another's."""

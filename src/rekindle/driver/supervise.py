@@ -108,6 +108,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
     container = Container(spec, spec.docker) if spec.docker else None
     words, look = command(run_dir, spec), descendants
     if container:
+        container.end()  # which a killed supervisor may have left
         words, look = container.command(words, run_dir, environ), container.processes
     watchdog = Watchdog(spec, snapshot(run_dir, look))
     with (run_dir / folders.JOB_LOG).open("wb") as log:

@@ -163,7 +163,7 @@ def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResult
     rows = [_unread(name, None, flaw) for flaw in flaws]
     jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
     rows += [_row(folder, name, job, outcome) for job in jobs]
-    done = {"preflight": host, "plan": plan, "environments": env, "containers": env}.get(asked or "")
+    done = {"preflight": host, "plan": plan, "environments": env, "containers": plan}.get(asked or "")
     if done and not (outcome or flaws or retired) and not any(folder.glob(f"*/{folders.VERDICT}")):
         rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was asked for.")]
     elif outcome and outcome.state == "unreachable" and host:

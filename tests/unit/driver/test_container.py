@@ -1,6 +1,7 @@
 """A run in a container, by a stand-in for Docker whose containers are none of the driver's own processes."""
 
 import json
+import os
 import sys
 
 import msgspec
@@ -8,11 +9,15 @@ import psutil
 import pytest
 from engine import running
 from test_driver import _assert_gone, _start, _supervisor, _wait_for, _wait_for_end
+from test_ladder import spec  # noqa: F401 - a fixture
 
+from rekindle.driver import command
+from rekindle.driver.container import Container
 from rekindle.records import Container as Described
-from rekindle.records import Ended, Example, VerdictRecord, read
+from rekindle.records import Ended, Example, Site, VerdictRecord, read
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import read_lines
+from rekindle.trainer.example import _gpus
 
 IMAGE = "registry.example/line:1"
 TELLS = """
@@ -85,6 +90,39 @@ def _assert_ended_with_all(run, child):
     _assert_gone(child.pid)
 
 
+def test_a_process_of_the_engines_number_that_is_another_is_none_of_the_runs(start, engine):
+    engine.first_pid = os.getpid()  # above them all, as if the engine counted other processes
+    run, go = start(WORKS)
+    go()
+    child = psutil.Process(int(_wait_for(run / "job" / "child.pid").read_text()))
+    _assert_ended_with_all(run, child)
+    samples = [line.event for line in read_lines(run) if isinstance(line.event, SampleEvent)]
+    assert samples
+    assert all(one.worked == {} for one in samples)
+
+
+def test_its_gpus_are_given_by_uuid_and_counted_anew_inside(spec, tmp_path):  # noqa: F811
+    example = Example(command=("job.py",), container=Described(image=IMAGE))
+    sites = (
+        Site(name="site-1", ranks=1, gpus=("GPU-c",)),
+        Site(name="site-2", ranks=2, gpus=("GPU-f", "GPU-c")),
+    )
+    job = msgspec.structs.replace(spec.job, example=example)
+    of_both = msgspec.structs.replace(spec, job=job, sites=sites, nonce="0123")
+    environ = command.environment(tmp_path, of_both)
+    words = Container(of_both, "/usr/bin/docker").command(["python", "-m", "this"], tmp_path, environ)
+    assert words[words.index("--gpus") + 1] == '"device=GPU-c,GPU-f"'
+    assert words[-4:] == [IMAGE, "python3", "-m", "this"]
+    assert "0123" not in [word.partition("=")[2] for word in words]
+    told = {
+        "docker": "/usr/bin/docker",
+        "gpus": [{"uuid": "GPU-c", "index": 2}, {"uuid": "GPU-f", "index": 5}],
+    }
+    told["sites"] = [{"gpus": list(site.gpus), "ranks": site.ranks} for site in sites]
+    assert _gpus(told) == "[0],[1,0]"
+    assert _gpus({**told, "docker": None}) == "[2],[5,2]"
+
+
 def test_a_container_at_its_limit_is_killed(start, engine):
     run, go = start(WORKS, seconds=600, limit_s=2)
     go()
@@ -92,7 +130,7 @@ def test_a_container_at_its_limit_is_killed(start, engine):
     _assert_ended_with_all(run, child)
     assert read(run / "ended.json", Ended).reason == "limit"
     assert read(run / "verdict.json", VerdictRecord).verdict != "PASS"
-    assert ["kill", "rekindle-0123"] in engine.asked
+    assert ["rm", "--force", "rekindle-0123"] in engine.asked[-2:]
     assert engine.containers == {}
 
 
