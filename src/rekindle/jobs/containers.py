@@ -37,7 +37,8 @@ def hold_to_engine(job: Job, host: HostRecord) -> None:
     if docker.version is None:
         raise Unplaceable(
             f"{runs} the container engine of {host.host} ({docker.path}) does not answer: {docker.says}.",
-            f"Start Docker's daemon there, and put {host.user} into the group docker.",
+            "Start Docker's daemon there, and see that "
+            f"`{docker.path} info` works for {host.user} (the group docker).",
         )
     if host.gpus and not docker.nvidia:
         raise Unplaceable(
