@@ -36,7 +36,7 @@ def hold_to_engine(job: Job, host: HostRecord) -> None:
         )
     if docker.version is None:
         raise Unplaceable(
-            f"{runs} the container engine of {host.host} ({docker.path}) does not answer: {docker.says}.",
+            f"{runs} the container engine of {host.host} does not answer: {docker.says}.",
             "Start Docker's daemon there, and see that "
             f"`{docker.path} info` works for {host.user} (the group docker).",
         )
