@@ -17,7 +17,7 @@ NO_ENGINE = (
     f"bionemo-tap runs in the container {IMAGE}, and h200 has no container engine: docker is not there."
 )
 NO_ANSWER = (
-    f"bionemo-tap runs in the container {IMAGE}, and the container engine of h200 (/usr/bin/docker) does not "
+    f"bionemo-tap runs in the container {IMAGE}, and the container engine of h200 does not "
     "answer: Cannot connect to the Docker daemon."
 )
 NO_TOOLKIT = (
