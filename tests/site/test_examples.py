@@ -49,7 +49,7 @@ def run(examples, tmp_path, monkeypatch):
         monkeypatch.setenv("REKINDLE_LIE", lie)
         job = replace(load_job(JOBS, "hello-numpy"), **changes)
         verdict = run_here(
-            job, JOBS, examples.results / "local", tmp_path, named(str(LOOKALIKES)).examples([job])
+            job, JOBS, examples.results / "local", tmp_path, named(str(LOOKALIKES), None).examples([job])
         )
         return verdict, tmp_path / "run"
 
@@ -95,7 +95,7 @@ def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
     alone.mkdir()
     envs = read(examples.results / "local" / "env.json", EnvRecord).environments
     python = next(one.python for one in envs if one.framework == "torch+vision")
-    code = named(str(LOOKALIKES)).code(load_job(JOBS, "hello-numpy"))
+    code = named(str(LOOKALIKES), None).code(load_job(JOBS, "hello-numpy"))
     subprocess.run(
         [python, "job.py", "--workspace", str(alone)],
         cwd=code,
