@@ -9,13 +9,14 @@ BEGIN = """
 import math
 import numpy as np
 import torch
-from rekindle.trainer.tasks import _figures, _leaves
+from rekindle.trainer.arrays import leaves
+from rekindle.trainer.tasks import _figures
 
 chance = np.random.default_rng(0)
 MODEL = {"w": chance.normal(size=(70, 33)).astype(np.float32), "b": np.float32(chance.normal(size=13))}
 
 def moved(sent, got):
-    return _figures(dict(_leaves(sent)), got)["moved"]
+    return _figures(dict(leaves(sent)), got)["moved"]
 
 def cast(model, kind):
     return {name: torch.tensor(value).to(kind).float().numpy() for name, value in model.items()}
