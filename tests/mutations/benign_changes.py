@@ -132,6 +132,21 @@ def _a_harmless_warning(run, rng):
     log.insert(place, f"{STAMP.match(log[place]).group()} - {pick(rng, WARNINGS)}")
 
 
+AFTERWORDS = (
+    "ClientTaskWorker - INFO - Clean up ClientRunner for : site-1 ",
+    "conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 4711",
+    "_Transaction - INFO - [server] download tx Tddedc867-b99e done: status=finished elapsed=2.45s "
+    "size=0.0MB (10,128 bytes)",
+)
+
+
+@benign("logs", ways=3)
+def _a_thread_that_writes_after_a_sites_last_word(run, rng):
+    log = run.log(pick(rng, run.sites))
+    last = list(places(log, STAMP.pattern))[-1]
+    log.insert(last + 1, f"{STAMP.match(log[last]).group()} - {pick(rng, AFTERWORDS)}")
+
+
 NOISE = (
     "resource_tracker.py:279: UserWarning: There appear to be 1 leaked semaphore objects",
     "OMP: Info #276: omp_set_nested routine deprecated, please use omp_set_max_active_levels instead.",

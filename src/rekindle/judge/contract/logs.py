@@ -55,7 +55,10 @@ _FIRST = {
 }
 """What a log may begin with."""
 _LAST = {"server": "MPM: Good Bye!", "site": "End the Simulator run."}
-_AFTER_LAST = re.compile(r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$")
+_AFTER_LAST = re.compile(
+    r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$"
+    r"|\[server\] download tx \S+ done: status=finished elapsed=[\d.]+s size=[\d.]+MB \([\d,]+ bytes\)$"
+)
 """What a client may add before NVFlare, which has heard its last word, ends it."""
 _ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
