@@ -82,6 +82,7 @@ FIELDS = {
         free("*", "They have no order."),
     ),
     ("RunSpec", "python"): OURS,
+    ("RunSpec", "docker"): OURS,
     ("RunSpec", "lock_sha256"): OURS,
     ("RunSpec", "versions"): OURS,
     ("RunSpec", "tmpdir"): OURS,

@@ -152,6 +152,9 @@ def spec_fits_itself(run: Run) -> Iterator[Doubt]:
         if not 0 < site.ranks <= job.ranks_per_site or len(site.gpus) not in {0, site.ranks}:
             says = f"{site.name} has {site.ranks} ranks and {len(site.gpus)} GPUs; the job asks for "
             yield Doubt(f"{says}{job.ranks_per_site}.", folders.SPEC)
+    code = job.code or job.name
+    if run.version == 1 and run.workspace.members and run.workspace.job != code:  # others have a nonce
+        yield Doubt(f"NVFlare's workspace is {run.workspace.job}, the spec is of {code}.", folders.SPEC)
 
 
 @rule(2, 3)
