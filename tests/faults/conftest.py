@@ -1,6 +1,7 @@
 """Runs the chosen faults, several at a time, and prints the table of what came of each."""
 
 import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from fault_runs import inject
 from fault_table import Row, show, write
 from reported import Reported
+
+from rekindle.records import EnvRecord, read
 
 AT_ONCE = 4
 """A run waits for NVFlare's polls more than it works: on 2 cores four take less time at once than in turn."""
@@ -30,6 +33,20 @@ def outcomes(request, host_records, tmp_path_factory):
         for name, one in chosen.items()
     }
     pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def in_torch(host_records, pytestconfig):
+    """Return what runs Python in the torch environment, a beginning and then lines of a table."""
+    environments = read(host_records / "env.json", EnvRecord).environments
+    python = next(one.python for one in environments if one.framework == "torch")
+    env = {"PYTHONPATH": str(pytestconfig.rootpath / "src")}
+
+    def run(begin, lines):
+        code = begin + lines.replace("\n        ", "\n")
+        return subprocess.run([python, "-c", code], env=env, capture_output=True, text=True, check=False)
+
+    return run
 
 
 @pytest.fixture

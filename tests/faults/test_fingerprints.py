@@ -1,10 +1,6 @@
 """Fingerprints of weights, in the environment that trains them."""
 
-import subprocess
-
 import pytest
-
-from rekindle.records import EnvRecord, read
 
 BEGIN = """
 import math
@@ -97,21 +93,7 @@ HOLDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def python(host_records):
-    """Return the torch environment's interpreter."""
-    environments = read(host_records / "env.json", EnvRecord).environments
-    return next(one.python for one in environments if one.framework == "torch")
-
-
 @pytest.mark.parametrize("what", HOLDS)
-def test_of_fingerprints(what, python, request):
-    lines = HOLDS[what].replace("\n        ", "\n")
-    done = subprocess.run(
-        [python, "-c", BEGIN + lines],
-        env={"PYTHONPATH": str(request.config.rootpath / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_of_fingerprints(what, in_torch):
+    done = in_torch(BEGIN, HOLDS[what])
     assert done.returncode == 0, done.stderr

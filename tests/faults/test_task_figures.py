@@ -1,9 +1,6 @@
 """What our component at the server tells of a result, in an environment that it runs in."""
 
-import subprocess
-
 import pytest
-from test_fingerprints import python  # noqa: F401 - a fixture
 
 BEGIN = """
 import math
@@ -44,13 +41,6 @@ HOLDS = {
 
 
 @pytest.mark.parametrize("what", HOLDS)
-def test_of_what_a_site_sent_back(what, python, request):  # noqa: F811
-    lines = HOLDS[what].replace("\n        ", "\n")
-    done = subprocess.run(
-        [python, "-c", BEGIN + lines],
-        env={"PYTHONPATH": str(request.config.rootpath / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_of_what_a_site_sent_back(what, in_torch):
+    done = in_torch(BEGIN, HOLDS[what])
     assert done.returncode == 0, done.stderr

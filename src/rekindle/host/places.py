@@ -15,6 +15,14 @@ def repository() -> Path:
     return packed if packed.is_dir() else PACKAGE.parents[1]
 
 
+def here(text: str) -> Path:
+    """Return the path of this machine that ``text`` stands for, from the current folder on."""
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError:  # there is no such user
+        return Path(text).absolute()
+
+
 def results(around: Path) -> Path:
     """Return where runs of the plays in ``around`` are kept: there, or of a wheel's where their user is."""
     return (Path() if around.parent == PACKAGE.resolve() else around).absolute() / "results"

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from rekindle.records import Complaint, HostRecord, Job, PlanRecord
 
-from .containers import hold_to_engine
 from .lease import allowance, too_short
-from .placement import Unplaceable, assign_gpus
-from .releases import hold_to_release
+from .placement import Unplaceable
+from .prepare import place
 
 
 class Foreseen(NamedTuple):
@@ -61,9 +60,7 @@ def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
         if planned.framework == job.environment and planned.build is None:
             return planned.refusal
     try:
-        hold_to_release(job, plan.nvflare)
-        hold_to_engine(job, host)
-        assign_gpus(job, host)
+        place(job, host, plan)
     except Unplaceable as error:
         return str(error)
     return None

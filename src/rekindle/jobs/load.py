@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from rekindle.host import payload
+from rekindle.host import payload, places
 from rekindle.judge import VALIDATORS
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
 from rekindle.records.job import NAME
@@ -47,12 +47,7 @@ def asked_as(job: Job) -> str:
 
 def own_path(asked: str) -> Path | None:
     """Return the job.yml that rekindle_jobs names, from the current folder on; None for a job by name."""
-    if not asked.endswith(_OWN):
-        return None
-    try:
-        return Path(asked).expanduser().absolute()
-    except RuntimeError:  # there is no such user
-        return Path(asked).absolute()
+    return places.here(asked) if asked.endswith(_OWN) else None
 
 
 def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:

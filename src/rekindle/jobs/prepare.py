@@ -16,6 +16,7 @@ from rekindle.records import (
     Job,
     PlanRecord,
     RunSpec,
+    Site,
     VerdictKind,
     VerdictRecord,
     to_builtins,
@@ -45,9 +46,7 @@ def prepare(
             job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
         )
     try:
-        hold_to_release(job, plan.nvflare)
-        hold_to_engine(job, host)
-        sites = assign_gpus(job, host)
+        sites = place(job, host, plan)
     except Unplaceable as error:
         return without_a_run(job, host.host, "UNSUPPORTED", error.says, error.fix)
     given = {uuid for site in sites for uuid in site.gpus}
@@ -82,6 +81,17 @@ def prepare(
         silence_s=_silence_s(job, plan),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )
+
+
+def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
+    """Return the sites of ``job`` with their GPUs on ``host``, as it is planned for.
+
+    Raises:
+        Unplaceable: it cannot run there.
+    """
+    hold_to_release(job, plan.nvflare)
+    hold_to_engine(job, host)
+    return assign_gpus(job, host)
 
 
 def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rekindle.host.places import here
+
 from .mistake import Mistake
 from .names import near
-
-
-def here(value: str) -> Path:
-    """Return the path that ``value`` stands for."""
-    try:
-        return Path(value).expanduser().absolute()
-    except RuntimeError:  # there is no such user
-        return Path(value).absolute()
 
 
 def folders(folder: Path) -> list[str]:

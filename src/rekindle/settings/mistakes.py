@@ -12,6 +12,7 @@ from typing import Any
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
+from rekindle.host.places import here
 from rekindle.hostfacts import flaw
 from rekindle.jobs import lease
 from rekindle.records import RecordError
@@ -19,7 +20,7 @@ from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import builds, rules
 
 from . import of_jobs
-from .folders import folders, here, missing
+from .folders import folders, missing
 from .mistake import Mistake, Settings, Unknown, shown
 from .names import PREFIX, SHORT, instead, misnamed
 

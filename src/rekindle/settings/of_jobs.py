@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from rekindle.host.places import here
 from rekindle.jobs import asked_as, checkout, expand, known_jobs, load_job, own_path
 from rekindle.records import Job, RecordError
 
 from .arguments import arguments
-from .folders import here, names
+from .folders import names
 from .mistake import Mistake, Settings, shown
 from .names import instead
 
@@ -74,8 +75,9 @@ def options(settings: Settings) -> Iterator[Mistake]:
         settings.values.get("rekindle_jobs"),
         known_jobs(settings.jobs),
     )
-    loaded = {asked_as(job): (job, code) for job, code in _loaded(settings, jobs or known)}
-    for job, given in (settings.values.get(name) or {}).items():
+    every = settings.values.get(name) or {}
+    loaded = {asked_as(job): (job, code) for job, code in _loaded(settings, jobs or known)} if every else {}
+    for job, given in every.items():
         if not isinstance(given, dict):
             says = f"{name} has {shown(given)} for {job}, and takes a mapping."
             yield Mistake(name, says, f"write it as {{{job}: {{local_epoch: 2}}}}.")
