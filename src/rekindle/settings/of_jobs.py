@@ -70,11 +70,8 @@ def examples(settings: Settings) -> Iterator[Mistake]:
 
 def options(settings: Settings) -> Iterator[Mistake]:
     """Return what is wrong with the options that jobs are given."""
-    name, jobs, known = (
-        "rekindle_job_arguments",
-        settings.values.get("rekindle_jobs"),
-        known_jobs(settings.jobs),
-    )
+    name, known = "rekindle_job_arguments", known_jobs(settings.jobs)
+    jobs = settings.values.get("rekindle_jobs")
     every = settings.values.get(name) or {}
     loaded = {asked_as(job): (job, code) for job, code in _loaded(settings, jobs or known)} if every else {}
     for job, given in every.items():
