@@ -159,16 +159,19 @@ FAULTS = [
     ),
     Fault(
         "two runs in one folder",
-        "FAIL",
+        "FAIL|HUNG",
         r"[Tt]wo runs|same name|another run",
         _job(
             "recipe.execute(",
             "import os, subprocess, sys\n"
             'if "SECOND" not in os.environ:\n'
-            "    later = ['sh', '-c', 'sleep 12; exec \"$0\" \"$@\"', sys.executable, *sys.argv]\n"
+            "    begun = 'workspace/fault_job/server/log.txt'\n"
+            "    wait = f'until grep -qs \"Round 0 started\" {begun}; do sleep 0.1; done'\n"
+            "    later = ['sh', '-c', f'{wait}; exec \"$0\" \"$@\"', sys.executable, *sys.argv]\n"
             "    subprocess.Popen(later, env={**os.environ, 'SECOND': '1'})\n"
             f"else:\n    {MARK}",
         ),
+        changes={"rounds": 10},
     ),
     Fault(
         "TMPDIR full",

@@ -25,7 +25,8 @@ def root_first(
     """Return the root cause, then what else is found, each name once.
 
     Args:
-        lines: evidence, of which trainers' exceptions come before all that logs say.
+        lines: evidence, of which trainers' exceptions come before all that logs say but another run's
+            being in the same workspace.
         logs: the logs of the same run.
         installed: versions by package.
         failed: whether it is known that something failed.
@@ -34,7 +35,8 @@ def root_first(
     in_logs = sorted(
         (found for log in logs for found in search(log, installed)), key=lambda found: found.order
     )
-    in_logs[:0] = filter(None, (overwritten(logs), ended_scripts(logs)))
+    in_logs[:0] = filter(None, [ended_scripts(logs)])
+    exceptions[:0] = filter(None, [overwritten(logs)])
     if not exceptions and not any(found.rank == "cause" for found in in_logs):
         unknown = [found for log in logs if (found := raised(log, failed or bool(in_logs)))]
         in_logs = [*sorted(unknown, key=lambda found: found.order)[:1], *in_logs]

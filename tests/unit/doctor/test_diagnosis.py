@@ -215,6 +215,8 @@ def test_a_servers_log_that_begins_after_the_console_is_another_runs(clean_run):
     (root,) = diagnose_run(clean_run)
     assert (root.name, root.layer, root.line) == ("two_runs_of_one_name", "job", 1)
     assert root.file == "job/workspace/pt_ddp/server/log.txt"
+    _exception(clean_run, kind="RuntimeError", message="Load config file failed", time=2.0)
+    assert _names(diagnose_run(clean_run))[0] == "two_runs_of_one_name"
 
 
 def test_of_equal_causes_the_earliest_is_the_root(tmp_path):

@@ -89,6 +89,17 @@ def test_what_is_not_plausible_is_said_with_its_place(clean_run):
     assert '"round": 2' in (clean_run / told.file).read_text().splitlines()[told.line - 1]
 
 
+def test_a_short_round_that_waited_for_its_share_of_a_core_is_no_sign_of_another_that_did_not_work(clean_run):
+    for site, seconds in (("site-1", 0.005), ("site-2", 0.1)):
+        for path in (clean_run / "evidence").glob(f"{site}.*.jsonl"):
+            edit(path, r'"seconds": [\d.]+', f'"seconds": {seconds}')
+    assert _claim(judge(clean_run)).holds
+    for path in (clean_run / "evidence").glob("site-2.*.jsonl"):
+        edit(path, r'"seconds": [\d.]+', '"seconds": 0.3')
+    told = _claim(judge(clean_run))
+    assert (told.holds, told.says.partition(" claims ")[0]) == (None, "site-1 rank 0")
+
+
 def test_rounds_of_less_than_a_hundredth_of_a_second_are_not_compared(clean_run):
     for path in (clean_run / "evidence").glob("site-*.jsonl"):
         edit(path, r'"seconds": [\d.]+', '"seconds": 0.001')

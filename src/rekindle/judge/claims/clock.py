@@ -14,6 +14,8 @@ from .registry import validator
 
 _SLACK_S = 0.01
 """Logs and evidence give milliseconds."""
+_DELAY_S = 0.1
+"""How much longer a round may take than it works: the kernel's period, in which it may wait for its share."""
 _FASTER = 10
 """How many times as fast as all others a round may be; in a recorded run warm ones differ by 1.14 at most."""
 _Round = Line[RoundEvent]
@@ -102,14 +104,15 @@ def _rushed(run: Run) -> _Misfit | None:
     lines = run.of(RoundEvent)
     fastest: dict[int, float] = {}
     for event in (line.event for line in lines):
-        if event.round and event.seconds > 0:
-            fastest[event.round] = max(event.samples / event.seconds, fastest.get(event.round, 0.0))
+        if event.round and event.seconds > _DELAY_S:
+            pace = event.samples / (event.seconds - _DELAY_S)
+            fastest[event.round] = max(pace, fastest.get(event.round, 0.0))
     best = sorted(fastest.items(), key=lambda pair: -pair[1])[:2]
     for line in lines:
         event = line.event
         pace = _FASTER * next((pace for number, pace in best if number != event.round), 0.0)
         least = event.samples / pace if pace else 0.0
-        if least > max(event.seconds, _SLACK_S):
+        if least > event.seconds:
             says = (
                 f"{_who(line)} claims {event.samples} samples in "
                 f"{event.seconds} s of round {event.round}; at {_FASTER} times the pace of other "
@@ -123,11 +126,12 @@ def _ahead(lines: list[_Round]) -> _Misfit | None:
     """Return a rank that took for a round's samples a tenth of the time that every other took for as many."""
     paces: dict[int, list[tuple[float, _Round]]] = {}
     for line in lines:
-        seconds_each = max(line.event.seconds, _SLACK_S) / max(line.event.samples, 1)
+        seconds_each = line.event.seconds / max(line.event.samples, 1)
         paces.setdefault(line.event.round, []).append((seconds_each, line))
     for number, told in paces.items():
         (fast, first), *rest = sorted(told, key=lambda pair: pair[0])
-        if rest and fast * _FASTER < rest[0][0]:
+        undelayed = (each - _DELAY_S / max(line.event.samples, 1) for each, line in rest)
+        if fast * _FASTER < min(undelayed, default=0.0):
             return f"{_who(first)} was {_FASTER} times as fast as all others in round {number}.", first
     return None
 
