@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from solver_hosts import host, plan
@@ -127,3 +127,10 @@ def test_a_plan_is_whole(on: HostRecord, framework: Framework, required: bool) -
     assert build.lock.endswith(f"-py{''.join(interpreter.version.split('.')[:2])}.txt")
     usual = rules().nvflare.releases[rules().nvflare.version]
     assert ".".join(interpreter.version.split(".")[:2]) in usual.pythons
+
+
+@given(st.lists(st.text(st.characters(exclude_characters=".+"))))
+@example(["2", "²"])
+@example(["9" * 5_000])
+def test_any_text_of_a_host_has_a_version_key(parts: list[str]) -> None:
+    assert len(version_key(".".join([*parts, "1+local.2"]))) == len(parts) + 1
