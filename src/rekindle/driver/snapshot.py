@@ -54,6 +54,10 @@ class Process:
     """Tells it from another of its PID."""
     cpu_s: float = 0.0
     """CPU time, of threads that have ended too, which the kernel rounds down to 10 ms."""
+    written: int = 0
+    """Bytes that it has had written to disks."""
+    sockets: int = 0
+    """That it has open."""
     threads: dict[int, Times] = field(default_factory=dict)
     """By thread id."""
 
@@ -105,8 +109,18 @@ def _process(process: psutil.Process) -> Process:
         parent=process.ppid(),
         born=process.create_time(),
         cpu_s=max(sum(process.cpu_times()[:2]), sum(times.ran for times in threads.values())),
+        written=process.io_counters().write_bytes,
+        sockets=_sockets(folder),
         threads=threads,
     )
+
+
+def _sockets(folder: Path) -> int:
+    count = 0
+    for link in (folder / "fd").iterdir():
+        with suppress(FileNotFoundError):
+            count += str(link.readlink()).startswith("socket:")
+    return count
 
 
 def _fields(text: str) -> dict[str, str]:

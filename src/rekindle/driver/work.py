@@ -1,4 +1,4 @@
-"""What the processes of a run's server and sites took: CPU time, of those that have ended too."""
+"""What the processes of a run's server and sites took: CPU time and disk, of those that have ended too."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class _Share(NamedTuple):
     own: bool
     """Whether the process is NVFlare's own."""
     cpu_s: float
+    written: int
+    """Bytes."""
 
 
 class Work:
@@ -32,14 +34,14 @@ class Work:
         seen stays with its member also where its parent has ended.
         """
         there = {process.pid: process for process in processes}
-        pids: dict[str, list[int]] = {}
+        present: dict[str, list[Process]] = {}
         for process in there.values():
             if member := self._member(process, there):
-                share = _Share(member, process.nvflare is not None, process.cpu_s)
+                share = _Share(member, process.nvflare is not None, process.cpu_s, process.written)
                 self._shares[process.pid, process.born] = share
-                pids.setdefault(member, []).append(process.pid)
+                present.setdefault(member, []).append(process)
         members = sorted({share.member for share in self._shares.values()})
-        return {member: self._worked(member, pids.get(member, ())) for member in members}
+        return {member: self._worked(member, present.get(member, ())) for member in members}
 
     def _member(self, process: Process | None, there: dict[int, Process]) -> str | None:
         above = {0}
@@ -51,12 +53,14 @@ class Work:
             process = there.get(process.parent)
         return None
 
-    def _worked(self, member: str, pids: Iterable[int]) -> Worked:
+    def _worked(self, member: str, present: Iterable[Process]) -> Worked:
         shares = [share for share in self._shares.values() if share.member == member]
         own = [share.cpu_s for share in shares if share.own]
         others = [share.cpu_s for share in shares if not share.own]
         return Worked(
             nvflare_s=round(sum(own), 3),
             others_s=round(sum(others), 3) if others else None,
-            pids=tuple(sorted(pids)),
+            written_bytes=sum(share.written for share in shares),
+            sockets=sum(process.sockets for process in present),
+            pids=tuple(sorted(process.pid for process in present)),
         )

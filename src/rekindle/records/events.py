@@ -187,6 +187,10 @@ class Worked(msgspec.Struct, kw_only=True, frozen=True):
     """CPU seconds of NVFlare's own, in which trainers of some jobs run too."""
     others_s: Number | None
     """CPU seconds of those that descend from it, as launched trainers do; None if there never was one."""
+    written_bytes: Integer = 0
+    """What they have had written to disks."""
+    sockets: Integer = 0
+    """Open ones of those that are there."""
     pids: Few[Integer]
     """Those that are there."""
 

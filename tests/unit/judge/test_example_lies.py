@@ -160,6 +160,8 @@ LIES = {
     ),
     "a site took less than nothing": (told_of("site-1", nvflare_s=-1.0), "samples_are_sound"),
     "a site took more than there is": (told_of("site-1", others_s=1e12), "samples_are_sound"),
+    "a site wrote less than nothing": (told_of("site-1", written_bytes=-1), "samples_are_sound"),
+    "a site has fewer sockets than none": (told_of("site-1", sockets=-1), "samples_are_sound"),
     "a site sent back what it was sent": (
         of_results(lambda one: {**one, "moved": 0.0}, once),
         "every_site_trained",

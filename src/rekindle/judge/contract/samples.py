@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, GpuSample
+from rekindle.records.events import DeviceEvent, GpuSample, Worked
 
 from .registry import ANY, Doubt, rule
 
@@ -40,9 +40,18 @@ def samples_are_sound(run: Run) -> Iterator[Doubt]:
         for name, worked in line.event.worked.items():
             if name not in names:
                 yield Doubt(f"A sample has processes of {name}, which the run does not have.", line)
-            for seconds in (worked.nvflare_s, worked.others_s or 0.0):
-                if not 0 <= seconds <= _MOST_S:
-                    yield Doubt(f"A sample has {seconds} s of CPU time of {name}.", line)
+            for what in _excesses(worked):
+                yield Doubt(f"A sample has {what} of {name}.", line)
+
+
+def _excesses(worked: Worked) -> Iterator[str]:
+    for seconds in (worked.nvflare_s, worked.others_s or 0.0):
+        if not 0 <= seconds <= _MOST_S:
+            yield f"{seconds} s of CPU time"
+    if worked.written_bytes < 0:
+        yield f"{worked.written_bytes} bytes written"
+    if worked.sockets < 0:
+        yield f"{worked.sockets} sockets"
 
 
 def _flaws(gpu: GpuSample, total_mib: int) -> Iterator[str]:
