@@ -17,6 +17,10 @@ IMAGE, GONE = "registry.example/line:1", "registry.example/gone:1"
 SLEEPS = "import time\n\nimport nvflare.client as flare\n\nflare.init()\nflare.receive()\ntime.sleep(900)\n"
 
 
+SENDS = "params=trained"
+LIES = 'params=received.params if flare.get_site_name() == "site-2" else trained'
+
+
 @pytest.fixture(scope="module")
 def engine(host_records, tmp_path_factory):
     """Return an engine whose registry has an image with what torch's environment has."""
@@ -28,16 +32,18 @@ def engine(host_records, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def contained(local, engine, tmp_path_factory):
-    """Return a run of one job, of it with clients that sleep, and of it in an image that is nowhere."""
+    """Return a run of one job, of it with a site that lies, with clients that sleep, and without an image."""
     folder = tmp_path_factory.mktemp("contained")
     described = {**yaml.safe_load((CODE / "job.yml").read_text()), "environment": "torch"}
-    for name, image in (("line", IMAGE), ("stuck", IMAGE), ("lacking", GONE)):
+    for name, image in (("line", IMAGE), ("lying", IMAGE), ("stuck", IMAGE), ("lacking", GONE)):
         shutil.copytree(CODE, folder / name)
         example = {**described["example"], "container": {"image": image}}
         job = {**described, "name": name, "example": example, "silence_s": 15}
         (folder / name / "job.yml").write_text(yaml.safe_dump(job))
     (folder / "stuck" / "client.py").write_text(SLEEPS)
-    asked = ", ".join(f"{folder}/{name}/job.yml" for name in ("lacking", "line", "stuck"))
+    lying = folder / "lying" / "client.py"
+    lying.write_text(lying.read_text().replace(SENDS, LIES))
+    asked = ", ".join(f"{folder}/{name}/job.yml" for name in ("lacking", "line", "lying", "stuck"))
     inventory = folder / "hosts.yml"
     inventory.write_text(f"{local.read_text()}      rekindle_jobs: [{asked}]\n")
     path = f"{engine.bin}:{os.environ['PATH']}"
@@ -68,6 +74,12 @@ def test_the_work_of_its_sites_is_seen_in_the_engines_processes(contained, engin
         if isinstance(line.event, SampleEvent)
     ]
     assert samples[-1].worked.keys() >= {"server", "site-1", "site-2"}
+
+
+def test_a_site_that_sends_back_what_it_was_sent_is_named(contained):
+    verdict = _verdict(contained, "lying")
+    assert verdict.verdict == "FAIL"
+    assert verdict.cause == "site-2 in round 0 sent back the model that it was sent: it did not train."
 
 
 def test_one_that_hangs_is_ended_with_its_container(contained, engine):
