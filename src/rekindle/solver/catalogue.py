@@ -150,7 +150,7 @@ class Rules(Record, kw_only=True, frozen=True):
 def version_key(text: str) -> tuple[int, ...]:
     """Return the numbers of a version, for comparison; what is no number counts as 0."""
     public, _, _ = text.partition("+")
-    return tuple(int(part) if re.fullmatch(r"[0-9]{1,9}", part) else 0 for part in public.split("."))
+    return tuple(int(part) if re.fullmatch(r"[0-9]{1,99}", part) else 0 for part in public.split("."))
 
 
 def python_minor(version: str) -> str:
