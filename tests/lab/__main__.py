@@ -1,4 +1,4 @@
-"""``python -m lab up|wheels|gpus|ssh|down``: see ``make lab-up``."""
+"""``python -m lab up|slurm|wheels|gpus|ssh|down``: see ``make lab-up`` and ``make slurm-up``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from . import LabError
 from .gpus import FAULTS, give_gpus
 from .labs import Lab
+from .slurm import NODES, SlurmLab
 from .wheels import fill_wheelhouse
 
 
@@ -19,6 +20,10 @@ def main() -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     up = verbs.add_parser("up", help="boot hosts, and write their inventory")
     up.add_argument("hosts", nargs="+", help="a number of hosts, or their names")
+    slurm = verbs.add_parser("slurm", help="boot a SLURM cluster, and write the inventory of its login node")
+    slurm.add_argument(
+        "hosts", nargs="*", default=NODES, help="the names of its login node and of the others"
+    )
     verbs.add_parser("wheels", help="collect what the hosts' environments are built from")
     verbs.add_parser("down", help="leave nothing of the lab")
     ssh = verbs.add_parser("ssh", help="a shell on a host, or a command there")
@@ -29,9 +34,9 @@ def main() -> int:
     gpus.add_argument("fault", nargs="?", choices=FAULTS, help="what is wrong with its GPUs")
     args = parser.parse_args()
     try:
-        lab = Lab(args.lab)
-        if args.verb == "up":
-            lab.up(_names(args.lab, args.hosts))
+        lab = SlurmLab(args.lab) if args.verb == "slurm" else Lab(args.lab)
+        if args.verb in {"up", "slurm"}:
+            lab.up(NODES if args.verb == "slurm" else _names(args.lab, args.hosts))
             for host in lab.hosts.values():
                 print(f"{host.name} {host.address}")
             print(lab.inventory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import CACHE
@@ -33,27 +34,28 @@ systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.ti
 """Run in the new root: a user as a lease gives one, and nothing that wakes by itself or knows a network."""
 
 
-def base() -> Path:
-    """Return the folder of the base, built on the first call; it is never written to afterwards.
+def base(*more: str) -> Path:
+    """Return the folder of the base with these packages too, built on the first call; it is never written to.
 
     The first call is under a lock (``Lab.up``).
 
     Raises:
         LabError: mmdebstrap failed.
     """
-    key = hashlib.sha256(repr((SUITE, _PACKAGES, _WITHOUT, _FINISH)).encode()).hexdigest()[:12]
+    packages = (*_PACKAGES, *more)
+    key = hashlib.sha256(repr((SUITE, packages, _WITHOUT, _FINISH)).encode()).hexdigest()[:12]
     target = CACHE / f"base-{key}"
     if not target.exists():
         aside = target.with_suffix(".building")
         shutil.rmtree(aside, ignore_errors=True)
-        _build(aside)
+        _build(aside, packages)
         aside.rename(target)
     return target
 
 
-def _build(folder: Path) -> None:
+def _build(folder: Path, packages: Sequence[str]) -> None:
     print(f"Building the lab's base in {folder}, once", flush=True)
-    options = ["--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(_PACKAGES)}"]
+    options = ["--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _WITHOUT]
     run("mmdebstrap", *options, SUITE, folder, *apt_sources())
     run("chroot", folder, "sh", "-c", _FINISH)

@@ -14,6 +14,7 @@ import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from . import LabError, network
 from .base import base
@@ -43,6 +44,8 @@ class Host:
     ordinal: int
     disk: Path | None = None
     """What is on its disk at first, beside the base."""
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Debian's packages that its kind of host has beside the base's."""
 
     @property
     def address(self) -> str:
@@ -74,7 +77,8 @@ class Host:
             shutil.rmtree(self.folder / "work", ignore_errors=True)
             for name in ("upper", "work", "root"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
-            lower = f"{self.disk}:{base()}" if self.disk else base()
+            below = base(*self.packages)
+            lower = f"{self.disk}:{below}" if self.disk else below
             layers = f"volatile,lowerdir={lower},upperdir={self.folder}/upper,workdir={self.folder}/work"
             run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)
         if not (self.folder / "upper/etc/ssh/ssh_host_ed25519_key").exists():

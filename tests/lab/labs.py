@@ -72,10 +72,11 @@ class Lab:
         """
         with alone("base"):
             provide()
-            base()
+            base(*self._kind.packages)
         self._enrol(names)
         for host in self.hosts.values():
             host.make((self.folder / "key.pub").read_text().strip())
+        self._furnish()
         self._write_ssh()
         self._write_inventory()
         for host in self.hosts.values():
@@ -134,6 +135,13 @@ class Lab:
         if not (self.folder / "key").exists():
             run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", self.folder / "key")
 
+    def _furnish(self) -> None:
+        """Write what its hosts have to know of each other before they start; nothing."""
+
+    def _leased(self) -> Sequence[str]:
+        """Return the hosts that its inventory has."""
+        return list(self.hosts)
+
     def _write_ssh(self) -> None:
         hosts = self.hosts.values()
         known = "".join(f"{host.address} {host.host_key}\n" for host in hosts)
@@ -150,7 +158,7 @@ class Lab:
             "rekindle_min_free_gb": 5,
             "rekindle_wheelhouse": str(WHEELHOUSE),
         }
-        inventory = {"all": {"vars": variables, "hosts": {name: {} for name in self.hosts}}}
+        inventory = {"all": {"vars": variables, "hosts": {name: {} for name in self._leased()}}}
         self.inventory.write_text("---\n" + yaml.safe_dump(inventory, sort_keys=False))
 
 

@@ -1,4 +1,7 @@
-"""A light host, of which many fit on a machine: sshd in namespaces of its own, and no systemd."""
+"""A light host, of which many fit on a machine: sshd in namespaces of its own, and no systemd.
+
+As it starts, what its /etc/fstab names is mounted, from this machine, and its /etc/rc.local runs if it has one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ exec nsenter --net="$2" unshare --mount --pid --ipc --uts --fork sh -euc '
     mount -t devpts -o newinstance,ptmxmode=666 devpts "$0/dev/pts"
     mount -t tmpfs tmpfs "$0/dev/shm"
     hostname "$1"
+    mount --all --fstab "$0/etc/fstab" --target-prefix "$0"
     mkdir -p "$0/run/sshd"
+    if [ -e "$0/etc/rc.local" ]; then chroot "$0" sh /etc/rc.local; fi
     exec chroot "$0" /usr/sbin/sshd -D
 ' "$1" "$3"
 """
