@@ -59,7 +59,7 @@ class Node(LightHost):
 
 
 class SlurmLab(Lab):
-    """The cluster of that name, there or not; ``settings`` of its slurm.conf are beside those of _SETTINGS."""
+    """The cluster of that name, there or not, whose slurm.conf has ``settings`` too."""
 
     def __init__(self, name: str = "slurm", **settings: str) -> None:
         """Read what is known of it.
