@@ -50,6 +50,18 @@ install -d -o munge -g munge /run/munge
 runuser -u munge -- munged --force
 exec {service}
 """
+_RESTART_CONTROLLER = """
+pkill -x slurmctld
+while pgrep -x slurmctld >/dev/null; do sleep 0.05; done
+slurmctld
+timeout 30 sh -c 'until scontrol ping | grep -q "is UP"; do sleep 0.1; done'
+"""
+_SKEW_CLOCK = """
+pkill -x munged
+while pgrep -x munged >/dev/null; do sleep 0.05; done
+export FAKETIME={seconds:+d}s LD_PRELOAD='/usr/$LIB/faketime/libfaketimeMT.so.1'
+exec runuser -u munge -- munged --force
+"""
 
 
 class Node(LightHost):
@@ -59,16 +71,16 @@ class Node(LightHost):
 
 
 class SlurmLab(Lab):
-    """The cluster of that name, there or not, whose slurm.conf has ``settings`` too."""
+    """The cluster of that name, there or not."""
 
-    def __init__(self, name: str = "slurm", **settings: str) -> None:
+    def __init__(self, name: str = "slurm") -> None:
         """Read what is known of it.
 
         Raises:
             LabError: a lab cannot have that name.
         """
         super().__init__(name, light=True)
-        self._kind, self._settings = Node, {**_SETTINGS, **settings}
+        self._kind, self._settings = Node, _SETTINGS
         self.shared = self.folder / "shared"
         """SHARED of all its nodes, as seen from here."""
 
@@ -90,8 +102,7 @@ class SlurmLab(Lab):
 
     def states(self) -> dict[str, str]:
         """Return what SLURM says of each compute node: idle, down* …"""
-        [login] = self._leased()
-        said = self.run(login, "sinfo --noheader --Node --format '%N %T'")
+        said = self.run(self._login, "sinfo --noheader --Node --format '%N %T'")
         return dict(line.split() for line in said.splitlines())
 
     def run(self, node: str, command: str, user: str = "lease") -> str:
@@ -102,8 +113,30 @@ class SlurmLab(Lab):
         """
         return run(*self.ssh(node, command, user=user))
 
+    def configure(self, **settings: str) -> None:
+        """Have these settings in slurm.conf, in effect at once, until another `SlurmLab` writes it."""
+        self._settings = {**self._settings, **settings}
+        self._furnish()
+        self.run(self._login, "scontrol reconfigure", "root")
+
+    def restart_controller(self) -> None:
+        """End slurmctld, which saves its state, and start it again; returns once it answers."""
+        self.run(self._login, _RESTART_CONTROLLER, "root")
+
+    def skew_clock(self, node: str, seconds: int) -> None:
+        """Set the clock by which a node's munged judges how old a credential is; 0 sets it right."""
+        self.run(node, _SKEW_CLOCK.format(seconds=seconds), "root")
+
+    def lose_shared(self, node: str) -> None:
+        """Leave a node without the shared folder, until it boots again; SHARED is an empty folder there."""
+        self.run(node, f"umount --lazy {SHARED}", "root")
+
+    @property
+    def _login(self) -> str:
+        return next(iter(self.hosts))
+
     def _leased(self) -> Sequence[str]:
-        return list(self.hosts)[:1]
+        return [self._login]
 
     def _furnish(self) -> None:
         self.shared.mkdir(exist_ok=True)
