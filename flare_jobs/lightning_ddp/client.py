@@ -15,6 +15,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 
 from rekindle.trainer import (
     GLOBAL_RANK,
+    NODES,
     SITE,
     WORLD_SIZE,
     Evidence,
@@ -89,7 +90,8 @@ def main() -> None:
     module, data = SmallCNN(), Digits(args.sites.index(SITE), len(args.sites))
     trainer = Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",
-        devices=WORLD_SIZE,
+        devices=WORLD_SIZE // NODES,
+        num_nodes=NODES,
         strategy="ddp",
         max_epochs=args.local_epoch,
         callbacks=[

@@ -35,7 +35,7 @@ def main() -> None:
         launch_external_process=True,
         per_site_config={name: {"command": sites.torchrun(name)} for name in sites.names},
         key_metric="accuracy",
-        shutdown_timeout=10.0,
+        shutdown_timeout=sites.shutdown_timeout,
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")

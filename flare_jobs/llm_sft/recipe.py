@@ -42,7 +42,7 @@ def make_recipe(
         per_site_config={name: {"command": sites.torchrun(name)} for name in sites.names},
         server_expected_format=FORMATS[args.message_mode],
         key_metric="neg_eval_loss",
-        shutdown_timeout=10.0,
+        shutdown_timeout=sites.shutdown_timeout,
     )
     recipe.add_server_file("exchange.py")
     for file in ("exchange.py", "model.py", "instructions.py"):

@@ -151,8 +151,8 @@ FAULTS = [
         rf"Port {PORT} is held by another process",
         _job(
             "per_site_config=",
-            f'per_site_config={{name: {{"command": sites.torchrun(name).replace("--standalone", '
-            f'"--master-port={PORT}")}} for name in sites.names}},',
+            f'per_site_config={{name: {{"command": sites.torchrun(name).partition("rekindle.trainer")[0] + '
+            f'"torch.distributed.run --nproc-per-node=2 --master-port={PORT}"}} for name in sites.names}},',
             instead=True,
         )
         + _job("recipe.execute(", MARK),

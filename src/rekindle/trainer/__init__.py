@@ -8,13 +8,14 @@ NVFlare's clients, and ``server`` for its server.
 from .evidence import Evidence
 from .fingerprints import change, fingerprint
 from .guard import end_at_uncaught_exception
-from .ranks import GLOBAL_RANK, LOCAL_RANK, WORLD_SIZE, follow_rank_zero, turn
+from .ranks import GLOBAL_RANK, LOCAL_RANK, NODES, WORLD_SIZE, follow_rank_zero, turn
 from .sites import SITE, Sites, job_options
 from .waits import shorten_waits
 
 __all__ = [
     "GLOBAL_RANK",
     "LOCAL_RANK",
+    "NODES",
     "SITE",
     "WORLD_SIZE",
     "Evidence",

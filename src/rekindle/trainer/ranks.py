@@ -12,6 +12,8 @@ from typing import Any
 GLOBAL_RANK = int(os.environ.get("RANK", "0"))
 LOCAL_RANK = int(os.environ.get("LOCAL_RANK", "0"))
 WORLD_SIZE = int(os.environ.get("WORLD_SIZE", "1"))
+NODES = int(os.environ.get("GROUP_WORLD_SIZE", "1"))
+"""On which the site's ranks are, as many on each."""
 
 
 def follow_rank_zero(broadcast: Callable[[Any], Any]) -> Iterator[tuple[int, Any]]:

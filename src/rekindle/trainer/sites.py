@@ -11,6 +11,8 @@ from pathlib import Path
 
 from rekindle.host import folders
 
+from .slurm import nodes_of
+
 SITE = os.environ.get("REKINDLE_SITE", "")
 """Name of the site that this trainer belongs to."""
 
@@ -59,10 +61,19 @@ class Sites:
         """Whether any site has a GPU; job.py itself sees none."""
         return any(name != "cpu" for names in self._devices.values() for name in names)
 
+    @property
+    def shutdown_timeout(self) -> float:
+        """Seconds that trainers have to end by themselves; NVFlare's recipes take it.
+
+        NVFlare kills what has not ended 10 s after an abort; srun, which ends the ranks, has to know before.
+        """
+        return 10.0 if nodes_of(os.environ) == 1 else 3.0
+
     def torchrun(self, site: str) -> str:
-        """Command line that starts a site's ranks; its rendezvous port is one that is free."""
-        torchrun = ["-m", "torch.distributed.run", "--standalone", "--nnodes=1"]
-        return self._command(site, {}, [*torchrun, f"--nproc-per-node={self.ranks(site)}"])
+        """Command line that starts a site's ranks, on this machine or on the nodes of a SLURM allocation."""
+        number = self.names.index(site)
+        launch = ["-m", "rekindle.trainer.launch", f"--site={number}", f"--ranks={self.ranks(site)}"]
+        return self._command(site, {}, launch)
 
     def python(self, site: str) -> str:
         """Command line that starts a site's one process, which uses all of its GPUs."""

@@ -1,0 +1,120 @@
+"""``python -m rekindle.trainer.launch --site=0 --ranks=4 SCRIPT OPTION…``: starts a site's ranks by torchrun.
+
+In a SLURM allocation of several nodes each gets as many of them, by one step that is named after the run. The
+node on which this is called, the client's, has global rank 0, which alone talks to NVFlare. Anywhere else all
+ranks are started here. The process itself becomes srun or torchrun, so that signals reach it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import NoReturn
+
+from .sites import SITE
+from .slurm import nodes_of, step_name
+
+_TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
+_PORTS = range(20_000, 32_768)
+"""Of rendezvous; what the kernel gives out by itself lies above."""
+_SITES = 64
+"""Ports that a job's sites have between them before the next job's begin."""
+
+
+def main() -> NoReturn:
+    """Become what starts the site's ranks.
+
+    Raises:
+        SystemExit: its ranks or GPUs cannot be spread over the nodes, or SLURM's commands are not there.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--site", type=int, required=True, help="number of the site in its job")
+    parser.add_argument("--ranks", type=int, required=True, help="of the site, on all of its nodes")
+    parser.add_argument("--nodes", help="of the site, by node rank: this is the step on one of them")
+    parser.add_argument("--port", type=int, help="of the rendezvous on the first node")
+    parser.add_argument("--gpus", default="", help="of all ranks")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    given = parser.parse_args()
+    environ = dict(os.environ)
+    if given.nodes:
+        nodes = given.nodes.split(",")
+        _become([*_one_node(given, nodes, environ), *given.command], environ)
+    elif nodes_of(environ) > 1:
+        _become([*_step(given.site, given.ranks, environ), *given.command], environ)
+    else:
+        standalone = ["--standalone", "--nnodes=1", f"--nproc-per-node={given.ranks}"]
+        _become([*_TORCHRUN, *standalone, *given.command], environ)
+
+
+def _step(site: int, ranks: int, environ: dict[str, str]) -> list[str]:
+    """Return what starts this module once on each node of the allocation."""
+    nodes = _nodes(environ)
+    gpus = environ.get("CUDA_VISIBLE_DEVICES", "")
+    count = len(gpus.split(",")) if gpus else 0
+    if ranks % len(nodes) or count not in {0, ranks}:
+        sys.exit(
+            f"{SITE} has {ranks} ranks and {count} GPUs on {len(nodes)} nodes. "
+            "Fix: give it as many ranks on each node, and each rank a GPU or none."
+        )
+    return [
+        *("srun", "--overlap", "--export=ALL", "--input=none", "--kill-on-bad-exit=1", "--wait=0"),
+        *("--cpu-bind=none", f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1"),
+        f"--job-name={step_name(environ.get('REKINDLE_NONCE', ''))}",
+        *(sys.executable, "-m", "rekindle.trainer.launch", f"--site={site}", f"--ranks={ranks}"),
+        *(f"--nodes={','.join(nodes)}", f"--port={_port(int(environ['SLURM_JOB_ID']), site)}"),
+        f"--gpus={gpus}",
+    ]
+
+
+def _nodes(environ: Mapping[str, str]) -> list[str]:
+    """Return the nodes of the allocation by node rank: this one, then the others in SLURM's order."""
+    command = ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"scontrol does not tell the nodes: {error}. Fix: have SLURM's commands on PATH of the job.")
+    here = environ["SLURMD_NODENAME"]
+    return [here, *(name for name in done.stdout.split() if name != here)]
+
+
+def _port(job: int, site: int) -> int:
+    """Return a port of this node for the rendezvous of a site, another for each site and job.
+
+    What neither is ours nor of the job next to it may hold one: that is passed over.
+    """
+    first = job * _SITES + site
+    for number in range(first, first + len(_PORTS), _SITES):
+        port = _PORTS[number % len(_PORTS)]
+        with socket.socket() as free:
+            try:
+                free.bind(("", port))
+            except OSError:
+                continue
+        return port
+    sys.exit(f"No port from {_PORTS[0]} to {_PORTS[-1]} is free. Fix: end what holds them.")
+
+
+def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, str]) -> list[str]:
+    """Return torchrun for this node's ranks, which see no GPU but theirs, whatever SLURM shows."""
+    own, size = nodes.index(environ["SLURMD_NODENAME"]), given.ranks // len(nodes)
+    environ["CUDA_VISIBLE_DEVICES"] = ",".join(given.gpus.split(",")[own * size : (own + 1) * size])
+    return [
+        *(*_TORCHRUN, f"--nnodes={len(nodes)}", f"--nproc-per-node={size}", f"--node-rank={own}"),
+        *("--rdzv-backend=static", f"--rdzv-endpoint={nodes[0]}:{given.port}"),
+        f"--rdzv-id={environ['SLURM_JOB_ID']}-{given.site}",
+    ]
+
+
+def _become(command: list[str], environ: dict[str, str]) -> NoReturn:
+    try:
+        os.execvpe(command[0], command, environ)
+    except OSError as error:
+        sys.exit(f"{command[0]} cannot be started: {error.strerror}. Fix: have it on PATH of the job.")
+
+
+if __name__ == "__main__":
+    main()

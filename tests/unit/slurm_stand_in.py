@@ -1,0 +1,85 @@
+"""A stand-in for SLURM's commands: steps whose tasks run here, each told that it is on another node."""
+
+import stat
+import sys
+
+_COMMAND = '''#!{python}
+"""Stands in for srun, scontrol, squeue and scancel; a step is a file with its name and its tasks' PIDs."""
+import os, signal, subprocess, sys, time
+from pathlib import Path
+
+STATE = Path(os.environ["SLURM_STAND_IN"])
+options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
+
+
+def srun():
+    words = iter(sys.argv[1:])
+    command = next([word, *words] for word in words if not word.startswith("--"))
+    given = {{word[2:].partition("=")[0]: word.partition("=")[2] for word in sys.argv[1 : -len(command)]}}
+    nodes = (given.get("nodelist") or os.environ["SLURM_JOB_NODELIST"]).split(",")
+    (STATE / "calls").open("a").write(" ".join(sys.argv[1:]) + "\\n")
+    tasks = []
+    for number, node in enumerate(nodes):
+        environ = {{**os.environ, "SLURMD_NODENAME": node, "SLURM_NODEID": str(number)}}
+        environ["CUDA_VISIBLE_DEVICES"] = "as SLURM has it"
+        tasks.append(subprocess.Popen(command, env=environ, start_new_session=True))
+    step = STATE / f"step-{{os.environ['SLURM_JOB_ID']}}.{{os.getpid()}}"
+    step.write_text("\\n".join([given["job-name"], *(str(task.pid) for task in tasks)]))
+
+    def end(number, frame):
+        for task in tasks:
+            task.poll() is None and os.killpg(task.pid, signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end)
+    status = 0
+    while tasks:
+        for task in [task for task in tasks if task.poll() is not None]:
+            tasks.remove(task)
+            if task.returncode and not status:
+                status = task.returncode if task.returncode > 0 else 128 - task.returncode
+                end(None, None)
+        time.sleep(0.02)
+    step.unlink()
+    sys.exit(status)
+
+
+def scontrol():
+    print("\\n".join(sys.argv[-1].split(",")))
+
+
+def squeue():
+    for step in STATE.glob("step-*"):
+        print(step.name[5:], step.read_text().split()[0])
+
+
+def scancel():
+    number = signal.SIGKILL if "KILL" in sys.argv[1] else signal.SIGTERM
+    for name in sys.argv[1:]:
+        if (STATE / f"step-{{name}}").exists():
+            for pid in (STATE / f"step-{{name}}").read_text().split()[1:]:
+                try:
+                    os.killpg(int(pid), number)
+                except ProcessLookupError:
+                    pass
+
+
+globals()[Path(sys.argv[0]).name]()
+'''
+
+
+def stand_in(folder, here, nodes, job=7):
+    """Put the commands into ``folder``; returns the variables of a process on node ``here`` of ``nodes``."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "state").mkdir()
+    for name in ("srun", "scontrol", "squeue", "scancel"):
+        path = folder / "bin" / name
+        path.write_text(_COMMAND.format(python=sys.executable))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {
+        "PATH": f"{folder}/bin:/usr/bin:/bin",
+        "SLURM_STAND_IN": str(folder / "state"),
+        "SLURM_JOB_ID": str(job),
+        "SLURM_JOB_NUM_NODES": str(len(nodes)),
+        "SLURM_JOB_NODELIST": ",".join(nodes),
+        "SLURMD_NODENAME": here,
+    }

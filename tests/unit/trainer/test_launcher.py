@@ -1,0 +1,135 @@
+"""A site's ranks, on one machine or on the nodes of a SLURM allocation, by a torchrun that tells its call."""
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from slurm_stand_in import stand_in
+
+from rekindle.trainer import Sites, launch
+
+SOURCE = str(Path(__file__).parents[3] / "src")
+TORCHRUN = r"""
+import json, os, sys
+told = {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "REKINDLE_SITE", "SLURMD_NODENAME")}
+os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **told}).encode() + b"\n")
+"""
+SCRIPT = ["custom/client.py", "--sites", "a", "b", "--ranks=7"]
+JOB, OTHERS = 4711, ("SLURM_", "CUDA_", "REKINDLE_")
+
+
+@pytest.fixture
+def environ(tmp_path, monkeypatch):
+    """Return the variables of a client outside of SLURM."""
+    monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path / "evidence"))
+    package = tmp_path / "torch" / "distributed"
+    package.mkdir(parents=True)
+    (package / "run.py").write_text(TORCHRUN)
+    own = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
+    return {**own, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}", "REKINDLE_NONCE": "n0"}
+
+
+@pytest.fixture
+def allocation(environ, tmp_path):
+    """Return those of a client that runs on the second of two nodes."""
+    return {**environ, **stand_in(tmp_path / "slurm", "n10", ["n9", "n10"], JOB)}
+
+
+def _launch(environ, gpu="[cpu,cpu,cpu,cpu],[cpu,cpu]", site="a"):
+    """Launch a site as NVFlare does; returns the launcher's PID, and what each torchrun told."""
+    command = [*shlex.split(Sites(["a", "b"], gpu).torchrun(site)), *SCRIPT]
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return process.pid, [json.loads(line) for line in out.splitlines()]
+
+
+def _options(told):
+    words = told["words"]
+    assert words[-len(SCRIPT) :] == SCRIPT
+    return dict(word[2:].partition("=")[::2] for word in words[: -len(SCRIPT)])
+
+
+def test_one_machine_has_all_ranks_and_nothing_lies_between(environ):
+    pid, (told,) = _launch(environ)
+    assert told["words"] == ["--standalone", "--nnodes=1", "--nproc-per-node=4", *SCRIPT]
+    assert (told["pid"], told["REKINDLE_SITE"], told["CUDA_VISIBLE_DEVICES"]) == (pid, "a", "")
+
+
+def test_an_allocation_of_one_node_is_one_machine(environ, tmp_path):
+    _, (told,) = _launch({**environ, **stand_in(tmp_path / "slurm", "n9", ["n9"])}, "[0,1],[2]")
+    assert told["words"][:3] == ["--standalone", "--nnodes=1", "--nproc-per-node=2"]
+    assert told["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+
+def test_the_clients_node_has_rank_0_wherever_slurm_puts_it(allocation):
+    _, told = _launch(allocation)
+    ranks = {one["SLURMD_NODENAME"]: _options(one)["node-rank"] for one in told}
+    assert ranks == {"n10": "0", "n9": "1"}
+    for options in map(_options, told):
+        host, port = options["rdzv-endpoint"].split(":")
+        assert (host, int(port) in launch._PORTS) == ("n10", True)
+        assert (options["nnodes"], options["nproc-per-node"]) == ("2", "2")
+        assert (options["rdzv-backend"], options["rdzv-id"]) == ("static", f"{JOB}-0")
+
+
+def test_the_step_is_one_task_a_node_and_named_after_the_run(allocation):
+    _launch(allocation)
+    call = Path(allocation["SLURM_STAND_IN"], "calls").read_text().split(sys.executable)[0].split()
+    assert call == [
+        *("--overlap", "--export=ALL", "--input=none", "--kill-on-bad-exit=1", "--wait=0", "--cpu-bind=none"),
+        *("--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--job-name=rekindle-n0"),
+    ]
+
+
+def test_each_node_sees_its_own_gpus_in_the_order_of_ranks(allocation):
+    _, told = _launch(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
+    seen = {one["SLURMD_NODENAME"]: one["CUDA_VISIBLE_DEVICES"] for one in told}
+    assert seen == {"n10": "GPU-0,GPU-1", "n9": "GPU-2,GPU-3"}
+
+
+def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
+    assert {one["CUDA_VISIBLE_DEVICES"] for one in _launch(allocation)[1]} == {""}
+
+
+def test_ports_of_sites_and_of_jobs_after_each_other_are_different():
+    ports = {launch._port(job, site) for job in range(JOB, JOB + 20) for site in range(8)}
+    assert len(ports) == 160
+    assert ports <= set(launch._PORTS)
+
+
+def test_a_port_that_is_held_is_passed_over():
+    port = launch._port(JOB, 0)
+    with socket.create_server(("", port)):
+        assert launch._port(JOB, 0) not in {port, launch._port(JOB, 1)}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "changes", "says"),
+    [
+        ("[cpu,cpu,cpu],[cpu]", {}, "a has 3 ranks and 0 GPUs on 2 nodes. Fix: give it as many ranks on"),
+        ("[0,cpu],[cpu]", {}, "a has 2 ranks and 1 GPUs on 2 nodes. Fix: "),
+        ("[0,1],[cpu]", {"PATH": "/nowhere"}, "scontrol does not tell the nodes: "),
+    ],
+)
+def test_what_cannot_be_spread_over_the_nodes_is_said_in_a_sentence(allocation, gpu, changes, says):
+    command = [*shlex.split(Sites(["a", "b"], gpu).torchrun("a"))[1:], *SCRIPT]
+    env = {**allocation, **changes, **dict(word.split("=", 1) for word in command[:5])}
+    done = subprocess.run(command[5:], env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.startswith(says)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_rank_that_fails_ends_the_step_on_all_nodes(allocation, tmp_path):
+    fails = "import os, sys, time\nos.environ['SLURMD_NODENAME'] == 'n9' and sys.exit(3)\ntime.sleep(600)\n"
+    (tmp_path / "torch" / "distributed" / "run.py").write_text(fails)
+    command = [*shlex.split(Sites(["a"], "[cpu,cpu]").torchrun("a")), *SCRIPT]
+    assert subprocess.run(command, env=allocation, check=False, timeout=60).returncode == 3
