@@ -65,6 +65,8 @@ PERCENT = (
     free("*", "A GPU's load is anything at any moment, and a sample less proves nothing."),
 )
 
+ON_NODES = (free("*", "Runs here are of one machine; tests/unit/judge/test_judge_nodes.py has others."),)
+
 FIELDS = {
     ("RunSpec", "schema"): (
         wrong("another", "It is no record."),
@@ -85,6 +87,7 @@ FIELDS = {
     ("RunSpec", "docker"): OURS,
     ("RunSpec", "lock_sha256"): OURS,
     ("RunSpec", "versions"): OURS,
+    ("RunSpec", "nodes"): ON_NODES,
     ("RunSpec", "tmpdir"): OURS,
     ("RunSpec", "cache"): (free("*", OURS[1].why),),
     ("RunSpec", "silence_s"): (free("*", OURS[1].why),),
@@ -187,6 +190,7 @@ FIELDS = {
         wrong("none, empty, unknown", "Another rank told the same GPU's name.", _gpu_told_twice),
         free("*", "It is another rank's GPU's, which may be of the same kind."),
     ),
+    ("device", "node"): ON_NODES,
     ("device", "backend"): (
         wrong("missing, empty, unknown", "It is one that the claim lists."),
         free("of another", "Sites may use several that the claim lists."),

@@ -49,14 +49,14 @@ def scontrol():
 
 def squeue():
     for step in STATE.glob("step-*"):
-        print(step.name[5:], step.read_text().split()[0])
+        print(step.name[5:], step.read_text().splitlines()[0])
 
 
 def scancel():
-    number = signal.SIGKILL if "KILL" in sys.argv[1] else signal.SIGTERM
+    number = signal.SIGTERM if "--signal=TERM" in sys.argv else signal.SIGKILL
     for name in sys.argv[1:]:
         if (STATE / f"step-{{name}}").exists():
-            for pid in (STATE / f"step-{{name}}").read_text().split()[1:]:
+            for pid in (STATE / f"step-{{name}}").read_text().splitlines()[1:]:
                 try:
                     os.killpg(int(pid), number)
                 except ProcessLookupError:

@@ -1,7 +1,8 @@
-"""``python -m rekindle.driver start|restart|supervise RUN_DIR``, on the host.
+"""``python -m rekindle.driver start|restart|supervise|watch RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
 is detached from this session, and answers in JSON. Called again for the same run it starts nothing.
+``watch`` is what the supervisor starts on each further node of a run.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +26,7 @@ from rekindle.host.variables import for_jobs
 from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, write
 from rekindle.records.folders import progress_in, spec_in, verdict_in
 
+from .nodes import watch
 from .processes import end_all
 from .supervise import supervise
 
@@ -114,6 +118,10 @@ def main() -> int:
             sys.exit(str(error))
     elif verb == "supervise":
         supervise(run_dir)
+    elif verb == "watch":
+        stopped = threading.Event()
+        signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
+        watch(run_dir, spec_in(run_dir), stopped)
     else:
         sys.exit(f"{verb!r} is no verb of the driver. Fix: use start, restart or supervise.")
     return 0

@@ -48,8 +48,11 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     """
     given = [uuid for site in spec.sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
+    own = for_jobs(os.environ)
+    if not spec.nodes:  # on one of an allocation's, if any
+        own.pop("SLURM_JOB_NUM_NODES", None)
     environ = {
-        **for_jobs(os.environ),
+        **own,
         **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",
         "TMPDIR": spec.tmpdir,

@@ -73,7 +73,8 @@ def _trained(run_dir: Path, spec: RunSpec) -> bool:
 
 
 def _gpus(spec: RunSpec) -> list[str]:
-    return sorted({uuid for site in spec.sites for uuid in site.gpus})
+    """Return those of this machine."""
+    return sorted(spec.gpus_on(next(iter(spec.nodes), None)))
 
 
 def _visible(spec: RunSpec) -> _Result:

@@ -22,6 +22,10 @@ _FILES = (folders.JOB_LOG, folders.EVENTS, LOGS)
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
+Key = tuple["str | None", int]
+"""What tells a process from all others of a run: its node, if it is not this one, and its PID."""
+
+
 class Times(NamedTuple):
     """What a thread did so far."""
 
@@ -60,6 +64,17 @@ class Process:
     """That it has open."""
     threads: dict[int, Times] = field(default_factory=dict)
     """By thread id."""
+    node: str | None = None
+    """Where it is, if not on this machine."""
+
+    @property
+    def key(self) -> Key:
+        """Its own."""
+        return self.node, self.pid
+
+    def __str__(self) -> str:
+        """Return what a sentence calls it."""
+        return f"{self.pid}{f' on {self.node}' if self.node else ''} ({self.title})"
 
 
 @dataclass(frozen=True)
@@ -83,14 +98,19 @@ class Snapshot:
 
 def snapshot(run_dir: Path, look: Callable[[], list[psutil.Process]] = descendants) -> Snapshot:
     """Look at a run's processes, by default all below this one, and at its files."""
+    return Snapshot(time.monotonic(), seen(look), _sizes(run_dir))
+
+
+def seen(look: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
+    """Look at those processes that have not ended."""
     processes = []
     for process in look():
         with suppress(psutil.Error, OSError):
             with process.oneshot():
-                seen = _process(process)
-            if seen.state not in "ZX":
-                processes.append(seen)
-    return Snapshot(time.monotonic(), tuple(processes), _sizes(run_dir))
+                one = _process(process)
+            if one.state not in "ZX":
+                processes.append(one)
+    return tuple(processes)
 
 
 def _process(process: psutil.Process) -> Process:

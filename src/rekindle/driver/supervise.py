@@ -22,7 +22,8 @@ from .autopsy import autopsy
 from .command import command, environment
 from .container import Container
 from .ladder import climb
-from .processes import adopt_orphans, descendants, end_descendants
+from .nodes import Nodes
+from .processes import adopt_orphans, end_descendants
 from .progress import Teller
 from .sampler import Sampler
 from .snapshot import snapshot
@@ -97,16 +98,18 @@ def supervise(run_dir: Path) -> None:
         with suppress(_Interrupted), _interruptible():
             write(run_dir / folders.LADDER_RECORD, Ladder(rungs=climb(run_dir, spec, environ)))
         end_descendants()
+        Nodes(run_dir, spec).end()
         write(run_dir / folders.VERDICT, judge(run_dir))
     teller.end(duration)
 
 
 def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy."""
-    uuids = {uuid for site in spec.sites for uuid in site.gpus}
-    sampler = Sampler(run_dir / folders.SAMPLES, uuids, spec.nonce or None)
+    here = next(iter(spec.nodes), None)
+    sampler = Sampler(run_dir / folders.samples(here), spec.gpus_on(here), spec.nonce or None)
     container = Container(spec, spec.docker) if spec.docker else None
-    words, look = command(run_dir, spec), descendants
+    nodes = Nodes(run_dir, spec)
+    words, look = command(run_dir, spec), nodes.processes
     if container:
         container.end()  # which a killed supervisor may have left
         words, look = container.command(words, run_dir, environ), container.processes
@@ -114,6 +117,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
+                nodes.start()
                 process = subprocess.Popen(
                     words,
                     cwd=run_dir / folders.JOB,
@@ -127,7 +131,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
                     elapsed = time.monotonic() - clock
                     end = _End("limit") if elapsed > spec.job.limit_s else None
                     now = snapshot(run_dir, look)
-                    says = watchdog.look(now, sampler.sample(now))
+                    says = watchdog.look(*nodes.join(now, sampler.sample(now)))
                     if says is not None:
                         end = _End("hung", says=says)
                     teller.tell(elapsed)
@@ -142,7 +146,9 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
             what = "start the job" if error.filename == words[0] else "write down what it sees"
             return _End("interrupted", says=f"The driver cannot {what}: {error.strerror}.")
         finally:
+            nodes.end()
             end_descendants()
+            nodes.end()  # what NVFlare had started meanwhile
             if container:
                 container.end()
             for pipe in (run_dir / folders.EVIDENCE).glob("*.pipe"):

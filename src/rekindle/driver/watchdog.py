@@ -13,7 +13,7 @@ from rekindle.flare.workspace import SERVER
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
-from .snapshot import Process, Snapshot, Times
+from .snapshot import Key, Process, Snapshot, Times
 from .stacks import main_thread_has_ended
 
 STOPPED_S = 5.0
@@ -57,14 +57,14 @@ class Work(NamedTuple):
         return self.ran > _WORKING_SHARE or self.eager
 
 
-def work(before: Snapshot, now: Snapshot) -> dict[int, Work]:
-    """Return what each process that is there now did since ``before``, by PID."""
-    seconds, then = now.at - before.at, {process.pid: process.threads for process in before.processes}
+def work(before: Snapshot, now: Snapshot) -> dict[Key, Work]:
+    """Return what each process that is there now did since ``before``."""
+    seconds, then = now.at - before.at, {process.key: process.threads for process in before.processes}
     done = {}
     for process in now.processes:
-        known = then.get(process.pid, {})
+        known = then.get(process.key, {})
         threads = [_since(known.get(thread, Times()), times) for thread, times in process.threads.items()]
-        done[process.pid] = Work(
+        done[process.key] = Work(
             sum(times.ran for times in threads) / seconds,
             any(_eager(times, seconds) for times in threads),
             max((times.ran for times in threads), default=0.0),
@@ -110,7 +110,7 @@ class Watchdog:
         self._ending_s = spec.silence_s if spec.job.example else ENDED_S
         self._last, self._moved_at = start, start.at
         self._lasting = _Lasting()
-        self._peaks_kib: dict[int, int] = {}
+        self._peaks_kib: dict[Key, int] = {}
         self._fruitless_s = self._longest_s = 0.0
         self._clients: set[str] = set()
 
@@ -133,34 +133,35 @@ class Watchdog:
     def _stuck(self, now: Snapshot) -> str | None:
         """Look for processes that are stopped, or wait for the kernel without any CPU time."""
         for process in now.processes:
-            pid, named = process.pid, f"Process {process.pid} ({process.title})"
-            seconds = self._lasting.seconds((pid, "T"), process.state == "T", now)
+            key, named = process.key, f"Process {process}"
+            seconds = self._lasting.seconds((key, "T"), process.state == "T", now)
             if seconds > STOPPED_S:
                 return f"{named} is stopped (SIGSTOP) for {seconds:.0f} s."
             ran = sum(times.ran for times in process.threads.values())
-            seconds = self._lasting.seconds((pid, "D"), process.state == "D", now, ran)
+            seconds = self._lasting.seconds((key, "D"), process.state == "D", now, ran)
             if seconds > DISK_SLEEP_S:
                 return f"{named} waits for the kernel (D state) for {seconds:.0f} s."
         return None
 
-    def _ended(self, now: Snapshot, done: dict[int, Work]) -> str | None:
+    def _ended(self, now: Snapshot, done: dict[Key, Work]) -> str | None:
         """Look at the main threads of idle trainers, and of those whose thread is gone for the kernel."""
         for process in now.processes:
-            pid, did = process.pid, done[process.pid]
-            idle = process.site is not None and did.ran < _IDLE_SHARE and not did.works
+            pid, did = process.pid, done[process.key]
+            ours = process.site is not None and process.node is None
+            idle = ours and did.ran < _IDLE_SHARE and not did.works
             seconds = self._lasting.seconds((pid, "ended"), idle and self._has_ended(pid), now)
             if seconds > self._ending_s:
                 return (
-                    f"The main thread of process {pid} ({process.title}) ended {seconds:.0f} s ago "
+                    f"The main thread of process {process} ended {seconds:.0f} s ago "
                     "and another thread keeps the process alive."
                 )
         return None
 
-    def _lost(self, now: Snapshot, done: dict[int, Work]) -> str | None:
+    def _lost(self, now: Snapshot, done: dict[Key, Work]) -> str | None:
         """Look for NVFlare's clients that have been there and are gone, while its server idles."""
         members = {process.nvflare for process in now.processes}
-        servers = [process.pid for process in now.processes if process.nvflare == SERVER]
-        server_idles = any(not done[pid].works for pid in servers)
+        servers = [process.key for process in now.processes if process.nvflare == SERVER]
+        server_idles = any(not done[key].works for key in servers)
         self._clients |= {site.name for site in self._sites if site.name in members}
         for site in sorted(self._clients):
             seconds = self._lasting.seconds((site, "lost"), server_idles and site not in members, now)
@@ -180,7 +181,7 @@ class Watchdog:
     def _patience_s(self) -> float:
         return max(_FRUITLESS * self._silence_s, _LONGER * self._longest_s)
 
-    def _moves(self, now: Snapshot, gpus: dict[str, GpuSample], done: dict[int, Work]) -> bool:
+    def _moves(self, now: Snapshot, gpus: dict[str, GpuSample], done: dict[Key, Work]) -> bool:
         """Whether a file or process grew, a GPU computed, or (as long as no rank is on a GPU) the CPU worked.
 
         A rank that waits in a collective keeps its GPU at 100 % and its memory idle, and a core busy: neither
@@ -202,6 +203,6 @@ class Watchdog:
     def _loads(self, processes: tuple[Process, ...]) -> bool:
         """Whether a process holds much more memory than it ever did."""
         peaks = self._peaks_kib
-        grew = any(process.memory_kib > peaks.get(process.pid, 0) + _LOADED_KIB for process in processes)
-        peaks |= {process.pid: max(process.memory_kib, peaks.get(process.pid, 0)) for process in processes}
+        grew = any(process.memory_kib > peaks.get(process.key, 0) + _LOADED_KIB for process in processes)
+        peaks |= {process.key: max(process.memory_kib, peaks.get(process.key, 0)) for process in processes}
         return grew

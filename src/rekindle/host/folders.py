@@ -14,6 +14,8 @@ RECORDS = (SPEC, PROGRESS, ENDED, VERDICT, LADDER_RECORD)
 LEFT = "left.json"
 """What stayed on the host; in runs that came home alone."""
 SAMPLES = "samples.jsonl"
+ALL_SAMPLES = "samples*.jsonl"
+"""That file, or those of each node of a run over several."""
 EVIDENCE = "evidence"
 EVENTS = f"{EVIDENCE}/*.jsonl"
 """What trainers and NVFlare's server wrote down."""
@@ -52,6 +54,11 @@ UV = f"{CACHE}/bin/uv"
 UV_CACHE = f"{CACHE}/uv"
 ENV_MARKER = "rekindle-env.json"
 """In an environment that is whole: what it was made of, and its record."""
+
+
+def samples(node: str | None) -> str:
+    """Return the name of the samples of a node, or of the one machine that a run is on."""
+    return f"samples-{node}.jsonl" if node else SAMPLES
 
 
 def root_of(run_dir: Path) -> Path:

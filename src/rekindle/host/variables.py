@@ -24,7 +24,7 @@ ALLOWED = {
     "WANDB_* MLFLOW_* MPLCONFIGDIR": "where trackers and plots keep their files",
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE": "whom a program trusts",
     "http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY": "its way out",
-    "SLURM_*": "what a scheduler gave the host's user",
+    "SLURM_* SLURMD_NODENAME": "what a scheduler gave the host's user, and where",
 }
 """Names, and beginnings of names, with who needs them."""
 

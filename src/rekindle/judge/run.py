@@ -22,7 +22,13 @@ from rekindle.records.folders import ended_in, ladder_in, left_in, spec_in
 EventT = TypeVar("EventT", bound=Event)
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
-_PROOF = (folders.EVENTS, folders.SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
+_PROOF = (
+    folders.EVENTS,
+    folders.ALL_SAMPLES,
+    f"{folders.EVIDENCE}/",
+    ALL_LOGS,
+    folders.JOB_LOG,
+)
 """What verdicts are read from."""
 
 

@@ -37,6 +37,8 @@ class DeviceEvent(Event, kw_only=True, frozen=True, tag="device"):
     uuid: Text | None
     name: Text | None
     backend: Text
+    node: Text | None = None
+    """As SLURM names it, or else the machine's name; None in runs of before it was told."""
 
 
 class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):

@@ -53,7 +53,8 @@ def read_evidence(run_dir: Path) -> Told:
     paths = files.found(run_dir, folders.EVENTS)
     if len(paths) == files.MOST:
         told.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
-    for path in [*paths, run_dir / folders.SAMPLES]:
+    samples = files.found(run_dir, folders.ALL_SAMPLES)
+    for path in [*paths, *samples]:
         name = path.relative_to(run_dir).as_posix()
         try:
             content = files.content(path, min(room, files.LIMIT))
@@ -70,7 +71,7 @@ def read_evidence(run_dir: Path) -> Told:
             except RecordError:
                 if not text.strip():
                     continue
-                if name != folders.SAMPLES or number < len(texts) or content.endswith(b"\n"):
+                if path not in samples or number < len(texts) or content.endswith(b"\n"):
                     told.broken.append((name, number))
     return told
 

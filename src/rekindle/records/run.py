@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .base import Few, Integer, Number, Record, Table, Text, Timestamp
+from .base import Few, FileName, Integer, Number, Record, Table, Text, Timestamp
 from .host import GpuProcess
 from .job import Job, Ranks
 
@@ -14,6 +14,7 @@ class Site(Record, kw_only=True, frozen=True):
 
     name: Text
     ranks: Ranks
+    """On all of its nodes."""
     gpus: Few[Text]
     """UUIDs, one per rank, in rank order; empty on CPU."""
 
@@ -49,6 +50,9 @@ class RunSpec(Record, kw_only=True, frozen=True):
     lock_sha256: Text
     versions: Table[Text]
     """Of the packages that matter to the result."""
+    nodes: Few[FileName] = ()
+    """Of the SLURM allocation over which each site's ranks are spread, as many on each and in this order; the
+    driver, server and clients run on the first. None: all is on one machine."""
     tmpdir: Text
     cache: Text | None = None
     """Folder for the caches of frameworks; None leaves them where they are."""
@@ -56,6 +60,15 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Without any progress for so long, the run is dead."""
     cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
+
+    def node_of(self, site: Site, rank: int) -> str | None:
+        """Return the node that a rank of ``site`` belongs on; None where all is on one machine."""
+        return self.nodes[rank * len(self.nodes) // site.ranks] if self.nodes else None
+
+    def gpus_on(self, node: str | None) -> set[str]:
+        """Return the UUIDs of the GPUs that the run was given on ``node``, or on the one machine."""
+        ranks = ((site, rank) for site in self.sites for rank in range(len(site.gpus)))
+        return {site.gpus[rank] for site, rank in ranks if self.node_of(site, rank) == node}
 
 
 class Progress(Record, kw_only=True, frozen=True):

@@ -15,6 +15,7 @@ from typing import Any
 from .fingerprints import Fingerprint
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
+from .slurm import node
 
 _LONGEST = 2_000
 """Characters of an exception's text; its reader takes no line with twice as many."""
@@ -50,6 +51,7 @@ class Evidence:
             uuid=uuid,
             name=name,
             backend=backend,
+            node=node(os.environ),
         )
 
     def round(  # noqa: PLR0913 - these are the fields of one event

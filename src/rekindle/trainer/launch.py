@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from .sites import SITE
-from .slurm import nodes_of, step_name
+from .slurm import node, nodes_of, step_name
 
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 _PORTS = range(20_000, 32_768)
@@ -77,7 +77,7 @@ def _nodes(environ: Mapping[str, str]) -> list[str]:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"scontrol does not tell the nodes: {error}. Fix: have SLURM's commands on PATH of the job.")
-    here = environ["SLURMD_NODENAME"]
+    here = node(environ)
     return [here, *(name for name in done.stdout.split() if name != here)]
 
 
@@ -100,7 +100,7 @@ def _port(job: int, site: int) -> int:
 
 def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, str]) -> list[str]:
     """Return torchrun for this node's ranks, which see no GPU but theirs, whatever SLURM shows."""
-    own, size = nodes.index(environ["SLURMD_NODENAME"]), given.ranks // len(nodes)
+    own, size = nodes.index(node(environ)), given.ranks // len(nodes)
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(given.gpus.split(",")[own * size : (own + 1) * size])
     return [
         *(*_TORCHRUN, f"--nnodes={len(nodes)}", f"--nproc-per-node={size}", f"--node-rank={own}"),

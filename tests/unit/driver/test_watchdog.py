@@ -225,4 +225,4 @@ def test_a_snapshot_tells_this_tests_own_child(tmp_path):
     assert 0 < one.memory_kib <= one.peak_kib
     assert list(one.threads) == [child.pid]
     assert list(now.sizes.values()) == [5]
-    assert work(before, now)[child.pid].ran >= 0
+    assert work(before, now)[None, child.pid].ran >= 0

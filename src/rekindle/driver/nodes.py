@@ -1,0 +1,168 @@
+"""A run over several nodes of a SLURM allocation: what is seen on the others, and the end of all its steps.
+
+The driver, NVFlare's server and its clients run on the first node. On all nodes, this one too, trainers are
+children of SLURM's own daemon; a process belongs to the run whose folder its REKINDLE_EVIDENCE lies in.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import psutil
+
+from rekindle.host import folders
+from rekindle.records import RecordError, RunSpec, decodable, decode
+from rekindle.records.events import GpuSample
+from rekindle.trainer.slurm import node, step_name
+
+from .processes import descendants, end_all
+from .sampler import Sampler
+from .snapshot import Process, Snapshot, seen
+
+_PERIOD_S = 1.0
+_LOG = "samplers.log"
+_LOOK_S = 0.3
+_LIMIT_S = 10.0
+"""For SLURM to answer, or to end a step."""
+
+
+@decodable
+class _Look(msgspec.Struct):
+    """What one of the other nodes tells of one moment."""
+
+    node: str
+    processes: tuple[Process, ...]
+    gpus: dict[str, GpuSample]
+
+
+def members(run_dir: Path) -> list[psutil.Process]:
+    """Return the processes of the run on this node, whoever is their parent."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("REKINDLE_EVIDENCE", "").startswith(f"{run_dir}/"):
+                found.append(process)
+    return found
+
+
+def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
+    """Take samples on this node, one of the others, until ``stopped``; then end what is left of the run here.
+
+    What it sees goes to the driver too, line by line on standard output.
+    """
+    here = node(os.environ)
+    sampler = Sampler(run_dir / folders.samples(here), spec.gpus_on(here), spec.nonce or None)
+    try:
+        while not stopped.is_set():
+            now = Snapshot(time.monotonic(), seen(lambda: members(run_dir)))
+            look = _Look(here, now.processes, sampler.sample(now))
+            sys.stdout.buffer.write(msgspec.json.encode(look) + b"\n")
+            sys.stdout.buffer.flush()
+            stopped.wait(_PERIOD_S)
+    except BrokenPipeError:  # nobody listens any more
+        pass
+    finally:
+        end_all(members(run_dir))
+
+
+class Nodes:
+    """The nodes of one run, as its driver on the first sees them; nothing but this machine if it has none."""
+
+    def __init__(self, run_dir: Path, spec: RunSpec) -> None:
+        """Take the run, which no process of is there yet."""
+        self._run_dir, self._spec = run_dir, spec
+        self._steps = step_name(spec.nonce)
+        self._newest: dict[str, _Look] = {}
+
+    def start(self) -> None:
+        """Start a sampler on each of the other nodes.
+
+        Raises:
+            OSError: srun cannot be started.
+        """
+        others = self._spec.nodes[1:]
+        if not others:
+            return
+        command = [
+            *("srun", "--overlap", "--export=ALL", "--input=none", "--wait=0"),
+            *(f"--nodes={len(others)}", f"--ntasks={len(others)}", "--ntasks-per-node=1"),
+            *(f"--nodelist={','.join(others)}", f"--job-name={self._steps}-samplers"),
+            *(sys.executable, "-m", "rekindle.driver", "watch", str(self._run_dir)),
+        ]
+        with (self._run_dir / _LOG).open("wb") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        threading.Thread(target=self._read, args=(process.stdout,), daemon=True).start()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            with suppress(RecordError):
+                look = decode(line, _Look)
+                self._newest[look.node] = look
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the run's processes on this node."""
+        found = (*descendants(), *(members(self._run_dir) if self._spec.nodes else ()))
+        return list({process.pid: process for process in found}.values())
+
+    def join(self, now: Snapshot, gpus: Mapping[str, GpuSample]) -> tuple[Snapshot, dict[str, GpuSample]]:
+        """Return what this node shows at a moment together with the newest of the others."""
+        looks = list(self._newest.values())
+        others = (replace(process, node=look.node) for look in looks for process in look.processes)
+        together = {uuid: gpu for look in looks for uuid, gpu in look.gpus.items()}
+        return replace(now, processes=(*now.processes, *others)), {**gpus, **together}
+
+    def end(self) -> None:
+        """End all steps of the run, and what is left on this node; samplers see to the others."""
+        if not self._spec.nodes:
+            return
+        for signal in (("--signal=TERM",), ()):  # without one it is SIGKILL
+            if _cancelled(self._steps, signal):
+                break
+        end_all(members(self._run_dir))
+
+
+def _cancelled(steps: str, signal: tuple[str, ...]) -> bool:
+    """Cancel the steps whose names begin so, and return whether they are gone in time."""
+    ends, told = time.monotonic() + _LIMIT_S, False
+    while (running := _running(steps)) != []:
+        if running and not told:
+            told = _ask("scancel", *signal, *running) is not None
+        if time.monotonic() > ends:
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def _running(steps: str) -> list[str] | None:
+    """Return those of our allocation whose names begin so, such as ``17.2``; None if SLURM does not tell."""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    told = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+    if told is None:
+        return None
+    named = (line.strip().partition(" ") for line in told.splitlines())
+    return [step for step, _, name in named if name.startswith(steps)]
+
+
+def _ask(*command: str) -> str | None:
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=_LIMIT_S, stdin=subprocess.DEVNULL
+        )
+        return done.stdout
+    return None

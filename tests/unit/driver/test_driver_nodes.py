@@ -1,0 +1,136 @@
+"""The driver of a run over several nodes, with a stand-in for SLURM that has them all on this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from slurm_stand_in import stand_in
+from test_driver import _assert_gone, _start, _wait_for_end
+
+from rekindle.driver.command import environment
+from rekindle.driver.nodes import Nodes, members
+from rekindle.driver.snapshot import Process, Snapshot
+from rekindle.driver.watchdog import STOPPED_S, Watchdog
+from rekindle.records import Ended, RunSpec, Site, read, write
+
+NODES = ("n9", "n10")
+SOURCE = str(Path(__file__).parents[3] / "src")
+STUBBORN = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(flush=True); time.sleep(600)"
+TASK = """
+import os, pathlib, signal, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], start_new_session=True, stdout=subprocess.PIPE)
+child.stdout.read(1)
+os.kill(child.pid, signal.SIGSTOP)
+node = os.environ["SLURMD_NODENAME"]
+pathlib.Path(f"{node}.pids").write_text(f"{os.getpid()} {child.pid}")
+time.sleep(600)
+"""
+JOB = f"""
+import os, pathlib, subprocess, sys, time
+words = ["--nodes=2", "--job-name=rekindle-" + os.environ["REKINDLE_NONCE"], sys.executable, "-c"]
+environ = {{**os.environ, "REKINDLE_SITE": "site-1"}}
+step = subprocess.Popen(["srun", *words, {TASK!r}, {STUBBORN!r}], env=environ)
+seen = False
+while not seen:
+    time.sleep(0.05)
+    pids = " ".join(path.read_text() for path in pathlib.Path().glob("n*.pids")).split()
+    samples = [path.read_text() for path in pathlib.Path("..").glob("samples-*.jsonl")]
+    seen = len(pids) == 4 and len(samples) == 2 and all(pid in text for pid in pids for text in samples)
+"""
+
+
+@pytest.fixture
+def allocation(tmp_path, monkeypatch):
+    """Have this be the first of two nodes."""
+    environ = stand_in(tmp_path / "slurm", "n9", NODES)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    return Path(environ["SLURM_STAND_IN"])
+
+
+def test_each_node_has_its_samples_and_nothing_is_left_on_any(tmp_path, allocation):
+    run, start = _start(tmp_path, JOB, name="run", nodes=NODES)
+    start()
+    _wait_for_end(run)
+    assert read(run / "ended.json", Ended).reason == "finished"
+    assert not (run / "samples.jsonl").exists()
+    worked = {}
+    for node in NODES:
+        lines = [json.loads(line) for line in (run / f"samples-{node}.jsonl").read_text().splitlines()]
+        worked[node] = {pid for line in lines for pid in line["worked"].get("site-1", {}).get("pids", ())}
+        for pid in (run / "job" / f"{node}.pids").read_text().split():
+            assert int(pid) in worked[node]
+            _assert_gone(int(pid))
+    assert list(allocation.glob("step-*")) == []
+    assert "--nodelist=n10 --job-name=rekindle-of this run-samplers" in (allocation / "calls").read_text()
+
+
+def test_a_node_that_is_told_to_stop_ends_what_the_run_left_there(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    run.mkdir()
+    spec = _spec(tmp_path)
+    write(run / "spec.json", spec)
+    environ = {**os.environ, "PYTHONPATH": SOURCE, "SLURMD_NODENAME": "n10"}
+    marked = {**environ, "REKINDLE_EVIDENCE": f"{run}/evidence", "REKINDLE_SITE": "site-1"}
+    words = [sys.executable, "-c", STUBBORN]
+    with subprocess.Popen(words, env=marked, stdout=subprocess.PIPE, start_new_session=True) as left:
+        assert left.stdout.read(1)
+        assert [process.pid for process in members(run)] == [left.pid]
+        command = [sys.executable, "-m", "rekindle.driver", "watch", str(run)]
+        with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE) as watch:
+            seen = json.loads(watch.stdout.readline())
+            assert (seen["node"], [one["pid"] for one in seen["processes"]]) == ("n10", [left.pid])
+            watch.send_signal(signal.SIGTERM)
+        assert watch.returncode == 0
+        assert left.wait(timeout=10) == -signal.SIGKILL
+    assert "site-1" in (run / "samples-n10.jsonl").read_text()
+
+
+def test_a_stopped_process_of_another_node_is_named_with_it(tmp_path):
+    spec = _spec(tmp_path)
+    nodes, here = Nodes(tmp_path, spec), Process(7, "server", "S", nvflare="server")
+    there = Process(7, "site-1 client.py", "T", site="site-1")
+    line = msgspec.json.encode({"node": "n10", "processes": [there], "gpus": {}}) + b"\n"
+    nodes._read([b"half a li", line])
+    dog = Watchdog(spec, Snapshot(0.0))
+    dog.look(*nodes.join(Snapshot(1.0, (here,)), {}))
+    now, _ = nodes.join(Snapshot(2.0 + STOPPED_S, (here,)), {})
+    assert now.processes == (here, replace(there, node="n10"))
+    assert (
+        dog.look(now, {})
+        == f"Process 7 on n10 (site-1 client.py) is stopped (SIGSTOP) for {1 + STOPPED_S:.0f} s."
+    )
+
+
+def test_steps_that_squeue_does_not_tell_of_are_waited_for_no_longer_than_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("rekindle.driver.nodes._LIMIT_S", 0.5)
+    Nodes(tmp_path, _spec(tmp_path)).end()
+
+
+def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, allocation):
+    spec = _spec(tmp_path)
+    assert environment(tmp_path, spec)["SLURM_JOB_NUM_NODES"] == "2"
+    assert "SLURM_JOB_NUM_NODES" not in environment(tmp_path, msgspec.structs.replace(spec, nodes=()))
+    assert environment(tmp_path, spec)["SLURMD_NODENAME"] == "n9"
+
+
+def test_ranks_and_gpus_are_spread_over_the_nodes_in_their_order(tmp_path):
+    spec = _spec(tmp_path, gpus=("a", "b", "c", "d"))
+    (site,) = spec.sites
+    assert [spec.node_of(site, rank) for rank in range(4)] == ["n9", "n9", "n10", "n10"]
+    assert (spec.gpus_on("n9"), spec.gpus_on("n10")) == ({"a", "b"}, {"c", "d"})
+    alone = msgspec.structs.replace(spec, nodes=())
+    assert (alone.node_of(site, 3), alone.gpus_on(None)) == (None, {"a", "b", "c", "d"})
+
+
+def _spec(tmp_path, gpus=()):
+    recorded = read(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
+    sites = (Site(name="site-1", ranks=4, gpus=gpus),)
+    return msgspec.structs.replace(recorded, nodes=NODES, sites=sites, tmpdir=str(tmp_path))
