@@ -26,6 +26,8 @@ _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 _RECONNECT_S = 300
 """How long a host may be out of reach before it counts as lost, though not beyond the end of its lease."""
 
+_QUEUE_S = 24 * 3600
+"""How long what waits in a queue may wait."""
 _LOOK = ("-B", "-S", "-c", "from rekindle.host.look import main; main()")
 """Leaves no bytecode there; ``-m`` and the site's packages would take longer to import than the look."""
 _LOOK_S = 60
@@ -55,9 +57,12 @@ class ActionModule(Action):
         look = shlex.join([args["python"], *_LOOK, args["lock"], args["progress"], nonce])
         look = f"PYTHONPATH={shlex.quote(args['payload'])} {look}"
         what, shown, last = args["what"], "", None
-        began, looks, parent = time.monotonic(), 0, os.getppid()
+        queued = began = time.monotonic()
+        looks, parent = 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
             held, progress = self._look(look, nonce, ends, what, last)
+            if progress is not None and progress.state == "waiting" and time.monotonic() - queued < _QUEUE_S:
+                began = time.monotonic()
             if progress is not None:
                 if progress.says not in {shown, ""} and progress.state != "failed":
                     Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")

@@ -22,6 +22,8 @@ class LookupModule(LookupBase):
             python, root = "auto_silent", str(kwargs["root"])
             try:
                 host = records.read(Path(home, "host.json"), records.HostRecord)
+                if host.slurm:
+                    host = records.read(Path(home, "login.json"), records.HostRecord)
             except records.RecordError:  # who needs the record itself says so
                 pass
             else:

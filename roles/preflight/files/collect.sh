@@ -227,6 +227,7 @@ main() {
     probe disk-shm df -Pk /dev/shm
     probe root usable "$root"
     probe tmpdir usable "$tmpdir"
+    probe mark test -e "${REKINDLE_MARK:-/}"
     probe driver-sys cat /sys/module/nvidia/version
     probe driver-proc cat /proc/driver/nvidia/version
     probe pci pci

@@ -1,7 +1,8 @@
 """``python -m rekindle.driver start|restart|supervise|watch RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
-is detached from this session, and answers in JSON. Called again for the same run it starts nothing.
+is detached from this session, or queues one where SLURM gives nodes, and answers in JSON. Called again for
+the same run it starts nothing.
 ``watch`` is what the supervisor starts on each further node of a run.
 """
 
@@ -19,11 +20,11 @@ from pathlib import Path
 
 import psutil
 
-from rekindle.host import detached, folders
+from rekindle.host import detached, folders, slurm
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
-from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, write
+from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, to_builtins, write
 from rekindle.records.folders import progress_in, spec_in, verdict_in
 
 from .nodes import watch
@@ -50,7 +51,7 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     root = folders.root_of(run_dir)
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with detached.locked(run_dir / folders.DRIVER_LOCK) as lock:
-        if lock is None:
+        if lock is None or slurm.queued(run_dir):
             return {"changed": False, "run": str(run_dir)}
         if not again and (passed := _passed(run_dir, spec.nonce)) is not None:
             _tell_the_end(run_dir, passed)
@@ -61,14 +62,18 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
         _clear(run_dir)
-        if Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
+        if not spec.slurm and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
             _remove(path for path in (root / folders.TMP).glob("*") if path.name != "ansible")
         extract_job(spec.job.code or spec.job.name, run_dir / folders.JOB)
         (run_dir / folders.EVIDENCE).mkdir()
         write(run_dir / folders.SPEC, spec)
         command = ["rekindle.driver", "supervise", str(run_dir)]
         environ = for_jobs(os.environ)  # a job can read its supervisor's
-        detached.start(command, lock, run_dir / folders.DRIVER_LOG, environ)
+        if spec.slurm:
+            asked = [f"--nodes={spec.slurm.nodes}", *slurm.options(to_builtins(spec.slurm))]
+            slurm.submit(run_dir, [sys.executable, "-m", *command], asked, environ)
+        else:
+            detached.start(command, lock, run_dir / folders.DRIVER_LOG, environ)
     return {"changed": True, "run": str(run_dir)}
 
 
@@ -114,7 +119,7 @@ def main() -> int:
     if verb in {"start", "restart"}:
         try:
             print(json.dumps(start(run_dir, again=verb == "restart")))
-        except BusyError as error:
+        except (BusyError, slurm.SlurmError) as error:
             sys.exit(str(error))
     elif verb == "supervise":
         supervise(run_dir)

@@ -18,6 +18,7 @@ from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.folders import spec_in
 
+from .allocation import AllocationError, allocated
 from .autopsy import autopsy
 from .command import command, environment
 from .container import Container
@@ -79,7 +80,11 @@ def supervise(run_dir: Path) -> None:
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
     environ = environment(run_dir, spec)
-    end = _run(run_dir, spec, environ, clock, teller)
+    try:
+        spec = allocated(run_dir, spec)
+        end = _run(run_dir, spec, environ, clock, teller)
+    except AllocationError as error:
+        end = _End("interrupted", says=str(error))
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(

@@ -1,8 +1,9 @@
 """``python -m rekindle.environments start|build ROOT``, on the host.
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
-behind, detached from this session, that builds them and tells its progress in logs/environments/. Called
-while that one runs it starts none: who asks for the same follows the one that is there.
+behind, detached from this session, that builds them and tells its progress in logs/environments/: here, or
+with ``start ROOT SLURM``, what to ask for in JSON, on a node of the cluster. Called while that one runs it
+starts none: who asks for the same follows the one that is there.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
-from rekindle.host import detached, folders
+from rekindle.host import detached, folders, slurm
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
 from .progress import Teller
 
 
-def start(root: Path, specs: str) -> None:
-    """Leave a process behind that builds ``specs``, unless one is at it."""
+def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
+    """Leave a process behind that builds ``specs``, unless one is at it; on a node, if SLURM is ``asked``."""
     for folder in (*folders.OURS, folders.BUILDS):
         (root / folder).mkdir(parents=True, exist_ok=True)
     logs = root / folders.BUILDS
     with detached.locked(root / folders.BUILD_LOCK) as lock:
-        if lock is None:
+        if lock is None or slurm.queued(logs):
             if (logs / "specs.json").read_text(encoding="utf-8") == specs:
                 return
             raise BuildError(
@@ -34,7 +36,12 @@ def start(root: Path, specs: str) -> None:
             )
         (logs / "specs.json").write_text(specs, encoding="utf-8")
         (logs / folders.PROGRESS).unlink(missing_ok=True)
-        detached.start(["rekindle.environments", "build", str(root)], lock, logs / "log.txt")
+        command = ["rekindle.environments", "build", str(root)]
+        if asked:
+            python = json.loads(specs)[0]["python"]
+            slurm.submit(logs, [python, "-m", *command], ["--nodes=1", *slurm.options(asked)], os.environ)
+        else:
+            detached.start(command, lock, logs / "log.txt")
 
 
 def build_all(root: Path) -> None:
@@ -66,11 +73,11 @@ def main() -> int:
     verb, root = sys.argv[1], Path(sys.argv[2])
     try:
         if verb == "start":
-            start(root, sys.stdin.read())
+            start(root, sys.stdin.read(), json.loads(sys.argv[3]) if sys.argv[3:] else None)
         else:
             keep_below(root / folders.CACHE)
             build_all(root)
-    except BuildError as error:
+    except (BuildError, slurm.SlurmError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

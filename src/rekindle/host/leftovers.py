@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from . import folders
+from . import folders, slurm
 from .look import held
 
 BUILDER = "environments"
@@ -29,11 +29,13 @@ def running(root: Path) -> list[str]:
     """Return the names of the runs that go on, and BUILDER's if environments are being built."""
     locks = {BUILDER: root / folders.BUILD_LOCK}
     locks |= {run.name: run / folders.DRIVER_LOCK for run in sorted(root.glob(f"{folders.RUNS}/*"))}
-    return [name for name, path in locks.items() if held(path)]
+    return [name for name, path in locks.items() if held(path) or slurm.queued(path.parent)]
 
 
 def end_processes(root: Path) -> None:
     """Have runs end themselves, and their verdicts written; then end what else runs out of ``root``."""
+    for name in running(root):
+        slurm.cancel(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
     for pid, command in _processes(root).items():
         if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)

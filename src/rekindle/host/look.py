@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import os
 import sys
 
 from . import files
@@ -50,12 +52,40 @@ def look(lock: str | Path, record: str | Path, nonce: str) -> str:
     Raises:
         OSError: the lock cannot be opened.
     """
-    state = "held" if held(lock) else "free"
+    folder = os.path.dirname(lock)  # noqa: PTH120
+    queue = os.access(f"{folder}/slurm.json", os.F_OK)
+    state, waits = _queued(folder) if queue else ("held" if held(lock) else "free", "")
     try:
-        said = files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
+        said = waits or files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
     except OSError:
         said = ""
+    if queue and state == "free" and '"state": "running"' in (said or '"state": "running"'):
+        said = _ended(folder)
     return f"\n@@{nonce} {state} 0\n@@{nonce} record 0\n{said}\n@@{nonce} end 0\n"
+
+
+def _queued(folder: str) -> tuple[str, str]:
+    """Return whether SLURM has the job of ``folder``, and a record of it while it waits."""
+    from pathlib import Path  # noqa: PLC0415  # both take long to import
+
+    from . import slurm  # noqa: PLC0415
+
+    state, waits = slurm.look(Path(folder))
+    return state, waits and _told("waiting", waits)
+
+
+def _ended(folder: str) -> str:
+    """Return a record of the end of what SLURM ended before it could tell of it."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from . import slurm  # noqa: PLC0415
+
+    return _told("ended", slurm.tell_the_end(Path(folder)))
+
+
+def _told(state: str, says: str) -> str:
+    told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
+    return json.dumps(told)
 
 
 def main() -> None:

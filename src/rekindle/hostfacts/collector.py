@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,14 @@ LIMITS_S = (20, 60)
 """For the probes of a first try, and for those that were late of a second one."""
 
 
-def ask(execute: Callable[..., dict[str, Any]], script: Path, root: str, tmpdir: str, *probes: str) -> Frames:
+def ask(
+    execute: Callable[..., dict[str, Any]],
+    script: Path,
+    root: str,
+    tmpdir: str,
+    *probes: str,
+    through: Sequence[str] = (),
+) -> Frames:
     """Return what the host answers, which changes nothing on it; a probe that was late is tried once more.
 
     Args:
@@ -23,6 +30,7 @@ def ask(execute: Callable[..., dict[str, Any]], script: Path, root: str, tmpdir:
         root: Rekindle's folder on the host, as the inventory has it.
         tmpdir: TMPDIR there.
         probes: names of those to try; all by default.
+        through: command and options by which it is run elsewhere, such as srun's.
 
     Raises:
         FactsError: it failed, or what it says is no answer.
@@ -30,7 +38,7 @@ def ask(execute: Callable[..., dict[str, Any]], script: Path, root: str, tmpdir:
     frames = Frames()
     for limit_s in LIMITS_S:
         nonce = secrets.token_hex(8)
-        command = shlex.join(["sh", "-s", "--", nonce, root, tmpdir, str(limit_s), *probes])
+        command = shlex.join([*through, "sh", "-s", "--", nonce, root, tmpdir, str(limit_s), *probes])
         answer = execute(command, sudoable=False, in_data=script.read_bytes())
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]

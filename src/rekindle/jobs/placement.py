@@ -22,7 +22,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     (``{gpus}``) all get one set. On a host with too few GPUs for that, the job decides
     (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and have as many ranks as there
     are GPUs at most, or each gets fewer of its own. A host without GPUs runs the ranks as processes on CPU,
-    but for an example that cannot do without.
+    but for an example that cannot do without. Over several nodes of SLURM's a site has as many ranks on each.
 
     Raises:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.
@@ -36,8 +36,9 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             f"{job.name} needs {least} GPUs and {host.host} has {len(gpus) or 'none'}.",
             f"Run it on a host with {least} GPUs.",
         )
+    nodes = host.slurm.nodes if host.slurm else 1
     if not gpus:
-        return tuple(Site(name=name, ranks=job.ranks_per_site, gpus=()) for name in names)
+        return tuple(Site(name=name, ranks=job.ranks_per_site * nodes, gpus=()) for name in names)
     if job.example and "{gpus}" not in job.example.command:  # each takes the first it sees; all see the same
         sets = _nearest_sets(gpus, 1, min(job.ranks_per_site, len(gpus)), host) * job.sites
     elif len(gpus) >= wanted:
@@ -58,7 +59,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             "`when_short_of_gpus: turns` in job.yml.",
         )
     return tuple(
-        Site(name=name, ranks=len(chosen), gpus=tuple(gpu.uuid or "" for gpu in chosen))
+        Site(name=name, ranks=len(chosen) * nodes, gpus=tuple(gpu.uuid or "" for gpu in chosen))
         for name, chosen in zip(names, sets, strict=True)
     )
 

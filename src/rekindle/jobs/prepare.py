@@ -74,6 +74,7 @@ def prepare(
         ),
         python=environment.python,
         lock_sha256=environment.lock_sha256,
+        slurm=host.slurm,
         docker=host.docker.path if image and host.docker else None,
         versions={"image": image} if image else in_environment,
         tmpdir=tmpdir,
@@ -95,10 +96,15 @@ def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
 
 
 def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
-    """Return ``spec`` with no more time than is left until ``ends``, or the verdict that it is too little."""
-    if ends is None:
+    """Return ``spec`` with no more time than is left until ``ends``, or the verdict that it is too little.
+
+    An allocation of SLURM's ends by itself, however long the lease is.
+    """
+    lefts = [(ends - datetime.now(timezone.utc)).total_seconds()] if ends else []
+    lefts += [spec.slurm.time_s] if spec.slurm else []
+    if not lefts:
         return spec
-    left = (ends - datetime.now(timezone.utc)).total_seconds()
+    left = min(lefts)
     limit = allowance(spec.job, left)
     if limit is not None:
         return replace(spec, job=replace(spec.job, limit_s=limit))

@@ -29,6 +29,7 @@ from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
 from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site
+from .slurm import Slurm
 from .standing import StandingRecord
 from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
 
@@ -82,6 +83,7 @@ __all__ = [
     "RunSpec",
     "Rung",
     "Site",
+    "Slurm",
     "StandingRecord",
     "Timestamp",
     "VerdictKind",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from .base import Few, Integer, Number, Record, Table, Text, Timestamp
+from .slurm import Slurm
 
 
 class FailedProbe(Record, kw_only=True, frozen=True):
@@ -160,4 +161,6 @@ class HostRecord(Record, kw_only=True, frozen=True):
     nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""
+    slurm: Slurm | None = None
+    """What its runs ask SLURM for; all else here is of a node that was given for it, not of the host."""
     problems: Few[FailedProbe] = ()

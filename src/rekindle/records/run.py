@@ -7,6 +7,7 @@ from typing import Any, Literal
 from .base import Few, FileName, Integer, Number, Record, Table, Text, Timestamp
 from .host import GpuProcess
 from .job import Job, Ranks
+from .slurm import Slurm
 
 
 class Site(Record, kw_only=True, frozen=True):
@@ -53,6 +54,8 @@ class RunSpec(Record, kw_only=True, frozen=True):
     nodes: Few[FileName] = ()
     """Of the SLURM allocation over which each site's ranks are spread, as many on each and in this order; the
     driver, server and clients run on the first. None: all is on one machine."""
+    slurm: Slurm | None = None
+    """What it asks SLURM for; None: it runs where it is started."""
     tmpdir: Text
     cache: Text | None = None
     """Folder for the caches of frameworks; None leaves them where they are."""
@@ -75,7 +78,8 @@ class Progress(Record, kw_only=True, frozen=True):
     """How far something is that runs detached on a host; written again every second."""
 
     schema: Literal["rekindle/progress/1"] = "rekindle/progress/1"
-    state: Literal["running", "ended", "failed"]
+    state: Literal["waiting", "running", "ended", "failed"]
+    """``waiting``: in a queue, and it has not begun."""
     says: Text
     """``round 2/3, loss 0.0585``; a sentence with its fix where it failed."""
     elapsed_s: Number

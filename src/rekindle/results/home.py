@@ -59,7 +59,7 @@ def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
     try:
         returned = spec_in(folder)
         # A lease's end shortens the limit of what another playbook may have started with more time.
-        spec = replace(sent, job=replace(sent.job, limit_s=returned.job.limit_s))
+        spec = _given(replace(sent, job=replace(sent.job, limit_s=returned.job.limit_s)), returned)
         verdict = judge(folder, spec)
     except RecordError as error:
         cause = f"What the host sent is not a run of {sent.job.name}: {error.says}".replace(f"{folder}/", "")
@@ -67,6 +67,16 @@ def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
     if returned == spec:
         return verdict
     return replace(verdict, verdict="UNPROVEN", cause=_difference(spec, returned), remedy=_RUN_AGAIN)
+
+
+def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
+    """Return ``sent`` with the nodes and GPUs that SLURM gave, if those are what was asked for."""
+    if sent.slurm is None or len(returned.nodes) != (sent.slurm.nodes if sent.slurm.nodes > 1 else 0):
+        return sent
+    asked = [(site.name, site.ranks, bool(site.gpus)) for site in sent.sites]
+    if asked != [(site.name, site.ranks, len(site.gpus) == site.ranks) for site in returned.sites]:
+        return sent
+    return replace(sent, nodes=returned.nodes, sites=returned.sites, gpus=returned.gpus)
 
 
 def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:

@@ -19,7 +19,7 @@ from rekindle.records import RecordError
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import builds, rules
 
-from . import of_jobs
+from . import of_jobs, of_slurm
 from .folders import folders, missing
 from .mistake import Mistake, Settings, Unknown, shown
 from .names import PREFIX, SHORT, instead, misnamed
@@ -70,7 +70,7 @@ def mistakes(
             typed[name] = value
     settings = Settings(typed, called, jobs)
     checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times]
-    checks += [_frameworks, _pins, _nvflare, _capsule]
+    checks += [_frameworks, _pins, _nvflare, _capsule, of_slurm.slurm]
     if "environments" in stages:
         checks.append(_wheelhouse)
     found += [one for check in checks for one in check(settings)]

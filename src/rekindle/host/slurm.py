@@ -1,0 +1,134 @@
+"""Detached work on nodes of a SLURM cluster: a batch script, and what the queue says of its job."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import own
+
+JOB, SCRIPT, LOG = "slurm.json", "batch.sh", "slurm.log"
+"""Which job works for a folder, what it runs, and what it prints."""
+ENDED = "slurm-job.log"
+"""What SLURM says of a job that ended before it could."""
+_WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+_LIMIT_S = 30
+"""For SLURM's controller to answer."""
+_NOTICE_S = 120
+"""Before its time is over a job is told to end."""
+
+
+class SlurmError(RuntimeError):
+    """SLURM does not take a job; the text is one sentence with the fix."""
+
+
+def options(asked: Mapping[str, Any]) -> list[str]:
+    """Return what sbatch and srun take alike for what a record of Slurm asks for, but for nodes."""
+    named = {"partition": asked["partition"], "account": asked.get("account"), "time": asked["time"]}
+    named["gpus-per-node"] = asked.get("gpus_per_node")
+    return [f"--{name}={value}" for name, value in named.items() if value] + list(asked.get("extra", ()))
+
+
+def submit(folder: Path, command: list[str], asked: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Queue a command as the job of ``folder``.
+
+    Args:
+        folder: for the batch script and what it prints, on a disk that all nodes share.
+        command: what the script becomes on the first node.
+        asked: sbatch's options.
+        environ: what the job has as its variables.
+
+    Raises:
+        SlurmError: it is refused.
+        OSError: the script cannot be written.
+    """
+    fixed = (
+        f"--job-name=rekindle-{folder.name}",
+        "--ntasks-per-node=1",
+        "--no-requeue",
+        f"--signal=B:TERM@{_NOTICE_S}",
+        f"--output={folder}/{LOG}",
+        f"--chdir={folder}",
+        "--export=ALL",
+    )
+    lines = [f"#SBATCH {shlex.quote(option)}" for option in (*fixed, *asked)]
+    script = ["#!/bin/sh", *lines, f"exec {shlex.join(command)}", ""]
+    own.write(folder / SCRIPT, "\n".join(script).encode())
+    given = {name: value for name, value in environ.items() if not name.startswith(("SBATCH_", "SLURM_"))}
+    answer = _ask(["sbatch", "--parsable", str(folder / SCRIPT)], given)
+    if answer is None or answer.returncode:
+        said = " ".join(answer.stderr.split())[-300:] if answer else f"no answer within {_LIMIT_S} s"
+        fix = "mend rekindle_slurm, or see what sinfo says"
+        raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {said}. Fix: {fix}.")
+    own.write(folder / JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode())
+
+
+def queued(folder: Path) -> bool:
+    """Whether the job of ``folder`` waits or works; True too where SLURM does not tell."""
+    return look(folder)[0] != "free"
+
+
+def look(folder: Path) -> tuple[str, str]:
+    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits."""
+    job = _job(folder)
+    if not job:
+        return "free", ""
+    answer = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%S"], os.environ)
+    if answer is None or (answer.returncode and "Invalid job id" not in answer.stderr):
+        return "unknown", ""
+    state, *rest = answer.stdout.strip().split("|")
+    if answer.returncode or not state:
+        return "free", ""
+    if state not in _WAITS or len(rest) != 2:
+        return "held", ""
+    reason, start = rest
+    why = "" if reason == "None" else f" for {reason}"
+    expected = "" if start in {"", "N/A"} else f", and is expected to start at {start}"
+    return "held", f"job {job} waits in SLURM's queue{why}{expected}"
+
+
+def tell_the_end(folder: Path) -> str:
+    """Keep in ``folder`` what SLURM knows of its job, which ended without a word, and return how it ended.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    job = _job(folder)
+    answer = _ask(["scontrol", "--oneliner", "show", "job", job], os.environ)
+    known = answer.stdout if answer and answer.returncode == 0 else f"JobId={job} JobState=UNKNOWN\n"
+    own.write(folder / ENDED, known.encode())
+    state = next((word for word in known.split() if word.startswith("JobState=")), "JobState=UNKNOWN")
+    return f"SLURM ended job {job}: {state.partition('=')[2]}"
+
+
+def cancel(folder: Path) -> None:
+    """Have SLURM end the job of ``folder``, if it has one."""
+    if job := _job(folder):
+        _ask(["scancel", job], os.environ)
+
+
+def _job(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / JOB).read_bytes())["job"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _ask(command: list[str], environ: Mapping[str, str]) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return subprocess.run(
+            command,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LIMIT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
