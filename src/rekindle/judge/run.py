@@ -100,6 +100,27 @@ class Run:
         return sorted(self.of(SampleEvent), key=lambda line: line.event.time)
 
     @cached_property
+    def nodes(self) -> tuple[str | None, ...]:
+        """The nodes of the run; None alone where all is on one machine."""
+        return self.spec.nodes or (None,)
+
+    def samples_of(self, node: str | None) -> list[Line[SampleEvent]]:
+        """Return those of one node, in the order of their times."""
+        return self._samples.get(folders.samples(node), [])
+
+    @cached_property
+    def _samples(self) -> dict[str, list[Line[SampleEvent]]]:
+        found: dict[str, list[Line[SampleEvent]]] = {}
+        for line in self.samples:
+            found.setdefault(line.file, []).append(line)
+        return found
+
+    def samples_for(self, uuid: str) -> list[Line[SampleEvent]]:
+        """Return those of the node that has this GPU, in the order of their times."""
+        node = next((node for node in self.nodes if uuid in self.spec.gpus_on(node)), None)
+        return self.samples_of(node)
+
+    @cached_property
     def host_memory_mib(self) -> dict[str, int]:
         """Peak of each of NVFlare's processes, by name."""
         peaks: dict[str, int] = {}
@@ -135,9 +156,10 @@ class Run:
         return any(claim.options.get("lossy") for claim in self.spec.job.proof)
 
     @cached_property
-    def processes(self) -> dict[tuple[str, int], int]:
-        """PID of each rank that told its device, by site and rank."""
-        return {(line.event.site, line.event.rank): line.event.pid for line in self.of(DeviceEvent)}
+    def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:
+        """Node and PID of each rank that told its device, by site and rank; None for the one machine."""
+        events = (line.event for line in self.of(DeviceEvent))
+        return {(one.site, one.rank): (one.node if self.spec.nodes else None, one.pid) for one in events}
 
     @cached_property
     def started(self) -> float | None:

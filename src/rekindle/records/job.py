@@ -104,7 +104,9 @@ class Job(Record, kw_only=True, frozen=True):
     environment: Framework
     sites: Ranks
     ranks_per_site: Ranks
-    """Trainer processes a site, one GPU each; on a host without GPUs, processes on CPU."""
+    """Trainer processes a site, one GPU each; on a host without GPUs, processes on CPU.
+
+    In a run over several nodes, on each of them."""
     rounds: Rounds
     when_short_of_gpus: GpuShortage
     limit_s: Positive

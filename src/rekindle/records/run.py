@@ -66,7 +66,8 @@ class RunSpec(Record, kw_only=True, frozen=True):
 
     def node_of(self, site: Site, rank: int) -> str | None:
         """Return the node that a rank of ``site`` belongs on; None where all is on one machine."""
-        return self.nodes[rank * len(self.nodes) // site.ranks] if self.nodes else None
+        number = min(rank, site.ranks - 1) * len(self.nodes) // site.ranks
+        return self.nodes[number] if self.nodes else None
 
     def gpus_on(self, node: str | None) -> set[str]:
         """Return the UUIDs of the GPUs that the run was given on ``node``, or on the one machine."""

@@ -19,17 +19,18 @@ _PID_MAX = 1 << 22
 @rule()
 def processes_are_distinct(run: Run) -> Iterator[Doubt]:
     """No two sites share a process; a site's ranks are one each, and TensorFlow's replicas one together."""
-    owners: dict[int, str] = {}
-    of_site: dict[str, set[int]] = {}
+    owners: dict[tuple[str | None, int], str] = {}
+    of_site: dict[str, set[tuple[str | None, int]]] = {}
     replicas = any(_is_replica(line.event) for line in run.of(DeviceEvent))
     for line in run.of(DeviceEvent):
         event = line.event
         if not 1 < event.pid <= _PID_MAX:
             yield Doubt(f"{event.site} rank {event.rank} has PID {event.pid}, which no process has.", line)
-        other = owners.setdefault(event.pid, event.site)
+        process = (event.node if run.spec.nodes else None, event.pid)
+        other = owners.setdefault(process, event.site)
         if other != event.site:
             yield Doubt(f"{event.site} and {other} both ran in process {event.pid}.", line)
-        of_site.setdefault(event.site, set()).add(event.pid)
+        of_site.setdefault(event.site, set()).add(process)
     for site in run.spec.sites:
         count = len(of_site.get(site.name, ()))
         if count not in {0, 1 if replicas else site.ranks}:
@@ -54,19 +55,40 @@ def devices_told_before_training(run: Run) -> Iterator[Doubt]:
 @rule()
 def device_of_its_rank(run: Run) -> Iterator[Doubt]:
     """A rank's device has its local number: of its process, or of its replica where one process has all."""
+    sizes = {site.name: site.ranks // len(run.nodes) or 1 for site in run.spec.sites}
     for line in run.of(DeviceEvent):
         event = line.event
-        if event.local_rank != (0 if _is_replica(event) else event.rank):
+        local = event.rank % sizes.get(event.site, event.rank + 1)
+        if event.local_rank != (0 if _is_replica(event) else local):
             says = f"{event.site} rank {event.rank} has the local rank {event.local_rank}."
             yield Doubt(says, line)
         device = _DEVICE.fullmatch(event.device)
         who = f"{event.site} rank {event.rank}"
         if device is None or ("cpu" in device["kind"].lower()) != (event.uuid is None):
             yield Doubt(f"{who} calls {event.uuid or 'a CPU'} {event.device!r}.", line)
-        elif device["number"] != (None if event.device == "cpu" else str(event.rank)):
+        elif device["number"] != (None if event.device == "cpu" else str(local)):
             yield Doubt(f"{who} ran on the device {event.device}.", line)
         if (event.uuid is None) != (event.name is None):
             yield Doubt(f"{event.site} rank {event.rank} calls {event.uuid or 'a CPU'} {event.name}.", line)
+
+
+@rule(2)
+def ranks_on_their_nodes(run: Run) -> Iterator[Doubt]:
+    """Every node of the allocation had its ranks of every site; of one machine, all ranks are on it."""
+    told = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
+    first = next(iter(told.values()), None)
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            who, line = f"{site.name} rank {rank}", told.get((site.name, rank))
+            node = run.spec.node_of(site, rank)
+            if line is None:
+                if node:
+                    yield Doubt(f"{who} did not tell that it ran on {node}.")
+            elif node and line.event.node != node:
+                says = f"{who} ran on {line.event.node or 'a node that it did not tell'}, and not on {node}."
+                yield Doubt(says, line, holds=False if line.event.node else None)
+            elif first and not node and line.event.node != first.event.node:
+                yield Doubt(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
 
 
 @rule()

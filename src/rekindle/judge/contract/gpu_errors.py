@@ -59,7 +59,11 @@ def _errors(run: Run, uuid: str) -> list[Doubt]:
 
 
 def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
-    return [(line.event.gpus[uuid].ecc_uncorrected, line) for line in run.samples if uuid in line.event.gpus]
+    return [
+        (line.event.gpus[uuid].ecc_uncorrected, line)
+        for line in run.samples_for(uuid)
+        if uuid in line.event.gpus
+    ]
 
 
 def _uncounted(run: Run, uuid: str) -> bool:
@@ -67,24 +71,25 @@ def _uncounted(run: Run, uuid: str) -> bool:
 
 
 def _lost(run: Run, uuid: str) -> list[Doubt]:
-    last = run.samples[-1] if run.samples else None
+    last = next(iter(run.samples_for(uuid)[-1:]), None)
     if last is None or uuid in last.event.gpus:
         return []
     return [Doubt(f"{uuid} answered NVML no more at the last sample", last)]
 
 
 def _unwatched(run: Run, uuid: str) -> list[Doubt]:
-    blind = [line for line in run.samples if _of(line.event, uuid) is None]
-    if run.samples and not blind:
+    samples = run.samples_for(uuid)
+    blind = [line for line in samples if _of(line.event, uuid) is None]
+    if samples and not blind:
         return []
-    how_long = "" if len(blind) == len(run.samples) else f" in {len(blind)} of {len(run.samples)} samples"
+    how_long = "" if len(blind) == len(samples) else f" in {len(blind)} of {len(samples)} samples"
     return [Doubt(f"Nobody watched {uuid} for Xid errors{how_long}", next(iter(blind), None))]
 
 
 def _xids(run: Run, uuid: str) -> dict[int, Line[SampleEvent]]:
     """Return each Xid that a GPU met, with the sample that shows it first."""
     found: dict[int, Line[SampleEvent]] = {}
-    for line in run.samples:
+    for line in run.samples_for(uuid):
         for xid in _of(line.event, uuid) or ():
             found.setdefault(xid, line)
     return found

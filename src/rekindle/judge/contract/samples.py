@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
+from rekindle.host import folders
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, GpuSample, Worked
 
@@ -23,12 +24,12 @@ _PERIOD_S = 1.0
 @rule(*ANY)
 def samples_are_sound(run: Run) -> Iterator[Doubt]:
     """Samples are of the GPUs that the run was given, with percents of 0 to 100 and memory that they have."""
-    given = {uuid for site in run.spec.sites for uuid in site.gpus}
+    given = {folders.samples(node): run.spec.gpus_on(node) for node in run.nodes}
     names = set(run.members)
     totals = {gpu.uuid: gpu.memory_mib for gpu in run.spec.gpus}
     for line in run.samples:
         for uuid, gpu in line.event.gpus.items():
-            if uuid not in given:
+            if uuid not in given.get(line.file, ()):
                 yield Doubt(f"A sample has {uuid}, which the run was not given.", line)
             for what in _flaws(gpu, totals.get(uuid) or _MOST_MIB):
                 yield Doubt(f"A sample has {what} of {uuid}.", line)
@@ -72,39 +73,42 @@ def _flaws(gpu: GpuSample, total_mib: int) -> Iterator[str]:
 @rule()
 def sampled_all_along(run: Run) -> Iterator[Doubt]:
     """The driver took samples from before the first round to after the last one, of all GPUs each time."""
-    given = {uuid for site in run.spec.sites for uuid in site.gpus}
-    if not given and run.version == 1:
+    if run.version == 1 and not any(site.gpus for site in run.spec.sites):
         return
-    times = [line.event.time for line in run.samples]
     rounds = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
-    if not times:
-        yield Doubt("The driver took no samples.")
-    elif rounds:
-        first = min(line.event.time - line.event.seconds for line in rounds)
-        last = max(line.event.time for line in rounds)
-        if min(times) > first or max(times) < last:
-            yield Doubt("The samples do not reach from before the first round to after the last.")
-    if len(set(times)) < len(times):
-        yield Doubt("Two samples are of one moment.")
-    for line in run.samples:
-        if missing := given - line.event.gpus.keys() - line.event.unanswered.keys():
-            yield Doubt(f"A sample lacks {min(missing)}.", line)
+    for node in run.nodes:
+        samples, where = run.samples_of(node), f" of {node}" if node else ""
+        times = [line.event.time for line in samples]
+        if not times:
+            yield Doubt(f"The driver took no samples{where}.")
+        elif rounds:
+            first = min(line.event.time - line.event.seconds for line in rounds)
+            last = max(line.event.time for line in rounds)
+            if min(times) > first or max(times) < last:
+                says = f"The samples{where} do not reach from before the first round to after the last."
+                yield Doubt(says)
+        if len(set(times)) < len(times):
+            yield Doubt(f"Two samples{where} are of one moment.")
+        for line in samples:
+            if missing := run.spec.gpus_on(node) - line.event.gpus.keys() - line.event.unanswered.keys():
+                yield Doubt(f"A sample lacks {min(missing)}.", line)
 
 
 @rule()
 def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
     """While a rank trains on a GPU, the samples taken meanwhile show its process there."""
-    times = [line.event.time for line in run.samples]
     for line in run.of(DeviceEvent):
         event = line.event
         if event.uuid is None:
             continue
+        samples = run.samples_for(event.uuid)
+        times = [sample.event.time for sample in samples]
         for told in run.rounds(event.site, event.rank):
             begin = bisect_left(times, told.event.time - told.event.seconds + _PERIOD_S)
             end = bisect_right(times, told.event.time)
             seen = [
                 sample.event.gpus[event.uuid]
-                for sample in run.samples[begin:end]
+                for sample in samples[begin:end]
                 if event.uuid in sample.event.gpus
             ]
             if seen and not any(str(event.pid) in gpu.processes for gpu in seen):
@@ -120,13 +124,13 @@ def no_gpu_held_before_the_start(run: Run) -> Iterator[Doubt]:
         for record in run.records(site.name):
             if run.wording.launches in record.message:
                 launched.setdefault(site.name, record.time - run.zone(site.name))
-    trainers = {str(pid): site for (site, _), pid in run.processes.items()}
+    trainers = {(folders.samples(node), str(pid)): site for (site, _), (node, pid) in run.processes.items()}
     for line in run.samples:
-        for gpu in line.event.gpus.values():
-            for pid in gpu.processes:
-                start = launched.get(trainers.get(pid, ""))
-                if start is not None and line.event.time < start - _PERIOD_S:
-                    yield Doubt(f"Process {pid} held a GPU before {trainers[pid]} had launched it.", line)
+        for pid in (pid for gpu in line.event.gpus.values() for pid in gpu.processes):
+            site_of = trainers.get((line.file, pid), "")
+            start = launched.get(site_of)
+            if start is not None and line.event.time < start - _PERIOD_S:
+                yield Doubt(f"Process {pid} held a GPU before {site_of} had launched it.", line)
 
 
 @rule()

@@ -27,7 +27,6 @@ _DIGITS = 8
 """Different ones among the 64 of a digest; fewer come by chance once in 10^17."""
 _RANKS = (DeviceEvent, RoundEvent, ExceptionEvent)
 _WRITERS = {
-    folders.SAMPLES: (SampleEvent,),
     "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent, ModelEvent),
     "evidence/server.jsonl": (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent, ModelEvent),
 }
@@ -50,12 +49,13 @@ def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
         for site in run.spec.sites
         for rank in range(site.ranks)
     }
+    writers = {**_WRITERS, **{folders.samples(node): (SampleEvent,) for node in run.nodes}}
     for line in run.lines:
         event = line.event
         if line.file in files:
             own = isinstance(event, _RANKS) and (event.site, event.rank) == files[line.file]
         else:
-            own = isinstance(event, _WRITERS.get(line.file, ()))
+            own = isinstance(event, writers.get(line.file, ()))
         if not own:
             yield Doubt(f"{line.file} has a line that its writer does not write.", line)
     sites = {site.name for site in run.spec.sites}
@@ -144,14 +144,21 @@ def nothing_newer_than_its_spec(run: Run) -> Iterator[Doubt]:
 
 @rule(*ANY)
 def spec_fits_itself(run: Run) -> Iterator[Doubt]:
-    """The spec has as many sites as its job asks for, no more ranks, and one GPU per rank or none."""
-    job = run.spec.job
+    """The spec has as many sites as its job asks for, no more ranks, and one GPU per rank or none.
+
+    On several nodes it has as many on each.
+    """
+    job, nodes = run.spec.job, run.spec.nodes
+    if len(set(nodes)) < len(nodes) or (nodes and job.example):
+        yield Doubt("The spec has a node twice, or an example on several nodes.", folders.SPEC)
     if len(run.spec.sites) != job.sites or len({site.name for site in run.spec.sites}) != job.sites:
         yield Doubt(f"The job asks for {job.sites} sites; the spec has {len(run.spec.sites)}.", folders.SPEC)
     for site in run.spec.sites:
-        if not 0 < site.ranks <= job.ranks_per_site or len(site.gpus) not in {0, site.ranks}:
+        most, uneven = job.ranks_per_site * len(run.nodes), site.ranks % len(run.nodes)
+        if not 0 < site.ranks <= most or uneven or len(site.gpus) not in {0, site.ranks}:
             says = f"{site.name} has {site.ranks} ranks and {len(site.gpus)} GPUs; the job asks for "
-            yield Doubt(f"{says}{job.ranks_per_site}.", folders.SPEC)
+            where = f" on each of {len(nodes)} nodes" if nodes else ""
+            yield Doubt(f"{says}{job.ranks_per_site}{where}.", folders.SPEC)
     code = job.code or job.name
     if run.version == 1 and run.workspace.members and run.workspace.job != code:  # others have a nonce
         yield Doubt(f"NVFlare's workspace is {run.workspace.job}, the spec is of {code}.", folders.SPEC)

@@ -1,0 +1,199 @@
+"""Runs over two nodes: recorded ones of one machine, as their files would be with a node for each rank."""
+
+import json
+import shutil
+
+import pytest
+from recorded_edits import edit
+
+from rekindle.judge import judge
+
+NODES = ("n9", "n10")
+GPUS = ("GPU-4956b4a0-1fda-6ceb-9afb-340e1e05cea3", "GPU-44d39613-67b5-6fd9-af20-2564c47eeb19")
+"""Of ranks 0 and of ranks 1."""
+
+
+def _lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _write(path, lines):
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def _spread(run):
+    """Have every rank 1 be the first of its site on n10, and each node's samples in a file of its own."""
+    spec = json.loads((run / "spec.json").read_text())
+    spec["job"]["ranks_per_site"] = 1
+    (run / "spec.json").write_text(json.dumps({**spec, "nodes": NODES}))
+    for rank, node in enumerate(NODES):
+        for path in sorted(run.glob(f"evidence/*.rank-{rank}.jsonl")):
+            device, *rounds = _lines(path)
+            alone = {"local_rank": 0, "device": device["device"].replace("1", "0"), "node": node}
+            _write(path, [{**device, **alone}, *rounds])
+        samples = _lines(run / "samples.jsonl")
+        for sample in samples:
+            sample["gpus"] = {uuid: gpu for uuid, gpu in sample["gpus"].items() if uuid == GPUS[rank]}
+            sample["memory_mib"] = {} if rank else sample["memory_mib"]
+        _write(run / f"samples-{node}.jsonl", samples)
+    (run / "samples.jsonl").unlink()
+    return run
+
+
+@pytest.fixture
+def on_cpu(newer_run):
+    """Return a run over two nodes without GPUs."""
+    return _spread(newer_run)
+
+
+@pytest.fixture
+def on_gpus(recordings, tmp_path):
+    """Return a run over two nodes with a GPU each, which both sites share."""
+    return _spread(shutil.copytree(recordings / "runs/pt_ddp-h200-x2-2", tmp_path / "gpu"))
+
+
+def _answers(run):
+    """Return the verdict, and each rule or claim that does not hold, with what it says."""
+    verdict = judge(run)
+    return verdict.verdict, {one.claim: one.says for one in verdict.evidence if one.holds is not True}
+
+
+def test_a_run_whose_nodes_all_had_their_ranks_passes(on_cpu, on_gpus):
+    assert _answers(on_cpu) == ("PASS", {})
+    assert _answers(on_gpus) == ("PASS", {})
+
+
+def test_a_rank_on_another_node_than_its_own_fails(on_cpu):
+    edit(on_cpu / "evidence/site-2.rank-1.jsonl", '"node": "n10"', '"node": "n9"')
+    verdict, broken = _answers(on_cpu)
+    assert (verdict, broken) == ("FAIL", {"ranks_on_their_nodes": "site-2 rank 1 ran on n9, and not on n10."})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            '"node": "n10"',
+            '"node": null',
+            "site-2 rank 1 ran on a node that it did not tell, and not on n10.",
+        ),
+        (r"\{\"event\": \"device\".*\n", "", "site-2 rank 1 did not tell that it ran on n10."),
+    ],
+)
+def test_a_rank_that_does_not_tell_its_node_proves_nothing(on_cpu, old, new, says):
+    edit(on_cpu / "evidence/site-2.rank-1.jsonl", old, new)
+    verdict, broken = _answers(on_cpu)
+    assert (verdict, broken["ranks_on_their_nodes"]) == ("UNPROVEN", says)
+
+
+def test_ranks_of_one_machine_that_tell_two_prove_nothing(newer_run):
+    for rank, node in enumerate(NODES):
+        edit(newer_run / f"evidence/site-1.rank-{rank}.jsonl", '"backend"', f'"node": "{node}", "backend"')
+        edit(newer_run / f"evidence/site-2.rank-{rank}.jsonl", '"backend"', '"node": "n9", "backend"')
+    says = "site-1 rank 1 ran on n10; others on n9."
+    assert _answers(newer_run) == ("UNPROVEN", {"ranks_on_their_nodes": says})
+
+
+def test_a_node_without_samples_proves_nothing(on_cpu):
+    (on_cpu / "samples-n10.jsonl").unlink()
+    assert _answers(on_cpu) == ("UNPROVEN", {"sampled_all_along": "The driver took no samples of n10."})
+
+
+def test_samples_of_one_node_that_end_early_prove_nothing(on_cpu):
+    samples = _lines(on_cpu / "samples-n10.jsonl")
+    _write(on_cpu / "samples-n10.jsonl", samples[: len(samples) // 3])
+    says = "The samples of n10 do not reach from before the first round to after the last."
+    assert _answers(on_cpu) == ("UNPROVEN", {"sampled_all_along": says})
+
+
+def test_samples_of_a_node_that_the_run_has_not_prove_nothing(on_cpu):
+    shutil.copy(on_cpu / "samples-n10.jsonl", on_cpu / "samples-n11.jsonl")
+    verdict, broken = _answers(on_cpu)
+    assert verdict == "UNPROVEN"
+    assert broken == {
+        "everyone_writes_their_own": "samples-n11.jsonl has a line that its writer does not write."
+    }
+
+
+def test_a_sample_of_another_nodes_gpu_proves_nothing(on_gpus):
+    shutil.copy(on_gpus / "samples-n9.jsonl", on_gpus / "samples-n10.jsonl")
+    verdict, broken = _answers(on_gpus)
+    assert verdict == "UNPROVEN"
+    assert broken["samples_are_sound"] == f"A sample has {GPUS[0]}, which the run was not given."
+    assert broken["sampled_all_along"] == f"A sample lacks {GPUS[1]}."
+
+
+def test_a_gpu_of_the_second_node_that_is_lost_is_named_though_the_first_was_sampled_later(on_gpus):
+    samples = _lines(on_gpus / "samples-n10.jsonl")[:-1]
+    samples[-1].update(gpus={}, unanswered={GPUS[1]: []})
+    _write(on_gpus / "samples-n10.jsonl", samples)
+    says = f"{GPUS[1]} answered NVML no more at the last sample."
+    assert _answers(on_gpus) == ("UNPROVEN", {"no_gpu_errors": says})
+
+
+def test_an_xid_on_the_second_node_is_named(on_gpus):
+    edit(on_gpus / "samples-n10.jsonl", '"xids": \\[\\]', '"xids": [79]', count=1)
+    verdict, broken = _answers(on_gpus)
+    assert verdict == "UNPROVEN"
+    assert broken["no_gpu_errors"].startswith(f"{GPUS[1]} met Xid 79 (GPU has fallen off the bus")
+
+
+def test_an_idle_gpu_of_the_second_node_fails(on_gpus):
+    samples = _lines(on_gpus / "samples-n10.jsonl")
+    for gpu in (gpu for sample in samples for gpu in sample["gpus"].values()):
+        gpu.update(utilisation=0, process_utilisation=dict.fromkeys(gpu["process_utilisation"] or {}, 0))
+    _write(on_gpus / "samples-n10.jsonl", samples)
+    verdict, broken = _answers(on_gpus)
+    assert verdict == "FAIL"
+    assert broken["gpus_busy"].startswith(f"{GPUS[1]} peaked at 0 %")
+
+
+def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cpu):
+    pids = [_lines(on_cpu / f"evidence/site-{site}.rank-0.jsonl")[0]["pid"] for site in (1, 2)]
+    edit(on_cpu / "evidence/site-2.rank-1.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
+    assert _answers(on_cpu) == ("PASS", {})
+    edit(on_cpu / "evidence/site-2.rank-0.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
+    says = f"site-2 and site-1 both ran in process {pids[0]}."
+    assert _answers(on_cpu) == ("UNPROVEN", {"processes_are_distinct": says})
+
+
+def test_a_gpu_held_before_the_start_is_one_of_the_trainers_own_node(on_gpus):
+    pids = [_lines(on_gpus / f"evidence/site-1.rank-{rank}.jsonl")[0]["pid"] for rank in (0, 1)]
+    samples = _lines(on_gpus / "samples-n10.jsonl")
+    samples[0]["gpus"][GPUS[1]]["processes"] = {str(pids[0]): 5}
+    _write(on_gpus / "samples-n10.jsonl", samples)
+    assert _answers(on_gpus) == ("PASS", {})
+    samples[0]["gpus"][GPUS[1]]["processes"] = {str(pids[1]): 5}
+    _write(on_gpus / "samples-n10.jsonl", samples)
+    says = f"Process {pids[1]} held a GPU before site-1 had launched it."
+    assert _answers(on_gpus) == ("UNPROVEN", {"no_gpu_held_before_the_start": says})
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"local_rank": 1}, "site-1 rank 1 has the local rank 1."),
+        ({"device": "cuda:1"}, "site-1 rank 1 ran on the device cuda:1."),
+    ],
+)
+def test_ranks_and_devices_are_counted_on_each_node(on_gpus, fields, says):
+    path = on_gpus / "evidence/site-1.rank-1.jsonl"
+    device, *rounds = _lines(path)
+    _write(path, [{**device, **fields}, *rounds])
+    assert _answers(on_gpus) == ("UNPROVEN", {"device_of_its_rank": says})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "says"),
+    [
+        (["n9", "n9"], "The spec has a node twice, or an example on several nodes."),
+        (["n9", "n10", "n11"], "site-1 has 2 ranks and 0 GPUs; the job asks for 1 on each of 3 nodes."),
+        (["n9"], "site-1 has 2 ranks and 0 GPUs; the job asks for 1 on each of 1 nodes."),
+    ],
+)
+def test_a_spec_whose_ranks_do_not_go_over_its_nodes_proves_nothing(on_cpu, nodes, says):
+    spec = json.loads((on_cpu / "spec.json").read_text())
+    (on_cpu / "spec.json").write_text(json.dumps({**spec, "nodes": nodes}))
+    verdict = judge(on_cpu)
+    assert verdict.verdict != "PASS"
+    assert next(one for one in verdict.evidence if one.claim == "spec_fits_itself").says == says
