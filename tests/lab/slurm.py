@@ -20,7 +20,7 @@ NODES = ("login", "n9", "n10")
 
 SHARED = Path("/shared")
 
-_IDLE_WITHIN_S = 60
+_TAKES_JOBS_WITHIN_S = 60
 _SETTINGS = {
     "ClusterName": "lab",
     "SlurmUser": "slurm",
@@ -85,17 +85,17 @@ class SlurmLab(Lab):
         """SHARED of all its nodes, as seen from here."""
 
     def up(self, names: Sequence[str] = NODES) -> None:
-        """Have these nodes in the cluster and running; returns once all compute nodes are idle.
+        """Have these nodes in the cluster and running; returns once all compute nodes take jobs.
 
         Raises:
-            LabError: this machine can hold no lab, a node does not boot, or it is not idle within a minute.
+            LabError: this machine can hold no lab, a node does not boot, or it takes no job within a minute.
         """
         super().up(names)
-        ends = time.monotonic() + _IDLE_WITHIN_S
-        while not set(self.states().values()) <= {"idle"}:
+        ends = time.monotonic() + _TAKES_JOBS_WITHIN_S
+        while not set(self.states().values()) <= {"idle", "mixed", "allocated"}:
             if time.monotonic() > ends:
                 raise LabError(
-                    f"Not all nodes are idle after {_IDLE_WITHIN_S} s: {self.states()}. "
+                    f"Not all nodes take jobs after {_TAKES_JOBS_WITHIN_S} s: {self.states()}. "
                     f"Fix: read var/log/slurm in the roots of {self.folder}/hosts."
                 )
             time.sleep(0.1)
