@@ -7,6 +7,7 @@ children of SLURM's own daemon; a process belongs to the run whose folder its RE
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -110,6 +111,7 @@ class Nodes:
         threading.Thread(target=self._read, args=(process.stdout,), daemon=True).start()
 
     def _read(self, stream: IO[bytes]) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the supervisor's
         for line in stream:
             with suppress(RecordError):
                 look = decode(line, _Look)
@@ -131,18 +133,18 @@ class Nodes:
         """End all steps of the run, and what is left on this node; samplers see to the others."""
         if not self._spec.nodes:
             return
-        for signal in (("--signal=TERM",), ()):  # without one it is SIGKILL
-            if _cancelled(self._steps, signal):
+        for how in (("--signal=TERM",), ()):  # without one it is SIGKILL
+            if _cancelled(self._steps, how):
                 break
         end_all(members(self._run_dir))
 
 
-def _cancelled(steps: str, signal: tuple[str, ...]) -> bool:
+def _cancelled(steps: str, how: tuple[str, ...]) -> bool:
     """Cancel the steps whose names begin so, and return whether they are gone in time."""
     ends, told = time.monotonic() + _LIMIT_S, False
     while (running := _running(steps)) != []:
         if running and not told:
-            told = _ask("scancel", *signal, *running) is not None
+            told = _ask("scancel", *how, *running) is not None
         if time.monotonic() > ends:
             return False
         time.sleep(_LOOK_S)

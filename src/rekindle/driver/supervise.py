@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NamedTuple
 
-from rekindle.host import folders
+from rekindle.host import folders, slurm
 from rekindle.host.caches import keep_below
 from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
@@ -85,6 +85,9 @@ def supervise(run_dir: Path) -> None:
         end = _run(run_dir, spec, environ, clock, teller)
     except AllocationError as error:
         end = _End("interrupted", says=str(error))
+    if spec.slurm and end == _End("interrupted"):
+        with suppress(OSError):
+            end = _End("interrupted", says=slurm.tell_the_end(run_dir))
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(

@@ -14,6 +14,7 @@ from . import own
 
 JOB, SCRIPT, LOG = "slurm.json", "batch.sh", "slurm.log"
 """Which job works for a folder, what it runs, and what it prints."""
+_UNFIT = "--format=%N is %T (%E)"
 ENDED = "slurm-job.log"
 """What SLURM says of a job that ended before it could."""
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
@@ -93,17 +94,23 @@ def look(folder: Path) -> tuple[str, str]:
 
 
 def tell_the_end(folder: Path) -> str:
-    """Keep in ``folder`` what SLURM knows of its job, which ended without a word, and return how it ended.
+    """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence.
 
     Raises:
         OSError: it cannot be written.
     """
     job = _job(folder)
-    answer = _ask(["scontrol", "--oneliner", "show", "job", job], os.environ)
-    known = answer.stdout if answer and answer.returncode == 0 else f"JobId={job} JobState=UNKNOWN\n"
-    own.write(folder / ENDED, known.encode())
-    state = next((word for word in known.split() if word.startswith("JobState=")), "JobState=UNKNOWN")
-    return f"SLURM ended job {job}: {state.partition('=')[2]}"
+    known = _said("scontrol", "--oneliner", "show", "job", job)
+    told = dict(word.split("=", 1) for word in known.split() if "=" in word)
+    unfit = ""
+    if nodes := told.get("NodeList"):
+        unfit = _said("sinfo", "--Node", "--noheader", "--states=down,drain,fail", f"--nodes={nodes}", _UNFIT)
+    own.write(folder / ENDED, f"{known}{unfit}".encode())
+    state, limit = told.get("JobState", "it does not say why"), told.get("TimeLimit", "its limit")
+    if state == "RUNNING":
+        return f"Its job {job} in SLURM nears the end of its time, {limit}."
+    lost = ", ".join(unfit.splitlines())
+    return f"SLURM ended its job {job}: {state}{f', as {lost}' if lost else ''}."
 
 
 def cancel(folder: Path) -> None:
@@ -117,6 +124,11 @@ def _job(folder: Path) -> str:
         return str(json.loads((folder / JOB).read_bytes())["job"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
+
+
+def _said(*command: str) -> str:
+    answer = _ask(list(command), os.environ)
+    return answer.stdout if answer and answer.returncode == 0 else ""
 
 
 def _ask(command: list[str], environ: Mapping[str, str]) -> subprocess.CompletedProcess[str] | None:
