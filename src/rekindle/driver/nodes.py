@@ -84,6 +84,7 @@ class Nodes:
         self._run_dir, self._spec = run_dir, spec
         self._steps = step_name(spec.nonce)
         self._newest: dict[str, _Look] = {}
+        self._srun: psutil.Popen | None = None
 
     def start(self) -> None:
         """Start a sampler on each of the other nodes.
@@ -101,14 +102,14 @@ class Nodes:
             *(sys.executable, "-m", "rekindle.driver", "watch", str(self._run_dir)),
         ]
         with (self._run_dir / _LOG).open("wb") as log:
-            process = subprocess.Popen(
+            self._srun = psutil.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
             )
-        threading.Thread(target=self._read, args=(process.stdout,), daemon=True).start()
+        threading.Thread(target=self._read, args=(self._srun.stdout,), daemon=True).start()
 
     def _read(self, stream: IO[bytes]) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the supervisor's
@@ -121,6 +122,12 @@ class Nodes:
         """Return the run's processes on this node."""
         found = (*descendants(), *(members(self._run_dir) if self._spec.nodes else ()))
         return list({process.pid: process for process in found}.values())
+
+    def samplers(self) -> list[psutil.Process]:
+        """Return the processes here by which samplers run on the other nodes, where they end what is left."""
+        with suppress(psutil.Error):
+            return [self._srun, *self._srun.children()] if self._srun else []
+        return []
 
     def join(self, now: Snapshot, gpus: Mapping[str, GpuSample]) -> tuple[Snapshot, dict[str, GpuSample]]:
         """Return what this node shows at a moment together with the newest of the others."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from contextlib import suppress
 
 import psutil
@@ -30,10 +31,11 @@ def status(process: psutil.Process) -> str:
     return str(psutil.STATUS_DEAD)
 
 
-def end_descendants() -> None:
-    """End all processes below this one, and those that they leave as they die."""
+def end_descendants(but: Sequence[psutil.Process] = ()) -> None:
+    """End all processes below this one ``but`` these, and those that they leave as they die."""
     for _ in range(10):
-        alive = [process for process in descendants() if status(process) not in _GONE]
+        found = (process for process in descendants() if process not in but)
+        alive = [process for process in found if status(process) not in _GONE]
         if not alive:
             break
         end_all(alive)

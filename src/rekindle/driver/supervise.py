@@ -154,9 +154,9 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
             what = "start the job" if error.filename == words[0] else "write down what it sees"
             return _End("interrupted", says=f"The driver cannot {what}: {error.strerror}.")
         finally:
+            end_descendants(but=nodes.samplers())
             nodes.end()
             end_descendants()
-            nodes.end()  # what NVFlare had started meanwhile
             if container:
                 container.end()
             for pipe in (run_dir / folders.EVIDENCE).glob("*.pipe"):
