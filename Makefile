@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # hundreds of starts import Ansible here
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test units long faults mutations examples lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down slurm-up slurm-ssh slurm-down
+.PHONY: all site test units long faults mutations examples lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down slurm-up slurm-site slurm-ssh slurm-down
 
 all: .venv/.done
 
@@ -103,11 +103,15 @@ lab-ssh: all
 lab-down: all
 	$(LAB) down
 
-# A SLURM cluster on this machine, as root: make slurm-up, slurm-ssh NODE=n9, slurm-down.
+# A SLURM cluster on this machine, as root: make slurm-up, slurm-site, slurm-ssh NODE=n9, slurm-down.
 NODE ?= login
 
 slurm-up: all
 	$(LAB) --lab slurm slurm
+
+slurm-site: all
+	$(LAB) --lab slurm wheels
+	ansible-playbook site.yml -i /var/lib/rekindle-lab/slurm/hosts.yml
 
 slurm-ssh: all
 	@$(LAB) --lab slurm ssh $(NODE)

@@ -138,9 +138,9 @@ class Lab:
     def _furnish(self) -> None:
         """Write what its hosts have to know of each other before they start; nothing."""
 
-    def _leased(self) -> Sequence[str]:
-        """Return the hosts that its inventory has."""
-        return list(self.hosts)
+    def _leased(self) -> dict[str, dict[str, object]]:
+        """Return the hosts that its inventory has, each with its settings."""
+        return {name: {} for name in self.hosts}
 
     def _write_ssh(self) -> None:
         hosts = self.hosts.values()
@@ -158,7 +158,7 @@ class Lab:
             "rekindle_min_free_gb": 5,
             "rekindle_wheelhouse": str(WHEELHOUSE),
         }
-        inventory = {"all": {"vars": variables, "hosts": {name: {} for name in self._leased()}}}
+        inventory = {"all": {"vars": variables, "hosts": self._leased()}}
         self.inventory.write_text("---\n" + yaml.safe_dump(inventory, sort_keys=False))
 
 

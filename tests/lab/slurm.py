@@ -135,8 +135,9 @@ class SlurmLab(Lab):
     def _login(self) -> str:
         return next(iter(self.hosts))
 
-    def _leased(self) -> Sequence[str]:
-        return [self._login]
+    def _leased(self) -> dict[str, dict[str, object]]:
+        asked = {"partition": "gpu", "nodes": 2, "gpus_per_node": 2, "time": "00:30:00"}
+        return {self._login: {"rekindle_root": f"{SHARED}/rekindle", "rekindle_slurm": asked}}
 
     def _furnish(self) -> None:
         self.shared.mkdir(exist_ok=True)

@@ -37,6 +37,11 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             f"Run it on a host with {least} GPUs.",
         )
     nodes = host.slurm.nodes if host.slurm else 1
+    if nodes > 1 and (job.example or job.environment == "tensorflow"):
+        raise Unplaceable(
+            f"{job.name} starts the ranks of a site on one node, and rekindle_slurm asks for {nodes}.",
+            "Ask for nodes: 1.",
+        )
     if not gpus:
         return tuple(Site(name=name, ranks=job.ranks_per_site * nodes, gpus=()) for name in names)
     if job.example and "{gpus}" not in job.example.command:  # each takes the first it sees; all see the same
