@@ -75,12 +75,15 @@ def _queued(folder: str) -> tuple[str, str]:
 
 
 def _ended(folder: str) -> str:
-    """Return a record of the end of what SLURM ended before it could tell of it."""
+    """Return a record of the end of what SLURM ended before it could tell of it; a run's is judged."""
     from pathlib import Path  # noqa: PLC0415
 
     from . import slurm  # noqa: PLC0415
 
-    return _told("ended", slurm.tell_the_end(Path(folder)))
+    says = slurm.tell_the_end(Path(folder))
+    if os.access(f"{folder}/spec.json", os.F_OK):
+        return _told("ended", says)
+    return _told("failed", f"{says} Fix: see {folder}/{slurm.LOG} on the host, and run again.")
 
 
 def _told(state: str, says: str) -> str:
