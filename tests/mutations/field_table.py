@@ -88,6 +88,7 @@ FIELDS = {
     ("RunSpec", "lock_sha256"): OURS,
     ("RunSpec", "versions"): OURS,
     ("RunSpec", "nodes"): ON_NODES,
+    ("RunSpec", "slurm"): ON_NODES,
     ("RunSpec", "tmpdir"): OURS,
     ("RunSpec", "cache"): (free("*", OURS[1].why),),
     ("RunSpec", "silence_s"): (free("*", OURS[1].why),),

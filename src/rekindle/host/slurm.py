@@ -108,9 +108,9 @@ def tell_the_end(folder: Path) -> str:
     own.write(folder / ENDED, f"{known}{unfit}".encode())
     state, limit = told.get("JobState", "it does not say why"), told.get("TimeLimit", "its limit")
     if state == "RUNNING":
-        return f"Its job {job} in SLURM nears the end of its time, {limit}."
+        return f"Job {job} of SLURM is near the end of its time, {limit}."
     lost = ", ".join(unfit.splitlines())
-    return f"SLURM ended its job {job}: {state}{f', as {lost}' if lost else ''}."
+    return f"SLURM ended job {job}: {state}{f', as {lost}' if lost else ''}."
 
 
 def cancel(folder: Path) -> None:
