@@ -7,6 +7,7 @@ children of SLURM's own daemon; a process belongs to the run whose folder its RE
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -160,6 +161,8 @@ def _cancelled(steps: str, how: tuple[str, ...]) -> bool:
 
 def _running(steps: str) -> list[str] | None:
     """Return those of our allocation whose names begin so, such as ``17.2``; None if SLURM does not tell."""
+    if not shutil.which("squeue"):
+        return []
     job = os.environ.get("SLURM_JOB_ID", "")
     told = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
     if told is None:

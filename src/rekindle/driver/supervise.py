@@ -151,7 +151,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
         except _Interrupted:
             return _End("interrupted")
         except OSError as error:
-            what = "start the job" if error.filename == words[0] else "write down what it sees"
+            what = "start the job" if error.filename in {words[0], "srun"} else "write down what it sees"
             return _End("interrupted", says=f"The driver cannot {what}: {error.strerror}.")
         finally:
             end_descendants(but=nodes.samplers())

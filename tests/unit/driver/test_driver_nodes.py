@@ -109,9 +109,23 @@ def test_a_stopped_process_of_another_node_is_named_with_it(tmp_path):
 
 
 def test_steps_that_squeue_does_not_tell_of_are_waited_for_no_longer_than_the_limit(tmp_path, monkeypatch):
+    (tmp_path / "squeue").write_text("#!/bin/sh\necho asked >> asked\nexit 1\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("rekindle.driver.nodes._LIMIT_S", 0.5)
     Nodes(tmp_path, _spec(tmp_path)).end()
+    assert (tmp_path / "asked").read_text().count("asked") > 2
+
+
+def test_without_srun_the_job_is_not_started(tmp_path, allocation, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    run, start = _start(tmp_path, "open('began', 'w')", name="run", nodes=NODES)
+    start()
+    ended = read(_wait_for_end(run) / "ended.json", Ended)
+    says = "The driver cannot start the job: No such file or directory."
+    assert (ended.reason, ended.says) == ("interrupted", says)
+    assert not (run / "job" / "began").exists()
 
 
 def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, allocation):
