@@ -22,7 +22,7 @@ from pathlib import Path
 
 from resolve import File, NoSolution, Package, resolve
 
-from rekindle.solver.catalogue import builds, environments, lock_name, rules
+from rekindle.solver.catalogue import OF_ONE_TORCH, beside_own_torch, builds, environments, rules
 
 REPOSITORY = Path(__file__).parents[1]
 LOCKS = REPOSITORY / "src/rekindle/locks"
@@ -39,20 +39,24 @@ class Lock:
     """The first is resolved for; the digests are those of all of them."""
     requirements: dict[str, Sequence[str]] = field(default_factory=dict)
     """By architecture."""
+    without: Sequence[str] = ()
+    """What others of its packages require and it leaves out."""
 
 
 def locks() -> dict[str, Lock]:
     """Return every lock that there should be, by file name."""
     pythons = rules().locks.pythons
     wanted = {"driver.txt": Lock([*pythons, "3.13", "3.14"], dict.fromkeys(ARCHITECTURES, DRIVER))}
-    for release, python in itertools.product(rules().nvflare.releases, pythons):
-        name = lock_name("torch", "", "system", python, release)
-        wanted[name] = Lock([python], dict.fromkeys(ARCHITECTURES, common(release)))
     asked = itertools.product(environments(), rules().nvflare.releases)
     for build in (build for framework, release in asked for build in builds(framework, release)):
         for python in build.pythons:
             lock = wanted.setdefault(build.lock(python), Lock([python]))
             lock.requirements[build.architecture] = (*common(build.nvflare), *build.requirements)
+            if build.lent:
+                rest = beside_own_torch(build)
+                lock = wanted.setdefault(rest.lock(python), Lock([python], without=OF_ONE_TORCH))
+                asked_for = (*common(build.nvflare), *rest.requirements)
+                lock.requirements.setdefault(build.architecture, asked_for)  # the newest build's
     return wanted
 
 
@@ -111,7 +115,13 @@ def write(name: str, lock: Lock, upgrade: bool) -> dict[str, File]:
         for python in lock.pythons:
             try:
                 packages = resolve(
-                    requirements, python, architecture, glibc=glibc, known=known, find_links=find_links
+                    requirements,
+                    python,
+                    architecture,
+                    glibc=glibc,
+                    known=known,
+                    find_links=find_links,
+                    without=lock.without,
                 )
             except NoSolution as error:
                 raise SystemExit(f"{name}: {error}") from None

@@ -57,6 +57,7 @@ def resolve(  # noqa: PLR0913 - each is a part of the question
     glibc: str,
     known: Mapping[str, str] | None = None,
     find_links: bool = False,
+    without: Iterable[str] = (),
 ) -> list[Package]:
     """Resolve ``requirements`` for CPython ``python`` on Linux.
 
@@ -67,6 +68,7 @@ def resolve(  # noqa: PLR0913 - each is a part of the question
         glibc: every package must have a wheel for this one, or source.
         known: pins to keep where the requirements allow it.
         find_links: whether UV_FIND_LINKS counts. It holds the CPU builds, which a CUDA build must not become.
+        without: names of packages to leave out, whatever requires them.
 
     Raises:
         NoSolution: there is none.
@@ -76,7 +78,7 @@ def resolve(  # noqa: PLR0913 - each is a part of the question
     newest = [f"--python-version={python}", platform + _NEWEST_OF_UV, "--no-deps"]
     pins = {
         one["name"]: one["version"]
-        for one in compile_pylock(requirements, known or {}, oldest, find_links=find_links)
+        for one in compile_pylock(requirements, known or {}, oldest, find_links=find_links, without=without)
     }
     # uv lists the wheels that the platform can install, and a newer host prefers those for a newer glibc.
     exact = [f"{name}=={version}" for name, version in pins.items()]
@@ -86,7 +88,12 @@ def resolve(  # noqa: PLR0913 - each is a part of the question
 
 
 def compile_pylock(
-    requirements: Iterable[str], known: Mapping[str, str], options: list[str], *, find_links: bool = False
+    requirements: Iterable[str],
+    known: Mapping[str, str],
+    options: list[str],
+    *,
+    find_links: bool = False,
+    without: Iterable[str] = (),
 ) -> list[dict[str, Any]]:
     """Return the packages of the pylock that uv makes of ``requirements`` from the index alone.
 
@@ -95,6 +102,7 @@ def compile_pylock(
         known: pins to keep where the requirements allow it.
         options: of ``uv pip compile``.
         find_links: whether UV_FIND_LINKS counts too.
+        without: names of packages to leave out, whatever requires them.
 
     Raises:
         NoSolution: there is none.
@@ -109,7 +117,10 @@ def compile_pylock(
         if known:  # uv prefers the pins of the file that it is about to replace
             pins = "".join(f'[[packages]]\nname = "{n}"\nversion = "{v}"\n' for n, v in known.items())
             output.write_text(f'lock-version = "1.0"\ncreated-by = "rekindle"\n{pins}', encoding="utf-8")
+        left_out = Path(folder, "left_out.txt")
+        left_out.write_text("\n".join(without), encoding="utf-8")
         command = ["uv", "pip", "compile", "-", "--format=pylock.toml", f"--output-file={output}"]
+        command.append(f"--excludes={left_out}")
         done = subprocess.run(
             [*command, *options, "--quiet", "--no-config"],
             input="\n".join(requirements),

@@ -68,6 +68,7 @@ if sys.implementation.name == "cpython":
         "version": "%d.%d.%d" % sys.version_info[:3],
         "venv": venv,
         "torch": version("torch"),
+        "torchvision": version("torchvision"),
         "tensorflow": version("tensorflow", "tensorflow-cpu"),
         "lightning": version("lightning"),
     }), flush=True)

@@ -134,16 +134,22 @@ def _hold(
         return lock.rpartition("-")[0]
 
     minor = wanted.python_version.rpartition(".")[0]
-    python = next((found for found in host.pythons if found.version.rpartition(".")[0] == minor), None)
+    pythons = [found for found in host.pythons if found.version.rpartition(".")[0] == minor]
+    what = f"Python {minor}"
+    if build.system_site:
+        torch = wanted.system_site.get("torch")
+        pythons = [found for found in pythons if found.path == build.python and found.torch == torch]
+        what += f" that lends torch {torch}"
+    python = next(iter(pythons), None)
     if stem(build.lock) != stem(wanted.lock) or python is None:
-        fits = f"this host takes {build.lock}" if python else f"this host has no Python {minor}"
+        fits = f"this host takes {build.lock}" if python else f"this host has no {what}"
         return msgspec.structs.replace(
             planned,
             build=None,
             refusal=f"The capsule's {wanted.lock} cannot be rebuilt here: {fits}. "
             "Fix: leave rekindle_capsule out, or lease a host like the first.",
         )
-    exact = next((found for found in host.pythons if found.version == wanted.python_version), python)
+    exact = next((found for found in pythons if found.version == wanted.python_version), python)
     chosen = build.python if build.python_version == exact.version else exact.path
     build = msgspec.structs.replace(
         build, lock=wanted.lock, lock_sha256=wanted.lock_sha256, python=chosen, python_version=exact.version
@@ -158,4 +164,5 @@ def _environments(capsule: Path) -> list[Environment]:
 
 def _version(environment: Environment) -> str:
     framework, version, *_ = environment.lock.split("-")
-    return environment.system_site[framework] if version == "system" else version
+    installed = {**environment.system_site, **environment.packages}
+    return installed[framework.partition("+")[0]] if version == "system" else version

@@ -64,6 +64,7 @@ class Python(Record, kw_only=True, frozen=True):
     torch: Text | None = None
     """Version of the torch that this interpreter imports, if it has one."""
     tensorflow: Text | None = None
+    torchvision: Text | None = None
     lightning: Text | None = None
     venv: bool = False
     """Whether this interpreter lives in a virtual environment."""

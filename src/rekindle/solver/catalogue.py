@@ -14,6 +14,9 @@ import msgspec
 from rekindle.records import Record, decodable, decode
 from rekindle.records.plan import FRAMEWORKS, Framework
 
+OF_ONE_TORCH = ("torch", "torchvision")
+"""torch, and what is compiled for one torch alone."""
+
 _NAMES = {
     "torch": "torch",
     "lightning": "Lightning",
@@ -63,9 +66,21 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
         framework, plus, extension = self.framework.partition("+")
         return f"{_NAMES[framework]}{plus}{extension}"
 
+    @property
+    def lent(self) -> tuple[str, ...]:
+        """Of its requirements those that the host lends with its own torch; none if it is not on torch."""
+        on_torch = self.torch or self.framework.partition("+")[0] == "torch"
+        return tuple(name for name in OF_ONE_TORCH if on_torch and name in map(_named, self.requirements))
+
     def lock(self, python: str) -> str:
         """Return the name of its lock for ``python`` (``3.11``)."""
         return lock_name(self.framework, self.version, self.variant, python, self.nvflare)
+
+
+def beside_own_torch(build: CatalogueBuild) -> CatalogueBuild:
+    """Return ``build`` without what the host lends, as it is locked for a host with a torch of its own."""
+    rest = tuple(one for one in build.requirements if _named(one) not in build.lent)
+    return msgspec.structs.replace(build, variant="system", requirements=rest)
 
 
 class _OnTorch(Record, kw_only=True, frozen=True):
@@ -248,6 +263,10 @@ def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> Ca
         pythons=tuple(minor for minor in build.pythons if minor in data.pythons),
         requirements=(*own, *build.requirements),
     )
+
+
+def _named(requirement: str) -> str:
+    return re.split(r"[^\w-]", requirement, maxsplit=1)[0]
 
 
 def _data(name: str) -> bytes:

@@ -8,10 +8,10 @@ from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
 from . import axes
-from .catalogue import rules
+from .catalogue import CatalogueBuild, rules
 from .choose import Request, choose, planned
 from .refusal import refusal
-from .system import choose_system
+from .system import choose_system, on_torch
 
 
 def solve(  # noqa: PLR0913 - each is a part of the question
@@ -33,18 +33,18 @@ def solve(  # noqa: PLR0913 - each is a part of the question
         frameworks: each gets an environment of its own.
         gpus_required: whether a host without a GPU is refused; else it gets the CPU build.
         pins: framework → version that it has to be.
-        system_site: whether torch is the host's own; other frameworks are installed as always.
+        system_site: whether torch is the host's own, and torchvision, for all that stands on torch; what does
+            not is installed as always.
         nvflare: release that every environment gets; None for the usual one.
         jobs: copied to the record.
         made: UTC time of the decision.
         host_sha256: digest of the host record's file.
     """
     release = nvflare or rules().nvflare.version
+    requests = [Request(one, host, gpus_required, release, _pin(one, pins)) for one in frameworks]
     environments = [
-        _system(host, gpus_required, pins.get(framework), release)
-        if system_site and framework == "torch"
-        else _catalogued(Request(framework, host, gpus_required, release, _pin(framework, pins)))
-        for framework in frameworks
+        _system(request, newest) if system_site and (newest := on_torch(request)) else _catalogued(request)
+        for request in requests
     ]
     return PlanRecord(
         host=host.host,
@@ -86,14 +86,14 @@ def _catalogued(request: Request) -> PlannedEnvironment:
     )
 
 
-def _system(host: HostRecord, gpus_required: bool, pin: str | None, nvflare: str) -> PlannedEnvironment:
-    decision = choose_system(host, gpus_required=gpus_required, pin=pin, nvflare=nvflare)
+def _system(request: Request, newest: CatalogueBuild) -> PlannedEnvironment:
+    decision = choose_system(request, newest)
     return PlannedEnvironment(
-        framework="torch",
+        framework=request.framework,
         build=decision.build,
         reasons=decision.reasons,
         refusal=decision.refusal,
-        warnings=(*_unusable(host), *decision.warnings) if decision.build else (),
+        warnings=(*_unusable(request.host), *decision.warnings) if decision.build else (),
     )
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rekindle.records import Build, HostRecord, Python, Reason
 
 from . import axes
-from .catalogue import CatalogueBuild, builds, lock_name, lock_sha256, python_minor, rules, version_key
+from .catalogue import (
+    CatalogueBuild,
+    beside_own_torch,
+    builds,
+    lock_sha256,
+    python_minor,
+    rules,
+    version_key,
+)
+from .choose import Request
 
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
@@ -23,45 +34,45 @@ class SystemDecision:
     refusal: str | None = None
 
 
-def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None, nvflare: str) -> SystemDecision:
-    """Decide whether the host's own torch can be reused."""
+def on_torch(request: Request) -> CatalogueBuild | None:
+    """Return the newest build of what is asked for, if it stands on torch and is built for this host."""
+    found = builds(request.framework, request.nvflare)
+    newest = next((build for build in found if build.architecture == request.host.os.architecture), None)
+    return newest if newest and newest.lent else None
+
+
+def choose_system(request: Request, newest: CatalogueBuild) -> SystemDecision:
+    """Decide whether the host's own torch can be reused.
+
+    Args:
+        request: what is asked for.
+        newest: what `on_torch` says of it: what the host has to lend, and what is locked beside that.
+    """
+    host = request.host
     with_gpus = bool(axes.usable_gpus(host))
-    if gpus_required and not with_gpus:
-        return _refused("gpu", "no GPU of this host answers", (), "use a host with GPUs")
-    lenders = [python for python in host.pythons if python.torch and lock_sha256(_lock(python, nvflare))]
-    wanted = [python for python in lenders if pin in {None, python.torch, str(python.torch).split("+")[0]}]
-    if not wanted:
-        found = ", ".join(
-            f"{python.torch} in Python {python.version}" for python in host.pythons if python.torch
-        )
-        oldest, *_, newest = rules().locks.pythons
-        asked = f"torch {pin}" if pin else f"torch in a Python from {oldest} to {newest}"
-        says = f"no interpreter of this host has {asked}; found: {found or 'no torch at all'}"
-        return _refused("system_site", says, (), "rekindle_system_site: false")
-    lender = max(wanted, key=lambda python: (not python.venv, version_key(python.version)))
+    if request.gpus_required and not with_gpus:
+        return _refused(_fails("gpu", "no GPU of this host answers"), (), "use a host with GPUs")
+    lender = _lender(request, newest)
+    if isinstance(lender, Reason):
+        return _refused(lender)
     known, warnings = _identify(str(lender.torch), host)
-    reasons = [
-        Reason(
-            axis="system_site",
-            holds=True,
-            says=f"{lender.path} (Python {lender.version}) has torch {lender.torch}",
-        )
-    ]
+    lends = " and ".join(f"{name} {getattr(lender, name)}" for name in newest.lent)
+    says = f"{lender.path} (Python {lender.version}) has {lends}"
+    reasons = [Reason(axis="system_site", holds=True, says=says)]
     if with_gpus and known.cuda is None:
         says = f"the torch {lender.torch} of {lender.path} is a build for the CPU, and this host has GPUs"
-        return _refused("system_site", says, tuple(reasons), "rekindle_system_site: false")
+        return _refused(_fails("system_site", says), reasons)
     if with_gpus:
         reasons += [axes.driver(known, host), axes.glibc(known, host)]
         if known.arch_list:
             reasons.insert(1, axes.gpu(known, host))
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
-        kept = tuple(reason for reason in reasons if reason is not failed)
-        return _refused(failed.axis, failed.says, kept, "rekindle_system_site: false")
-    lock = _lock(lender, nvflare)
+        return _refused(failed, [reason for reason in reasons if reason is not failed])
+    lock = _lock(newest, python_minor(lender.version))
     build = Build(
-        framework="torch",
-        version=str(lender.torch),
+        framework=request.framework,
+        version=newest.version if newest.torch else str(lender.torch),
         variant="system",
         cuda=known.cuda,
         python=lender.path,
@@ -73,8 +84,37 @@ def choose_system(host: HostRecord, *, gpus_required: bool, pin: str | None, nvf
     return SystemDecision(build, tuple(reasons), warnings)
 
 
-def _lock(python: Python, nvflare: str) -> str:
-    return lock_name("torch", "", "system", python_minor(python.version), nvflare)
+def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
+    """Return the interpreter whose torch is used, or why none is."""
+    pin, name = request.pin, newest.name
+    if newest.torch and pin not in {None, newest.version}:
+        says = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
+        return _fails("pin", says)
+    minors = [minor for minor in rules().locks.pythons if lock_sha256(_lock(newest, minor))]
+    needs: dict[str, Callable[[Python], bool]] = {
+        f"torch in a Python from {minors[0]} to {minors[-1]}": lambda one: python_minor(one.version) in minors
+    }
+    if newest.torch:
+        base = builds(newest.framework.partition("+")[0])
+        oldest = min((str(build.torch) for build in base), key=version_key)
+        new_enough = f"torch {oldest} or newer, with which {name} is locked"
+        needs[new_enough] = lambda one: version_key(str(one.torch)) >= version_key(oldest)
+    elif pin:
+        needs[f"torch {pin}"] = lambda one: pin in {one.torch, str(one.torch).partition("+")[0]}
+    if "torchvision" in newest.lent:
+        needs[f"torchvision beside its torch, as {name} needs it"] = lambda one: one.torchvision is not None
+    lenders = with_torch = [python for python in request.host.pythons if python.torch]
+    for need, fits in needs.items():
+        lenders = [python for python in lenders if fits(python)]
+        if not lenders:
+            found = ", ".join(f"torch {one.torch} in {one.path} ({one.version})" for one in with_torch)
+            says = f"no interpreter of this host has {need}; found: {found or 'no torch at all'}"
+            return _fails("system_site", says)
+    return max(lenders, key=lambda one: (not one.venv, version_key(one.version)))
+
+
+def _lock(newest: CatalogueBuild, python: str) -> str:
+    return beside_own_torch(newest).lock(python)
 
 
 def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str, ...]]:
@@ -99,6 +139,11 @@ def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str
     return build, (unknown,) if cuda else ()
 
 
-def _refused(axis: str, says: str, before: tuple[Reason, ...], fix: str) -> SystemDecision:
-    reason = Reason(axis=axis, holds=False, says=says)  # type: ignore[arg-type]  # every caller names an axis
-    return SystemDecision(None, (*before, reason), refusal=f"{says}. Fix: {fix}.")
+def _fails(axis: Literal["gpu", "pin", "system_site"], says: str) -> Reason:
+    return Reason(axis=axis, holds=False, says=says)
+
+
+def _refused(
+    failed: Reason, before: Sequence[Reason] = (), fix: str = "rekindle_system_site: false"
+) -> SystemDecision:
+    return SystemDecision(None, (*before, failed), refusal=f"{failed.says}. Fix: {fix}.")

@@ -33,10 +33,10 @@ def kept(tmp_path, recordings):
     return tmp_path
 
 
-def _plan(host, kept, **changes):
+def _plan(host, kept, framework="torch", **changes):
     plan = solve(
         msgspec.structs.replace(host, **changes),
-        ["torch"],
+        [framework],
         gpus_required=True,
         system_site=True,
         pins=capsule.pins(kept),
@@ -60,6 +60,33 @@ def test_a_host_without_that_python_is_refused(host, kept):
     assert planned.build is None
     assert "this host has no Python 3.12" in planned.refusal
     assert "Fix:" in planned.refusal
+
+
+@pytest.fixture
+def lightning(tmp_path, recordings):
+    """Return a capsule of Lightning beside the host's own torch."""
+    env = read(recordings / "h200-x2" / "env.json", EnvRecord)
+    torch = next(one for one in env.environments if one.framework == "torch")
+    name = "lightning-system-py312.txt"
+    changes = {
+        "framework": "lightning",
+        "lock": name,
+        "lock_sha256": hashlib.sha256(files("rekindle.locks").joinpath(name).read_bytes()).hexdigest(),
+        "packages": {**torch.packages, "lightning": "2.6.6"},
+    }
+    environments = (msgspec.structs.replace(torch, **changes),)
+    capsule.save(msgspec.structs.replace(env, environments=environments), tmp_path)
+    return tmp_path
+
+
+def test_what_stands_on_a_lent_torch_is_rebuilt_on_the_same_torch_alone(host, lightning):
+    assert capsule.pins(lightning) == {"lightning": "2.6.6"}
+    build = _plan(host, lightning, "lightning").environments[0].build
+    assert (build.lock, build.python) == ("lightning-system-py312.txt", "/opt/torch/.venv/bin/python3")
+    newer = [msgspec.structs.replace(one, torch=one.torch and "2.13.0") for one in host.pythons]
+    planned = _plan(host, lightning, "lightning", pythons=tuple(newer)).environments[0]
+    assert planned.build is None
+    assert "this host has no Python 3.12 that lends torch 2.11.0. Fix: " in planned.refusal
 
 
 def test_a_lock_that_is_gone_is_named(host, kept):

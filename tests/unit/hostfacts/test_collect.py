@@ -220,7 +220,7 @@ def test_a_virtual_environment_first_on_the_path_shows_with_its_base(
     version = platform.python_version()
     assert (
         f'{{"path": "{tmp_path}/venv/bin/python3", "version": "{version}", "venv": true, '
-        '"torch": "2.9.1+cu128", "tensorflow": "2.21.0", "lightning": null}\n'
+        '"torch": "2.9.1+cu128", "torchvision": null, "tensorflow": "2.21.0", "lightning": null}\n'
     ) in text
     base = os.path.realpath(f"{sys.base_prefix}/bin/python3")
     assert f'{{"path": "{base}", "version": "{version}", "venv": false,' in text

@@ -10,18 +10,17 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
 import rekindle.locks
-from rekindle.solver.catalogue import CatalogueBuild, builds, environments, lock_name, rules
+from rekindle.solver.catalogue import CatalogueBuild, beside_own_torch, builds, environments, rules
 
 LOCKS = Path(str(rekindle.locks.__file__)).parent
 RELEASES = rules().nvflare.releases
 BUILDS = [
     build for framework in environments() for release in RELEASES for build in builds(framework, release)
 ]
-SYSTEM = [
-    lock_name("torch", "", "system", python, release)
-    for python in rules().locks.pythons
-    for release in RELEASES
-]
+SYSTEM = {
+    beside_own_torch(build).lock(python): build for build in BUILDS if build.lent for python in build.pythons
+}
+"""One of the builds that each lock beside a host's own torch replaces."""
 
 
 def pins(name: str, architecture: str) -> dict[str, str]:
@@ -99,10 +98,21 @@ def test_frameworks_do_not_meet_in_one_environment() -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEM)
-def test_the_lock_beside_the_hosts_own_torch_brings_no_cuda(name: str) -> None:
-    names = pins(name, "x86_64")
-    assert {"nvflare", "scikit-learn"} <= set(names)
-    assert not [one for one in names if one.startswith(("torch", "nvidia-", "triton"))]
+def test_the_lock_beside_the_hosts_own_torch_brings_all_but_torch_and_cuda(name: str) -> None:
+    build = SYSTEM[name]
+    names = pins(name, build.architecture)
+    asked = {Requirement(one).name for one in build.requirements}
+    assert {"nvflare", "scikit-learn", *asked} - set(build.lent) <= set(names)
+    foreign = [one for one in names if one.startswith(("nvidia-", "triton", "cuda-"))]
+    assert not [*foreign, *names.keys() & {"torch", "torchvision", "torchaudio"}]
+    base = build.framework.partition("+")[0]
+    assert names.get(base, build.version) == build.version
+
+
+def test_only_what_stands_on_torch_is_lent_one() -> None:
+    assert {build.framework.partition("+")[0] for build in BUILDS if not build.lent} == {"tensorflow"}
+    assert {build.lent for build in BUILDS if build.framework == "lightning"} == {("torch",)}
+    assert {build.lent for build in BUILDS if build.framework == "torch+vision"} == {("torch", "torchvision")}
 
 
 def test_every_lock_is_asked_for_and_pins_by_digest_alone() -> None:

@@ -134,12 +134,15 @@ def test_a_controllers_lock_has_every_file_and_says_which_is_which(
 def test_locks_are_made_from_the_index_alone(
     scripts: tuple[ModuleType, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, resolve = scripts
+    make_locks, resolve = scripts
     uv = tmp_path / "uv"
     uv.write_text(
         "#!/bin/sh\n"
         f'echo "index=$UV_INDEX links=$UV_FIND_LINKS" >> {tmp_path}/asked\n'
-        'for word; do case "$word" in --output-file=*) echo "packages = []" > "${word#*=}";; esac; done\n'
+        'for word; do case "$word" in\n'
+        '--output-file=*) echo "packages = []" > "${word#*=}" ;;\n'
+        f'--excludes=*) cp "${{word#*=}}" {tmp_path}/left_out ;;\n'
+        "esac; done\n"
     )
     uv.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
@@ -148,3 +151,6 @@ def test_locks_are_made_from_the_index_alone(
     resolve.compile_pylock(["x"], {}, ["--universal"])
     resolve.compile_pylock(["x"], {}, [], find_links=True)
     assert (tmp_path / "asked").read_text() == "index= links=\nindex= links=folder\n"
+    assert (tmp_path / "left_out").read_text() == ""
+    resolve.compile_pylock(["x"], {}, [], without=make_locks.locks()["lightning-system-py312.txt"].without)
+    assert (tmp_path / "left_out").read_text() == "torch\ntorchvision"

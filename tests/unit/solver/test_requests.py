@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from solver_hosts import A100, GB10, H100, P100, RTX5090, failed_axes, gpu, host, plan, python
 
 from rekindle.records import Driver, Gpu
+from rekindle.solver.catalogue import environments
 
 
 def test_a_pin_that_fits_is_kept() -> None:
@@ -104,6 +106,95 @@ def test_the_hosts_own_torch_is_refused_where_it_cannot_run() -> None:
     assert refused("2.10.0+cpu") == ["system_site"]
     assert failed_axes(plan(host(H100), system_site=True)) == ["system_site"]
     assert failed_axes(plan(host(pci_gpus=0), system_site=True)) == ["gpu"]
+
+
+ON_TORCH = [name for name in environments() if not name.startswith("tensorflow")]
+
+
+@pytest.mark.parametrize("framework", ON_TORCH)
+def test_all_that_stands_on_torch_takes_the_hosts_own(framework: str) -> None:
+    own = python("3.12.3", torch="2.11.0", torchvision="0.26.0", venv=True)
+    planned = plan(host(H100, pythons=["3.11.9", own]), framework, system_site=True)
+    assert planned.framework == framework
+    assert planned.build is not None
+    assert (planned.build.lock, planned.build.python) == (f"{framework}-system-py312.txt", own.path)
+    base = framework.partition("+")[0]
+    assert planned.build.version == {"lightning": "2.6.6", "transformers": "5.23.0"}.get(base, "2.11.0")
+    assert planned.build.system_site
+    assert planned.build.cuda == "13.0"
+
+
+def test_tensorflow_is_installed_as_always_beside_the_hosts_own_torch() -> None:
+    own = python("3.11.7", torch="2.11.0", torchvision="0.26.0")
+    for framework in ("tensorflow", "tensorflow+tensorboard"):
+        planned = plan(host(H100, pythons=[own]), framework, system_site=True)
+        assert planned.build is not None
+        assert not planned.build.system_site
+
+
+def test_what_the_hosts_own_torch_lacks_is_said_in_a_sentence() -> None:
+    def refusal(framework: str, **facts: str) -> str:
+        minor = facts.pop("minor", "3.12.3")
+        planned = plan(host(H100, pythons=[python(minor, **facts)]), framework, system_site=True)
+        assert planned.build is None
+        assert failed_axes(planned) == ["system_site"]
+        says, fix = str(planned.refusal).split(" Fix: ")
+        assert fix == "rekindle_system_site: false."
+        return says.removeprefix("no interpreter of this host has ")
+
+    found = "found: torch 2.11.0 in /usr/bin/python3.12 (3.12.3)."
+    for framework, name in {
+        "torch+vision": "torch+vision",
+        "lightning+tracking": "Lightning+tracking",
+    }.items():
+        says = refusal(framework, torch="2.11.0")
+        assert says == f"torchvision beside its torch, as {name} needs it; {found}"
+    assert refusal("lightning+vision", torchvision="0.26.0") == (
+        "torch in a Python from 3.10 to 3.12; found: no torch at all."
+    )
+    assert refusal("transformers+trl", torch="2.11.0", minor="3.10.12") == (
+        "torch in a Python from 3.11 to 3.12; found: torch 2.11.0 in /usr/bin/python3.10 (3.10.12)."
+    )
+    assert refusal("transformers", torch="2.3.1") == (
+        "torch 2.7.1 or newer, with which Transformers is locked; "
+        "found: torch 2.3.1 in /usr/bin/python3.12 (3.12.3)."
+    )
+    assert refusal("lightning", torch="2.13.0+cpu") == (
+        "the torch 2.13.0+cpu of /usr/bin/python3.12 is a build for the CPU, and this host has GPUs."
+    )
+
+
+def test_of_several_torches_that_is_lent_which_has_all_that_is_needed() -> None:
+    bare, whole = python("3.12.3", torch="2.13.0"), python("3.11.7", torch="2.11.0", torchvision="0.26.0")
+    on = host(H100, pythons=[bare, whole])
+    for framework, lender in {"lightning": bare, "lightning+vision": whole}.items():
+        planned = plan(on, framework, system_site=True)
+        assert planned.build is not None
+        assert planned.build.python == lender.path
+    reasons = [reason.says for reason in plan(on, "torch+vision", system_site=True).reasons]
+    assert "/usr/bin/python3.11 (Python 3.11.7) has torch 2.11.0 and torchvision 0.26.0" in reasons
+
+
+def test_a_pin_of_what_stands_on_the_hosts_own_torch_is_its_locks_version_or_refused() -> None:
+    on = host(H100, pythons=[python("3.12.3", torch="2.11.0")])
+    assert plan(on, "lightning", system_site=True, pin="2.6.6").build is not None
+    refused = plan(on, "lightning", system_site=True, pin="2.6.6+cu130")
+    assert failed_axes(refused) == ["pin"]
+    assert refused.refusal == (
+        "Lightning is pinned to 2.6.6+cu130, and is 2.6.6 beside the host's own torch. "
+        "Fix: rekindle_system_site: false."
+    )
+
+
+def test_what_is_not_locked_for_an_architecture_or_release_is_not_lent_a_torch_either() -> None:
+    own = python("3.12.3", torch="2.11.0", torchvision="0.26.0")
+    arm = host(GB10, machine="aarch64", pythons=[own])
+    assert "architecture" in failed_axes(plan(arm, "torch+survival", system_site=True))
+    refused = plan(host(H100, pythons=[own]), "lightning", system_site=True, nvflare="2.9.0")
+    assert failed_axes(refused) == ["nvflare"]
+    vision = plan(host(H100, pythons=[own]), "torch+vision", system_site=True, nvflare="2.9.0")
+    assert vision.build is not None
+    assert vision.build.lock == "torch+vision-system-nvflare2.9.0-py312.txt"
 
 
 def test_a_torch_that_the_catalogue_does_not_know_is_left_to_its_probe() -> None:

@@ -30,7 +30,7 @@ def build() -> dict[str, Any]:
     }
     if torch.version.cuda and torch.cuda.is_available():
         report["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
-    for name in ("lightning", "transformers", "peft"):
+    for name in ("torchvision", "lightning", "transformers", "peft", "trl"):
         if importlib.util.find_spec(name):  # what is there has to import beside this torch
             report[name] = importlib.import_module(name).__version__
     torch.optim.SGD([torch.zeros(1)])  # loads the compiler, hundreds of modules that each rank needs too
