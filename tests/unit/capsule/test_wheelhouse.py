@@ -14,6 +14,8 @@ from rekindle.capsule import wheelhouse as bundle
 from rekindle.environments import build as builder
 from rekindle.environments.lockfile import Pin, lacking, pins
 from rekindle.host import folders
+from rekindle.records import HostRecord, read, write
+from rekindle.solver import solve
 
 LOCK = files("rekindle.locks").joinpath("driver.txt").read_bytes()
 
@@ -75,6 +77,25 @@ def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
     )
     assert "4 of 4 files are there" in capsys.readouterr().out
     assert not list(wheels.glob("stray*"))
+
+
+def test_wheels_beside_a_lent_torch_are_for_its_python_and_not_the_bundler_s(tmp_path, recordings):
+    host = read(recordings / "h200-x2" / "host.json", HostRecord)
+    plan = solve(
+        host,
+        ["transformers"],
+        gpus_required=True,
+        system_site=True,
+        made=host.collected,
+        host_sha256="0" * 64,
+    )
+    write(tmp_path / "host.json", host)
+    write(tmp_path / "plan.json", plan)
+    _, beside = bundle._targets(tmp_path / "plan.json")
+    assert (beside.lock, beside.python, beside.glibc) == ("transformers-system-py312.txt", "3.12", "2.39")
+    names = [pin.name for pin in pins(beside.text, beside.architecture)]
+    assert "bitsandbytes" in names
+    assert not {"torch", "triton"} & set(names)
 
 
 def test_a_lock_is_read_for_one_architecture():
