@@ -206,11 +206,7 @@ def test_packages_of_the_host_are_lent_and_the_lock_wins(root, spec):
     assert "pytest" in record["system_site"]
     assert "msgspec" in record["packages"]
     assert "msgspec" not in record["system_site"]
-    where = [
-        record["python"],
-        "-c",
-        "import msgspec, pytest; print(msgspec.__file__); print(pytest.__file__)",
-    ]
+    where = "import msgspec, pytest; print(msgspec.__file__); print(pytest.__file__)"
     own, lent = subprocess.check_output([record["python"], "-c", where], text=True).splitlines()
     assert own.startswith(record["path"])
     assert not lent.startswith(record["path"])
