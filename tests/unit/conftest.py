@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from slurm_queue import Queue
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 
@@ -59,3 +60,11 @@ def spec():
         "gpus": [],
         "offline": False,
     }
+
+
+@pytest.fixture
+def queue(tmp_path, monkeypatch):
+    """Return SLURM's queue, of stand-ins on the PATH."""
+    stand_ins = Queue(tmp_path / "slurm-bin")
+    monkeypatch.setenv("PATH", str(stand_ins.folder), prepend=":")
+    return stand_ins

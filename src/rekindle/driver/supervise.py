@@ -79,9 +79,9 @@ def supervise(run_dir: Path) -> None:
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
-    environ = environment(run_dir, spec)
     try:
         spec = allocated(run_dir, spec)
+        environ = environment(run_dir, spec)
         end = _run(run_dir, spec, environ, clock, teller)
     except AllocationError as error:
         end = _End("interrupted", says=str(error))

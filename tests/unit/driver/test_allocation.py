@@ -1,0 +1,91 @@
+"""What SLURM gave a run: nodes of which this is the first, and GPUs in the places of those that were seen."""
+
+import shlex
+
+import msgspec
+import pytest
+
+from rekindle.driver.allocation import AllocationError, allocated
+from rekindle.records import GivenGpu, RunSpec, Site, Slurm, read
+
+
+@pytest.fixture
+def told(queue, monkeypatch):
+    """Have this process be on node n9 of n10 and n9, which SLURM names in the order of their names."""
+    monkeypatch.setenv("SLURMD_NODENAME", "n9")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[9-10]")
+    queue.say("scontrol", "n10\nn9\n")
+    return queue
+
+
+@pytest.fixture
+def spec(recordings):
+    """Return what a run on two nodes was sent with, of a node with two GPUs."""
+    recorded = read(recordings / "runs/pt_ddp-h200-x2-2/spec.json", RunSpec)
+    sites = (Site(name="site-1", ranks=2, gpus=("seen-b",)), Site(name="site-2", ranks=2, gpus=("seen-a",)))
+    gpus = tuple(GivenGpu(uuid=uuid, index=0, name="H200", memory_mib=1) for uuid in ("seen-a", "seen-b"))
+    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
+    return msgspec.structs.replace(recorded, sites=sites, gpus=gpus, slurm=slurm)
+
+
+def gives(queue, **uuids):
+    """Have nvidia-smi of n9, which is here, and of n10, by srun, tell these GPUs."""
+    queue.say("nvidia-smi", "\n".join(uuids["n9"].split()))
+    queue.say("srun", "\n".join(uuids["n10"].split()))
+
+
+def on_cpu(spec):
+    sites = tuple(msgspec.structs.replace(site, gpus=()) for site in spec.sites)
+    return msgspec.structs.replace(spec, sites=sites, gpus=())
+
+
+def test_a_run_that_asks_slurm_for_nothing_is_as_it_was_sent(tmp_path, spec, queue):
+    alone = msgspec.structs.replace(spec, slurm=None)
+    assert allocated(tmp_path, alone) is alone
+    assert queue.asked("scontrol") == list(tmp_path.glob("*.json")) == []
+
+
+def test_the_first_node_is_this_one_and_the_spec_says_so(tmp_path, spec, told):
+    whole = allocated(tmp_path, on_cpu(spec))
+    assert whole == msgspec.structs.replace(on_cpu(spec), nodes=("n9", "n10"))
+    assert read(tmp_path / "spec.json", RunSpec) == whole
+    assert told.asked("scontrol") == ["show hostnames n[9-10]"]
+
+
+def test_of_one_node_a_run_has_none(tmp_path, spec, told):
+    told.say("scontrol", "n9\n")
+    one = msgspec.structs.replace(on_cpu(spec), slurm=msgspec.structs.replace(spec.slurm, nodes=1))
+    assert allocated(tmp_path, one) == one
+
+
+def test_fewer_nodes_than_were_asked_for_are_too_few(tmp_path, spec, told):
+    told.say("scontrol", "n9\n")
+    with pytest.raises(AllocationError, match=r"^SLURM gave 1 nodes, n9, of 2\.$"):
+        allocated(tmp_path, spec)
+    assert not (tmp_path / "spec.json").exists()
+
+
+def test_each_node_s_gpus_stand_where_those_that_were_seen_did(tmp_path, spec, told):
+    gives(told, n9="9-b 9-a", n10="10-b 10-a 10-c")
+    whole = allocated(tmp_path, spec)
+    assert [site.gpus for site in whole.sites] == [("9-b", "10-b"), ("9-a", "10-a")]
+    assert sorted(gpu.uuid for gpu in whole.gpus) == ["10-a", "10-b", "9-a", "9-b"]
+    assert (whole.gpus_on("n9"), whole.gpus_on("n10")) == ({"9-a", "9-b"}, {"10-a", "10-b"})
+    (step,) = told.asked("srun")
+    assert shlex.split(step)[:4] == ["--overlap", "--nodes=1", "--ntasks=1", "--nodelist=n10"]
+
+
+def test_a_node_with_too_few_gpus_is_named(tmp_path, spec, told):
+    gives(told, n9="9-a 9-b", n10="10-a")
+    with pytest.raises(AllocationError, match=r"^n10 has 1 GPUs for this job, and the run needs 2\.$"):
+        allocated(tmp_path, spec)
+
+
+def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, told, monkeypatch):
+    told.say("scontrol", errors="slurm_load_jobs error", status=1)
+    with pytest.raises(AllocationError, match=r"^scontrol does not tell what the run was given: "):
+        allocated(tmp_path, spec)
+    told.put("scontrol", "#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr("rekindle.driver.allocation._LIMIT_S", 0.2)
+    with pytest.raises(AllocationError, match=r"^scontrol does not tell .* timed out"):
+        allocated(tmp_path, spec)

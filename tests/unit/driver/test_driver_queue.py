@@ -1,0 +1,101 @@
+"""A run that SLURM is to give nodes: start queues it once, and its supervisor learns what it was given."""
+
+import json
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from slurm_stand_in import stand_in
+from test_driver import _start
+
+from rekindle.records import Ended, RunSpec, Slurm, VerdictRecord, read
+
+SLURM = Slurm(partition="gpu", nodes=2, time="01:00:00", extra=("--exclusive",))
+
+
+@pytest.fixture
+def queued(tmp_path, queue):
+    """Return the folder of a run that was queued, and what calls start again."""
+    run, start = _start(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=SLURM)
+    assert start() is True
+    return run, start
+
+
+JOB = """
+import os, pathlib
+pathlib.Path("seen").write_text(os.environ.get("SLURM_JOB_NUM_NODES", "none"))
+"""
+
+
+def test_it_is_queued_and_nothing_of_it_runs_here(queued):
+    run, _ = queued
+    script = (run / "batch.sh").read_text().splitlines()
+    assert script[-1] == f"exec {sys.executable} -m rekindle.driver supervise {run}"
+    assert [line for line in script if "nodes=" in line or "exclusive" in line or "time=" in line] == [
+        "#SBATCH --nodes=2",
+        "#SBATCH --time=01:00:00",
+        "#SBATCH --exclusive",
+    ]
+    assert read(run / "spec.json", RunSpec).slurm == SLURM
+    assert not (run / "driver.log").exists()
+    assert (run / "job" / "job.py").exists()
+
+
+def test_a_run_in_the_queue_is_followed_and_not_queued_again(queued, queue):
+    run, start = queued
+    for answer in ({"says": "PENDING|Resources|N/A\n"}, {"errors": "no controller", "status": 1}):
+        queue.say("squeue", **answer)
+        assert start() is False
+    queue.say("squeue")
+    assert start() is True
+    assert len(queue.asked("sbatch")) == 2
+    assert json.loads((run / "slurm.json").read_text()) == {"job": "77"}
+
+
+def test_a_run_in_the_queue_keeps_another_one_away(queued, queue, tmp_path):
+    run, start = queued
+    queue.say("squeue", "PENDING|Resources|N/A\n")
+    run.rename(run.with_name("toy-ba9876543210"))
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        start()
+    assert refused.value.stderr.startswith(b"toy-ba9876543210 still runs on the host")
+
+
+def test_a_refusal_of_sbatch_is_one_sentence(tmp_path, queue):
+    run, start = _start(tmp_path, JOB, slurm=SLURM)
+    queue.say("sbatch", errors="sbatch: error: invalid partition", status=1)
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        start()
+    assert refused.value.stderr.decode() == (
+        f"SLURM does not take {run}/batch.sh: sbatch: error: invalid partition. "
+        "Fix: mend rekindle_slurm, or see what sinfo says.\n"
+    )
+
+
+def supervised(run, environ):
+    """Run the supervisor as the batch script does, on a node; returns the spec and how the run ended."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environ}
+    command = [sys.executable, "-m", "rekindle.driver", "supervise", str(run)]
+    subprocess.run(command, env=environ, check=True, timeout=120)
+    return read(run / "spec.json", RunSpec), read(run / "ended.json", Ended)
+
+
+def test_the_job_knows_of_all_nodes_that_were_given(queued, tmp_path):
+    run, _ = queued
+    spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n10", "n9")))
+    assert spec.nodes == ("n9", "n10")
+    assert ended.reason == "finished"
+    assert (run / "job" / "seen").read_text() == "2"
+
+
+def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp_path):
+    run, _ = queued
+    spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n9",)))
+    assert spec == msgspec.structs.replace(spec, nodes=())
+    assert (ended.reason, ended.says) == ("interrupted", "SLURM gave 1 nodes, n9, of 2.")
+    verdict = read(run / "verdict.json", VerdictRecord)
+    assert verdict.verdict != "PASS"
+    assert "SLURM gave 1 nodes, n9, of 2." in verdict.cause
+    assert not (run / "job" / "seen").exists()
