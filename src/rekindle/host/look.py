@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sys
 
@@ -87,6 +86,8 @@ def _ended(folder: str) -> str:
 
 
 def _told(state: str, says: str) -> str:
+    import json  # noqa: PLC0415
+
     told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
     return json.dumps(told)
 

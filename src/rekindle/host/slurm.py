@@ -63,7 +63,7 @@ def submit(folder: Path, command: list[str], asked: Iterable[str], environ: Mapp
     given = {name: value for name, value in environ.items() if not name.startswith(("SBATCH_", "SLURM_"))}
     answer = _ask(["sbatch", "--parsable", str(folder / SCRIPT)], given)
     if answer is None or answer.returncode:
-        said = " ".join(answer.stderr.split())[-300:] if answer else f"no answer within {_LIMIT_S} s"
+        said = " ".join(answer.stderr.split())[-300:] if answer else "sbatch does not answer"
         fix = "mend rekindle_slurm, or see what sinfo says"
         raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {said}. Fix: {fix}.")
     own.write(folder / JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode())

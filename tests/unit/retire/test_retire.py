@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from slurm_queue import Queue
 
 from rekindle.host import leftovers
 from rekindle.host.archive import Packed
@@ -283,6 +284,19 @@ def test_a_run_or_a_build_that_goes_on_is_named(root: Path) -> None:
         for one in holders:
             one.kill()
             one.wait()
+    assert leftovers.running(root) == []
+
+
+def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root: Path, queue: Queue) -> None:
+    folders = [root / "logs/environments", root / "runs/toy-0123456789ab"]
+    for number, folder in enumerate(folders):
+        (folder / "slurm.json").write_text(json.dumps({"job": str(number)}))
+    queue.say("squeue", "PENDING|Resources|N/A\n")
+    assert leftovers.running(root) == ["environments", "toy-0123456789ab"]
+    took = root.parent / "cancelled"
+    queue.put("scancel", f"#!/bin/sh\necho $* >> {took}\necho '#!/bin/sh' > {queue.folder}/squeue\n")
+    leftovers.end_processes(root)
+    assert took.read_text().split() == ["0", "1"]
     assert leftovers.running(root) == []
 
 
