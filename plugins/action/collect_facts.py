@@ -14,6 +14,7 @@ from rekindle.actions.limits import limited
 from rekindle.host import places, slurm
 from rekindle.hostfacts.collector import ask
 from rekindle.hostfacts.frames import Frames
+from rekindle.records.text import one_line
 
 _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 _PATIENCE_S = 120
@@ -63,6 +64,12 @@ class ActionModule(Action):
         place = frames["root"].text.strip()
         marked = self._low_level_execute_command(f"mktemp {shlex.quote(place)}/.rekindle-XXXXXXXX")
         mark = marked["stdout"].strip().rpartition("\n")[2]
+        if marked["rc"] or not mark:
+            said = one_line(marked["stderr"]) or "no file is made"
+            raise Failed(
+                f"{place} on {login.host} cannot be written to: {said}.",
+                "name a folder in rekindle_root that the user of the host may write to.",
+            )
         srun = ["srun", "--quiet", "--nodes=1", "--ntasks=1", "--job-name=rekindle-preflight"]
         srun += [*slurm.options({**args["slurm"], "time": _ASKING}), f"--immediate={_PATIENCE_S}"]
         through = ["env", f"REKINDLE_MARK={mark}", *srun]
@@ -72,7 +79,7 @@ class ActionModule(Action):
             )
         except hostfacts.FactsError as error:
             raise Failed(
-                f"SLURM gives {login.host} no node to look at: {error}.",
+                f"SLURM gives {login.host} no node to look at: {error.says.rstrip('.')}.",
                 "mend rekindle_slurm, or see what sinfo says of the partition.",
             ) from None
         finally:

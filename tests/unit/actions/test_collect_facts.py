@@ -29,6 +29,7 @@ def collect(load, tmp_path, recordings):
             "tmpdir": "/tmp",
             "gpus_required": True,
             "min_free_gb": 1,
+            "slurm": {},
             "dest": str(tmp_path),
             **more,
         }
@@ -103,7 +104,13 @@ def test_a_python_that_is_slow_once_is_found(load, shell, tmp_path, monkeypatch)
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin", prepend=":")
     monkeypatch.setattr("rekindle.hostfacts.collector.LIMITS_S", (1, 600))
-    args = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
+    args = {
+        "root": str(tmp_path),
+        "tmpdir": str(tmp_path),
+        "gpus_required": False,
+        "min_free_gb": 0,
+        "slurm": {},
+    }
     result = load("collect_facts").run({**args, "dest": str(tmp_path)}, _low_level_execute_command=shell)
     assert "/slow/python3.12" in [python["path"] for python in result["host"]["pythons"]], result
 

@@ -129,6 +129,29 @@ def test_what_lives_is_followed_until_the_limit(follow, host, tmp_path):
     assert host.asked > 1
 
 
+@pytest.fixture
+def clock(follow, monkeypatch):
+    """Have each wait between two looks be 100 s that are over at once."""
+    now = [0.0]
+    stopped = {"monotonic": lambda: now[0], "sleep": lambda _: now.__setitem__(0, now[0] + 100)}
+    monkeypatch.setattr(follow.module, "time", SimpleNamespace(**stopped))
+    return now
+
+
+def test_the_limit_does_not_run_while_it_waits_in_a_queue(follow, host, tmp_path, clock):
+    host.before = lambda asked: tell(tmp_path, "waiting" if asked < 5 else "running")
+    with writer(tmp_path):
+        assert follow(limit_s=150)[0]["msg"].startswith("toy did not end within 150 s. ")
+    assert host.asked == 5  # begins to run at 400 s, of which 300 s is the last look at the queue
+
+
+def test_a_queue_is_not_waited_in_for_ever(follow, host, tmp_path, clock, monkeypatch):
+    monkeypatch.setattr(follow.module, "_QUEUE_S", 250)
+    with writer(tmp_path, "waiting"):
+        assert follow(limit_s=150)[0]["msg"].startswith("toy did not end within 150 s. ")
+    assert host.asked == 4
+
+
 def away(asked):
     if asked in {2, 3}:
         raise AnsibleConnectionFailure("no route")

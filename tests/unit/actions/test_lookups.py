@@ -4,8 +4,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 from ansible.errors import AnsibleLookupError
+from msgspec.structs import replace
 from plays import REPOSITORY
 
+from rekindle.records import HostRecord, Slurm, read, write
 from rekindle.results import state
 
 
@@ -46,6 +48,18 @@ def _found(home):
 
 def test_a_host_is_spoken_to_as_preflight_found_it(home):
     assert _found(home) == [{"python": "/usr/bin/python3.12", "root": "/tmp/rekindle"}]
+
+
+def test_a_cluster_is_spoken_to_as_its_login_node_was_found(home):
+    node = read(home / "host.json", HostRecord)
+    write(
+        home / "login.json",
+        replace(node, pythons=(), root="/home/u/rekindle"),
+    )
+    write(home / "host.json", replace(node, slurm=Slurm(partition="gpu", time="01:00:00")))
+    assert _found(home) == [{"python": "auto_silent", "root": "/home/u/rekindle"}]
+    (home / "login.json").unlink()
+    assert _found(home) == [{"python": "auto_silent", "root": "~/rekindle"}]
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", '{"schema": "rekindle/host/999"}'])
