@@ -35,7 +35,8 @@ def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
                 f"Another run builds other environments under {root}. Fix: run again when it has ended."
             )
         (logs / "specs.json").write_text(specs, encoding="utf-8")
-        (logs / folders.PROGRESS).unlink(missing_ok=True)
+        for left in (folders.PROGRESS, slurm.JOB):
+            (logs / left).unlink(missing_ok=True)
         command = ["rekindle.environments", "build", str(root)]
         if asked:
             python = json.loads(specs)[0]["python"]

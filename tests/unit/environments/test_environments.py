@@ -107,8 +107,8 @@ def _answer(root):
         time.sleep(0.05)
 
 
-def _start(root, *specs):
-    command = [sys.executable, "-m", "rekindle.environments", "start", str(root)]
+def _start(root, *specs, slurm=None):
+    command = [sys.executable, "-m", "rekindle.environments", "start", str(root), json.dumps(slurm)]
     return subprocess.run(command, input=json.dumps(specs), capture_output=True, text=True, check=False)
 
 
@@ -169,6 +169,33 @@ def test_a_second_start_follows_the_same_build_and_refuses_another(root, spec):
     assert other.returncode == 1
     assert "Another run builds other environments" in other.stderr
     assert not (logs / "progress.json").exists()
+
+
+def test_a_build_is_queued_where_slurm_gives_a_node_and_is_followed_there(root, spec, queue):
+    logs = root / "logs" / "environments"
+    asked = {"partition": "cpu", "nodes": 2, "time": "01:00:00"}
+    assert _start(root, spec, slurm=asked).returncode == 0
+    script = (logs / "batch.sh").read_text().splitlines()
+    assert script[-1] == f"exec {spec['python']} -m rekindle.environments build {root}"
+    assert "#SBATCH --nodes=1" in script
+    assert "#SBATCH --nodes=2" not in script
+    queue.say("squeue", "PENDING|Resources|N/A\n")
+    assert _start(root, spec, slurm=asked).returncode == 0
+    assert "Another run builds other" in _start(root, {**spec, "name": "other"}, slurm=asked).stderr
+    assert len(queue.asked("sbatch")) == 1
+    queue.say("squeue")
+    queue.say("sbatch", errors="invalid partition", status=1)
+    refused = _start(root, spec, slurm=asked)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"SLURM does not take {logs}/batch.sh: invalid partition. Fix: ")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_build_here_is_not_taken_for_one_that_was_queued(root, spec, queue):
+    _start(root, spec, slurm={"partition": "cpu", "time": "01:00:00"})
+    assert _start(root, spec).returncode == 0
+    assert not (root / "logs" / "environments" / "slurm.json").exists()
+    assert _answer(root).says == "built"
 
 
 def test_progress_says_what_came_how_fast_and_what_is_left(tmp_path):
