@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.records import (
+    Complaint,
     EnvRecord,
     GivenGpu,
     HostRecord,
@@ -109,6 +110,10 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
     if limit is not None:
         return replace(spec, job=replace(spec.job, limit_s=limit))
     why = too_short(spec.job, left)
+    if spec.slurm and left == spec.slurm.time_s:
+        takes = f"{spec.job.name} takes about {spec.job.expected_s} s"
+        says = f"{takes}, and rekindle_slurm asks for {spec.slurm.time}."
+        why = Complaint(says, "Ask for a longer time in rekindle_slurm.")
     return without_a_run(spec.job, spec.host, "SKIPPED", why.says, why.fix)
 
 

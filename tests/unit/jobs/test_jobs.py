@@ -7,7 +7,7 @@ import yaml
 from msgspec.structs import replace
 
 from rekindle.jobs import load_job, prepare, with_arguments
-from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, read
+from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, Slurm, read
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 
@@ -82,4 +82,14 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(reco
         memory_mib=first.memory_total_mib,
         processes=(stranger,),
     )
-    assert (spec.schema, spec.nonce) == ("rekindle/spec/2", "")
+    assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/2", "", None)
+
+
+def test_a_spec_says_what_slurm_is_asked_for_and_not_what_it_gives(recordings):
+    folder = recordings / "h200-x2"
+    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
+    host = replace(read(folder / "host.json", HostRecord), slurm=slurm)
+    plan, env = read(folder / "plan.json", PlanRecord), read(folder / "env.json", EnvRecord)
+    spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, env, "/tmp")
+    assert (spec.slurm, spec.nodes) == (slurm, ())
+    assert [site.ranks for site in spec.sites] == [2 * len(site.gpus) for site in spec.sites]

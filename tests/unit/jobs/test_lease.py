@@ -9,7 +9,7 @@ import pytest
 from rekindle import jobs
 from rekindle.jobs import load_job
 from rekindle.jobs.lease import allowance, deadline
-from rekindle.records import GivenGpu, RecordError, RunSpec, read
+from rekindle.records import GivenGpu, RecordError, RunSpec, Slurm, read
 
 REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -64,6 +64,25 @@ def test_a_job_that_cannot_finish_in_time_is_skipped_with_the_reason(clean_run):
     assert verdict.cause.startswith("pt_ddp takes about 60 s and ")
     assert jobs.within(spec, None) == spec
     assert jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=300)).job.limit_s < 300
+
+
+@pytest.mark.parametrize("lease_s", [None, 50_000])
+def test_a_job_that_an_allocation_is_too_short_for_is_skipped_for_that(clean_run, lease_s):
+    ends = lease_s and datetime.now(timezone.utc) + timedelta(seconds=lease_s)
+    verdict = jobs.within(_asks(clean_run, "00:01:30"), ends)
+    assert verdict.verdict == "SKIPPED"
+    assert verdict.cause == "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:30."
+    assert verdict.remedy == "Ask for a longer time in rekindle_slurm."
+    assert jobs.within(_asks(clean_run, "00:05:00"), ends).job.limit_s == 240
+
+
+def test_a_lease_that_ends_before_an_allocation_is_told_as_the_lease(clean_run):
+    soon = datetime.now(timezone.utc) + timedelta(seconds=30)
+    assert "lease_ends" in jobs.within(_asks(clean_run, "01:00:00"), soon).remedy
+
+
+def _asks(run, time):
+    return msgspec.structs.replace(read(run / "spec.json", RunSpec), slurm=Slurm(partition="gpu", time=time))
 
 
 def test_other_inputs_are_another_run(clean_run):

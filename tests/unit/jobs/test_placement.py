@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from rekindle.jobs.placement import Unplaceable, assign_gpus
-from rekindle.records import Claim, Cpu, Example, Gpu, HostRecord, Job, Memory, Os
+from rekindle.records import Claim, Cpu, Example, Gpu, HostRecord, Job, Memory, Os, Slurm
 
 
 def _job(sites=2, ranks=2, short="share"):
@@ -126,3 +126,11 @@ def test_an_example_that_cannot_do_without_gpus_is_unplaceable_on_fewer():
     for count, said in ((1, "has 1"), (0, "has none")):
         with pytest.raises(Unplaceable, match=f"needs 2 GPUs and .* {said}"):
             assign_gpus(job, _host(count))
+
+
+def test_over_several_nodes_a_site_has_its_ranks_on_each_and_the_gpus_of_the_one_that_was_seen():
+    slurm = Slurm(partition="gpu", nodes=3, time="01:00:00")
+    seen = {count: msgspec.structs.replace(_host(count), slurm=slurm) for count in (0, 4)}
+    ranks = {count: [site.ranks for site in assign_gpus(_job(), host)] for count, host in seen.items()}
+    assert ranks == {0: [6, 6], 4: [6, 6]}
+    assert _gpus(assign_gpus(_job(), seen[4])) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
