@@ -21,8 +21,8 @@ def slurm(settings: Settings) -> Iterator[Mistake]:
     if not value:
         return
     if isinstance(value.get("time"), int):
-        says = f"{name} has the time {value['time']}, as YAML reads 02:00:00 as a number of seconds."
-        yield Mistake(name, says, "write it in quotes, such as '02:00:00'.")
+        says = f"{name} has the time {value['time']}, as YAML reads 12:00:00 as a number of seconds."
+        yield Mistake(name, says, "write it in quotes, such as '12:00:00'.")
         return
     try:
         wanted = convert(value, Slurm)

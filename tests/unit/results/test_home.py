@@ -20,6 +20,7 @@ from rekindle.records import (
     RecordError,
     Rung,
     RunSpec,
+    Slurm,
     VerdictRecord,
     read,
     to_builtins,
@@ -194,6 +195,49 @@ def test_a_lease_that_ends_earlier_makes_it_no_other_run(newer_run, sent, result
     assert keep(newer_run, sent, results).verdict == "PASS"
     _limit(newer_run)
     assert keep(newer_run, sent, results).cause == "Ended at its limit of 77 s."
+
+
+def _allocated(run, sent, nodes, **given):
+    """Have the run be one that asks SLURM for 2 nodes and came home with these; returns the spec sent."""
+    ranks = [replace(site, ranks=2 * site.ranks) for site in sent.sites]
+    sent = replace(sent, slurm=Slurm(partition="gpu", nodes=2, time="01:00:00"), sites=tuple(ranks))
+    under(run, replace(sent, nodes=nodes, **given))
+    return sent
+
+
+def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(newer_run, sent):
+    sent = _allocated(newer_run, sent, ("n9", "n10"))
+    verdict = home.judge_at_home(newer_run, sent)
+    assert verdict == judge(newer_run, replace(sent, nodes=("n9", "n10")))
+    assert not verdict.cause.startswith("The host did not run what was sent")
+    gpus = tuple(replace(site, gpus=("GPU-seen",) * (site.ranks // 2)) for site in sent.sites)
+    given = tuple(
+        replace(site, gpus=tuple(f"{site.name}-{rank}" for rank in range(site.ranks))) for site in gpus
+    )
+    under(newer_run, replace(sent, nodes=("n9", "n10"), sites=given))
+    cause = home.judge_at_home(newer_run, replace(sent, sites=gpus)).cause
+    assert not cause.startswith("The host did not run what was sent")
+
+
+@pytest.mark.parametrize("nodes", [(), ("n9",), ("n9", "n10", "n11")])
+def test_other_nodes_than_were_asked_for_prove_nothing(newer_run, sent, nodes):
+    sent = _allocated(newer_run, sent, nodes)
+    verdict = home.judge_at_home(newer_run, sent)
+    assert verdict.verdict == "UNPROVEN"
+    assert bool(nodes) is ("nodes of its spec.json differ" in verdict.cause)
+
+
+def test_other_ranks_than_were_sent_prove_nothing_whatever_slurm_gave(newer_run, sent):
+    changed = tuple(replace(site, ranks=1) for site in sent.sites)
+    sent = _allocated(newer_run, sent, ("n9", "n10"), sites=changed)
+    verdict = home.judge_at_home(newer_run, sent)
+    assert verdict.verdict == "UNPROVEN"
+    assert verdict.cause == "The host did not run what was sent: sites and nodes of its spec.json differ."
+
+
+def test_nodes_of_a_run_that_asked_slurm_for_nothing_prove_nothing(newer_run, sent):
+    under(newer_run, replace(sent, nodes=("n9", "n10")))
+    assert home.judge_at_home(newer_run, sent).cause.endswith(": nodes of its spec.json differ.")
 
 
 def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
