@@ -9,7 +9,7 @@ from msgspec import Meta
 from .base import Few, Record, decodable
 
 _Word = Annotated[str, Meta(pattern=r"^[^\s,]+\Z", max_length=255)]
-_Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z")]
+_Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", max_length=16)]
 
 
 @decodable

@@ -100,6 +100,14 @@ def test_this_machine(collect: Collect, tmp_path: Path) -> None:
     }
 
 
+def test_a_mark_is_answered_where_it_is(collect: Collect, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    assert not collect("mark", REKINDLE_MARK=str(mark))["mark"].answered
+    mark.touch()
+    assert collect("mark", REKINDLE_MARK=str(mark))["mark"].answered
+    assert collect("mark")["mark"].answered
+
+
 def test_only_the_probes_that_are_named(collect: Collect, fake: Callable[[str, str], Path]) -> None:
     fake("nvidia-smi", "sleep 60")
     assert list(collect("disk-root", "home", "no-such-probe", limit=9)) == [
