@@ -128,6 +128,26 @@ def test_what_cannot_be_spread_over_the_nodes_is_said_in_a_sentence(allocation, 
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(("nodes", "seconds"), [(None, 10.0), ("1", 10.0), ("2", 3.0)])
+def test_srun_is_told_to_end_before_nvflare_kills_it(environ, monkeypatch, nodes, seconds):
+    monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
+    if nodes:
+        monkeypatch.setenv("SLURM_JOB_NUM_NODES", nodes)
+    assert Sites(["a"], "[cpu]").shutdown_timeout == seconds
+
+
+@pytest.mark.parametrize(
+    ("variables", "node"), [({"SLURMD_NODENAME": "n10"}, "n10"), ({}, socket.gethostname())]
+)
+def test_a_rank_tells_its_node(environ, tmp_path, variables, node):
+    evidence = tmp_path / "evidence"
+    evidence.mkdir()
+    code = "from rekindle.trainer import Evidence; Evidence().device('cpu', uuid=None, name='', backend='')"
+    told = {**environ, "REKINDLE_EVIDENCE": str(evidence), "REKINDLE_SITE": "a", **variables}
+    subprocess.run([sys.executable, "-c", code], env=told, check=True, timeout=60)
+    assert json.loads((evidence / "a.rank-0.jsonl").read_text())["node"] == node
+
+
 def test_a_rank_that_fails_ends_the_step_on_all_nodes(allocation, tmp_path):
     fails = "import os, sys, time\nos.environ['SLURMD_NODENAME'] == 'n9' and sys.exit(3)\ntime.sleep(600)\n"
     (tmp_path / "torch" / "distributed" / "run.py").write_text(fails)
