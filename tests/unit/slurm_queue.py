@@ -12,13 +12,13 @@ exit {status}
 
 
 class Queue:
-    """sbatch, squeue, scontrol and scancel, which know of nothing until a test tells them."""
+    """sbatch, squeue, scontrol, sinfo and scancel, which know of nothing until a test tells them."""
 
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir()
         self.say("sbatch", "77;cluster\n")
-        for name in ("squeue", "scontrol", "scancel"):
+        for name in ("squeue", "scontrol", "sinfo", "scancel"):
             self.say(name)
 
     def say(self, name, says="", errors="", status=0):

@@ -48,13 +48,18 @@ def test_what_runs_has_its_own_record(folder, queue):
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_slurm_ended_without_a_last_word_has_ended(folder, queue, begun):
+@pytest.mark.parametrize("run", [False, True])
+def test_what_slurm_ended_without_a_last_word_has_ended_or_failed_as_a_build(folder, queue, begun, run):
     if begun:
         detached.tell(folder / "progress.json", "running", "round 1/3", 1)
+    if run:
+        (folder / "spec.json").touch()
     queue.say("scontrol", "JobId=77 JobState=NODE_FAIL\n")
     state, text = seen(folder)
     progress = decode(text, Progress)
-    assert (state, progress.state, progress.says) == ("free", "ended", "SLURM ended job 77: NODE_FAIL")
+    fix = "" if run else f" Fix: see {folder}/slurm.log on the host, and run again."
+    assert (state, progress.state) == ("free", "ended" if run else "failed")
+    assert progress.says == f"SLURM ended job 77: NODE_FAIL.{fix}"
     assert (folder / "slurm-job.log").read_text() == "JobId=77 JobState=NODE_FAIL\n"
 
 

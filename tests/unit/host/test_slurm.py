@@ -124,16 +124,31 @@ def test_without_a_job_nobody_is_asked(folder, queue, text):
 def test_the_end_of_a_job_is_kept_as_slurm_knows_it(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobName=x JobState=TIMEOUT Reason=TimeLimit\n")
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: TIMEOUT"
+    assert slurm.tell_the_end(folder) == "SLURM ended job 77: TIMEOUT."
     assert queue.asked("scontrol") == ["--oneliner show job 77"]
     assert "Reason=TimeLimit" in (folder / "slurm-job.log").read_text()
+
+
+def test_nodes_that_a_job_lost_are_named(folder, queue):
+    submit(folder)
+    queue.say("scontrol", "JobId=77 JobState=NODE_FAIL NodeList=n[9-10]\n")
+    queue.say("sinfo", "n10 down\n")
+    assert slurm.tell_the_end(folder) == "SLURM ended job 77: NODE_FAIL, as n10 down."
+    assert "--nodes=n[9-10]" in queue.asked("sinfo")[0]
+    assert "n10 down" in (folder / "slurm-job.log").read_text()
+
+
+def test_a_job_that_still_runs_is_near_the_end_of_its_time(folder, queue):
+    submit(folder)
+    queue.say("scontrol", "JobId=77 JobState=RUNNING TimeLimit=02:00:00\n")
+    assert slurm.tell_the_end(folder) == "Job 77 of SLURM is near the end of its time, 02:00:00."
 
 
 @pytest.mark.parametrize("answer", [{"status": 1, "errors": "Invalid job id"}, {"says": "nothing of it\n"}])
 def test_an_end_of_which_slurm_knows_nothing_is_unknown(folder, queue, answer):
     submit(folder)
     queue.say("scontrol", **answer)
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: UNKNOWN"
+    assert slurm.tell_the_end(folder) == "SLURM ended job 77: it does not say why."
     assert (folder / "slurm-job.log").exists()
 
 
