@@ -64,12 +64,14 @@ def look(lock: str | Path, record: str | Path, nonce: str) -> str:
 
 
 def _queued(folder: str) -> tuple[str, str]:
-    """Return whether SLURM has the job of ``folder``, and a record of it while it waits."""
+    """Return whether SLURM has the job of ``folder``, and a record of it while it waits, or never starts."""
     from pathlib import Path  # noqa: PLC0415  # both take long to import
 
     from . import slurm  # noqa: PLC0415
 
     state, waits = slurm.look(Path(folder))
+    if state == "free" and waits:
+        return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
     return state, waits and _told("waiting", waits)
 
 

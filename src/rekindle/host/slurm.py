@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import own
+from .folders import SPEC
 
 JOB, SCRIPT, LOG = "slurm.json", "batch.sh", "slurm.log"
 """Which job works for a folder, what it runs, and what it prints."""
@@ -18,6 +19,8 @@ _UNFIT = "--format=%N is %T (%E)"
 ENDED = "slurm-job.log"
 """What SLURM says of a job that ended before it could."""
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+_NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
+"""What some clusters let a job wait for."""
 _LIMIT_S = 30
 """For SLURM's controller to answer."""
 _NOTICE_S = 120
@@ -75,7 +78,10 @@ def queued(folder: Path) -> bool:
 
 
 def look(folder: Path) -> tuple[str, str]:
-    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits."""
+    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits.
+
+    One that could never start is cancelled, and then free.
+    """
     job = _job(folder)
     if not job:
         return "free", ""
@@ -88,6 +94,9 @@ def look(folder: Path) -> tuple[str, str]:
     if state not in _WAITS or len(rest) != 2:
         return "held", ""
     reason, start = rest
+    if reason in _NEVER:
+        cancel(folder)
+        return "free", f"Job {job} could never start in SLURM's partition: {reason}."
     why = "" if reason == "None" else f" for {reason}"
     expected = "" if start in {"", "N/A"} else f", and is expected to start at {start}"
     return "held", f"job {job} waits in SLURM's queue{why}{expected}"
@@ -103,7 +112,7 @@ def tell_the_end(folder: Path) -> str:
     known = _said("scontrol", "--oneliner", "show", "job", job)
     told = dict(word.split("=", 1) for word in known.split() if "=" in word)
     unfit = ""
-    if nodes := told.get("NodeList"):
+    if nodes := _nodes(folder) or told.get("NodeList"):
         unfit = _said("sinfo", "--Node", "--noheader", "--states=down,drain,fail", f"--nodes={nodes}", _UNFIT)
     own.write(folder / ENDED, f"{known}{unfit}".encode())
     state, limit = told.get("JobState", "it does not say why"), told.get("TimeLimit", "its limit")
@@ -111,6 +120,14 @@ def tell_the_end(folder: Path) -> str:
         return f"Job {job} of SLURM is near the end of its time, {limit}."
     lost = ", ".join(unfit.splitlines())
     return f"SLURM ended job {job}: {state}{f', as {lost}' if lost else ''}."
+
+
+def _nodes(folder: Path) -> str:
+    """Return the nodes that a run was given; SLURM forgets those that it lost."""
+    try:
+        return ",".join(json.loads((folder / SPEC).read_bytes())["nodes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def cancel(folder: Path) -> None:

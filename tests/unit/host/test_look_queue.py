@@ -40,6 +40,17 @@ def test_what_waits_has_a_record_that_says_so(folder, queue):
     assert progress.says == "job 77 waits in SLURM's queue for Resources"
 
 
+def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
+    queue.say("squeue", "PENDING|PartitionTimeLimit|N/A\n")
+    state, text = seen(folder)
+    progress = decode(text, Progress)
+    assert (state, progress.state) == ("free", "failed")
+    assert progress.says.startswith(
+        "Job 77 could never start in SLURM's partition: PartitionTimeLimit. Fix: "
+    )
+    assert queue.asked("scancel") == ["77"]
+
+
 def test_what_runs_has_its_own_record(folder, queue):
     queue.say("squeue", "RUNNING|None|2026-11-21T12:00:00\n")
     detached.tell(folder / "progress.json", "running", "round 1/3", 1)

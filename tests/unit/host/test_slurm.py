@@ -138,6 +138,15 @@ def test_nodes_that_a_job_lost_are_named(folder, queue):
     assert "n10 down" in (folder / "slurm-job.log").read_text()
 
 
+def test_a_run_that_lost_a_node_is_asked_about_all_that_it_was_given(folder, queue):
+    submit(folder)
+    (folder / "spec.json").write_text('{"nodes": ["n9", "n10"]}')
+    queue.say("scontrol", "JobId=77 JobState=COMPLETING NodeList=n9\n")
+    queue.say("sinfo", "n10 is down* (Not responding)\n")
+    assert slurm.tell_the_end(folder) == "SLURM ended job 77: COMPLETING, as n10 is down* (Not responding)."
+    assert "--nodes=n9,n10" in queue.asked("sinfo")[0]
+
+
 def test_a_job_that_still_runs_is_near_the_end_of_its_time(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobState=RUNNING TimeLimit=02:00:00\n")
