@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,7 +98,9 @@ def test_a_stopped_process_of_another_node_is_named_with_it(tmp_path):
     nodes, here = Nodes(tmp_path, spec), Process(7, "server", "S", nvflare="server")
     there = Process(7, "site-1 client.py", "T", site="site-1")
     line = msgspec.json.encode({"node": "n10", "processes": [there], "gpus": {}}) + b"\n"
-    nodes._read([b"half a li", line])
+    reads = threading.Thread(target=nodes._read, args=([b"half a li", line],))
+    reads.start()
+    reads.join()
     dog = Watchdog(spec, Snapshot(0.0))
     dog.look(*nodes.join(Snapshot(1.0, (here,)), {}))
     now, _ = nodes.join(Snapshot(2.0 + STOPPED_S, (here,)), {})

@@ -125,6 +125,8 @@ def reports(folder: Path, text: str, **changes: str) -> Path:
     """Fill a results folder with ``text`` everywhere, and write its reports."""
     for name, kind in KINDS.items():
         told = example(inspect.type_info(kind), text)
+        if kind is records.HostRecord:
+            told["slurm"] = None  # all of it is bounded to what SLURM knows
         if kind is records.PlanRecord:
             told["jobs"] = ["job"]
         if kind is records.VerdictRecord:
