@@ -178,6 +178,11 @@ def _an_unknown_backend(run, rng):
     pick(rng, run.of("device"))["backend"] = rng.choice(("mpi", "", "fake"))
 
 
+@lie("devices", spec2)
+def _a_rank_on_another_machine(run, rng):
+    pick(rng, run.of("device"))["node"] = "elsewhere"
+
+
 @lie("devices", processes_by_rank)
 def _two_ranks_with_one_local_rank(run, rng):
     one, other, *_ = run.of("device", site=pick(rng, run.sites))

@@ -26,6 +26,7 @@ SEEN_BY = {
     "processes_are_distinct": "one pid at two sites",
     "devices_told_before_training": "device told after training",
     "device_of_its_rank": "local rank -1",
+    "ranks_on_their_nodes": "a rank on another machine",
     "device_names_agree": "one gpu with two names",
     "one_global_model_a_round": "each site has a global model of its own",
     "every_site_sends_its_own": "a site sends an earlier global model",
