@@ -165,8 +165,8 @@ FAULTS = [
             "recipe.execute(",
             "import os, subprocess, sys\n"
             'if "SECOND" not in os.environ:\n'
-            "    begun = 'workspace/fault_job/server/log.txt'\n"
-            "    wait = f'until grep -qs \"Round 0 started\" {begun}; do sleep 0.1; done'\n"
+            "    trained = '\"$REKINDLE_EVIDENCE\"/site-1.rank-0.jsonl'\n"
+            "    wait = f'until grep -qs losses {trained}; do sleep 0.1; done'\n"
             "    later = ['sh', '-c', f'{wait}; exec \"$0\" \"$@\"', sys.executable, *sys.argv]\n"
             "    subprocess.Popen(later, env={**os.environ, 'SECOND': '1'})\n"
             f"else:\n    {MARK}",
