@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.records import RunSpec, Site, write
+from rekindle.trainer.slurm import node, nodes_by_rank
 
 _LIMIT_S = 60
 _GPUS = ("nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader")
@@ -29,9 +30,10 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
     """
     if spec.slurm is None:
         return spec
-    here = os.environ["SLURMD_NODENAME"]
-    told = _ask("scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]).split()
-    nodes = (here, *(name for name in told if name != here))
+    try:
+        nodes = nodes_by_rank(os.environ)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise AllocationError(f"scontrol does not tell what the run was given: {error}") from error
     if len(nodes) != spec.slurm.nodes:
         raise AllocationError(f"SLURM gave {len(nodes)} nodes, {', '.join(nodes)}, of {spec.slurm.nodes}.")
     whole = replace(spec, nodes=nodes if len(nodes) > 1 else ())
@@ -44,27 +46,27 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
 def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
     """Give each site on every node the GPUs that stand where it was given them on the one that was seen."""
     seen = sorted(gpu.uuid for gpu in spec.gpus)
-    by_node = {node: sorted(_gpus(node)) for node in nodes}
-    for node, uuids in by_node.items():
+    by_node = {name: sorted(_gpus(name)) for name in nodes}
+    for name, uuids in by_node.items():
         if len(uuids) < len(seen):
             raise AllocationError(
-                f"{node} has {len(uuids)} GPUs for this job, and the run needs {len(seen)}."
+                f"{name} has {len(uuids)} GPUs for this job, and the run needs {len(seen)}."
             )
 
     def on_all(site: Site) -> Site:
         wanted = [seen.index(uuid) for uuid in dict.fromkeys(site.gpus)]
-        return replace(site, gpus=tuple(by_node[node][number] for node in nodes for number in wanted))
+        return replace(site, gpus=tuple(by_node[name][number] for name in nodes for number in wanted))
 
     sites = tuple(on_all(site) for site in spec.sites)
-    given = {by_node[node][seen.index(gpu.uuid)]: gpu for node in nodes for gpu in spec.gpus}
+    given = {by_node[name][seen.index(gpu.uuid)]: gpu for name in nodes for gpu in spec.gpus}
     gpus = tuple(replace(gpu, uuid=uuid, processes=()) for uuid, gpu in given.items())
     return replace(spec, sites=sites, gpus=gpus)
 
 
-def _gpus(node: str) -> list[str]:
-    if node == os.environ["SLURMD_NODENAME"]:
+def _gpus(name: str) -> list[str]:
+    if name == node(os.environ):
         return _ask(*_GPUS).split()
-    return _ask("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={node}", *_GPUS).split()
+    return _ask("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}", *_GPUS).split()
 
 
 def _ask(*command: str) -> str:

@@ -22,7 +22,7 @@ from typing import IO
 import msgspec
 import psutil
 
-from rekindle.host import folders
+from rekindle.host import folders, slurm
 from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
 from rekindle.trainer.slurm import node, step_name
@@ -152,7 +152,7 @@ def _cancelled(steps: str, how: tuple[str, ...]) -> bool:
     ends, told = time.monotonic() + _LIMIT_S, False
     while (running := _running(steps)) != []:
         if running and not told:
-            told = _ask("scancel", *how, *running) is not None
+            told = slurm.said("scancel", *how, *running, limit_s=_LIMIT_S) is not None
         if time.monotonic() > ends:
             return False
         time.sleep(_LOOK_S)
@@ -164,17 +164,9 @@ def _running(steps: str) -> list[str] | None:
     if not shutil.which("squeue"):
         return []
     job = os.environ.get("SLURM_JOB_ID", "")
-    told = _ask("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+    words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+    told = slurm.said(*words, limit_s=_LIMIT_S)
     if told is None:
         return None
     named = (line.strip().partition(" ") for line in told.splitlines())
     return [step for step, _, name in named if name.startswith(steps)]
-
-
-def _ask(*command: str) -> str | None:
-    with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=_LIMIT_S, stdin=subprocess.DEVNULL
-        )
-        return done.stdout
-    return None

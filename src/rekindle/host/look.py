@@ -51,47 +51,19 @@ def look(lock: str | Path, record: str | Path, nonce: str) -> str:
     Raises:
         OSError: the lock cannot be opened.
     """
-    folder = os.path.dirname(lock)  # noqa: PTH120
-    queue = os.access(f"{folder}/slurm.json", os.F_OK)
-    state, waits = _queued(folder) if queue else ("held" if held(lock) else "free", "")
+    state = "held" if held(lock) else "free"
     try:
-        said = waits or files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
+        said = files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
     except OSError:
         said = ""
-    if queue and state == "free" and '"state": "running"' in (said or '"state": "running"'):
-        said = _ended(folder)
+    folder = os.path.dirname(lock)  # noqa: PTH120
+    if os.access(f"{folder}/slurm.json", os.F_OK):
+        from pathlib import Path  # noqa: PLC0415  # both take long to import
+
+        from . import slurm  # noqa: PLC0415
+
+        state, said = slurm.seen(Path(folder), said)
     return f"\n@@{nonce} {state} 0\n@@{nonce} record 0\n{said}\n@@{nonce} end 0\n"
-
-
-def _queued(folder: str) -> tuple[str, str]:
-    """Return whether SLURM has the job of ``folder``, and a record of it while it waits, or never starts."""
-    from pathlib import Path  # noqa: PLC0415  # both take long to import
-
-    from . import slurm  # noqa: PLC0415
-
-    state, waits = slurm.look(Path(folder))
-    if state == "free" and waits:
-        return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
-    return state, waits and _told("waiting", waits)
-
-
-def _ended(folder: str) -> str:
-    """Return a record of the end of what SLURM ended before it could tell of it; a run's is judged."""
-    from pathlib import Path  # noqa: PLC0415
-
-    from . import slurm  # noqa: PLC0415
-
-    says = slurm.tell_the_end(Path(folder))
-    if os.access(f"{folder}/spec.json", os.F_OK):
-        return _told("ended", says)
-    return _told("failed", f"{says} Fix: see {folder}/{slurm.LOG} on the host, and run again.")
-
-
-def _told(state: str, says: str) -> str:
-    import json  # noqa: PLC0415
-
-    told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
-    return json.dumps(told)
 
 
 def main() -> None:

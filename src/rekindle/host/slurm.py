@@ -102,6 +102,35 @@ def look(folder: Path) -> tuple[str, str]:
     return "held", f"job {job} waits in SLURM's queue{why}{expected}"
 
 
+def seen(folder: Path, record: str) -> tuple[str, str]:
+    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and a record of it.
+
+    Args:
+        folder: of a run, or of builds.
+        record: what is there; nothing if it is not. It stands unless the job waits, could never start,
+            or was ended before it could tell of its end; a run that was is judged.
+
+    Raises:
+        OSError: what SLURM says of an end cannot be written.
+    """
+    state, waits = look(folder)
+    if state == "free" and waits:
+        return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
+    if waits:
+        return state, _told("waiting", waits)
+    if state == "free" and (not record or '"state": "running"' in record):
+        says = tell_the_end(folder)
+        if (folder / SPEC).exists():
+            return state, _told("ended", says)
+        return state, _told("failed", f"{says} Fix: see {folder}/{LOG} on the host, and run again.")
+    return state, record
+
+
+def _told(state: str, says: str) -> str:
+    told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
+    return json.dumps(told)
+
+
 def tell_the_end(folder: Path) -> str:
     """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence.
 
@@ -109,11 +138,12 @@ def tell_the_end(folder: Path) -> str:
         OSError: it cannot be written.
     """
     job = _job(folder)
-    known = _said("scontrol", "--oneliner", "show", "job", job)
+    known = said("scontrol", "--oneliner", "show", "job", job) or ""
     told = dict(word.split("=", 1) for word in known.split() if "=" in word)
     unfit = ""
     if nodes := _nodes(folder) or told.get("NodeList"):
-        unfit = _said("sinfo", "--Node", "--noheader", "--states=down,drain,fail", f"--nodes={nodes}", _UNFIT)
+        states = "--states=down,drain,fail"
+        unfit = said("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
     own.write(folder / ENDED, f"{known}{unfit}".encode())
     state, limit = told.get("JobState", "it does not say why"), told.get("TimeLimit", "its limit")
     if state == "RUNNING":
@@ -143,12 +173,15 @@ def _job(folder: Path) -> str:
         return ""
 
 
-def _said(*command: str) -> str:
-    answer = _ask(list(command), os.environ)
-    return answer.stdout if answer and answer.returncode == 0 else ""
+def said(*command: str, limit_s: float = _LIMIT_S) -> str | None:
+    """Return what one of SLURM's commands prints; None if it fails or takes longer than ``limit_s``."""
+    answer = _ask(list(command), os.environ, limit_s)
+    return answer.stdout if answer and answer.returncode == 0 else None
 
 
-def _ask(command: list[str], environ: Mapping[str, str]) -> subprocess.CompletedProcess[str] | None:
+def _ask(
+    command: list[str], environ: Mapping[str, str], limit_s: float = _LIMIT_S
+) -> subprocess.CompletedProcess[str] | None:
     try:
         return subprocess.run(
             command,
@@ -157,7 +190,7 @@ def _ask(command: list[str], environ: Mapping[str, str]) -> subprocess.Completed
             capture_output=True,
             text=True,
             check=False,
-            timeout=_LIMIT_S,
+            timeout=limit_s,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from .sites import SITE
-from .slurm import node, nodes_of, step_name
+from .slurm import node, nodes_by_rank, nodes_of, step_name
 
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 _PORTS = range(20_000, 32_768)
@@ -70,15 +70,11 @@ def _step(site: int, ranks: int, environ: dict[str, str]) -> list[str]:
     ]
 
 
-def _nodes(environ: Mapping[str, str]) -> list[str]:
-    """Return the nodes of the allocation by node rank: this one, then the others in SLURM's order."""
-    command = ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]]
+def _nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
+        return nodes_by_rank(environ)
+    except (OSError, subprocess.SubprocessError) as error:
         sys.exit(f"scontrol does not tell the nodes: {error}. Fix: have SLURM's commands on PATH of the job.")
-    here = node(environ)
-    return [here, *(name for name in done.stdout.split() if name != here)]
 
 
 def _port(job: int, site: int) -> int:

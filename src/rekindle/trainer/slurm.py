@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 from collections.abc import Mapping
+
+_LIMIT_S = 60
+"""For SLURM's controller to answer."""
 
 
 def nodes_of(environ: Mapping[str, str]) -> int:
@@ -14,6 +18,24 @@ def nodes_of(environ: Mapping[str, str]) -> int:
 def node(environ: Mapping[str, str]) -> str:
     """Return the name that SLURM has for this machine, or else its own."""
     return environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the allocation's nodes: this one, which has global rank 0, then the others in SLURM's order.
+
+    Raises:
+        OSError, subprocess.SubprocessError: scontrol does not tell.
+    """
+    told = subprocess.run(
+        ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=_LIMIT_S,
+    )
+    here = node(environ)
+    return (here, *(name for name in told.stdout.split() if name != here))
 
 
 def step_name(nonce: str) -> str:
