@@ -4,6 +4,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 `RecordError`, which says the file, the place in it and the fix.
 """
 
+from .acceptance import AcceptanceRecord, AcceptedGpu, Condition, Kind, Measurement
 from .base import (
     Record,
     Timestamp,
@@ -34,10 +35,13 @@ from .standing import StandingRecord
 from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
 
 __all__ = [
+    "AcceptanceRecord",
+    "AcceptedGpu",
     "Build",
     "Claim",
     "ClaimResult",
     "Complaint",
+    "Condition",
     "Confidence",
     "Container",
     "Cpu",
@@ -60,10 +64,12 @@ __all__ = [
     "ImagesRecord",
     "Job",
     "JobRound",
+    "Kind",
     "Ladder",
     "Layer",
     "LeaseRecord",
     "LeftBehind",
+    "Measurement",
     "Memory",
     "Mend",
     "Os",

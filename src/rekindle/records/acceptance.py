@@ -1,0 +1,82 @@
+"""``acceptance.json``: what was measured of a host's GPUs and of the host, and against what it was held."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .base import Few, Integer, Many, Number, Record, Text, Timestamp
+
+
+class AcceptedGpu(Record, kw_only=True, frozen=True):
+    """A GPU that was measured; measurements name it by its UUID."""
+
+    index: Integer
+    """As nvidia-smi counts."""
+    uuid: Text
+    serial: Text | None = None
+    name: Text
+    pci_bus_id: Text | None = None
+
+
+class Kind(Record, kw_only=True, frozen=True):
+    """What hosts have in common whose figures may be compared, and what a norm has to be of."""
+
+    model: Text
+    """Of all its GPUs; of several models, joined by `` + ``."""
+    count: Integer
+    topology: Text
+    """The worst link between two of its GPUs, as ``nvidia-smi topo -m`` names it (``NV18``, ``PIX``, ``SYS``), or ``alone``."""
+    nvls: bool | None
+    """Whether NCCL used NVLink SHARP; None: it did not say."""
+    driver: Text
+
+
+class Condition(Record, kw_only=True, frozen=True):
+    """What one GPU was like at one moment while it was measured."""
+
+    seconds: Number
+    """Since the measuring began."""
+    gpu: Text
+    sm_clock_mhz: Number | None = None
+    power_w: Number | None = None
+    temperature_c: Number | None = None
+    throttle: Few[Text] = ()
+    """Reasons that NVML names: ``sw_power_cap``, ``hw_slowdown``, ``hw_thermal_slowdown``, …"""
+
+
+class Measurement(Record, kw_only=True, frozen=True):
+    """One figure, of a GPU, of a pair of GPUs, of all of them together, or of the host."""
+
+    name: Text
+    """``bf16_matmul``; data in ``acceptance/measurements.json`` say what each is."""
+    gpu: Text | None = None
+    """UUID; None: of the host, or of all its GPUs together."""
+    peer: Text | None = None
+    """UUID of the other GPU, to which ``gpu`` sent."""
+    size: Integer | None = None
+    """Bytes of each message or buffer, where the figure is of one of several sizes."""
+    value: Number | None
+    """None: it could not be measured, and ``says`` why."""
+    unit: Text
+    series: Many[Number] = ()
+    """The repetitions that ``value`` is the median of, in ``unit``."""
+    norm: Number | None = None
+    source: Text | None = None
+    """Where the norm is from."""
+    holds: bool | None = None
+    """None: there is nothing to hold it against."""
+    says: Text
+
+
+class AcceptanceRecord(Record, kw_only=True, frozen=True):
+    """The acceptance of one host."""
+
+    schema: Literal["rekindle/acceptance/1"] = "rekindle/acceptance/1"
+    host: Text
+    mode: Literal["short", "burn"]
+    started: Timestamp
+    seconds: Number
+    kind: Kind
+    gpus: Few[AcceptedGpu]
+    measurements: Many[Measurement]
+    conditions: Many[Condition] = ()
