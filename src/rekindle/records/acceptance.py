@@ -25,7 +25,7 @@ class Kind(Record, kw_only=True, frozen=True):
     """Of all its GPUs; of several models, joined by `` + ``."""
     count: Integer
     topology: Text
-    """The worst link between two of its GPUs, as ``nvidia-smi topo -m`` names it (``NV18``, ``PIX``, ``SYS``), or ``alone``."""
+    """The worst link between two of its GPUs, by ``nvidia-smi topo -m`` (``NV18``, ``SYS``), or ``alone``."""
     nvls: bool | None
     """Whether NCCL used NVLink SHARP; None: it did not say."""
     driver: Text

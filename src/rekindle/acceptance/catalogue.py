@@ -1,0 +1,150 @@
+"""What each measurement is, the norms with their sources, and the limits of comparisons: data beside this."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from rekindle.records import Kind, Measurement, Record, decodable, decode
+
+Fault = Literal["correctness", "health", "link", "occupied", "speed", "coverage"]
+"""What it means where it does not hold, the worst first: a wrong result is worse than a slow one."""
+
+
+class Measure(Record, kw_only=True, frozen=True):
+    """What is measured under one name."""
+
+    of: Literal["gpu", "pair", "gpus", "host"]
+    unit: str
+    better: Literal["higher", "lower", "zero"]
+    distance: float | None = None
+    """From the median of others, relative to it, beyond which it may be an outlier; None: not compared."""
+    placed: bool = False
+    """Whether it may differ by a GPU's place in its host, so that fleets are compared place by place."""
+    any_link: bool = False
+    """Whether hosts of other topology and driver may be compared, as the topology follows from it."""
+    fault: Fault
+    remedy: str | None = None
+    """Instead of the one of its fault."""
+    required: Literal["always", "several", "burn"] | None = None
+    """Of every host, of one with several GPUs, or by a burn: without it nothing is proven."""
+    says: str
+
+    def worse(self, value: float, than: float) -> float:
+        """Return how much worse ``value`` is, relative to ``than``; below 0 where it is better."""
+        short = than - value if self.better == "higher" else value - than
+        return short / abs(than) if than else short and short * float("inf")
+
+
+class Norm(Record, kw_only=True, frozen=True):
+    """A figure that a healthy GPU or host reaches, and of which that is true."""
+
+    name: str
+    value: float
+    margin: float = 0.0
+    """Share of the value that may be missing, where that is no floor but what somebody measured."""
+    models: tuple[str, ...] = ()
+    """Keys of ``gpus``; none: of any."""
+    count: int | None = None
+    topologies: tuple[str, ...] = ()
+    nvls: bool | None = None
+    sizes: tuple[int, int] | None = None
+    """Bytes, from and to."""
+    source: str
+
+
+@decodable
+class _Measures(Record, kw_only=True, frozen=True):
+    remedies: dict[Fault, str]
+    measurements: dict[str, Measure]
+
+
+@decodable
+class _Norms(Record, kw_only=True, frozen=True):
+    gpus: dict[str, tuple[str, ...]]
+    """Names that nvidia-smi gives a model."""
+    norms: tuple[Norm, ...]
+
+
+class _Past(Record, kw_only=True, frozen=True):
+    said: float
+    fails: float
+    source: str
+
+
+@decodable
+class Limits(Record, kw_only=True, frozen=True):
+    """When a figure is an outlier among others', or has changed since the last time."""
+
+    robust_z: float
+    """In scaled MADs from the median."""
+    mixed: float
+    """Share of hosts that are faster than the others, from which on there are two groups of them."""
+    history: _Past
+    source: str
+
+
+@decodable
+class Xids(Record, kw_only=True, frozen=True):
+    """What the driver's error codes mean."""
+
+    source: str
+    fail: dict[str, tuple[int, ...]]
+    """What to do → the codes."""
+    said: dict[str, tuple[int, ...]]
+
+
+def _content(name: str) -> str:
+    return files(__package__).joinpath(name).read_text()
+
+
+@cache
+def measures() -> dict[str, Measure]:
+    """Return what is measured, by name."""
+    return decode(_content("measurements.json"), _Measures).measurements
+
+
+@cache
+def remedy(name: str) -> str:
+    """Return what to do where the measurement ``name`` does not hold, a sentence or two."""
+    told = decode(_content("measurements.json"), _Measures)
+    return told.measurements[name].remedy or told.remedies[told.measurements[name].fault]
+
+
+@cache
+def limits() -> Limits:
+    """Return the limits of comparisons."""
+    return decode(_content("limits.json"), Limits)
+
+
+@cache
+def xids() -> Xids:
+    """Return what the driver's error codes mean."""
+    return decode(_content("xids.json"), Xids)
+
+
+@cache
+def norms() -> tuple[Norm, ...]:
+    """Return the norms, with each model by the names that nvidia-smi gives it."""
+    return decode(_content("norms.json"), _Norms).norms
+
+
+@cache
+def _names(model: str) -> tuple[str, ...]:
+    return decode(_content("norms.json"), _Norms).gpus[model]
+
+
+def norm_of(one: Measurement, kind: Kind) -> Norm | None:
+    """Return the norm of a measurement: never of another model, topology, count or NVLS state."""
+    for norm in norms():
+        if (
+            norm.name == one.name
+            and (not norm.models or any(kind.model in _names(model) for model in norm.models))
+            and norm.count in {None, kind.count}
+            and (not norm.topologies or kind.topology in norm.topologies)
+            and (norm.nvls is None or norm.nvls is kind.nvls)
+            and (norm.sizes is None or (one.size is not None and norm.sizes[0] <= one.size <= norm.sizes[1]))
+        ):
+            return norm
+    return None

@@ -1,0 +1,78 @@
+"""Figures of the same thing against each other: the outliers, and the GPUs that outlying pairs share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import median_high, median_low
+from typing import NamedTuple
+
+from .catalogue import Measure, limits
+
+_SCALE = 1.4826
+"""Of a MAD to the standard deviation of a normal distribution."""
+
+
+class Stray(NamedTuple):
+    """The outliers among figures."""
+
+    worse: dict[int, float]
+    """Place of each → how much worse it is, relative to ``middle``."""
+    middle: float
+    """Median of all; of two groups, of the better."""
+    many: bool
+    """Whether half or more are worse than the others, so that these may be the odd ones."""
+
+
+def middle(figures: Sequence[float], measure: Measure) -> float:
+    """Return the median; of two in the middle the better, so that one of a pair can be the worse."""
+    return median_high(figures) if measure.better == "higher" else median_low(figures)
+
+
+def stray(figures: Sequence[float], measure: Measure) -> Stray:
+    """Return the figures, one or more, that are far from the middle both in MADs and relative to it.
+
+    Where there are two groups, which hide each other from a median, the worse of them are outliers.
+    """
+    order = sorted(range(len(figures)), key=lambda place: figures[place], reverse=measure.better != "higher")
+    cut = _cut([figures[place] for place in order], measure)
+    centre = middle([figures[place] for place in order[cut:]], measure)
+    far = limits().robust_z * _spread([figures[place] for place in order[cut:]], centre)
+    worse = {}
+    for number, place in enumerate(order):
+        distance = measure.worse(figures[place], centre)
+        if number < cut or (distance > _limit(measure) and abs(figures[place] - centre) >= far):
+            worse[place] = distance
+    return Stray(worse, centre, 2 * len(worse) >= len(figures))
+
+
+def _cut(figures: Sequence[float], measure: Measure) -> int:
+    """Return how many of the figures, the worst first, are a group of their own; 0 if all are one."""
+    least = max(1, round(limits().mixed * len(figures)))
+    places = range(least, len(figures) - least + 1)
+    if not places:
+        return 0
+    cut = max(places, key=lambda place: abs(figures[place] - figures[place - 1]))
+    worse, better = figures[:cut], figures[cut:]
+    low, high = middle(worse, measure), middle(better, measure)
+    spread = max(_spread(worse, low), _spread(better, high))
+    apart = abs(better[0] - worse[-1]) >= limits().robust_z * spread
+    return cut if apart and measure.worse(low, high) > _limit(measure) else 0
+
+
+def _limit(measure: Measure) -> float:
+    return float("inf") if measure.distance is None else measure.distance
+
+
+def _spread(figures: Sequence[float], centre: float) -> float:
+    return _SCALE * median_low([abs(one - centre) for one in figures])
+
+
+def cover(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """Return a few GPUs that have all ``pairs`` among them, each with its own, most first."""
+    left, found = list(pairs), {}
+    while left:
+        gpu = Counter(one for pair in left for one in set(pair)).most_common(1)[0][0]
+        found[gpu] = [pair for pair in left if gpu in pair]
+        left = [pair for pair in left if gpu not in pair]
+    return found

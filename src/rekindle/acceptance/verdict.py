@@ -1,0 +1,144 @@
+"""The verdict on one host's acceptance, and which of its GPUs are to be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from rekindle.records import AcceptanceRecord, Measurement
+from rekindle.records.base import shortened
+
+from .catalogue import Fault, Measure, measures, remedy
+from .flaw import Flaw, flaw, of_pairs
+from .held import NOTE, gpu
+
+Gate = Literal["host", "gpu", "off"]
+_RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
+_ALONE = "Accept a second host of its kind with it, or put a norm with its source into acceptance/norms.json."
+
+
+class Judgement(msgspec.Struct, kw_only=True, frozen=True):
+    """What acceptance says of a host."""
+
+    host: str
+    verdict: Literal["PASS", "FAIL", "UNPROVEN"]
+    cause: str | None
+    remedy: str | None
+    flaws: tuple[Flaw, ...]
+    """The worst first."""
+
+
+def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: bool = False) -> Judgement:
+    """Return the verdict.
+
+    Args:
+        record: as `held` returns it.
+        outside: what the fleet and the past say of this host.
+        compared: whether its speed was compared with other hosts of its kind.
+    """
+    flaws: dict[tuple[str, str | None], Flaw] = {}
+    for one in (*_broken(record), *outside, *_untold(record, compared)):
+        known = flaws.get((one.measurement, one.uuid))
+        if known is None or (known.verdict != "FAIL" and one.verdict == "FAIL"):
+            flaws[one.measurement, one.uuid] = one
+    found = sorted(flaws.values(), key=_weight)
+    grave = [one for one in found if one.verdict]
+    if not grave:
+        return Judgement(host=record.host, verdict="PASS", cause=None, remedy=None, flaws=tuple(found))
+    first = grave[0]
+    more = f" (and {len(grave) - 1} more)" if grave[1:] else ""
+    return Judgement(
+        host=record.host,
+        verdict=first.verdict or "UNPROVEN",
+        cause=shortened(f"{first.says.removesuffix('.')}{more}."),
+        remedy=first.remedy,
+        flaws=tuple(found),
+    )
+
+
+def left_out(judgement: Judgement, record: AcceptanceRecord, gate: Gate) -> frozenset[str]:
+    """Return the UUIDs of GPUs that no job may run on.
+
+    With ``host`` all of a host that fails, with ``gpu`` those that fail, with ``off`` none. What fails and is
+    not one GPU's (the fabric manager, a collective operation) is all of theirs.
+    """
+    failed = [one.uuid for one in judgement.flaws if one.verdict == "FAIL"]
+    if not failed or gate == "off":
+        return frozenset()
+    if gate == "host" or None in failed:
+        return frozenset(one.uuid for one in record.gpus)
+    return frozenset(uuid for uuid in failed if uuid is not None)
+
+
+def _weight(one: Flaw) -> tuple[int, int, float]:
+    """Return what to sort by: what fails before what cannot be told, wrong results before slow ones."""
+    grave = {"FAIL": 0, "UNPROVEN": 1}.get(one.verdict or "", 2)
+    return grave, _RANK[measures()[one.measurement].fault], -(one.worse or 0.0)
+
+
+def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
+    """Yield what does not hold; pairs of GPUs by the GPU that they share."""
+    pairs: dict[tuple[str, int | None], list[tuple[Measurement, float]]] = {}
+    for one in record.measurements:
+        if one.holds is not False or one.name not in measures() or one.value is None:
+            continue
+        measure = measures()[one.name]
+        worse = measure.worse(one.value, one.norm) if one.norm else None
+        if measure.of == "pair":
+            pairs.setdefault((one.name, one.size), []).append((one, worse or 0.0))
+            continue
+        found = flaw(record, one.name, one.gpu, one.says.partition(NOTE)[0], worse)
+        yield replace(found, verdict="UNPROVEN") if measure.fault == "coverage" else found
+    for slow in pairs.values():
+        norm = slow[0][0].norm
+        than = f"and the norm is at least {norm:.4g}" if norm else "far from the host's other pairs"
+        yield from of_pairs(record, slow, than)
+
+
+def _untold(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
+    """Yield what has to be measured and was not, and speed for which there is no measure."""
+    if not record.gpus or record.kind.count != len(record.gpus):
+        says = f"{record.kind.count} GPUs were to be measured, and {len(record.gpus)} were."
+        yield _unproven(record, "memory_tested", None, says)
+    for name, measure in measures().items():
+        if _asked(record, measure):
+            yield from _missing(record, name, measure)
+    if record.gpus and not compared and not _fast(record):
+        kind = f"{record.kind.count} × {shortened(record.kind.model, 200)}"
+        says = f"No norm is known for {kind}, nor was it compared with another: its speed cannot be told."
+        yield replace(_unproven(record, "fp16_matmul", None, says), remedy=_ALONE)
+
+
+def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) -> Flaw:
+    return replace(flaw(record, name, uuid, says), verdict="UNPROVEN", remedy=remedy("memory_tested"))
+
+
+def _asked(record: AcceptanceRecord, measure: Measure) -> bool:
+    asked = {"always": True, "several": len(record.gpus) > 1, "burn": record.mode == "burn"}
+    return asked.get(measure.required or "", False)
+
+
+def _missing(record: AcceptanceRecord, name: str, measure: Measure) -> Iterator[Flaw]:
+    taken = [one for one in record.measurements if one.name == name]
+    why = {(one.gpu, one.peer): one.says for one in taken if one.value is None}
+    have = {(one.gpu, one.peer) for one in taken if one.value is not None}
+    uuids: list[str | None] = [one.uuid for one in record.gpus]
+    need: list[tuple[str | None, str | None]]
+    if measure.of == "pair":
+        need = [(one, other) for one in uuids for other in uuids if one != other]
+    else:
+        need = [(one, None) for one in (uuids if measure.of == "gpu" else [None])]
+    lacking = [one for one in need if one not in have]
+    for uuid in dict.fromkeys(one[0] for one in lacking):
+        reason = next((why[one] for one in lacking if one[0] == uuid and why.get(one)), "nobody said why.")
+        of = gpu(record, uuid) if uuid else "The host"
+        yield _unproven(record, name, uuid, f"{of}: {name} was not measured: {reason}")
+
+
+def _fast(record: AcceptanceRecord) -> bool:
+    """Whether matrix products of every GPU were held against a norm; one that fails is told elsewhere."""
+    held = {one.gpu for one in record.measurements if one.name.endswith("_matmul") and one.norm is not None}
+    return held >= {one.uuid for one in record.gpus}

@@ -1,0 +1,213 @@
+"""One host's figures against norms and each other, and its verdict."""
+
+from __future__ import annotations
+
+import pytest
+from fleets import accepted, edited, kind, times, value
+from msgspec.structs import replace
+
+from rekindle.acceptance import held, judged, left_out
+from rekindle.acceptance.catalogue import measures, norms
+from rekindle.records import Measurement
+
+HOST = accepted("gpu-1", kind(4))
+G3 = "GPU-gpu-1-3"
+
+
+def verdict(record, **rest):
+    return judged(held(record), **rest)
+
+
+def of(record, name):
+    return [one for one in held(record).measurements if one.name == name]
+
+
+def test_a_healthy_host_of_a_known_model_passes():
+    told = verdict(HOST)
+    assert (told.verdict, told.cause, told.flaws) == ("PASS", None, ())
+
+
+def test_it_is_held_once_and_for_all():
+    noted = edited(HOST, "bf16_matmul", value(790.0, says="On NUMA node 1."), 0)
+    once = held(noted)
+    assert held(once) == once
+    says = next(one.says for one in once.measurements if one.name == "bf16_matmul")
+    assert "790 TFLOP/s, and the norm is at least 754.3 (stas00/ml-engineering" in says
+    assert says.endswith("As measured: On NUMA node 1.")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("bf16_matmul", times(0.9)),
+        ("tf32_matmul", times(0.9)),
+        ("fp16_matmul", times(0.9)),
+        ("device_copy", times(0.9)),
+        ("host_to_device", times(0.8)),
+        ("device_to_host", times(0.8)),
+        ("peer_copy", times(0.8)),
+        ("product_differs", value(1)),
+        ("memory_errors", value(1)),
+        ("pcie_generation", value(4)),
+        ("pcie_width", value(8)),
+        ("nvlinks_up", value(17)),
+        ("ecc_uncorrected", value(1)),
+        ("ecc_corrected_dram", value(2e7 + 1)),
+        ("ecc_corrected_sram", value(1e4 + 1)),
+        ("remap_pending", value(1)),
+        ("remap_failed", value(1)),
+        ("xids", value(1)),
+        ("memory_in_use_before", value(16)),
+        ("utilisation_before", value(50)),
+        ("throttled", value(61)),
+    ],
+)
+def test_a_gpu_that_fails_is_named(name, change):
+    record = edited(HOST, name, change, 3)
+    told = verdict(record)
+    assert told.verdict == "FAIL"
+    assert {(one.measurement, one.gpu, one.uuid) for one in told.flaws} == {(name, 3, G3)}
+    assert f"GPU 3 ({G3})" in told.cause
+    assert name in told.cause
+    assert left_out(told, record, "gpu") == {G3}
+    assert left_out(told, record, "host") == {one.uuid for one in record.gpus}
+    assert left_out(told, record, "off") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [("collective_errors", value(1)), ("fabric_manager", value(0)), ("all_reduce", times(0.85))],
+)
+def test_what_fails_of_all_gpus_leaves_none(name, change):
+    record = edited(HOST, name, change)
+    told = verdict(record)
+    assert (told.verdict, {one.measurement for one in told.flaws}) == ("FAIL", {name})
+    assert left_out(told, record, "gpu") == {one.uuid for one in record.gpus}
+
+
+def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm():
+    assert all(norm.source and norm.name in measures() for norm in norms())
+    zero = {name for name, one in measures().items() if one.better == "zero"}
+    assert zero == {norm.name for norm in norms() if norm.value == 0}
+    assert not [
+        norm
+        for norm in norms()
+        if "measured" in norm.source
+        and norm.value
+        and not norm.margin
+        and measures()[norm.name].fault == "speed"
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"topology": "SYS"}, {"count": 8}, {"nvls": True}, {"nvls": None}, {"model": "NVIDIA H200 NVL"}],
+)
+def test_a_norm_of_another_kind_of_host_is_not_applied(other):
+    assert [one.norm for one in of(HOST, "all_reduce")] == [pytest.approx(295.2), pytest.approx(317.7)]
+    record = replace(HOST, kind=replace(HOST.kind, **other))
+    assert [(one.norm, one.holds) for one in of(record, "all_reduce")] == [(None, None)] * 2
+
+
+def test_a_norm_of_another_size_is_not_applied():
+    record = edited(HOST, "all_reduce", lambda _: {"size": 64 << 20})
+    assert {one.norm for one in of(record, "all_reduce")} == {None}
+
+
+def test_a_wrong_result_comes_before_a_slow_one():
+    record = edited(edited(HOST, "bf16_matmul", times(0.5), 0), "product_differs", value(3), 2)
+    told = verdict(record)
+    assert told.cause.startswith("GPU 2 (GPU-gpu-1-2): product_differs is 3 values")
+    assert told.cause.endswith("(and 1 more).")
+    assert "replaced" in told.remedy
+
+
+@pytest.mark.parametrize("name", [name for name, one in measures().items() if one.required])
+def test_what_has_to_be_measured_and_was_not_leaves_it_unproven(name):
+    gone = replace(HOST, measurements=tuple(one for one in HOST.measurements if one.name != name))
+    gone = replace(gone, mode="burn" if measures()[name].required == "burn" else "short")
+    told = verdict(gone)
+    assert told.verdict == "UNPROVEN"
+    assert f"{name} was not measured" in " ".join(one.says for one in told.flaws)
+
+
+def test_why_a_figure_is_missing_is_said():
+    told = verdict(edited(HOST, "xids", value(None, says="The kernel log may not be read."), 1))
+    assert told.verdict == "UNPROVEN"
+    assert told.cause == "GPU 1 (GPU-gpu-1-1): xids was not measured: The kernel log may not be read."
+
+
+def test_memory_that_was_not_tested_whole_is_unproven():
+    told = verdict(edited(HOST, "memory_tested", value(60), 2))
+    assert (told.verdict, told.flaws[0].gpu) == ("UNPROVEN", 2)
+
+
+def test_a_failure_comes_before_what_is_not_told():
+    told = verdict(edited(edited(HOST, "xids", value(None), 0), "memory_errors", value(1), 1))
+    assert (told.verdict, told.flaws[0].measurement) == ("FAIL", "memory_errors")
+
+
+def test_no_gpu_and_too_few_of_them_prove_nothing():
+    none = replace(HOST, gpus=(), measurements=())
+    assert verdict(none).verdict == "UNPROVEN"
+    seven = replace(HOST, kind=replace(HOST.kind, count=5))
+    assert "5 GPUs were to be measured, and 4 were" in verdict(seven).cause
+
+
+def test_an_unknown_model_alone_is_unproven_for_speed():
+    record = accepted("gpu-1", kind(4, "NVIDIA Z9"))
+    told = verdict(record)
+    assert told.verdict == "UNPROVEN"
+    assert "No norm is known for 4 × NVIDIA Z9" in told.cause
+    assert verdict(record, compared=True).verdict == "PASS"
+
+
+def test_a_gpu_of_an_unknown_model_that_is_slower_than_the_hosts_others_fails():
+    record = edited(accepted("gpu-1", kind(4, "NVIDIA Z9")), "fp16_matmul", times(0.9), 1)
+    told = verdict(record)
+    assert (told.verdict, told.flaws[0].gpu) == ("FAIL", 1)
+    assert "worse than the median of the host's own" in told.cause
+
+
+def test_pairs_that_a_host_has_by_its_build_are_no_faults():
+    record = accepted("gpu-1", kind(8, "NVIDIA Z9"))
+    for gpu in range(0, 8, 2):  # bridges between neighbours alone
+        record = edited(record, "peer_copy", times(10), gpu, gpu + 1)
+    assert verdict(record, compared=True).verdict == "PASS"
+    record = accepted("gpu-1", kind(8, "NVIDIA Z9"))
+    for gpu in range(4):  # two sockets
+        record = edited(record, "host_to_device", times(0.8), gpu)
+    assert verdict(record, compared=True).verdict == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("codes", "said", "found"),
+    [
+        ((79.0,), "restart the host", "FAIL"),
+        ((43.0,), "nothing", "PASS"),
+        ((31.0, 92.0), "", "PASS"),
+        ((9999.0,), "not in the catalog", "FAIL"),
+        ((43.0, 48.0), "look at", "FAIL"),
+    ],
+)
+def test_xids_are_judged_by_their_catalog(codes, said, found):
+    record = edited(HOST, "xids", value(float(len(codes)), series=codes), 2)
+    assert verdict(record).verdict == found
+    assert said in " ".join(one.says for one in of(record, "xids"))
+
+
+def test_what_nobody_knows_here_changes_nothing():
+    strange = Measurement(name="warp_drive", value=1.0, unit="c", says="Fast.", gpu="GPU-?", holds=True)
+    record = replace(HOST, measurements=(*HOST.measurements, strange))
+    assert held(record).measurements[-1] == replace(strange, holds=None)
+    assert verdict(record).verdict == "PASS"
+
+
+def test_hostile_texts_and_figures_are_data():
+    evil = "\x1b[31m<script>" + "x" * 3000
+    record = edited(HOST, "bf16_matmul", value(-1e100, says=evil, gpu=evil, source=evil, norm=0.0), 1)
+    record = replace(record, host=evil, kind=replace(record.kind, model=evil))
+    record = edited(record, "all_reduce", value(1e100, size=-(1 << 53)))
+    assert verdict(record).verdict == "FAIL"
+    record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
+    assert all(len(one.says) <= 4000 for one in verdict(record).flaws)
