@@ -67,8 +67,8 @@ def _held(record: AcceptanceRecord, one: Measurement, beside: tuple[float, bool]
         codes, holds = _codes(one)
         says += f" ({codes})"
     if norm is not None:
-        most = "at least" if measure.better == "higher" else "at most"
-        says += f", and the norm {most if norm else 'is'} {norm:.4g} ({source})"
+        most = "at least " if measure.better == "higher" else "at most " if norm else ""
+        says += f", and the norm is {most}{norm:.4g} ({source})"
     elif measure.distance is not None:
         says += ", and no norm is known for such a host"
     if beside:
