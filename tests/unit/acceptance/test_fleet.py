@@ -1,0 +1,173 @@
+"""Hosts against each other."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from fleets import accepted, edited, kind, times, value
+from msgspec.structs import replace
+
+from rekindle.acceptance import compared, held, judged
+
+
+@cache
+def healthy(hosts, count=8, model="NVIDIA H200"):
+    return tuple(accepted(f"gpu-{n}", kind(count, model)) for n in range(hosts))
+
+
+def broken(fleet, host, *edits):
+    """Return the fleet with one host edited."""
+    record = fleet[host]
+    for edit in edits:
+        record = edited(record, *edit)
+    return (*fleet[:host], record, *fleet[host + 1 :])
+
+
+def verdicts(fleet):
+    fleet = [held(one) for one in fleet]
+    told = compared(fleet)
+    return {
+        one.host: judged(one, [flaw for flaw in told.flaws if flaw.host == one.host], one.host in told.hosts)
+        for one in fleet
+    }
+
+
+def bad(fleet):
+    return {host: one for host, one in verdicts(fleet).items() if one.verdict != "PASS"}
+
+
+@pytest.mark.parametrize("model", ["NVIDIA H200", "NVIDIA Z9"])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("bf16_matmul", times(0.9)),
+        ("product_differs", value(2)),
+        ("pcie_width", value(4, norm=None)),
+        ("nvlinks_up", value(17)),
+        ("xids", value(1, series=(79.0,))),
+        ("memory_errors", value(64)),
+    ],
+)
+def test_of_fifty_hosts_the_one_with_a_fault_is_named_by_gpu(name, change, model):
+    fleet = broken(healthy(50, model=model), 17, (name, change, 5))
+    found = bad(fleet)
+    assert found.keys() == {"gpu-17"}
+    told = found["gpu-17"]
+    assert (told.verdict, {(one.gpu, one.measurement) for one in told.flaws}) == ("FAIL", {(5, name)})
+    assert "GPU 5 (GPU-gpu-17-5)" in told.cause
+
+
+@pytest.mark.parametrize("model", ["NVIDIA H200", "NVIDIA Z9"])
+def test_fifty_healthy_hosts_pass(model):
+    assert not bad(healthy(50, model=model))
+    assert not any(one.flaws for one in verdicts(healthy(50, model=model)).values())
+
+
+def test_a_fabric_manager_that_is_down_is_the_hosts():
+    found = bad(broken(healthy(50), 3, ("fabric_manager", value(0))))
+    assert [(one.host, one.verdict, one.flaws[0].gpu) for one in found.values()] == [("gpu-3", "FAIL", None)]
+
+
+def test_a_dead_lane_is_found_although_its_host_then_has_another_topology():
+    fleet = broken(healthy(50, model="NVIDIA Z9"), 9, ("nvlinks_up", value(17), 2))
+    odd = replace(fleet[9], kind=replace(fleet[9].kind, topology="NV17"))
+    told = compared([*fleet[:9], odd, *fleet[10:]])
+    assert {(one.host, one.gpu, one.measurement) for one in told.flaws} == {("gpu-9", 2, "nvlinks_up")}
+
+
+def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
+    told = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6)))
+    assert [(one.host, one.gpu) for one in told.flaws] == [("gpu-4", 6)]
+    assert "14 directions between GPU 6 (GPU-gpu-4-6) and 7 others" in told.flaws[0].says
+    told = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6, 1)))
+    assert len(told.flaws) == 1
+    assert told.flaws[0].gpu in {1, 6}
+
+
+def test_gpus_are_compared_with_those_in_the_same_place():
+    fleet = [
+        edited(edited(one, "host_to_device", times(0.7), 0), "host_to_device", times(0.7), 1)
+        for one in healthy(50)
+    ]
+    assert not compared(fleet).flaws
+    slower = broken(tuple(fleet), 8, ("host_to_device", times(0.9), 1))
+    assert [(one.host, one.gpu) for one in compared(slower).flaws] == [("gpu-8", 1)]
+
+
+@pytest.mark.parametrize("hosts", [3, 50])
+def test_a_host_that_is_slow_as_a_whole_is_named_once(hosts):
+    fleet = broken(healthy(hosts, model="NVIDIA Z9"), 1, ("bf16_matmul", times(0.9)))
+    found = bad(fleet)
+    assert found.keys() == {"gpu-1"}
+    assert found["gpu-1"].verdict == "FAIL"
+    assert found["gpu-1"].cause.startswith("The host: 8 figures of bf16_matmul have the median")
+
+
+def test_of_two_hosts_the_slower_is_unproven_as_either_may_be_right():
+    found = bad(
+        broken(
+            healthy(2, model="NVIDIA Z9"),
+            1,
+            *((f"{one}_matmul", times(0.9)) for one in ("bf16", "fp16", "tf32")),
+        )
+    )
+    assert [(one.host, one.verdict) for one in found.values()] == [("gpu-1", "UNPROVEN")]
+    assert "either may be right" in found["gpu-1"].cause
+
+
+@pytest.mark.parametrize("hosts", [2, 3])
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_slow_gpu_in_a_small_fleet_is_named(hosts, count):
+    fleet = broken(healthy(hosts, count, "NVIDIA Z9"), 0, ("bf16_matmul", times(0.9), 0))
+    assert not bad(healthy(hosts, count, "NVIDIA Z9"))
+    found = bad(fleet)
+    assert [(one.host, one.flaws[0].gpu) for one in found.values()] == [("gpu-0", 0)]
+    assert found["gpu-0"].verdict == ("UNPROVEN" if hosts * count == 2 else "FAIL")
+
+
+@pytest.mark.parametrize("hosts", [4, 12, 50])
+@pytest.mark.parametrize("count", [1, 8])
+def test_two_clusters_mixed_up_are_told_apart(hosts, count):
+    fleet = list(healthy(hosts, count, "NVIDIA Z9"))
+    for half in range(0, hosts, 2):
+        fleet[half] = edited(fleet[half], "bf16_matmul", times(0.9))
+    found = bad(fleet)
+    assert found.keys() == {f"gpu-{n}" for n in range(0, hosts, 2)}
+    assert {one.verdict for one in found.values()} == {"UNPROVEN"}
+
+
+def test_a_slow_gpu_is_found_within_the_better_of_two_clusters():
+    fleet = list(healthy(50))
+    for half in range(0, 50, 2):
+        fleet[half] = edited(fleet[half], "tf32_matmul", times(0.85))
+    fleet[1] = edited(fleet[1], "tf32_matmul", times(0.9), 7)
+    assert ("gpu-1", 7) in {(one.host, one.gpu) for one in compared(fleet).flaws}
+
+
+def test_all_slow_alike_is_what_norms_are_for():
+    fleet = [edited(one, "bf16_matmul", times(0.9)) for one in healthy(50)]
+    assert not compared(fleet).flaws
+    assert {one.verdict for one in verdicts(fleet).values()} == {"FAIL"}
+
+
+def test_a_missing_figure_is_one_hosts_and_changes_nothing_for_others():
+    fleet = broken(healthy(50), 5, ("device_copy", value(None, says="Out of memory."), 2))
+    found = bad(fleet)
+    assert [(one.host, one.verdict) for one in found.values()] == [("gpu-5", "UNPROVEN")]
+    gone = replace(fleet[5], measurements=())
+    assert bad([*fleet[:5], gone, *fleet[6:]]).keys() == {"gpu-5"}
+
+
+def test_hosts_of_another_kind_are_not_compared():
+    fleet = [
+        *healthy(3),
+        *(edited(accepted(f"z-{n}", kind(8, driver="470.1")), "bf16_matmul", times(0.97)) for n in range(3)),
+    ]
+    for change in ({"model": "Z9"}, {"count": 4}, {"topology": "SYS"}, {"driver": "1"}, {"nvls": True}):
+        slow = edited(accepted("odd"), "tf32_matmul", times(0.5))
+        odd = replace(slow, kind=replace(slow.kind, **change))
+        told = compared([*fleet, odd])
+        assert not told.flaws
+        assert "odd" not in told.hosts
+    assert compared([]).flaws == ()

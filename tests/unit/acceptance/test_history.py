@@ -1,0 +1,64 @@
+"""A GPU against what it did before."""
+
+from __future__ import annotations
+
+import pytest
+from fleets import accepted, edited, kind, times, value
+from msgspec.structs import replace
+
+from rekindle.acceptance import since_last
+
+THEN = accepted("gpu-1", kind(4))
+NOW = replace(THEN, started="2026-11-23T10:00:00Z")
+
+
+def told(change, now=NOW, then=(THEN,), name="bf16_matmul"):
+    found = since_last(edited(now, name, change, 2), then)
+    return [(one.measurement, one.gpu, one.verdict) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("factor", "found"),
+    [(0.96, []), (1.04, []), (0.93, [None]), (1.07, [None]), (0.91, [None]), (0.89, ["FAIL"]), (1.2, [None])],
+)
+def test_five_percent_is_said_and_ten_fail(factor, found):
+    assert told(times(factor)) == [("bf16_matmul", 2, one) for one in found]
+
+
+def test_it_names_the_gpu_both_figures_and_the_day():
+    (found,) = since_last(
+        edited(NOW, "bf16_matmul", value(400.0), 2), [edited(THEN, "bf16_matmul", value(800.0))]
+    )
+    assert found.says.startswith("GPU 2 (GPU-gpu-1-2): bf16_matmul is 400 TFLOP/s, 50.0% worse than the 800")
+    assert "2026-11-22T10:00:00Z" in found.says
+
+
+def test_the_newest_before_it_counts_in_whatever_order_they_come():
+    old = replace(edited(THEN, "bf16_matmul", times(0.5)), started="2026-11-01T10:00:00Z")
+    later = replace(edited(THEN, "bf16_matmul", times(0.5)), started="2026-12-01T10:00:00Z")
+    assert told(times(0.8), then=(THEN, old, later)) == [("bf16_matmul", 2, "FAIL")]
+    assert told(times(0.8), then=(later,)) == []
+
+
+def test_a_gpu_is_known_by_its_serial_in_another_host_and_under_another_uuid():
+    moved = accepted("gpu-2", kind(4), started="2026-11-23T10:00:00Z")
+    gpus = tuple(
+        replace(one, serial=before.serial) for one, before in zip(moved.gpus, THEN.gpus, strict=True)
+    )
+    moved = replace(moved, gpus=gpus)
+    assert told(times(0.5), moved) == [("bf16_matmul", 2, "FAIL")]
+    stranger = accepted("gpu-3", kind(4), started="2026-11-23T10:00:00Z")
+    assert told(times(0.5), stranger) == []
+
+
+def test_pairs_are_told_too_and_noisy_figures_only_beyond_their_distance():
+    slow = edited(NOW, "peer_copy", times(0.8), 2, 3)
+    assert [(one.measurement, one.gpu, one.verdict) for one in since_last(slow, [THEN])] == [
+        ("peer_copy", 2, "FAIL"),
+        ("peer_copy", 3, "FAIL"),
+    ]
+
+
+def test_a_figure_that_was_zero_or_is_missing_says_nothing():
+    assert told(times(0.5), then=(edited(THEN, "bf16_matmul", value(0.0)),)) == []
+    assert told(value(None)) == []
