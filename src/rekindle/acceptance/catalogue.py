@@ -10,6 +10,7 @@ from rekindle.records import Kind, Measurement, Record, decodable, decode
 
 Fault = Literal["correctness", "health", "link", "occupied", "speed", "coverage"]
 """What it means where it does not hold, the worst first: a wrong result is worse than a slow one."""
+_MOST = 1e9
 
 
 class Measure(Record, kw_only=True, frozen=True):
@@ -32,9 +33,12 @@ class Measure(Record, kw_only=True, frozen=True):
     says: str
 
     def worse(self, value: float, than: float) -> float:
-        """Return how much worse ``value`` is, relative to ``than``; below 0 where it is better."""
+        """Return how much worse ``value`` is, relative to ``than``; below 0 where it is better.
+
+        Finite whatever the figures are: of 0, anything else is all of it away.
+        """
         short = than - value if self.better == "higher" else value - than
-        return short / abs(than) if than else short and short * float("inf")
+        return max(-_MOST, min(_MOST, short / abs(than))) if than else float((short > 0) - (short < 0))
 
 
 class Norm(Record, kw_only=True, frozen=True):
@@ -96,7 +100,7 @@ class Xids(Record, kw_only=True, frozen=True):
 
 
 def _content(name: str) -> str:
-    return files(__package__).joinpath(name).read_text()
+    return files(__package__).joinpath(name).read_text("utf-8")
 
 
 @cache

@@ -17,7 +17,7 @@ from rekindle.capsule.wheelhouse import BundleError
 from rekindle.records import Complaint, VersionError
 from rekindle.records.text import one_line
 
-from . import board, bundle, diagnose, diff, examples, judge, plan, plays, report, schema, verify
+from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, schema, verify
 from .verb import GOOD, UNTOLD, WRONG, Answer
 
 VERBS = (
@@ -32,6 +32,7 @@ VERBS = (
     report.VERB,
     verify.VERB,
     board.VERB,
+    accept.VERB,
     examples.VERB,
 )
 """Those that answer in JSON."""

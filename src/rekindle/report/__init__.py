@@ -1,5 +1,6 @@
 """Results as the table, report.html, results.json and junit.xml; and what ``--check`` ends with."""
 
+from .accepted import accepted_text
 from .board import board_markdown, board_text
 from .check import check_text, plan_lines
 from .data import ResultsData, data
@@ -9,6 +10,7 @@ from .table import grid, terminal
 
 __all__ = [
     "ResultsData",
+    "accepted_text",
     "board_markdown",
     "board_text",
     "check_text",

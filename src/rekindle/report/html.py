@@ -9,9 +9,11 @@ from markupsafe import Markup
 
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean, duration
+from rekindle.results.accepted import accepted
 from rekindle.results.gather import NO_HOSTS, Results
 
 from . import plot as axes
+from . import strip as lane
 from .plot import Plot, plot
 
 _Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
@@ -30,8 +32,15 @@ def html(results: Results) -> str:
         finalize=_clean,
     )
     environment.filters["duration"] = duration
+    told, strips = accepted([results], [])
     return environment.get_template("report.html.j2").render(
-        results=results, plots=plots, axes=axes, no_hosts=NO_HOSTS
+        results=results,
+        plots=plots,
+        axes=axes,
+        no_hosts=NO_HOSTS,
+        accepted=told,
+        strips=[lane.drawn(one) for one in strips],
+        lane=lane,
     )
 
 

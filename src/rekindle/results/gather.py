@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 
 from rekindle.host import folders
 from rekindle.records import (
+    AcceptanceRecord,
     Complaint,
     EnvRecord,
     HostRecord,
@@ -96,6 +97,7 @@ class HostResults:
     env: EnvRecord | None
     outcome: Outcome | None
     rows: tuple[Row, ...]
+    acceptance: AcceptanceRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,7 @@ def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResult
     plan = _read(folder / "plan.json", PlanRecord, flaws)
     env = _read(folder / "env.json", EnvRecord, flaws)
     outcome = _read(folder / "outcome.json", Outcome, flaws)
+    acceptance = _read(folder / "acceptance.json", AcceptanceRecord, flaws)
     retired = _read(folder / "retired.json", RetiredRecord, flaws)
     rows = [_unread(name, None, flaw) for flaw in flaws]
     jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
@@ -172,7 +175,7 @@ def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResult
         rows.append(Row(name, None, "SKIPPED", missing))
     if retired and retired.retired:
         rows.append(Row(name, None, "RETIRED", _kept(retired)))
-    return HostResults(name, host, plan, env, outcome, tuple(rows))
+    return HostResults(name, host, plan, env, outcome, tuple(rows), acceptance)
 
 
 def _missing(

@@ -20,6 +20,7 @@ KINDS = {
     "host.json": records.HostRecord,
     "plan.json": records.PlanRecord,
     "env.json": records.EnvRecord,
+    "acceptance.json": records.AcceptanceRecord,
     "outcome.json": records.Outcome,
     "retired.json": records.RetiredRecord,
     "job/verdict.json": records.VerdictRecord,

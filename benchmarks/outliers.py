@@ -1,0 +1,112 @@
+"""Simulates fleets with the spread of real H200s: slow GPUs that are found, and healthy ones that are blamed.
+
+    .venv/bin/python benchmarks/outliers.py           # ten minutes on one core
+
+First one measurement alone, for several limits: those in src/rekindle/acceptance/ were chosen by this. Then
+whole fleets of hosts with 8 GPUs of a model without norms, every measurement, through all of acceptance: each
+GPU, each pair and each host is compared within its host and with the fleet, and any of them may be a false
+alarm. Of every 200 GPUs, one or more, one is 10 % slow, in one measurement.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+from msgspec.structs import replace
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from fleets import H200, accepted, edited, kind, times
+
+from rekindle.acceptance import compare, compared, held, judged
+from rekindle.acceptance.catalogue import Measure, limits, measures
+from rekindle.records import AcceptanceRecord
+
+FLEETS = 1000
+SIZES = (8, 16, 64, 256, 1024, 2000)
+NEAR = 0.0082
+"""Standard deviation of bf16_matmul, relative: 778 to 804 TFLOP/s are four of them."""
+WIDE = 0.016
+"""The same if these are the smallest and largest of four from a normal distribution."""
+SLOW = 0.9
+
+
+def share(found: int, of: int) -> str:
+    """Return a percentage."""
+    return f"{100 * found / of:.2f} %"
+
+
+def one_measurement() -> Iterator[str]:
+    """Yield rows: limits, GPUs, and found and falsely blamed under both spreads."""
+    measure = measures()["bf16_matmul"]
+    for robust_z in (3, 4, 5):
+        for distance in (0.04, 0.05, 0.06, 0.07, 0.08):
+            for size in (8, 64, 2000):
+                cells = [f"{robust_z}", f"{distance:.0%}", f"{size}"]
+                for spread in (NEAR, WIDE):
+                    found, blamed = _alone(replace(measure, distance=distance), robust_z, size, spread)
+                    cells += [share(found, FLEETS), share(blamed, FLEETS)]
+                yield f"| {' | '.join(cells)} |"
+
+
+def _alone(measure: Measure, robust_z: float, size: int, spread: float) -> tuple[int, int]:
+    """Return in how many fleets the slow GPU is found, and in how many one is blamed and none is slow."""
+    random = Random(f"{size} {spread}")
+    found = blamed = 0
+    with patch.object(compare, "limits", lambda: replace(limits(), robust_z=robust_z)):
+        for _ in range(FLEETS):
+            figures = [random.gauss(791, 791 * spread) for _ in range(size)]
+            blamed += bool(compare.stray(figures, measure).worse)
+            found += 0 in compare.stray([figures[0] * SLOW, *figures[1:]], measure).worse
+    return found, blamed
+
+
+def whole_fleets() -> Iterator[str]:
+    """Yield rows: GPUs, slow ones, found, and fleets with a false alarm, without and with slow GPUs."""
+    for size in SIZES:
+        random = Random(size)
+        slow = found = healthy = beside = 0
+        for number in range(FLEETS):
+            fleet = [_host(f"gpu-{n}", number) for n in range(size // 8)]
+            blamed = _blamed(fleet)
+            healthy += bool(blamed)
+            ill = {}
+            for place in random.sample(range(len(fleet)), max(1, size // 200)):
+                name, gpu = random.choice([*H200]), random.randrange(8)
+                fleet[place] = held(edited(fleet[place], name, times(SLOW), gpu))
+                ill[fleet[place].host] = (fleet[place].host, gpu, name)
+            now = _blamed(fleet)
+            slow += len(ill)
+            found += len(now & set(ill.values()))
+            beside += bool(now - blamed - set(ill.values()))
+        cells = [f"{size}", f"{slow}", share(found, slow), share(healthy, FLEETS), share(beside, FLEETS)]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _host(name: str, seed: int) -> AcceptanceRecord:
+    """Return a healthy host with the figures that vary."""
+    record = accepted(name, kind(8, "NVIDIA Z9"), seed)
+    return held(replace(record, measurements=tuple(one for one in record.measurements if one.name in H200)))
+
+
+def _blamed(fleet: list[AcceptanceRecord]) -> set[tuple[str, int | None, str]]:
+    flaws = list(compared(fleet).flaws)
+    for host in fleet:
+        if any(one.holds is False for one in host.measurements):
+            flaws += [flaw for flaw in judged(host, (), True).flaws if flaw.verdict == "FAIL"]
+    return {(one.host, one.gpu, one.measurement) for one in flaws}
+
+
+if __name__ == "__main__":
+    print(
+        "| z | distance | GPUs | found | false | found, wide | false, wide |\n|---|---|---|---|---|---|---|"
+    )
+    for row in one_measurement():
+        print(row, flush=True)
+    print("\n| GPUs | slow | found | false, all healthy | false beside a slow one |\n|---|---|---|---|---|")
+    for row in whole_fleets():
+        print(row, flush=True)

@@ -1,0 +1,106 @@
+"""What is shown of a fleet: of each measurement every GPU as a point, and the worst of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rekindle.records import AcceptanceRecord, Kind, Measurement
+
+from .catalogue import Measure, measures
+from .compare import middle
+from .flaw import Flaw
+from .held import figure, where
+
+_PRECISE = 0.1
+"""Distances above are of figures that vary too much for a GPU to be named by them alone."""
+
+
+class Point(NamedTuple):
+    """One GPU, or a host's GPUs together."""
+
+    host: str
+    says: str
+    """``GPU 3 (GPU-…): bf16_matmul is 790 TFLOP/s``; of its worst pair."""
+    value: float
+    worse: float
+    """Than the median of the strip, relative to it."""
+    bad: bool
+    """Whether something is found of it under this name."""
+
+
+class Strip(NamedTuple):
+    """One measurement of all hosts of a kind."""
+
+    name: str
+    of: str
+    """The kind of host: ``8 × NVIDIA H200 by NV18``."""
+    measure: Measure
+    size: int | None
+    middle: float
+    norm: float | None
+    points: tuple[Point, ...]
+
+
+def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[Strip]:
+    """Return a strip for each measurement by which fleets are compared, in the catalogue's order.
+
+    Args:
+        records: as `held` returns them, one a host.
+        flaws: what was found of them.
+    """
+    bad = {(one.host, one.uuid, one.measurement) for one in flaws if one.verdict}
+    groups: dict[tuple[str, Kind], list[tuple[AcceptanceRecord, Measurement, float]]] = {}
+    for record in records:
+        for (name, _), (one, value) in _shown(record).items():
+            groups.setdefault((name, record.kind), []).append((record, one, value))
+    order = list(measures())
+    found = []
+    for (name, kind), figures in sorted(groups.items(), key=lambda group: order.index(group[0][0])):
+        measure = measures()[name]
+        centre = middle([value for _, _, value in figures], measure)
+        points = tuple(
+            Point(
+                record.host,
+                f"{where(record, one)}: {figure(one)}",
+                value,
+                measure.worse(value, centre),
+                not bad.isdisjoint({(record.host, one.gpu, name), (record.host, None, name)}),
+            )
+            for record, one, value in figures
+        )
+        nvls = " with NVLS" if kind.nvls else ""
+        of = f"{kind.count} × {kind.model} by {kind.topology}{nvls}, driver {kind.driver}"
+        found.append(Strip(name, of, measure, figures[0][1].size, centre, figures[0][1].norm, points))
+    return found
+
+
+def worst(told: Iterable[Strip]) -> list[Point]:
+    """Return the three GPUs that are furthest below a median, each once, what was found of them first."""
+    points = [
+        point
+        for strip in told
+        if strip.measure.of == "gpu" and (strip.measure.distance or 0) < _PRECISE
+        for point in strip.points
+        if point.worse > 0
+    ]
+    points.sort(key=lambda point: (not point.bad, -point.worse))
+    each = {(point.host, point.says.partition(":")[0]): point for point in reversed(points)}
+    return sorted(each.values(), key=lambda point: (not point.bad, -point.worse))[:3]
+
+
+def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measurement, float]]:
+    """Return one figure for each GPU and name: of its pairs the worst, of a host's sizes the largest."""
+    shown: dict[tuple[str, str | None], tuple[Measurement, float]] = {}
+    for one in record.measurements:
+        measure = measures().get(one.name)
+        if measure is None or measure.distance is None or measure.of == "host" or one.value is None:
+            continue
+        known = shown.get((one.name, one.gpu))
+        if measure.of == "gpus":
+            first = known is None or (one.size or 0) > (known[0].size or 0)
+        else:
+            first = known is None or measure.worse(one.value, known[1]) > 0
+        if first:
+            shown[one.name, one.gpu] = one, one.value
+    return shown

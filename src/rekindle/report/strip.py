@@ -1,0 +1,64 @@
+"""A strip in SVG coordinates: one measurement of a fleet, every GPU a point along one axis."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rekindle.acceptance.strips import Strip
+
+WIDTH, HEIGHT = 640, 64
+LEFT, RIGHT = 10, 630
+TOP, BOTTOM = 8, 40
+_ROWS = 8
+"""Points of one figure lie in as many rows, so that each can be seen."""
+
+
+class Dot(NamedTuple):
+    """One point, in pixels."""
+
+    x: float
+    y: float
+    bad: bool
+    says: str
+
+
+class Drawn(NamedTuple):
+    """A strip; marks are ``(pixel, label, anchor)``."""
+
+    title: str
+    of: str
+    dots: tuple[Dot, ...]
+    middle: float
+    norm: float | None
+    marks: tuple[tuple[float, str, str], ...]
+
+
+def drawn(strip: Strip) -> Drawn:
+    """Lay it out; the norm is on it where it is near enough for the points to be told apart."""
+    values = [point.value for point in strip.points]
+    low, high = min(values), max(values)
+    near = strip.norm is not None and abs(strip.norm - strip.middle) < 0.5 * abs(strip.middle)
+    if near and strip.norm is not None:
+        low, high = min(low, strip.norm), max(high, strip.norm)
+
+    def across(value: float) -> float:
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(LEFT + share * (RIGHT - LEFT), 1)
+
+    step = (BOTTOM - TOP) / (_ROWS - 1)
+    dots = [
+        Dot(across(one.value), round(TOP + number % _ROWS * step, 1), one.bad, f"{one.host}: {one.says}")
+        for number, one in enumerate(strip.points)
+    ]
+    dots.sort(key=lambda dot: dot.bad)
+    unit = f" {strip.measure.unit}" if strip.measure.unit else ""
+    size = f" at {strip.size} bytes" if strip.size is not None else ""
+    ends = ((across(low), f"{low:.4g}", "start"), (across(high), f"{high:.4g}{unit}", "end"))
+    return Drawn(
+        f"{strip.name}{size}",
+        strip.of,
+        tuple(dots),
+        across(strip.middle),
+        across(strip.norm) if near and strip.norm is not None else None,
+        ends if high > low else ((across(low), f"{low:.4g}{unit}", "middle"),),
+    )

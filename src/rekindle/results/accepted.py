@@ -1,0 +1,87 @@
+"""The acceptance of all hosts of any number of runs: each against norms, the fleet and its own past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from rekindle.acceptance import Judgement, compared, held, judged, since_last
+from rekindle.acceptance.strips import Strip, strips, worst
+from rekindle.records import AcceptanceRecord
+
+from .gather import HostResults, Results
+
+State = Literal["good", "bad", "untold"]
+
+_NOTHING_HOME = "It has GPUs, and no acceptance.json came home."
+_ACCEPT = "Run playbooks/accept.yml on it."
+
+
+class Worst(msgspec.Struct):
+    """A GPU that is far below the median of its kind, which may be no fault."""
+
+    host: str
+    says: str
+    worse: float
+    """Relative to the median."""
+    bad: bool
+
+
+class Accepted(msgspec.Struct):
+    """What acceptance says of every host, by its newest record."""
+
+    schema: Literal["rekindle/accepted/1"]
+    state: State
+    hosts: list[Judgement]
+    worst: list[Worst]
+    """Three or fewer, the worst first."""
+    unread: list[str]
+    """Why a run is left out, a sentence each."""
+
+
+def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list[Strip]]:
+    """Return what holds of each host that has GPUs, and the figures as they are shown.
+
+    Args:
+        runs: in any order; a host is compared with others by its newest record, and with its older ones.
+        unread: why further runs are left out, a sentence each.
+    """
+    taken: dict[str, list[AcceptanceRecord]] = {}
+    lacking: dict[str, HostResults] = {}
+    for results in runs:
+        for host in results.hosts:
+            if host.acceptance:
+                taken.setdefault(host.name, []).append(replace(host.acceptance, host=host.name))
+            elif host.host and host.host.gpus:
+                lacking[host.name] = host
+    newest = {name: max(records, key=lambda one: one.started) for name, records in taken.items()}
+    past = [one for records in taken.values() for one in records]
+    records = [held(record) for _, record in sorted(newest.items())]
+    fleet = compared(records)
+    found = []
+    for record in records:
+        outside = [one for one in fleet.flaws if one.host == record.host]
+        found.append(judged(record, [*outside, *since_last(record, past)], record.host in fleet.hosts))
+    found += [_lacking(lacking[name]) for name in sorted(lacking.keys() - newest.keys())]
+    shown = strips(records, [flaw for one in found for flaw in one.flaws])
+    told = [Worst(point.host, point.says, point.worse, point.bad) for point in worst(shown)]
+    return Accepted("rekindle/accepted/1", _state(found, lacking, unread), found, told, unread), shown
+
+
+def _state(found: list[Judgement], lacking: dict[str, HostResults], unread: list[str]) -> State:
+    bad = [one.host for one in found if one.verdict != "PASS"]
+    other = {host.name for host in lacking.values() if any(row.other_version for row in host.rows)}
+    if bad:
+        return "untold" if other.issuperset(bad) else "bad"
+    return "untold" if unread else "good"
+
+
+def _lacking(host: HostResults) -> Judgement:
+    """Return the verdict on a host with GPUs of which no acceptance is here."""
+    flaw = next((row.cause for row in host.rows if row.cause and "acceptance.json" in row.cause), None)
+    return Judgement(
+        host=host.name, verdict="UNPROVEN", cause=flaw or _NOTHING_HOME, remedy=_ACCEPT, flaws=()
+    )

@@ -1,0 +1,78 @@
+"""The page's strips: every GPU as a point."""
+
+from __future__ import annotations
+
+import re
+
+from fleets import accepted, edited, kind, times
+from msgspec.structs import replace
+from report_folders import NOW
+
+from rekindle.records import PlaybookRecord, write
+from rekindle.report import summary, write_reports
+from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, drawn
+from rekindle.results.accepted import accepted as judged
+from rekindle.results.gather import gather
+
+
+def results(folder, *records):
+    write(folder / "run.json", PlaybookRecord(run="r", started=NOW, hosts=tuple(one.host for one in records)))
+    for one in records:
+        write(folder / one.host / "acceptance.json", one)
+    return gather(folder)
+
+
+def fleet():
+    slow = edited(accepted("gpu-2", kind(4)), "bf16_matmul", times(0.9), 3)
+    return accepted("gpu-1", kind(4)), slow
+
+
+def test_every_gpu_is_a_point_within_the_strip(tmp_path):
+    _, strips = judged([results(tmp_path, *fleet())], [])
+    told = {one.title: one for one in map(drawn, strips)}
+    one = told["bf16_matmul"]
+    assert len(one.dots) == 8
+    assert [dot.says for dot in one.dots if dot.bad][0].startswith(
+        "gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is"
+    )
+    assert all(
+        LEFT <= dot.x <= RIGHT and TOP <= dot.y <= BOTTOM for each in told.values() for dot in each.dots
+    )
+    assert one.norm is not None
+    assert min(one.dots).bad  # the slowest is furthest left
+    assert [label for _, label, _ in told["nvlinks_up"].marks] == ["18 lanes"]
+
+
+def test_the_page_and_the_terminal_have_it(tmp_path):
+    here = results(tmp_path, *fleet())
+    write_reports(tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "<h2>Acceptance</h2>" in page
+    assert page.count('<figure class="strip">') == page.count(' of every GPU">') > 5
+    assert len(re.findall(r'<circle class="bad"', page)) == 1
+    assert "<script" not in page
+    said = summary(here, tmp_path)
+    assert "The worst GPUs:\n  gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in said
+
+
+def test_hosts_without_acceptance_have_no_strips(tmp_path):
+    here = results(tmp_path)
+    write_reports(tmp_path)
+    assert "Acceptance" not in (tmp_path / "report.html").read_text()
+    assert "worst" not in summary(here, None)
+
+
+def test_hostile_names_are_data(tmp_path):
+    evil = '"><script>alert(1)</script>\x1b[0m'
+    record = accepted("gpu-1", kind(4, evil, topology=evil, driver=evil))
+    gpus = tuple(replace(one, uuid=f"{evil}{one.index}") for one in record.gpus)
+    measured = tuple(
+        replace(one, gpu=one.gpu and evil + one.gpu[-1], peer=one.peer and evil + one.peer[-1])
+        for one in record.measurements
+    )
+    results(tmp_path, replace(record, gpus=gpus, measurements=measured))
+    write_reports(tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("&lt;script&gt;alert(1)") > 8
+    assert "<script" not in page
+    assert "\x1b" not in page

@@ -1,0 +1,89 @@
+"""Acceptance of all hosts of any number of runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fleets import accepted as healthy
+from fleets import edited, kind, times, value
+from msgspec.structs import replace
+from report_folders import HOST, NOW
+
+from rekindle.records import PlaybookRecord, write
+from rekindle.results.accepted import accepted
+from rekindle.results.gather import gather
+
+
+def run(folder, *records, hosts=()):
+    """Write a run, and read it."""
+    names = [*(one.host for one in records), *hosts]
+    write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=tuple(names)))
+    for one in records:
+        write(folder / one.host / "acceptance.json", one)
+    for name in hosts:
+        write(folder / name / "host.json", replace(HOST, host=name))
+    return gather(folder)
+
+
+def test_hosts_of_several_runs_are_one_fleet(tmp_path):
+    fleet = [healthy(f"gpu-{n}", kind(model="NVIDIA Z9")) for n in range(4)]
+    fleet[3] = edited(fleet[3], "fp16_matmul", times(0.9), 2)
+    runs = [run(tmp_path / one.host, one) for one in fleet]
+    told, strips = accepted(runs, [])
+    assert [one.verdict for one in told.hosts] == ["PASS", "PASS", "PASS", "FAIL"]
+    assert told.state == "bad"
+    assert (told.worst[0].host, told.worst[0].bad) == ("gpu-3", True)
+    assert told.worst[0].says.startswith("GPU 2 (GPU-gpu-3-2): fp16_matmul is")
+    assert len(told.worst) == 3
+    shown = {one.name: one for one in strips}
+    assert len(shown["fp16_matmul"].points) == 32
+    assert [point.host for point in shown["fp16_matmul"].points if point.bad] == ["gpu-3"]
+    assert len(shown["peer_copy"].points) == 32
+    assert len(shown["all_reduce"].points) == 4
+
+
+def test_the_newest_record_of_a_host_counts_and_the_others_are_its_past(tmp_path):
+    before = healthy("gpu-1", kind(4))
+    after = edited(before, "fp16_matmul", times(0.8))
+    first = run(tmp_path / "1", before)
+    second = run(tmp_path / "2", replace(after, started="2026-11-23T10:00:00Z"))
+    assert accepted([second], [])[0].state == "good"  # no norm, and all four alike
+    for order in ([first, second], [second, first]):
+        told, _ = accepted(order, [])
+        assert [one.verdict for one in told.hosts] == ["FAIL"]
+        assert "2026-11-22T10:00:00Z" in told.hosts[0].cause
+
+
+def test_a_folders_name_is_the_hosts_whatever_its_record_says(tmp_path):
+    liar = healthy("gpu-1", kind(4))
+    folder = tmp_path / "run"
+    run(folder, healthy("gpu-2", kind(4)), liar)
+    write(folder / "gpu-2" / "acceptance.json", edited(liar, "memory_errors", value(1), 0))
+    told, _ = accepted([gather(folder)], [])
+    assert [(one.host, one.verdict) for one in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "FAIL")]
+
+
+def test_a_host_with_gpus_and_no_record_is_unproven(tmp_path):
+    told, _ = accepted([run(tmp_path / "run", healthy("gpu-1", kind(4)), hosts=["gpu-2"])], [])
+    assert [(one.host, one.verdict) for one in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "UNPROVEN")]
+    assert told.state == "bad"
+
+
+@pytest.mark.parametrize(
+    ("content", "state"),
+    [("{", "bad"), (json.dumps({"schema": "rekindle/acceptance/9"}), "untold")],
+)
+def test_a_record_that_cannot_be_read_says_so(tmp_path, content, state):
+    folder = tmp_path / "run"
+    run(folder, hosts=["gpu-1"])
+    (folder / "gpu-1" / "acceptance.json").write_text(content)
+    told, _ = accepted([gather(folder)], [])
+    assert told.state == state
+    assert "acceptance.json" in told.hosts[0].cause
+
+
+def test_a_run_that_is_left_out_leaves_the_answer_open(tmp_path):
+    runs = [run(tmp_path / "run", healthy("gpu-1", kind(4)))]
+    assert accepted(runs, [])[0].state == "good"
+    assert accepted(runs, ["One is broken."])[0].state == "untold"
