@@ -14,8 +14,9 @@ from rekindle.records import AcceptanceRecord, AcceptedGpu, Kind, Measurement
 MIB = 1 << 20
 H200 = {
     "bf16_matmul": (791, 6.5),
-    "tf32_matmul": (420, 3.5),
-    "fp16_matmul": (780, 6.5),
+    "tf32_matmul": (363, 3.0),
+    "bf16_matmul_sustained": (690, 5.7),
+    "fp16_matmul": (668, 5.5),
     "device_copy": (4225, 12.5),
     "host_to_device": (54, 0.5),
     "device_to_host": (54, 0.5),
@@ -81,6 +82,8 @@ def _measured(gpus: tuple[AcceptedGpu, ...], of: Kind, random: Random) -> Iterat
                         yield _of(name, random.gauss(middle, deviation), gpu=gpu.uuid, peer=peer.uuid)
             else:
                 yield _of(name, random.gauss(middle, deviation), gpu=gpu.uuid)
+        if of.count > 1:
+            yield _of("collective_errors", 0, gpu=gpu.uuid, size=8)
         for name, value in FIXED.items():
             norm = value if name in {"pcie_generation", "pcie_width"} else None
             yield _of(name, value, gpu=gpu.uuid, norm=norm)
@@ -88,7 +91,6 @@ def _measured(gpus: tuple[AcceptedGpu, ...], of: Kind, random: Random) -> Iterat
         for size in (128, 1024):
             rate = TOGETHER.get((of.count, size), 400) * random.gauss(1, 0.005)
             yield _of("all_reduce", rate, size=size * MIB)
-        yield _of("collective_errors", 0)
     yield _of("fabric_manager", 1)
     yield _of("root_write", random.gauss(2000, 100))
 

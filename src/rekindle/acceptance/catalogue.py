@@ -28,8 +28,8 @@ class Measure(Record, kw_only=True, frozen=True):
     fault: Fault
     remedy: str | None = None
     """Instead of the one of its fault."""
-    required: Literal["always", "several", "burn"] | None = None
-    """Of every host, of one with several GPUs, or by a burn: without it nothing is proven."""
+    required: Literal["always", "several", "short", "burn"] | None = None
+    """Always, with several GPUs, or in one mode: where it is missing nothing is proven."""
     says: str
 
     def worse(self, value: float, than: float) -> float:

@@ -90,12 +90,17 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
         if measure.of == "pair":
             pairs.setdefault((one.name, one.size), []).append((one, worse or 0.0))
             continue
-        found = flaw(record, one.name, one.gpu, one.says.partition(NOTE)[0], worse)
+        found = flaw(record, one.name, one.gpu, _sentence(one), worse)
         yield replace(found, verdict="UNPROVEN") if measure.fault == "coverage" else found
     for slow in pairs.values():
         norm = slow[0][0].norm
         than = f"and the norm is at least {norm:.4g}" if norm else "far from the host's other pairs"
         yield from of_pairs(record, slow, than)
+
+
+def _sentence(one: Measurement) -> str:
+    """Return what is said of it, without the norm's source and the host's own words."""
+    return one.says.partition(NOTE)[0].replace(f" ({one.source})", "")
 
 
 def _untold(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
@@ -117,8 +122,7 @@ def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) 
 
 
 def _asked(record: AcceptanceRecord, measure: Measure) -> bool:
-    asked = {"always": True, "several": len(record.gpus) > 1, "burn": record.mode == "burn"}
-    return asked.get(measure.required or "", False)
+    return measure.required in {"always", record.mode, "several" if len(record.gpus) > 1 else "always"}
 
 
 def _missing(record: AcceptanceRecord, name: str, measure: Measure) -> Iterator[Flaw]:
@@ -140,5 +144,5 @@ def _missing(record: AcceptanceRecord, name: str, measure: Measure) -> Iterator[
 
 def _fast(record: AcceptanceRecord) -> bool:
     """Whether matrix products of every GPU were held against a norm; one that fails is told elsewhere."""
-    held = {one.gpu for one in record.measurements if one.name.endswith("_matmul") and one.norm is not None}
+    held = {one.gpu for one in record.measurements if "_matmul" in one.name and one.norm is not None}
     return held >= {one.uuid for one in record.gpus}

@@ -48,6 +48,8 @@ def test_it_is_held_once_and_for_all():
         ("peer_copy", times(0.8)),
         ("product_differs", value(1)),
         ("memory_errors", value(1)),
+        ("collective_errors", value(1)),
+        ("bf16_matmul_sustained", times(0.89)),
         ("pcie_generation", value(4)),
         ("pcie_width", value(8)),
         ("nvlinks_up", value(17)),
@@ -76,7 +78,7 @@ def test_a_gpu_that_fails_is_named(name, change):
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [("collective_errors", value(1)), ("fabric_manager", value(0)), ("all_reduce", times(0.85))],
+    [("fabric_manager", value(0)), ("all_reduce", times(0.85))],
 )
 def test_what_fails_of_all_gpus_leaves_none(name, change):
     record = edited(HOST, name, change)
@@ -119,6 +121,7 @@ def test_a_wrong_result_comes_before_a_slow_one():
     told = verdict(record)
     assert told.cause.startswith("GPU 2 (GPU-gpu-1-2): product_differs is 3 values")
     assert told.cause.endswith("(and 1 more).")
+    assert "stas00" not in " ".join(one.says for one in told.flaws)
     assert "replaced" in told.remedy
 
 
@@ -129,6 +132,23 @@ def test_what_has_to_be_measured_and_was_not_leaves_it_unproven(name):
     told = verdict(gone)
     assert told.verdict == "UNPROVEN"
     assert f"{name} was not measured" in " ".join(one.says for one in told.flaws)
+
+
+def test_a_burn_takes_sustained_products_and_how_clocks_and_temperatures_change():
+    burn = replace(
+        HOST,
+        mode="burn",
+        measurements=tuple(
+            one for one in HOST.measurements if one.name not in {"bf16_matmul", "fp16_matmul", "tf32_matmul"}
+        ),
+    )
+    assert verdict(burn).verdict == "UNPROVEN"
+    slopes = tuple(
+        Measurement(name=name, gpu=gpu.uuid, value=0.1, unit="", says="")
+        for gpu in HOST.gpus
+        for name in ("clock_slope", "temperature_slope")
+    )
+    assert verdict(replace(burn, measurements=(*burn.measurements, *slopes))).verdict == "PASS"
 
 
 def test_why_a_figure_is_missing_is_said():

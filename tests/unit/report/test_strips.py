@@ -32,12 +32,10 @@ def test_every_gpu_is_a_point_within_the_strip(tmp_path):
     told = {one.title: one for one in map(drawn, strips)}
     one = told["bf16_matmul"]
     assert len(one.dots) == 8
-    assert [dot.says for dot in one.dots if dot.bad][0].startswith(
-        "gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is"
-    )
-    assert all(
-        LEFT <= dot.x <= RIGHT and TOP <= dot.y <= BOTTOM for each in told.values() for dot in each.dots
-    )
+    (bad,) = [dot for dot in one.dots if dot.bad]
+    assert bad.says.startswith("gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is")
+    dots = [dot for each in told.values() for dot in each.dots]
+    assert all(LEFT <= dot.x <= RIGHT and TOP <= dot.y <= BOTTOM for dot in dots)
     assert one.norm is not None
     assert min(one.dots).bad  # the slowest is furthest left
     assert [label for _, label, _ in told["nvlinks_up"].marks] == ["18 lanes"]
