@@ -21,6 +21,8 @@ class Measure(Record, kw_only=True, frozen=True):
     better: Literal["higher", "lower", "zero"]
     distance: float | None = None
     """From the median of others, relative to it, beyond which it may be an outlier; None: not compared."""
+    from_size: int = 0
+    """Bytes, below which it varies too much to be compared."""
     placed: bool = False
     """Whether it may differ by a GPU's place in its host, so that fleets are compared place by place."""
     any_link: bool = False
@@ -107,6 +109,14 @@ def _content(name: str) -> str:
 def measures() -> dict[str, Measure]:
     """Return what is measured, by name."""
     return decode(_content("measurements.json"), _Measures).measurements
+
+
+def comparable(one: Measurement) -> Measure | None:
+    """Return what a figure is if it is held against the same of other GPUs, hosts and times."""
+    measure = measures().get(one.name)
+    if measure is None or measure.distance is None or one.value is None:
+        return None
+    return measure if (one.size or 0) >= measure.from_size else None
 
 
 @cache

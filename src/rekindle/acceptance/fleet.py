@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
 
-from .catalogue import Measure, measures
+from .catalogue import Measure, comparable, measures
 from .compare import middle, stray
 from .flaw import Flaw, flaw, of_pairs
 from .held import figure, where
@@ -27,8 +27,8 @@ class _Figure(NamedTuple):
     record: AcceptanceRecord
     one: Measurement
     value: float
-    place: tuple[int | None, ...]
-    """Of the GPU, or of both of a pair, in their host, where that may matter."""
+    place: tuple[int | str | None, ...]
+    """Of the GPU, or of both of a pair, in their host, where that may matter; or else their models."""
 
 
 def compared(records: Iterable[AcceptanceRecord]) -> Compared:
@@ -60,13 +60,14 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
     for record in records:
         kind = record.kind
         as_told = (kind.model, kind.count, kind.topology, kind.driver, kind.nvls)
-        index = {one.uuid: one.index for one in record.gpus}
+        gpus = {one.uuid: one for one in record.gpus}
         for one in record.measurements:
-            measure = measures().get(one.name)
-            if measure is None or measure.distance is None or one.value is None:
+            measure = comparable(one)
+            if measure is None or one.value is None:
                 continue
             of = as_told[:2] if measure.any_link else as_told
-            place = (index.get(one.gpu or ""), index.get(one.peer or "")) if measure.placed else ()
+            of_gpus = [gpus.get(uuid or "") for uuid in (one.gpu, one.peer)]
+            place = tuple((gpu.index if measure.placed else gpu.name) if gpu else None for gpu in of_gpus)
             groups.setdefault((one.name, one.size, of), []).append(_Figure(record, one, one.value, place))
     return groups
 
@@ -91,7 +92,7 @@ def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Fla
 
 def _one_by_one(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
     """Yield the GPUs, pairs and hosts that stand out among all in the same place."""
-    places: dict[tuple[int | None, ...], list[_Figure]] = {}
+    places: dict[tuple[int | str | None, ...], list[_Figure]] = {}
     for each in figures:
         places.setdefault(each.place, []).append(each)
     pairs: dict[str, list[tuple[Measurement, float]]] = {}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
-from .catalogue import Measure, measures, norm_of, xids
+from .catalogue import Measure, comparable, measures, norm_of, xids
 from .compare import Stray, cover, stray
 
 NOTE = " | As measured: "
@@ -114,22 +114,22 @@ def _beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
 
     Where more than a quarter would, the host is built so: GPUs on two sockets, links of two kinds.
     """
-    groups: dict[tuple[str, int | None], list[int]] = {}
+    models = {one.uuid: one.name for one in record.gpus}
+    groups: dict[tuple[str, int | None, object], list[int]] = {}
     for place, one in enumerate(record.measurements):
-        measure = measures().get(one.name)
-        if measure is None or measure.distance is None or one.value is None:
-            continue
-        if measure.of in {"gpu", "pair"}:
-            groups.setdefault((one.name, one.size), []).append(place)
+        measure = comparable(one)
+        if measure and measure.of in {"gpu", "pair"}:
+            of = models.get(one.gpu or ""), models.get(one.peer or "")
+            groups.setdefault((one.name, one.size, of), []).append(place)
     found = {}
     few = max(1, len(record.gpus) // 4)
-    for (name, _), places in groups.items():
+    for (name, _, _), places in groups.items():
         if len(places) < 2:
             continue
         figures = [record.measurements[place].value or 0.0 for place in places]
         told: Stray = stray(figures, measures()[name])
-        of = [record.measurements[places[number]] for number in told.worse]
-        blamed = cover((one.gpu or "", one.peer or one.gpu or "") for one in of)
+        slow = [record.measurements[places[number]] for number in told.worse]
+        blamed = cover((one.gpu or "", one.peer or one.gpu or "") for one in slow)
         for number, place in enumerate(places):
             distance = measures()[name].worse(figures[number], told.middle)
             found[place] = (distance, number in told.worse and len(blamed) <= few)

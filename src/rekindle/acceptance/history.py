@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
 
-from .catalogue import limits, measures
+from .catalogue import comparable, limits, measures
 from .flaw import Flaw, flaw
 from .held import figure, where
 
@@ -36,7 +36,7 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
         worse = measure.worse(value, before)
         if abs(worse) <= past.said:
             continue
-        fails = worse > max(past.fails, measure.distance or 0.0)
+        fails = worse > (max(past.fails, measure.distance) if measure.distance else 0.0)
         how = f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {before:.4g} of {when[:40]}"
         says = f"{where(record, one)}: {figure(one)}, {how} ({past.source})."
         found = flaw(record, one.name, one.gpu, says, worse)
@@ -48,8 +48,7 @@ def _figures(record: AcceptanceRecord) -> dict[Key, tuple[Measurement, float]]:
     known = {one.uuid: one.serial or one.uuid for one in record.gpus}
     found: dict[Key, tuple[Measurement, float]] = {}
     for one in record.measurements:
-        measure = measures().get(one.name)
-        if measure and measure.distance is not None and one.value is not None and one.gpu in known:
+        if comparable(one) and one.value is not None and one.gpu in known:
             key = (one.name, one.size, known[one.gpu], known.get(one.peer or ""))
             found[key] = one, one.value
     return found

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import AcceptanceRecord, Kind, Measurement
 
-from .catalogue import Measure, measures
+from .catalogue import Measure, comparable, measures
 from .compare import middle
 from .flaw import Flaw
 from .held import figure, where
@@ -50,13 +50,15 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
         flaws: what was found of them.
     """
     bad = {(one.host, one.uuid, one.measurement) for one in flaws if one.verdict}
-    groups: dict[tuple[str, Kind], list[tuple[AcceptanceRecord, Measurement, float]]] = {}
+    groups: dict[tuple[str, Kind, str], list[tuple[AcceptanceRecord, Measurement, float]]] = {}
     for record in records:
-        for (name, _), (one, value) in _shown(record).items():
-            groups.setdefault((name, record.kind), []).append((record, one, value))
+        models = {one.uuid: one.name for one in record.gpus}
+        for (name, uuid), (one, value) in _shown(record).items():
+            model = models.get(uuid or "", record.kind.model)
+            groups.setdefault((name, record.kind, model), []).append((record, one, value))
     order = list(measures())
     found = []
-    for (name, kind), figures in sorted(groups.items(), key=lambda group: order.index(group[0][0])):
+    for (name, kind, model), figures in sorted(groups.items(), key=lambda group: order.index(group[0][0])):
         measure = measures()[name]
         centre = middle([value for _, _, value in figures], measure)
         points = tuple(
@@ -70,7 +72,8 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
             for record, one, value in figures
         )
         nvls = " with NVLS" if kind.nvls else ""
-        of = f"{kind.count} × {kind.model} by {kind.topology}{nvls}, driver {kind.driver}"
+        its = "" if model == kind.model else f", of these {model}"
+        of = f"{kind.count} × {kind.model}{its} by {kind.topology}{nvls}, driver {kind.driver}"
         found.append(Strip(name, of, measure, figures[0][1].size, centre, figures[0][1].norm, points))
     return found
 
@@ -93,8 +96,8 @@ def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measu
     """Return one figure for each GPU and name: of its pairs the worst, of a host's sizes the largest."""
     shown: dict[tuple[str, str | None], tuple[Measurement, float]] = {}
     for one in record.measurements:
-        measure = measures().get(one.name)
-        if measure is None or measure.distance is None or measure.of == "host" or one.value is None:
+        measure = comparable(one)
+        if measure is None or measure.of == "host" or one.value is None:
             continue
         known = shown.get((one.name, one.gpu))
         if measure.of == "gpus":

@@ -159,6 +159,26 @@ def test_a_missing_figure_is_one_hosts_and_changes_nothing_for_others():
     assert bad([*fleet[:5], gone, *fleet[6:]]).keys() == {"gpu-5"}
 
 
+def test_small_messages_and_latencies_are_not_compared():
+    fleet = [edited(one, "all_reduce", lambda _: {"size": 1 << 20}) for one in healthy(5, 4)]
+    assert not compared(broken(tuple(fleet), 1, ("all_reduce", times(0.4)))).flaws
+    assert compared(broken(healthy(5, 4), 1, ("all_reduce", times(0.4)))).flaws
+
+
+def test_gpus_of_two_models_in_hosts_are_not_compared():
+    def two(record):
+        gpus = tuple(replace(one, name="Z8" if one.index % 2 else "Z9") for one in record.gpus)
+        record = replace(record, gpus=gpus)
+        for index in range(1, record.kind.count, 2):
+            record = edited(record, "fp16_matmul", times(0.5), index)
+        return record
+
+    fleet = tuple(two(one) for one in healthy(10, model="Z8 + Z9"))
+    assert not bad(fleet)
+    found = bad(broken(fleet, 4, ("fp16_matmul", times(0.9), 3)))
+    assert [(one.host, one.flaws[0].gpu) for one in found.values()] == [("gpu-4", 3)]
+
+
 def test_hosts_of_another_kind_are_not_compared():
     fleet = [
         *healthy(3),

@@ -200,6 +200,15 @@ def test_pairs_that_a_host_has_by_its_build_are_no_faults():
     assert verdict(record, compared=True).verdict == "PASS"
 
 
+def test_gpus_of_two_models_are_not_compared():
+    gpus = tuple(replace(one, name="NVIDIA Z8" if one.index % 2 else "NVIDIA Z9") for one in HOST.gpus)
+    record = replace(HOST, gpus=gpus, kind=replace(HOST.kind, model="NVIDIA Z8 + NVIDIA Z9"))
+    for index in (1, 3):
+        record = edited(record, "fp16_matmul", times(0.5), index)
+    assert verdict(record, compared=True).verdict == "PASS"
+    assert {one.gpu for one in verdict(edited(record, "fp16_matmul", times(0.5), 2)).flaws if one.uuid} == {2}
+
+
 @pytest.mark.parametrize(
     ("codes", "said", "found"),
     [
@@ -228,6 +237,6 @@ def test_hostile_texts_and_figures_are_data():
     record = edited(HOST, "bf16_matmul", value(-1e100, says=evil, gpu=evil, source=evil, norm=0.0), 1)
     record = replace(record, host=evil, kind=replace(record.kind, model=evil))
     record = edited(record, "all_reduce", value(1e100, size=-(1 << 53)))
-    assert verdict(record).verdict == "FAIL"
+    assert verdict(record).verdict == "UNPROVEN"
     record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
     assert all(len(one.says) <= 4000 for one in verdict(record).flaws)
