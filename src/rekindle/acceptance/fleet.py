@@ -95,7 +95,7 @@ def _one_by_one(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
     places: dict[tuple[int | str | None, ...], list[_Figure]] = {}
     for each in figures:
         places.setdefault(each.place, []).append(each)
-    pairs: dict[str, list[tuple[Measurement, float]]] = {}
+    pairs: dict[tuple[str, bool], list[tuple[Measurement, float]]] = {}
     records: dict[str, AcceptanceRecord] = {}
     for group in places.values():
         told = stray([each.value for each in group], measure)
@@ -103,10 +103,11 @@ def _one_by_one(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
             record, one, _, _ = group[place]
             if measure.of == "pair":
                 records[record.host] = record
-                pairs.setdefault(record.host, []).append((one, distance))
+                pairs.setdefault((record.host, told.many), []).append((one, distance))
                 continue
             than = f"{distance:.1%} worse than the median {told.middle:.4g} of {len(group)} of its kind"
             slow = flaw(record, one.name, one.gpu, f"{where(record, one)}: {figure(one)}, {than}.", distance)
             yield replace(slow, verdict="UNPROVEN") if told.many else slow
-    for host, found in pairs.items():
-        yield from of_pairs(records[host], found, "far from the same pairs of the fleet")
+    for (host, many), found in pairs.items():
+        for slow in of_pairs(records[host], found, "far from the same pairs of the fleet"):
+            yield replace(slow, verdict="UNPROVEN") if many else slow

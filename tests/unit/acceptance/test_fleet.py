@@ -85,6 +85,11 @@ def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
     assert told.flaws[0].gpu in {1, 6}
 
 
+def test_of_two_hosts_a_slow_link_is_unproven():
+    told = compared(broken(healthy(2, model="NVIDIA Z9"), 1, ("peer_copy", times(0.8), 6, 1)))
+    assert [(one.host, one.verdict) for one in told.flaws] == [("gpu-1", "UNPROVEN")]
+
+
 def test_gpus_are_compared_with_those_in_the_same_place():
     fleet = [
         edited(edited(one, "host_to_device", times(0.7), 0), "host_to_device", times(0.7), 1)
