@@ -8,7 +8,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -154,18 +154,29 @@ class Workspace:
 
     def models(self) -> dict[str, int]:
         """Bytes of each model file that the server saved of its own, by its name."""
-        sizes = self.members["server"].sizes if "server" in self.members else {}
-        return {
-            name: size
-            for name, size in sizes.items()
-            if name.endswith(_MODELS) and _OF_SITES not in f"/{name}"
-        }
+        sizes = self.members[SERVER].sizes if SERVER in self.members else {}
+        return {name: size for name, size in sizes.items() if _is_model(name)}
+
+    def models_among(self, files: Iterable[str]) -> dict[str, str]:
+        """Return which ``files``, of the run's folder, would be such models, by the name that the server has.
+
+        Values are their names in the run's folder.
+        """
+        if SERVER not in self.members:
+            return {}
+        folder = f"{self.members[SERVER].path('').relative_to(self.folder).as_posix()}/"
+        found = {file.removeprefix(folder): file for file in files if file.startswith(folder)}
+        return {name: file for name, file in found.items() if _is_model(name)}
 
     @property
     def name(self) -> str:
         """The job's name, as its meta.json has it; ``job`` if there is none."""
         names = (str(member.json("meta.json").get("name") or "") for member in self.members.values())
         return next((name for name in names if name), self.job)
+
+
+def _is_model(name: str) -> bool:
+    return name.endswith(_MODELS) and _OF_SITES not in f"/{name}"
 
 
 def of_run(run_dir: Path) -> Workspace:

@@ -23,7 +23,7 @@ from . import files, folders, own
 
 TOTAL_LIMIT = 512 << 20
 """Bytes that one run may unpack to at home, and that its archive may have."""
-_FILE_LIMIT = 16 << 20
+FILE_LIMIT = 16 << 20
 """Bytes; larger files (models) stay on the host."""
 _FILES_LIMIT = 10_000
 """Files and folders together."""
@@ -82,7 +82,7 @@ def pack(run_dir: Path, target: Path) -> Packed:
         for late, _, name in sorted(_candidates(run_dir, packed)):
             new = {folder for folder in PurePosixPath(name).parents if folder not in made}
             try:
-                content = files.content(run_dir / name, _FILE_LIMIT if late == len(_FIRST) else files.LIMIT)
+                content = files.content(run_dir / name, FILE_LIMIT if late == len(_FIRST) else files.LIMIT)
             except OSError as error:
                 packed.leave(name, error)
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cached_property
@@ -13,9 +13,17 @@ from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, si
 from rekindle.flare.wording import Wording, wording
 from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Workspace, of_run
 from rekindle.host import files, folders
-from rekindle.records import Ended, LeftBehind, RecordError, Rung, RunSpec, moment
+from rekindle.records import Ended, RecordError, Rung, RunSpec, moment
 from rekindle.records.base import shortened
-from rekindle.records.events import AnyEvent, DeviceEvent, Event, FinalEvent, RoundEvent, SampleEvent
+from rekindle.records.events import (
+    AnyEvent,
+    DeviceEvent,
+    Event,
+    FinalEvent,
+    ModelEvent,
+    RoundEvent,
+    SampleEvent,
+)
 from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import ended_in, ladder_in, left_in, spec_in
 
@@ -45,6 +53,8 @@ class Run:
     """What is there and was not read, one sentence each."""
     broken: tuple[tuple[str, int], ...] = ()
     """File and number of each line of evidence that is not an event."""
+    left: Mapping[str, str] = field(default_factory=dict)
+    """Why, by its name, each file stayed on the host."""
     _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -59,8 +69,9 @@ class Run:
         if not spec.sites:
             raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
         workspace, told = of_run(folder), read_evidence(folder)
-        unread = (*told.unread, *workspace.unread(), *_left_behind(folder))
-        return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken))
+        left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
+        unread = (*told.unread, *workspace.unread(), *_left_behind(left))
+        return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken), left)
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
@@ -186,6 +197,16 @@ class Run:
         return self._records[name, log]
 
     @cached_property
+    def models_left(self) -> dict[str, str]:
+        """Files of the models that the server saved and that stayed on the host, by the server's name."""
+        return self.workspace.models_among(self.left)
+
+    @cached_property
+    def loaded(self) -> dict[str, Line[ModelEvent]]:
+        """How each model loaded in the run's environment, by its file; the first one's name is empty."""
+        return {line.event.model: line for line in self.of(ModelEvent)}
+
+    @cached_property
     def ledger(self) -> list[Entry]:
         """What the server's log says of rounds, tasks and results, in its order."""
         return server_ledger(self.records("server"))
@@ -214,9 +235,8 @@ class Run:
         return self.workspace.find(name, pattern)
 
 
-def _left_behind(folder: Path) -> Iterator[str]:
+def _left_behind(left: Mapping[str, str]) -> Iterator[str]:
     """Say what of a run that came home stayed on its host although verdicts are read from it."""
-    left = left_in(folder) if (folder / folders.LEFT).exists() else LeftBehind(files={})
-    for name, why in left.files.items():
+    for name, why in left.items():
         if any(fnmatch(name, pattern) for pattern in _PROOF):
             yield f"{name} stayed on the host: {why}."

@@ -13,7 +13,10 @@ from .run import Run
 
 
 def devices(run: Run) -> tuple[Device, ...]:
-    """Return what each rank ran on, with what the driver's samples show of it there."""
+    """Return what each rank ran on, with what the driver's samples show of it there.
+
+    Of an example, whose trainers tell nothing, what its sites' processes held, in the order of the GPUs.
+    """
     utilisation: dict[tuple[str, str], list[int]] = {}
     held: dict[tuple[str, str], int] = {}
     for line in run.samples:
@@ -22,6 +25,8 @@ def devices(run: Run) -> tuple[Device, ...]:
                 utilisation.setdefault((uuid, pid), []).append(gpu.utilisation)
                 held[uuid, pid] = max(mib, held.get((uuid, pid), mib))
     means = {who: round(mean(percents), 1) for who, percents in utilisation.items()}
+    if run.spec.job.example is not None:
+        return tuple(_held(run, means, held))
     return tuple(
         Device(
             site=event.site,
@@ -34,6 +39,34 @@ def devices(run: Run) -> tuple[Device, ...]:
         )
         for event in (line.event for line in run.of(DeviceEvent))
     )
+
+
+def _held(
+    run: Run, means: dict[tuple[str, str], float], held: dict[tuple[str, str], int]
+) -> Iterator[Device]:
+    owners = {
+        str(pid): name
+        for line in run.samples
+        for name, worked in line.event.worked.items()
+        for pid in worked.pids
+    }
+    for site in run.spec.sites:
+        mine = [
+            (gpu, who)
+            for gpu in run.spec.gpus
+            for who in sorted(held)
+            if who[0] == gpu.uuid and owners.get(who[1]) == site.name
+        ]
+        for rank, (gpu, who) in enumerate(mine):
+            yield Device(
+                site=site.name,
+                rank=rank,
+                device="cuda",
+                uuid=gpu.uuid,
+                name=gpu.name,
+                mean_utilisation=means[who],
+                peak_memory_mib=held[who],
+            )
 
 
 def rounds(run: Run) -> tuple[JobRound, ...]:

@@ -61,7 +61,7 @@ def _is_refused(path, home, match):
 
 
 def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypatch, home):
-    monkeypatch.setattr(archive, "_FILE_LIMIT", 100)
+    monkeypatch.setattr(archive, "FILE_LIMIT", 100)
     run = tmp_path / "pt_ddp"
     (run / "evidence").mkdir(parents=True)
     (run / "evidence" / "a.jsonl").write_text("{}")

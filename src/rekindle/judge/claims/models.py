@@ -22,8 +22,24 @@ _NUMPY_DEFAULT = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
 
 @validator("workspace")
 def global_model_saved(run: Run, options: dict[str, Any]) -> Answer:
-    """The server saved a model that is whole, finite, not zero, and no longer the one it began with."""
-    return model_saved(run.workspace)
+    """The server saved a model that is whole, finite, not zero, and no longer the one it began with.
+
+    Of one that is too large to come home, what was seen of it as it loaded there counts; `saved_models_load`
+    holds that to what sites sent.
+    """
+    if run.workspace.models() or not run.models_left:
+        return model_saved(run.workspace)
+    found = [_stayed(run, name, file) for name, file in sorted(run.models_left.items())]
+    return min(found, key=lambda answer: (False, True, None).index(answer.holds))
+
+
+def _stayed(run: Run, name: str, file: str) -> Answer:
+    line = run.loaded.get(file)
+    if line is None:
+        return Answer(None, f"{name} stayed on the host: {run.left[file]}.")
+    sound = bool(line.event.finite and line.event.norm)
+    says = f"{name} stayed on the host: {run.left[file]}. It loaded there, with {line.event.values} values"
+    return Answer(sound, f"{says}, {'finite and not all zero' if sound else 'which are not sound'}.", line)
 
 
 def model_saved(workspace: Workspace) -> Answer:

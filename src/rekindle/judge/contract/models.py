@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rekindle.flare.workspace import SERVER
+from rekindle.host.archive import FILE_LIMIT
 from rekindle.judge.run import Run
-from rekindle.records.events import ModelEvent
+from rekindle.records.events import ModelEvent, TaskEvent
 from rekindle.records.evidence import sha256
 
 from .registry import Doubt, rule
+
+_WIDEST = 8
+"""Bytes that one value of a saved model has at most."""
 
 
 @rule(3)
 def saved_models_load(run: Run) -> Iterator[Doubt]:
     """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
-    told = {line.event.model: line for line in run.of(ModelEvent)}
-    began = told.get("")
+    told, began = run.loaded, run.loaded.get("")
     for name in sorted(run.workspace.models()):
         path = run.workspace.members[SERVER].path(name)
         line = told.get(path.relative_to(run.folder).as_posix())
@@ -26,6 +29,22 @@ def saved_models_load(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{name} {says}.", line, holds=False)
         elif line.event.sha256 != sha256(path):
             yield Doubt(f"{name} is not the file that was loaded in the run's environment.", line)
+    for name, file in sorted(run.models_left.items()):
+        line = told.get(file)
+        if line is None:
+            yield Doubt(f"{name} stayed on the host, and nothing tells whether it loads there.")
+        elif says := _wrong(line.event, began.event if began else None):
+            yield Doubt(f"{name} {says}.", line, holds=False)
+        elif line.event.values * _WIDEST < FILE_LIMIT:
+            yield Doubt(f"{name} stayed on the host as too large, and has {line.event.values} values.", line)
+        elif line.event.values not in _sent(run):
+            says = f"{name} stayed on the host, with {line.event.values} values, which no site sent."
+            yield Doubt(says, line)
+
+
+def _sent(run: Run) -> set[int]:
+    """Return how many values the results have that the server's component told."""
+    return {line.event.values for line in run.of(TaskEvent)}
 
 
 def _wrong(saved: ModelEvent, began: ModelEvent | None) -> str | None:
