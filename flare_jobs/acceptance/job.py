@@ -1,0 +1,145 @@
+"""Measure the GPUs of this host, and the host, into evidence/acceptance.json.
+
+job.py --client_ids site-1 --gpu [UUID,UUID…] --num_rounds 1 [--minutes=N]
+
+One process a GPU (`ranks.py`) measures; this one reads nvidia-smi before, meanwhile and after, and the disks
+while those begin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import meanwhile
+import smi
+import storage
+
+_LIMIT_S = 240.0
+"""Of the ranks, beside the minutes of a burn."""
+
+
+def main() -> None:
+    """Measure, and write the record."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--client_ids", nargs="+")
+    parser.add_argument("--num_rounds", type=int)
+    parser.add_argument("--gpu", required=True)
+    parser.add_argument("--minutes", type=float, default=0.0)
+    args = parser.parse_args()
+    uuids = args.gpu.strip("[]").split(",")
+    evidence = Path(os.environ["REKINDLE_EVIDENCE"])
+    began, started = time.monotonic(), time.gmtime()
+    before = smi.read()
+    gpus = [before.gpus[uuid] for uuid in uuids]
+    with tempfile.TemporaryDirectory() as folder, meanwhile.Sampler(Path(folder), uuids) as sampler:
+        ranks = _start(uuids, Path(folder), args.minutes)
+        with ThreadPoolExecutor() as pool:
+            disks = pool.submit(storage.measure, {"root": evidence, "tmp": Path(tempfile.gettempdir())})
+            _wait(ranks, _LIMIT_S + 60 * args.minutes)
+            found = disks.result()
+        for path in sorted(Path(folder).glob("rank-*.json")):
+            found += json.loads(path.read_text())
+        conditions = sampler.conditions()
+        nvls = _nvls(Path(folder))
+    after = smi.read()
+    if gone := [uuid for uuid in uuids if uuid not in after.gpus]:
+        sys.exit(f"nvidia-smi does not show {', '.join(gone)} any more.")
+    found += smi.measurements(before, after, uuids)
+    for uuid in uuids:
+        seen = (one.pop("pcie_generation") for one in conditions if one["gpu"] == uuid)
+        found.append(smi.pcie_generation(after.gpus[uuid], max(filter(None, seen), default=None)))
+    found += meanwhile.measurements(conditions, uuids, burn=args.minutes > 0)
+    record: dict[str, Any] = {
+        "schema": "rekindle/acceptance/1",
+        "host": os.environ.get("REKINDLE_HOST", ""),
+        "mode": "burn" if args.minutes else "short",
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", started),
+        "seconds": round(time.monotonic() - began, 2),
+        "kind": {
+            "model": " + ".join(sorted({gpu.name for gpu in gpus})),
+            "count": len(gpus),
+            "topology": smi.worst_link([gpu.index for gpu in gpus]),
+            "nvls": nvls,
+            "driver": before.driver,
+        },
+        "gpus": [
+            {
+                "index": gpu.index,
+                "uuid": gpu.uuid,
+                "serial": gpu.serial,
+                "name": gpu.name,
+                "pci_bus_id": gpu.bus,
+            }
+            for gpu in gpus
+        ],
+        "measurements": found,
+        "conditions": conditions,
+    }
+    (evidence / "acceptance.json").write_text(json.dumps(record, indent=1))
+    print(f"{len(found)} figures of {len(gpus)} GPUs in {record['seconds']} s.")
+
+
+def _start(uuids: list[str], folder: Path, minutes: float) -> list[subprocess.Popen[bytes]]:
+    """Start a process for each GPU; all see all, in this order."""
+    environ = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": ",".join(uuids),
+        "WORLD_SIZE": str(len(uuids)),
+        "NCCL_DEBUG": "INFO",
+        "NCCL_DEBUG_SUBSYS": "INIT,GRAPH,P2P,NET",
+        "NCCL_DEBUG_FILE": str(folder / "nccl-%p.log"),
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    ranks = Path(__file__).with_name("ranks.py")
+    return [
+        subprocess.Popen(
+            [sys.executable, str(ranks), str(folder), str(minutes)], env=environ | {"RANK": str(rank)}
+        )
+        for rank in range(len(uuids))
+    ]
+
+
+def _wait(ranks: list[subprocess.Popen[bytes]], limit_s: float) -> None:
+    """Wait for all; as soon as one fails, or at the limit, none is left."""
+    ends = time.monotonic() + limit_s
+    try:
+        while any(rank.poll() is None for rank in ranks):
+            failed = [number for number, rank in enumerate(ranks) if rank.poll()]
+            if failed:
+                sys.exit(f"The process of GPU {failed[0]} ended with status {ranks[failed[0]].returncode}.")
+            if time.monotonic() > ends:
+                late = [number for number, rank in enumerate(ranks) if rank.poll() is None]
+                sys.exit(f"The processes of GPUs {late} did not end within {limit_s:.0f} s.")
+            time.sleep(0.05)
+        failed = [number for number, rank in enumerate(ranks) if rank.returncode]
+        if failed:
+            sys.exit(f"The process of GPU {failed[0]} ended with status {ranks[failed[0]].returncode}.")
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+
+
+def _nvls(folder: Path) -> bool | None:
+    """Whether NCCL says that it uses NVLink SHARP; None if it says nothing of it."""
+    said = " ".join(path.read_text(errors="replace") for path in folder.glob("nccl-*.log"))
+    if "nvls channels" not in said:
+        return None
+    return any(
+        line.split(" nvls channels")[0].split()[-1] != "0"
+        for line in said.splitlines()
+        if " nvls channels" in line
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What the GPUs are like while they are measured: clocks, power, temperature, and why they are slowed."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import datetime
+from pathlib import Path
+from statistics import linear_regression
+from types import TracebackType
+from typing import Any
+
+_PERIOD_MS = 200
+_FIELDS = "timestamp,uuid,clocks.sm,power.draw,temperature.gpu,pcie.link.gen.current,{}"
+_REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
+"""As nvidia-smi of today and of old has them."""
+_BITS = {
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake_slowdown",
+}
+"""NVML's; idle, application clocks and boost groups are no reason for concern."""
+_HARD = {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
+
+
+class Sampler:
+    """nvidia-smi, asked again and again until the block ends."""
+
+    def __init__(self, folder: Path, uuids: list[str]) -> None:
+        """Sample these GPUs, with a file in ``folder``."""
+        self._path, self._uuids = folder / "samples.csv", uuids
+
+    def __enter__(self) -> Sampler:
+        """Begin."""
+        query = "--query-gpu=" + _FIELDS.format(self._reasons())
+        with self._path.open("wb") as stream:
+            words = ["nvidia-smi", query, "--format=csv,noheader,nounits", "-lms", str(_PERIOD_MS)]
+            self._process = subprocess.Popen(words, stdout=stream, stderr=subprocess.DEVNULL)
+        return self
+
+    def _reasons(self) -> str:
+        for name in _REASONS:
+            words = ["nvidia-smi", f"--query-gpu={name}", "--format=csv"]
+            if subprocess.run(words, capture_output=True, timeout=30, check=False).returncode == 0:
+                return name
+        return "index"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+
+    def conditions(self) -> list[dict[str, Any]]:
+        """Return what was seen until now."""
+        return parse(self._path.read_text(errors="replace"), self._uuids)
+
+
+def parse(lines: str, uuids: list[str]) -> list[dict[str, Any]]:
+    """Return a Condition for each whole line that nvidia-smi printed of these GPUs."""
+    found, first = [], None
+    for line in lines.splitlines():
+        words = [word.strip() for word in line.split(",")]
+        if len(words) != 7 or words[1] not in uuids:
+            continue
+        try:
+            at = datetime.strptime(words[0], "%Y/%m/%d %H:%M:%S.%f").timestamp()
+        except ValueError:
+            continue
+        first = at if first is None else first
+        mask = int(words[6], 16) if words[6].startswith("0x") else 0
+        found.append(
+            {
+                "seconds": round(at - first, 3),
+                "gpu": words[1],
+                "sm_clock_mhz": _number(words[2]),
+                "power_w": _number(words[3]),
+                "temperature_c": _number(words[4]),
+                "pcie_generation": _number(words[5]),
+                "throttle": [name for bit, name in _BITS.items() if mask & bit],
+            }
+        )
+    return found
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def measurements(conditions: list[dict[str, Any]], uuids: list[str], burn: bool) -> list[dict[str, Any]]:
+    """Return each GPU's share of samples in which its hardware slowed it, and what became of it in a burn."""
+    found = []
+    for uuid in uuids:
+        mine = [one for one in conditions if one["gpu"] == uuid]
+        slowed = [one for one in mine if _HARD & set(one["throttle"])]
+        share = 100.0 * len(slowed) / len(mine) if mine else None
+        says = f"in {len(slowed)} of {len(mine)} samples"
+        found.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "says": says})
+        if burn:
+            found += _slopes(uuid, mine)
+            first = slowed[0]["seconds"] if slowed else None
+            if first is not None:
+                says = f"first {' and '.join(slowed[0]['throttle'])}"
+                found.append(
+                    {"name": "time_to_throttle", "gpu": uuid, "value": first, "unit": "s", "says": says}
+                )
+    return found
+
+
+def _slopes(uuid: str, mine: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fit lines through the second half, when a GPU is as warm as it gets."""
+    later = mine[len(mine) // 2 :]
+    found = []
+    for name, field, unit in (
+        ("clock_slope", "sm_clock_mhz", "%/min"),
+        ("temperature_slope", "temperature_c", "K/min"),
+    ):
+        points = [(one["seconds"] / 60, one[field]) for one in later if one[field] is not None]
+        value = None
+        if len({x for x, _ in points}) > 1:
+            fit = linear_regression(*zip(*points, strict=True))
+            middle = fit.intercept + fit.slope * points[len(points) // 2][0]
+            value = 100 * fit.slope / middle if unit == "%/min" and middle else fit.slope
+        says = f"over {len(points)} samples of the second half"
+        found.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "says": says})
+    return found

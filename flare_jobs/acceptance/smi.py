@@ -1,0 +1,176 @@
+"""What nvidia-smi tells of the GPUs, before and after."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+_LIMIT_S = 30
+_LINKS = ("SYS", "NODE", "PHB", "PXB", "PIX")
+"""Worst first; any NVLink is better."""
+
+
+class Gpu(NamedTuple):
+    """One GPU as ``nvidia-smi -q -x`` has it."""
+
+    index: int
+    uuid: str
+    serial: str | None
+    name: str
+    bus: str
+    told: ElementTree.Element
+
+    def text(self, path: str) -> str | None:
+        """Return what it says at ``path``; None if that is not there or not known."""
+        said = (self.told.findtext(path) or "").strip()
+        return said if said and not said.startswith(("N/A", "[", "Requested")) else None
+
+    def number(self, path: str) -> float | None:
+        """Return the number that it says there, whatever its unit."""
+        said = (self.text(path) or "").split(" ")[0].rstrip("x%")
+        try:
+            return float(said)
+        except ValueError:
+            return None
+
+
+class Report(NamedTuple):
+    """All of them, by UUID."""
+
+    driver: str
+    gpus: dict[str, Gpu]
+    lanes: dict[str, list[bool]]
+    """Whether each NVLink lane is up."""
+
+
+def read() -> Report:
+    """Ask nvidia-smi."""
+    return parse(_said("-q", "-x"), _said("nvlink", "-s"))
+
+
+def parse(report: str, nvlink: str) -> Report:
+    """Return what ``nvidia-smi -q -x`` and ``nvidia-smi nvlink -s`` printed."""
+    root = ElementTree.fromstring(report)
+    gpus = [
+        Gpu(
+            index=index,
+            uuid=told.findtext("uuid") or "",
+            serial=None if (told.findtext("serial") or "N/A") == "N/A" else told.findtext("serial"),
+            name=told.findtext("product_name") or "",
+            bus=told.get("id") or "",
+            told=told,
+        )
+        for index, told in enumerate(root.findall("gpu"))
+    ]
+    return Report(root.findtext("driver_version") or "", {gpu.uuid: gpu for gpu in gpus}, _lanes(nvlink))
+
+
+def _lanes(nvlink: str) -> dict[str, list[bool]]:
+    lanes: dict[str, list[bool]] = {}
+    uuid = ""
+    for line in nvlink.splitlines():
+        if line.startswith("GPU ") and "UUID: " in line:
+            uuid = line.partition("UUID: ")[2].strip(" )")
+        elif line.strip().startswith("Link ") and uuid:
+            lanes.setdefault(uuid, []).append("GB/s" in line)
+    return lanes
+
+
+def worst_link(indexes: list[int]) -> str:
+    """Return the worst link between two of these GPUs, as ``nvidia-smi topo -m`` names it."""
+    return worst_of(_said("topo", "-m"), indexes)
+
+
+def worst_of(matrix: str, indexes: list[int]) -> str:
+    """Return the worst link between two of these GPUs in what ``nvidia-smi topo -m`` printed."""
+    if len(indexes) < 2:
+        return "alone"
+    rows = [line.replace("\x1b[4m", "").replace("\x1b[0m", "").split() for line in matrix.splitlines()]
+    links = {int(row[0][3:]): row[1:] for row in rows if row and row[0][:3] == "GPU" and row[0][3:].isdigit()}
+    words = [links[one][other] for one in indexes for other in indexes if one != other]
+
+    def quality(word: str) -> int:
+        return int(word[2:]) + len(_LINKS) if word[:2] == "NV" and word[2:].isdigit() else _LINKS.index(word)
+
+    return min((word for word in words if word in _LINKS or word[:2] == "NV"), key=quality, default="unknown")
+
+
+def _said(*words: str) -> str:
+    """Return what nvidia-smi prints; it hangs on a GPU that is lost."""
+    done = subprocess.run(
+        ["nvidia-smi", *words], capture_output=True, text=True, timeout=_LIMIT_S, check=False
+    )
+    return done.stdout
+
+
+def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[str, Any]]:
+    """Return the figures of each GPU that nvidia-smi tells."""
+    found = []
+    for uuid in uuids:
+        first, last = before.gpus[uuid], after.gpus[uuid]
+        found += [
+            _figure("memory_in_use_before", uuid, first.number("fb_memory_usage/used"), "MiB"),
+            _figure("utilisation_before", uuid, first.number("utilization/gpu_util"), "%"),
+            _reached("pcie_width", last, "link_widths/{}_link_width", ("max",), ""),
+            *_errors(last),
+            *_links(after, uuid),
+        ]
+        if fabric := last.text("fabric/state"):
+            up = float(fabric == "Completed" and last.text("fabric/status") in {"Success", None})
+            found.append(_figure("fabric_manager", uuid, up, "up", f"its state is {fabric}"))
+    return found
+
+
+def _figure(name: str, uuid: str, value: float | None, unit: str, says: str = "") -> dict[str, Any]:
+    told = says or ("as nvidia-smi says" if value is not None else "nvidia-smi does not tell it")
+    return {"name": name, "gpu": uuid, "value": value, "unit": unit, "says": told}
+
+
+def _reached(name: str, gpu: Gpu, path: str, ends: tuple[str, ...], unit: str) -> dict[str, Any]:
+    """Return a figure of the PCIe link, with what both of its ends can as its norm."""
+    can = [gpu.number(f"pci/pci_gpu_link_info/{path.format(end)}") for end in ends]
+    norm = min((one for one in can if one is not None), default=None)
+    value = gpu.number(f"pci/pci_gpu_link_info/{path.format('current')}")
+    figure = _figure(name, gpu.uuid, value, unit)
+    if norm is not None:
+        figure |= {"norm": norm, "source": "nvidia-smi -q: what both ends of the link can"}
+    return figure
+
+
+def pcie_generation(gpu: Gpu, seen: float | None) -> dict[str, Any]:
+    """Return the generation of the PCIe link: the most ``seen`` under load, as an idle link rests."""
+    figure = _reached("pcie_generation", gpu, "pcie_gen/{}_link_gen", ("max_device", "max_host", "max"), "")
+    return figure | {"value": max(filter(None, (figure["value"], seen)), default=None)}
+
+
+def _errors(gpu: Gpu) -> list[dict[str, Any]]:
+    now = "ecc_errors/volatile"
+    uncorrected = [
+        gpu.number(f"{now}/{kind}")
+        for kind in (
+            "sram_uncorrectable_parity",
+            "sram_uncorrectable_secded",
+            "sram_uncorrectable",
+            "dram_uncorrectable",
+        )
+    ]
+    told = [one for one in uncorrected if one is not None]
+    found = [_figure("ecc_uncorrected", gpu.uuid, sum(told) if told else None, "errors")]
+    for memory in ("dram", "sram"):
+        found.append(
+            _figure(f"ecc_corrected_{memory}", gpu.uuid, gpu.number(f"{now}/{memory}_correctable"), "errors")
+        )
+    for what, name in (("pending", "remap_pending"), ("failure", "remap_failed")):
+        said = gpu.text(f"remapped_rows/remapped_row_{what}")
+        found.append(_figure(name, gpu.uuid, None if said is None else float(said == "Yes"), "yes"))
+    return found
+
+
+def _links(report: Report, uuid: str) -> list[dict[str, Any]]:
+    lanes = report.lanes.get(uuid, [])
+    if not lanes:
+        return []
+    says = f"{sum(lanes)} of {len(lanes)} lanes are up"
+    figure = _figure("nvlinks_up", uuid, float(sum(lanes)), "lanes", says)
+    return [figure | {"norm": float(len(lanes)), "source": "nvidia-smi nvlink -s: the lanes that it has"}]
