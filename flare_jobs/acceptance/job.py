@@ -60,7 +60,7 @@ def main() -> None:
     found += meanwhile.measurements(conditions, uuids, burn=args.minutes > 0)
     record: dict[str, Any] = {
         "schema": "rekindle/acceptance/1",
-        "host": os.environ.get("REKINDLE_HOST", ""),
+        "host": json.loads((evidence.parent / "spec.json").read_text())["host"],
         "mode": "burn" if args.minutes else "short",
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", started),
         "seconds": round(time.monotonic() - began, 2),

@@ -19,7 +19,12 @@ import torch.distributed as dist
 
 _SIDE = 8192
 """Of the square matrices that are multiplied."""
-_SERIES, _PRODUCTS = 5, 20
+_SERIES = 5
+_BURST = 10
+"""Products in a row that a GPU does before its power limit is felt."""
+_WARM_S, _AGAIN_S, _PART_S = 0.7, 0.2, 0.1
+"""Of products in a row until a clock has settled under the power limit, until it has for products of another
+kind, and of each figure after that."""
 _COPY = 2 << 30
 _PINNED = 512 << 20
 _SPARE = 0.05
@@ -116,12 +121,26 @@ def products(rank: Rank) -> None:
         a, b = one.to(torch.float8_e4m3fn), other.to(torch.float8_e4m3fn).t().contiguous().t()
         unit = torch.ones((), device=rank.device)
         formats["fp8"] = lambda: torch._scaled_mm(a, b, scale_a=unit, scale_b=unit, out_dtype=torch.bfloat16)
-    for name, multiply in formats.items():
+    for multiply in formats.values():  # a first product chooses its kernel
+        multiply()
+    shape = f"products of {_SIDE} × {_SIDE} matrices of random numbers, all GPUs at once"
+    bf16 = formats.pop("bf16")
+    bursts = []
+    for _ in range(_SERIES + 1):
         rank.meet()
-        rates = [2 * _SIDE**3 / seconds / 1e12 for seconds in _series(multiply, _PRODUCTS, rank.device)]
-        says = f"products of {_SIDE} × {_SIDE} matrices of random numbers, all GPUs at once"
-        rank.told(f"{name}_matmul", rates, "TFLOP/s", says)
-    _compare(rank, formats["bf16"])
+        time.sleep(0.05)
+        bursts.append(2 * _SIDE**3 / _seconds(bf16, _BURST, rank.device) / 1e12)
+    says = f"{shape}, {_BURST} after a rest, before its power limit is felt"
+    rank.told("bf16_matmul", bursts[1:], "TFLOP/s", says)
+    sustained = {"bf16_matmul_sustained": bf16, **{f"{kind}_matmul": do for kind, do in formats.items()}}
+    for name, multiply in sustained.items():
+        rank.meet()
+        once = _seconds(multiply, _BURST, rank.device)
+        _seconds(multiply, round((_WARM_S if multiply is bf16 else _AGAIN_S) / once), rank.device)
+        times = max(1, round(_PART_S / once))
+        rates = [2 * _SIDE**3 / _seconds(multiply, times, rank.device) / 1e12 for _ in range(_SERIES)]
+        rank.told(name, rates, "TFLOP/s", f"{shape}, under its power limit")
+    _compare(rank, bf16)
 
 
 def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
@@ -308,14 +327,14 @@ def burn(rank: Rank, minutes: float) -> None:
     wrong = 0
     rank.meet()
     ends = time.monotonic() + 60 * minutes
-    times = max(1, round(_STEP_S / _seconds(lambda: a @ b, _PRODUCTS, rank.device)))
+    times = max(1, round(_STEP_S / _seconds(lambda: a @ b, _BURST, rank.device)))
     while time.monotonic() < ends:
         rates.append(2 * _SIDE**3 / _seconds(lambda: a @ b, times, rank.device) / 1e12)
         wrong += int(((a @ b).view(torch.int16) != first).sum())
         if rank.number == 0:
             print(f"{rates[-1]:.0f} TFLOP/s, {ends - time.monotonic():.0f} s left", flush=True)
     says = f"products without a pause for {minutes:g} min"
-    rank.told("bf16_matmul", rates, "TFLOP/s", says)
+    rank.told("bf16_matmul_sustained", rates, "TFLOP/s", says)
     rank.told(
         "product_differs", [float(wrong)], "values", f"{wrong} values changed while it did the same product"
     )

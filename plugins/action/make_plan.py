@@ -13,7 +13,18 @@ from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.host import places
-from rekindle.jobs import checkout, expand, foresee, image_of, lease, load_job, own_path, stops
+from rekindle.jobs import (
+    checkout,
+    environment_of,
+    expand,
+    foresee,
+    image_of,
+    lease,
+    load_job,
+    own_path,
+    stops,
+)
+from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver import solve
 
 _JOBS = places.repository() / "flare_jobs"
@@ -22,7 +33,8 @@ _JOBS = places.repository() / "flare_jobs"
 class ActionModule(Action):
     """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide;
     ``wheelhouse``, which has to have what the plan locks; ``checkout`` of NVFlare, with the examples in it;
-    ``last``, whether validate does not follow, which under check holds the host to what its jobs need.
+    ``accept``, how GPUs are measured before the jobs; ``last``, whether validate does not follow, which under
+    check holds the host to what its jobs need.
     """
 
     ARGUMENTS = {
@@ -36,6 +48,7 @@ class ActionModule(Action):
         "capsule": {"type": "path", **REQUIRED},
         "wheelhouse": {"type": "path", **REQUIRED},
         "checkout": REQUIRED,
+        "accept": {"choices": [*ACCEPTANCE, "off"], **REQUIRED},
         "last": {"type": "bool", **REQUIRED},
     }
 
@@ -46,19 +59,22 @@ class ActionModule(Action):
         """
         path = Path(args["folder"], "host.json")
         host = records.read(path, records.HostRecord)
-        asked = {name: load_job(_JOBS, name) for name in expand(_JOBS, args["jobs"])}
+        measures = any(gpu.state == "ok" for gpu in host.gpus) and not host.slurm
+        first = [ACCEPTANCE[args["accept"]]] if measures and args["accept"] in ACCEPTANCE else []
+        asked = {name: load_job(_JOBS, name) for name in expand(_JOBS, [*first, *args["jobs"]])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
         lacking: list[str] = []
         if any(job.example and job.example.folder for job in loaded):
             found = checkout.named(args["checkout"], args["nvflare"])
             found.hold(loaded)
             lacking = [str(lack) for job in loaded if job.required and (lack := found.lacks(job))]
-        needed = [job.environment for job in loaded]
+        needed = [job.environment for job in loaded if job.federated] + args["frameworks"]
+        needed += [environment_of(job, needed) for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
         pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
         plan = solve(
             host,
-            list(dict.fromkeys([*needed, *args["frameworks"]])),
+            list(dict.fromkeys(needed)),
             gpus_required=args["gpus_required"],
             pins=pins,
             system_site=args["system_site"],

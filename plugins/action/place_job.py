@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rekindle import jobs, records
+from rekindle import acceptance, jobs, records
 from rekindle.actions.base import REQUIRED, Action
 from rekindle.host import folders, payload, places
 from rekindle.jobs import checkout, lease
@@ -19,7 +19,8 @@ _JOBS = places.repository() / "flare_jobs"
 
 class ActionModule(Action):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments`` (by job), ``tmpdir``; ``payload``
-    there; ``rerun``, whether it runs in any case; ``checkout`` of NVFlare, from which an example came.
+    there; ``rerun``, whether it runs in any case; ``gate``, what GPUs that failed keep from jobs; ``checkout``
+    of NVFlare, from which an example came.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
@@ -32,6 +33,7 @@ class ActionModule(Action):
         "payload": REQUIRED,
         "rerun": {"type": "bool", **REQUIRED},
         "checkout": REQUIRED,
+        "gate": {"choices": ["host", "gpu", "off"], **REQUIRED},
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
@@ -42,6 +44,10 @@ class ActionModule(Action):
         job = jobs.load_job(_JOBS, plan.own.get(args["job"], args["job"]))
         arguments = args["arguments"].get(jobs.asked_as(job), {})
         job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
+        if job.federated and args["gate"] == "gpu":
+            host = _without_failed(host, folder / folders.ACCEPTANCE)
+        elif not job.federated:
+            job = msgspec.structs.replace(job, required=args["gate"] != "off")
         env = records.read(folder / "env.json", records.EnvRecord)
         verdict = folder / job.name / folders.VERDICT
         from_checkout = job.example is not None and job.example.folder is not None
@@ -86,6 +92,17 @@ def _in_image(spec: records.RunSpec, folder: Path, image: str) -> records.RunSpe
     says = (found and found.says) or f"Nobody has looked whether {spec.host} has the image {image}."
     fix = (found and found.fix) or "Run playbooks/containers.yml."
     return jobs.without_a_run(spec.job, spec.host, "UNSUPPORTED", says, fix)
+
+
+def _without_failed(host: records.HostRecord, path: Path) -> records.HostRecord:
+    """Return ``host`` with the GPUs that failed their acceptance as ones that no job runs on."""
+    if not path.exists():
+        return host
+    record = records.read(path, records.AcceptanceRecord)
+    out = acceptance.left_out(acceptance.judged(record), record, "gpu")
+    failed = {"state": "error", "says": "It failed its acceptance."}
+    gpus = (msgspec.structs.replace(gpu, **failed) if gpu.uuid in out else gpu for gpu in host.gpus)
+    return msgspec.structs.replace(host, gpus=tuple(gpus))
 
 
 def _tmpdir(given: str, host: records.HostRecord) -> str:

@@ -12,12 +12,13 @@ from .load import (
     own_path,
     with_arguments,
 )
-from .prepare import digest, prepare, within, without_a_run
+from .prepare import digest, environment_of, prepare, within, without_a_run
 
 __all__ = [
     "archive_of",
     "asked_as",
     "digest",
+    "environment_of",
     "example_names",
     "expand",
     "foresee",

@@ -9,7 +9,7 @@ from rekindle.records import Complaint, HostRecord, Job, PlanRecord
 
 from .lease import allowance, too_short
 from .placement import Unplaceable
-from .prepare import place
+from .prepare import environment_of, place
 
 
 class Foreseen(NamedTuple):
@@ -56,8 +56,9 @@ def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float
 
 
 def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
+    name = environment_of(job, [planned.framework for planned in plan.environments])
     for planned in plan.environments:
-        if planned.framework == job.environment and planned.build is None:
+        if planned.framework == name and planned.build is None:
             return planned.refusal
     try:
         place(job, host, plan)

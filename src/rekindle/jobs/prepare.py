@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime, timezone
 
 import msgspec
@@ -31,6 +32,7 @@ from .releases import hold_to_release
 _NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
 
+_WITH_TORCH = ("torch", "lightning", "transformers")
 _PATIENCE_S = 600
 """Without a word, at most, while kernels are compiled from PTX or a model comes over the network."""
 
@@ -39,10 +41,11 @@ def prepare(
     job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str
 ) -> RunSpec | VerdictRecord:
     """Return what the driver needs to run ``job`` on ``host``, or the verdict that it cannot run there."""
-    environment = next((built for built in env.environments if built.framework == job.environment), None)
+    name = environment_of(job, [planned.framework for planned in plan.environments])
+    environment = next((built for built in env.environments if built.framework == name), None)
     if environment is None:
-        refusals = [planned.refusal for planned in plan.environments if planned.framework == job.environment]
-        cause = (refusals[0] if refusals else None) or f"{host.host} has no {job.environment} environment."
+        refusals = [planned.refusal for planned in plan.environments if planned.framework == name]
+        cause = (refusals[0] if refusals else None) or f"{host.host} has no {name} environment."
         return without_a_run(
             job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
         )
@@ -83,6 +86,12 @@ def prepare(
         silence_s=_silence_s(job, plan),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )
+
+
+def environment_of(job: Job, frameworks: Iterable[str]) -> str:
+    """Return which of the environments for ``frameworks`` a job runs in: of one that measures, any with torch."""
+    with_torch = (one for one in frameworks if one.partition("+")[0] in _WITH_TORCH)
+    return job.environment if job.federated else next(with_torch, job.environment)
 
 
 def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
-from rekindle.records import ClaimResult, Ended, RunSpec, VerdictKind, VerdictRecord
+from rekindle.records import ClaimResult, Ended, RecordError, RunSpec, VerdictKind, VerdictRecord
 
 from . import summary
 from .claims import check
 from .contract import hold
 from .foreign import judge_foreign
+from .measured import judgement
 from .run import Run
 
 
@@ -34,13 +36,16 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
     claims = [check(run, claim) for claim in run.spec.job.proof]
-    results = (*(result for result in claims if result), *hold(run))
+    rules = hold(run) if run.spec.job.federated else ()
+    results = (*(result for result in claims if result), *rules)
     verdict, cause = _verdict(run, results)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
     root = next((found for found in findings if not found.echo and found.confidence != "possible"), None)
     remedy = None
     if root is not None:
         cause, remedy = root.cause, root.remedy
+    elif verdict != "PASS" and not run.spec.job.federated:
+        remedy = _cure(run)
     elif verdict != "PASS":
         remedy = "Read the evidence of the claims that do not hold, and the sites' logs beside it."
     known = known_issue(run.spec)
@@ -88,6 +93,14 @@ def _verdict(run: Run, results: Sequence[ClaimResult]) -> tuple[VerdictKind, str
     if not results:
         doubts.append("Nothing is claimed.")
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
+
+
+def _cure(run: Run) -> str:
+    """Return what to do about a host that was measured, or was not."""
+    with suppress(RecordError):
+        if remedy := judgement(run).remedy:
+            return remedy
+    return "Read job.log, and measure the host again."
 
 
 def _stopped(ended: Ended, limit_s: int) -> tuple[VerdictKind, str | None]:

@@ -6,6 +6,9 @@ from typing import Literal
 
 from .base import Few, Integer, Many, Number, Record, Text, Timestamp
 
+JOBS = {"short": "acceptance", "burn": "acceptance-burn"}
+"""The jobs that measure a host, by mode."""
+
 
 class AcceptedGpu(Record, kw_only=True, frozen=True):
     """A GPU that was measured; measurements name it by its UUID."""

@@ -97,6 +97,8 @@ class Job(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/job/1"]
     name: Annotated[str, Meta(pattern=NAME, max_length=200)]
     summary: Text
+    federated: bool = True
+    """Whether NVFlare runs it; a job that is not measures the host."""
     example: Example | None = None
     """None for a job whose job.py and client.py write our evidence themselves."""
     code: Text | None = None

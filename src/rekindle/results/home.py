@@ -18,6 +18,8 @@ from rekindle.host import files, folders, own
 from rekindle.host.archive import unpack
 from rekindle.jobs import without_a_run
 from rekindle.judge import judge
+from rekindle.judge.measured import measured
+from rekindle.judge.run import Run
 from rekindle.records import (
     Outcome,
     PlacedRecord,
@@ -99,6 +101,8 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
     try:
         unpack(archive, dest, finish)
         verdict = verdict_in(dest)
+        if not placed.spec.job.federated:
+            _keep_measured(dest, placed.spec)
         payload = dest.parents[1] / "payload" / Path(placed.payload).name
         put_seal(dest, verdict, placed.spec, payload)
     except OSError as error:
@@ -106,6 +110,14 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
             f"{error.filename or dest} cannot be written: {error.strerror}.", "make it writable, with room."
         ) from None
     state.note(placed.run, placed.spec, verdict.verdict)
+
+
+def _keep_measured(dest: Path, spec: RunSpec) -> None:
+    """Have what a run measured of its host beside host.json, and nothing of an earlier one."""
+    target = dest.with_name(folders.ACCEPTANCE)
+    target.unlink(missing_ok=True)
+    with suppress(RecordError):
+        write(target, measured(Run.open(dest, spec)))
 
 
 def put_seal(

@@ -1,6 +1,7 @@
 """The claims that a job.yml can make; docs/verdicts.md says what each needs."""
 
 from . import (  # noqa: F401 - each registers its claims
+    acceptance,
     clock,
     gpus,
     messages,

@@ -1,0 +1,38 @@
+"""Action ``hold_acceptance``: fails where GPUs that failed leave none for jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rekindle import acceptance
+from rekindle.actions.base import REQUIRED, Action
+from rekindle.host import folders
+from rekindle.records import AcceptanceRecord, Complaint, PlanRecord, read
+from rekindle.records.acceptance import JOBS
+from rekindle.records.folders import verdict_in
+
+
+class ActionModule(Action):
+    """Arguments: ``folder`` (the host's records), ``gate``: ``host``, ``gpu`` or ``off``."""
+
+    ARGUMENTS = {
+        "folder": REQUIRED,
+        "gate": {"choices": ["host", "gpu", "off"], **REQUIRED},
+    }
+
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """Read the verdict, and what was measured if anything was."""
+        folder = Path(args["folder"])
+        plan = read(folder / "plan.json", PlanRecord)
+        verdict = verdict_in(folder / next(job for job in plan.jobs if job in JOBS.values()))
+        if args["gate"] == "off" or verdict.verdict not in {"FAIL", "HUNG"}:
+            return {"msg": "No GPU failed."}
+        path = folder / folders.ACCEPTANCE
+        if args["gate"] == "gpu" and path.exists():
+            record = read(path, AcceptanceRecord)
+            out = acceptance.left_out(acceptance.judged(record), record, "gpu")
+            if len(out) < len(record.gpus):
+                return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}
+        says = f"{verdict.job} is {verdict.verdict}: {verdict.cause}"
+        return {"failed": True, "msg": str(Complaint(says, str(verdict.remedy)))}

@@ -1,0 +1,29 @@
+"""The claim on what was measured of a host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rekindle.host import folders
+from rekindle.judge.answer import Answer
+from rekindle.judge.measured import judgement
+from rekindle.judge.run import Run
+from rekindle.records import RecordError
+
+from .registry import validator
+
+_FILE = f"{folders.EVIDENCE}/{folders.ACCEPTANCE}"
+_HOLDS = {"PASS": True, "FAIL": False, "UNPROVEN": None}
+
+
+@validator("spec", "evidence", "samples")
+def gpus_accepted(run: Run, options: dict[str, Any]) -> Answer:
+    """Every GPU was measured, computes right, and is as fast as its norm and its neighbours."""
+    try:
+        found = judgement(run)
+    except RecordError as error:
+        return Answer(None, error.says.replace(f"{run.folder}/", ""))
+    says = (
+        found.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as what they are held to."
+    )
+    return Answer(_HOLDS[found.verdict], says, _FILE)

@@ -1,0 +1,46 @@
+"""The judgement on a run that measured its host, with what the driver saw of it meanwhile."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rekindle.acceptance import Judgement, held, judged
+from rekindle.host import folders
+from rekindle.records import AcceptanceRecord, Measurement, RecordError, read
+
+from .run import Run
+
+
+def measured(run: Run) -> AcceptanceRecord:
+    """Return what ``run`` measured, held against norms, with the GPU errors of the samples.
+
+    Raises:
+        RecordError: it left no such record, or one of another host, or of other GPUs than it was given.
+    """
+    record = read(run.folder / folders.EVIDENCE / folders.ACCEPTANCE, AcceptanceRecord)
+    given = {gpu.uuid for gpu in run.spec.gpus}
+    if record.host != run.spec.host:
+        raise RecordError(f"It measured {record.host}, and not {run.spec.host}.", "measure it again.")
+    if {gpu.uuid for gpu in record.gpus} != given or len(record.gpus) != len(given):
+        raise RecordError("It measured other GPUs than it was given.", "measure them again.")
+    others = [one for one in record.measurements if one.name != "xids"]
+    return held(replace(record, measurements=(*others, *(_xids(run, gpu.uuid) for gpu in record.gpus))))
+
+
+def judgement(run: Run) -> Judgement:
+    """Return what the figures of ``run`` say of its host.
+
+    Raises:
+        RecordError: as `measured` does.
+    """
+    return judged(measured(run))
+
+
+def _xids(run: Run, uuid: str) -> Measurement:
+    """Return the driver's error codes of a GPU in all samples; nothing where nobody could watch for them."""
+    looks = [line.event.gpus[uuid].xids for line in run.samples_for(uuid) if uuid in line.event.gpus]
+    told = [codes for codes in looks if codes is not None]
+    found = [float(code) for codes in told for code in codes]
+    says = f"in {len(told)} of {len(looks)} looks of the driver's sampler"
+    value = float(len(found)) if told else None
+    return Measurement(name="xids", gpu=uuid, value=value, unit="events", series=tuple(found), says=says)
