@@ -1,4 +1,4 @@
-"""Measure the GPUs of this host, and the host, into evidence/acceptance.json.
+"""Measure the GPUs of this host, and the host, into evidence/acceptance.jsonl.
 
 job.py --client_ids site-1 --gpu [UUID,UUID…] --num_rounds 1 [--minutes=N]
 
@@ -39,6 +39,7 @@ def main() -> None:
     evidence = Path(os.environ["REKINDLE_EVIDENCE"])
     began, started = time.monotonic(), time.gmtime()
     before = smi.read()
+    _all_there(uuids, before)
     gpus = [before.gpus[uuid] for uuid in uuids]
     with tempfile.TemporaryDirectory() as folder, meanwhile.Sampler(Path(folder), uuids) as sampler:
         ranks = _start(uuids, Path(folder), args.minutes)
@@ -51,8 +52,7 @@ def main() -> None:
         conditions = sampler.conditions()
         nvls = _nvls(Path(folder))
     after = smi.read()
-    if gone := [uuid for uuid in uuids if uuid not in after.gpus]:
-        sys.exit(f"nvidia-smi does not show {', '.join(gone)} any more.")
+    _all_there(uuids, after)
     found += smi.measurements(before, after, uuids)
     for uuid in uuids:
         seen = (one.pop("pcie_generation") for one in conditions if one["gpu"] == uuid)
@@ -84,8 +84,14 @@ def main() -> None:
         "measurements": found,
         "conditions": conditions,
     }
-    (evidence / "acceptance.json").write_text(json.dumps(record, indent=1))
+    line = {"event": "acceptance", "time": time.time(), "nonce": os.environ.get("REKINDLE_NONCE") or None}
+    (evidence / "acceptance.jsonl").write_text(json.dumps(line | {"record": record}) + "\n")
     print(f"{len(found)} figures of {len(gpus)} GPUs in {record['seconds']} s.")
+
+
+def _all_there(uuids: list[str], report: smi.Report) -> None:
+    if gone := [uuid for uuid in uuids if uuid not in report.gpus]:
+        sys.exit(f"nvidia-smi does not show {', '.join(gone)}: it was lost. Fix: restart the host.")
 
 
 def _start(uuids: list[str], folder: Path, minutes: float) -> list[subprocess.Popen[bytes]]:

@@ -19,7 +19,7 @@ _JOBS = places.repository() / "flare_jobs"
 
 class ActionModule(Action):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments`` (by job), ``tmpdir``; ``payload``
-    there; ``rerun``, whether it runs in any case; ``gate``, what GPUs that failed keep from jobs; ``checkout``
+    there; ``rerun``, whether it runs in any case; ``gate``, what failed GPUs keep from jobs; ``checkout``
     of NVFlare, from which an example came.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.

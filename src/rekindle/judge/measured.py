@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, held, judged
-from rekindle.host import folders
-from rekindle.records import AcceptanceRecord, Measurement, RecordError, read
+from rekindle.records import AcceptanceRecord, Measurement, RecordError
+from rekindle.records.events import AcceptanceEvent
 
 from .run import Run
 
@@ -15,10 +15,14 @@ def measured(run: Run) -> AcceptanceRecord:
     """Return what ``run`` measured, held against norms, with the GPU errors of the samples.
 
     Raises:
-        RecordError: it left no such record, or one of another host, or of other GPUs than it was given.
+        RecordError: it left no such record, or that of another run, host or set of GPUs.
     """
-    record = read(run.folder / folders.EVIDENCE / folders.ACCEPTANCE, AcceptanceRecord)
-    given = {gpu.uuid for gpu in run.spec.gpus}
+    told = [line.event for line in run.of(AcceptanceEvent)]
+    if len(told) != 1 or told[0].nonce != (run.spec.nonce or None):
+        raise RecordError(
+            "No figures of this run are in its evidence.", "read its job.log, and measure again."
+        )
+    record, given = told[0].record, {uuid for site in run.spec.sites for uuid in site.gpus}
     if record.host != run.spec.host:
         raise RecordError(f"It measured {record.host}, and not {run.spec.host}.", "measure it again.")
     if {gpu.uuid for gpu in record.gpus} != given or len(record.gpus) != len(given):

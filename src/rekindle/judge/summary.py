@@ -15,7 +15,8 @@ from .run import Run
 def devices(run: Run) -> tuple[Device, ...]:
     """Return what each rank ran on, with what the driver's samples show of it there.
 
-    Of an example, whose trainers tell nothing, what its sites' processes held, in the order of the GPUs.
+    Of an example, whose trainers tell nothing, what its sites' processes held, in the order of the GPUs; of a
+    run that measured its host, the GPUs that it was given.
     """
     utilisation: dict[tuple[str, str], list[int]] = {}
     held: dict[tuple[str, str], int] = {}
@@ -27,6 +28,8 @@ def devices(run: Run) -> tuple[Device, ...]:
     means = {who: round(mean(percents), 1) for who, percents in utilisation.items()}
     if run.spec.job.example is not None:
         return tuple(_held(run, means, held))
+    if not run.spec.job.federated:
+        return tuple(_given(run))
     return tuple(
         Device(
             site=event.site,
@@ -39,6 +42,13 @@ def devices(run: Run) -> tuple[Device, ...]:
         )
         for event in (line.event for line in run.of(DeviceEvent))
     )
+
+
+def _given(run: Run) -> Iterator[Device]:
+    names = {gpu.uuid: gpu.name for gpu in run.spec.gpus}
+    for site in run.spec.sites:
+        for rank, uuid in enumerate(site.gpus):
+            yield Device(site=site.name, rank=rank, device="cuda", uuid=uuid, name=names.get(uuid))
 
 
 def _held(

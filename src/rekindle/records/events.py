@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from .acceptance import AcceptanceRecord
 from .base import Few, Integer, Many, Number, Table, Text, decodable, decode
 
 
@@ -209,6 +210,12 @@ class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
     """By ``server`` and site."""
 
 
+class AcceptanceEvent(Event, kw_only=True, frozen=True, tag="acceptance"):
+    """What a job that measures its host found."""
+
+    record: AcceptanceRecord
+
+
 AnyEvent = (
     DeviceEvent
     | RoundEvent
@@ -219,6 +226,7 @@ AnyEvent = (
     | ContributionEvent
     | TaskEvent
     | ModelEvent
+    | AcceptanceEvent
     | SampleEvent
 )
 _ANY: Any = decodable(AnyEvent)

@@ -24,6 +24,7 @@ from rekindle.records import (
     VersionError,
     read,
 )
+from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.complaint import MissingError
 
 RecordT = TypeVar("RecordT", bound=Record)
@@ -165,6 +166,8 @@ def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResult
     retired = _read(folder / "retired.json", RetiredRecord, flaws)
     rows = [_unread(name, None, flaw) for flaw in flaws]
     jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
+    if asked == "accept":
+        jobs = [job for job in jobs if job in ACCEPTANCE.values()]
     rows += [_row(folder, name, job, outcome) for job in jobs]
     done = {"preflight": host, "plan": plan, "environments": env, "containers": plan}.get(asked or "")
     if done and not (outcome or flaws or retired) and not any(folder.glob(f"*/{folders.VERDICT}")):

@@ -32,6 +32,7 @@ def plan(load, home):
             "wheelhouse": "",
             "last": True,
             "checkout": "",
+            "accept": "off",
             **more,
         }
         task = SimpleNamespace(args=args, check_mode=check)

@@ -49,6 +49,7 @@ def place(load, home, monkeypatch, tmp_path):
             "payload": PAYLOAD,
             "rerun": False,
             "checkout": "",
+            "gate": "host",
             **more,
         }
         return load("place_job").run(args, host="h200")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.host import folders
 from rekindle.judge.answer import Answer
 from rekindle.judge.measured import judgement
 from rekindle.judge.run import Run
 from rekindle.records import RecordError
+from rekindle.records.events import AcceptanceEvent
 
 from .registry import validator
 
-_FILE = f"{folders.EVIDENCE}/{folders.ACCEPTANCE}"
 _HOLDS = {"PASS": True, "FAIL": False, "UNPROVEN": None}
 
 
@@ -22,8 +21,8 @@ def gpus_accepted(run: Run, options: dict[str, Any]) -> Answer:
     try:
         found = judgement(run)
     except RecordError as error:
-        return Answer(None, error.says.replace(f"{run.folder}/", ""))
+        return Answer(None, error.says)
     says = (
         found.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as what they are held to."
     )
-    return Answer(_HOLDS[found.verdict], says, _FILE)
+    return Answer(_HOLDS[found.verdict], says, next(iter(run.of(AcceptanceEvent)), None))
