@@ -14,14 +14,6 @@ from rekindle.actions.limits import limited, within
 
 HERE = {"check_settings", "check_verdicts", "hold_acceptance", "make_plan", "place_job"}
 HERE |= {"save_environments", "write_reports"}
-    "check_settings",
-    "check_verdicts",
-    "hold_acceptance",
-    "make_plan",
-    "place_job",
-    "save_environments",
-    "write_reports",
-}
 """Actions that ask nothing of the host."""
 BUILTIN = {f"ansible.builtin.{name}" for name in ("include_tasks", "include_role", "import_role")}
 FOLLOWS = "follow"
