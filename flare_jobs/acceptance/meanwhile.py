@@ -21,6 +21,8 @@ _BITS = {
     0x80: "hw_power_brake_slowdown",
 }
 """NVML's; idle, application clocks and boost groups are no reason for concern."""
+_LOADED = 0.5
+"""Of the most power that a GPU took, from which on it counts as under load."""
 _HARD = {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
 
 
@@ -113,8 +115,10 @@ def measurements(conditions: list[dict[str, Any]], uuids: list[str], burn: bool)
 
 
 def _slopes(uuid: str, mine: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Fit lines through the second half, when a GPU is as warm as it gets."""
-    later = mine[len(mine) // 2 :]
+    """Fit lines through the second half of the load, when a GPU is as warm as it gets."""
+    most = max((one["power_w"] or 0.0 for one in mine), default=0.0)
+    loaded = [one for one in mine if (one["power_w"] or 0.0) >= _LOADED * most]
+    later = loaded[len(loaded) // 2 :]
     found = []
     for name, field, unit in (
         ("clock_slope", "sm_clock_mhz", "%/min"),
@@ -126,6 +130,6 @@ def _slopes(uuid: str, mine: list[dict[str, Any]]) -> list[dict[str, Any]]:
             fit = linear_regression(*zip(*points, strict=True))
             middle = fit.intercept + fit.slope * points[len(points) // 2][0]
             value = 100 * fit.slope / middle if unit == "%/min" and middle else fit.slope
-        says = f"over {len(points)} samples of the second half"
+        says = f"over {len(points)} samples of the load's second half"
         found.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "says": says})
     return found

@@ -22,7 +22,7 @@ _SIDE = 8192
 _SERIES = 5
 _BURST = 10
 """Products in a row that a GPU does before its power limit is felt."""
-_WARM_S, _AGAIN_S, _PART_S = 0.7, 0.2, 0.1
+_WARM_S, _AGAIN_S, _PART_S = 1.2, 0.3, 0.1
 """Of products in a row until a clock has settled under the power limit, until it has for products of another
 kind, and of each figure after that."""
 _COPY = 2 << 30

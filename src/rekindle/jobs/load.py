@@ -12,6 +12,7 @@ import yaml
 from rekindle.host import payload, places
 from rekindle.judge import VALIDATORS
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
+from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.job import NAME
 from rekindle.solver.catalogue import environments
 
@@ -29,8 +30,11 @@ _TRAVELS_MB = 256
 
 
 def known_jobs(jobs: Path) -> list[str]:
-    """Return what rekindle_jobs may name: our own jobs, ``examples/<name>``, and all of those."""
-    own = sorted(path.parent.name for path in jobs.glob("*/job.yml"))
+    """Return what rekindle_jobs may name: our own jobs, ``examples/<name>``, and all of those.
+
+    What measures a host is asked for by rekindle_accept.
+    """
+    own = sorted({path.parent.name for path in jobs.glob("*/job.yml")} - {*ACCEPTANCE.values()})
     examples = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]
     return [*own, *examples, _ALL] if examples else own
 
@@ -126,7 +130,7 @@ def _own(jobs: Path, path: Path) -> Job:
     folder = path.parent.name
     job = _read(path, **({"name": folder} if re.fullmatch(NAME, folder) else {}))
     taken = (one.removeprefix(f"{_EXAMPLES}/") for one in known_jobs(jobs))
-    if job.name in {*_RESERVED, *taken}:
+    if job.name in {*_RESERVED, *ACCEPTANCE.values(), *taken}:
         raise RecordError(
             f"{path} is of a job {job.name!r}, and Rekindle has one of that name.",
             "write another name: in it.",

@@ -9,6 +9,7 @@ from pathlib import Path
 from rekindle.host.places import here
 from rekindle.jobs import asked_as, checkout, expand, known_jobs, load_job, own_path
 from rekindle.records import Job, RecordError
+from rekindle.records.acceptance import JOBS as ACCEPTANCE
 
 from .arguments import arguments
 from .folders import names
@@ -73,7 +74,9 @@ def options(settings: Settings) -> Iterator[Mistake]:
     name, known = "rekindle_job_arguments", known_jobs(settings.jobs)
     jobs = settings.values.get("rekindle_jobs")
     every = settings.values.get(name) or {}
-    loaded = {asked_as(job): (job, code) for job, code in _loaded(settings, jobs or known)} if every else {}
+    first = [one for mode, one in ACCEPTANCE.items() if mode == settings.values.get("rekindle_accept")]
+    asked = [*first, *(jobs or known)]
+    loaded = {asked_as(job): (job, code) for job, code in _loaded(settings, asked)} if every else {}
     for job, given in every.items():
         if not isinstance(given, dict):
             says = f"{name} has {shown(given)} for {job}, and takes a mapping."

@@ -188,3 +188,25 @@ def test_the_images_of_jobs_that_could_run_there_are_planned(plan, home, tmp_pat
     write(home / "host.json", replace(read(home / "host.json", HostRecord), docker=docker))
     plan(jobs=["pt_ddp", "examples/bionemo-tap"], checkout=str(tmp_path / "NVFlare"))
     assert read(home / "plan.json", PlanRecord).images == images
+
+
+@pytest.mark.parametrize(
+    ("accept", "planned", "environments"),
+    [
+        ("short", ["acceptance", "pt_ddp"], ["torch"]),
+        ("burn", ["acceptance-burn", "lightning_ddp"], ["lightning"]),
+        ("short", ["acceptance", "tf_mirrored"], ["tensorflow", "torch"]),
+        ("off", ["pt_ddp"], ["torch"]),
+    ],
+)
+def test_gpus_are_measured_first_with_any_torch(plan, home, accept, planned, environments):
+    assert "failed" not in plan(jobs=planned[-1:], accept=accept)
+    assert list(read(home / "plan.json", PlanRecord).jobs) == planned
+    assert list(_builds(home)) == environments
+
+
+def test_a_host_without_gpus_is_not_measured(plan, home):
+    host = read(home / "host.json", HostRecord)
+    write(home / "host.json", replace(host, gpus=(), driver=None))
+    plan(accept="short", gpus_required=False)
+    assert read(home / "plan.json", PlanRecord).jobs == ("pt_ddp",)

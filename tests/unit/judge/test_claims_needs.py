@@ -13,7 +13,7 @@ from rekindle.records import Claim, Site
 from rekindle.records.events import SampleEvent
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
-RUNS = [*sorted((RECORDINGS / "runs").iterdir()), *sorted((RECORDINGS / "examples").iterdir())]
+RUNS = [path for kind in ("runs", "examples", "acceptance") for path in sorted((RECORDINGS / kind).iterdir())]
 
 FOREIGN = RECORDINGS / "foreign"
 OF_EXAMPLES = {

@@ -1,0 +1,121 @@
+"""What flare_jobs/acceptance measures, with stand-ins for nvidia-smi and for the GPUs' own processes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from rekindle.records import AcceptanceRecord
+from rekindle.records.base import decode
+
+JOB = Path(__file__).parents[3] / "flare_jobs" / "acceptance"
+UUIDS = ("GPU-add2de73-411c-40ec-8f93-a762433e4cf4", "GPU-eb463e3f-6e6e-cda2-131c-5118c6a5a672")
+SMI = """#!/bin/sh
+case "$*" in
+    '-q -x') cat {recordings}/h200-x2-nvidia-smi-q.xml ;;
+    'nvlink -s') cat {recordings}/h200-x2-nvlink-s.txt ;;
+    'topo -m') cat {recordings}/h200-x2-topo-m.txt ;;
+    *-lms*)
+        for uuid in {uuids}; do
+            echo "2026/11/22 20:00:00.000, $uuid, 1980, 650, 60, 5, 0x0000000000000004"
+            echo "2026/11/22 20:00:01.000, $uuid, 990, 600, 90, 5, 0x0000000000000048"
+        done
+        exec sleep 60 ;;
+    --query-gpu=clocks_event_reasons.active*) ;;
+    *) exit 2 ;;
+esac
+"""
+RANK = """
+import json, os, sys
+folder, rank = sys.argv[1], int(os.environ["RANK"])
+uuid = os.environ["CUDA_VISIBLE_DEVICES"].split(",")[rank]
+said = "x NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels"
+open(f"{folder}/nccl-{rank}.log", "w").write(said)
+figure = {"name": "bf16_matmul", "gpu": uuid, "value": 790.0 + rank, "unit": "TFLOP/s", "says": "x"}
+json.dump([figure], open(f"{folder}/rank-{rank}.json", "w"))
+"""
+
+
+@pytest.fixture
+def measure(recordings, tmp_path):
+    """Return a function that runs the job with another ranks.py, on GPUs by UUID, and returns its process."""
+    (tmp_path / "bin").mkdir()
+    smi = tmp_path / "bin" / "nvidia-smi"
+    smi.write_text(SMI.format(recordings=recordings, uuids=" ".join(UUIDS)))
+    smi.chmod(0o755)
+    job = copytree(JOB, tmp_path / "job")
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "spec.json").write_text('{"host": "h200"}')
+    environ = {
+        **os.environ,
+        "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+        "REKINDLE_EVIDENCE": str(tmp_path / "evidence"),
+        "REKINDLE_NONCE": "n",
+    }
+
+    def run(ranks=RANK, uuids=UUIDS, *options):
+        (job / "ranks.py").write_text(ranks)
+        words = ["job.py", "--client_ids", "site-1", "--gpu", f"[{','.join(uuids)}]", "--num_rounds", "1"]
+        return subprocess.run(
+            [sys.executable, *words, *options],
+            cwd=job,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def _figures(tmp_path):
+    event = json.loads((tmp_path / "evidence" / "acceptance.jsonl").read_text())
+    assert event["nonce"] == "n"
+    record = decode(json.dumps(event["record"]), AcceptanceRecord)
+    return record, {(one.name, one.gpu): one for one in record.measurements}
+
+
+def test_all_that_is_seen_of_a_host_is_one_record(measure, tmp_path):
+    done = measure()
+    assert done.returncode == 0, done.stderr
+    record, figures = _figures(tmp_path)
+    kind = record.kind
+    assert (record.host, record.mode, kind.model, kind.count) == ("h200", "short", "NVIDIA H200", 2)
+    assert (kind.topology, kind.nvls, kind.driver) == ("NV18", True, "580.159.04")
+    assert [gpu.index for gpu in record.gpus] == [0, 1]
+    assert figures["bf16_matmul", UUIDS[1]].value == 791
+    link = figures["pcie_generation", UUIDS[0]]
+    assert (link.value, link.norm, bool(link.source)) == (5, 5, True)
+    assert figures["nvlinks_up", UUIDS[0]].value == 18
+    assert figures["ecc_uncorrected", UUIDS[0]].value == 0
+    assert figures["throttled", UUIDS[0]].value == 50
+    assert figures["root_write", None].value > 0
+    assert {one.throttle for one in record.conditions} == {
+        ("sw_power_cap",),
+        ("hw_slowdown", "hw_thermal_slowdown"),
+    }
+
+
+def test_a_burn_tells_when_it_was_slowed(measure, tmp_path):
+    assert measure(RANK, UUIDS, "--minutes=0.01").returncode == 0
+    record, figures = _figures(tmp_path)
+    assert record.mode == "burn"
+    assert figures["time_to_throttle", UUIDS[0]].value == 1
+    assert ("clock_slope", UUIDS[0]) in figures
+
+
+def test_a_process_that_fails_ends_the_others_and_is_named(measure, tmp_path):
+    done = measure("import os, sys, time\nsys.exit(3) if os.environ['RANK'] == '1' else time.sleep(60)")
+    assert done.returncode == 1
+    assert done.stderr == "The process of GPU 1 ended with status 3.\n"
+    assert not (tmp_path / "evidence" / "acceptance.jsonl").exists()
+
+
+def test_a_gpu_that_nvidia_smi_does_not_show_is_named(measure):
+    done = measure(RANK, (UUIDS[0], "GPU-x"))
+    assert done.returncode == 1
+    assert done.stderr == "nvidia-smi does not show GPU-x: it was lost. Fix: restart the host.\n"

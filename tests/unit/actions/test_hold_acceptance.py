@@ -1,0 +1,84 @@
+"""Which hosts go no further as their GPUs failed, and which GPUs no job runs on."""
+
+import json
+from datetime import datetime, timezone
+
+import pytest
+from msgspec.structs import replace
+
+from rekindle.jobs import lease
+from rekindle.judge.measured import measured
+from rekindle.judge.run import Run
+from rekindle.records import HostRecord, PlacedRecord, PlanRecord, VerdictRecord, read, to_builtins, write
+from rekindle.records.base import convert
+
+
+@pytest.fixture
+def accepted(home, recordings):
+    """Return a function that gives the host the recorded acceptance, with a verdict of its own."""
+
+    def told(kind="FAIL", failed=()):
+        plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
+        write(home / "plan.json", replace(plan, jobs=("acceptance", "pt_ddp")))
+        text = json.dumps(to_builtins(measured(Run.open(recordings / "acceptance" / "h200-x2"))))
+        for index, gpu in enumerate(json.loads(text)["gpus"]):
+            text = text.replace(gpu["uuid"], host.gpus[index].uuid)
+        record = json.loads(text)
+        for one in record["measurements"]:
+            if one["gpu"] in failed and one["name"] == "product_differs":
+                one.update(value=3.0, holds=False)
+        (home / "acceptance.json").write_text(json.dumps(record))
+        verdict = {
+            "job": "acceptance",
+            "host": "h200",
+            "verdict": kind,
+            "cause": None if kind == "PASS" else "GPU 0 is slow.",
+            "remedy": None if kind == "PASS" else "Replace it.",
+            "evidence": (),
+            "started": None,
+            "duration_s": None,
+            "lock_sha256": None,
+            "versions": {},
+            "devices": (),
+            "rounds": (),
+        }
+        write(home / "acceptance" / "verdict.json", convert(verdict, VerdictRecord))
+
+    return told
+
+
+@pytest.fixture
+def hold(load, home):
+    """Return a function that holds the host to its acceptance."""
+    return lambda gate: load("hold_acceptance").run({"folder": str(home), "gate": gate}, host="h200")
+
+
+@pytest.mark.parametrize("kind", ["FAIL", "HUNG"])
+def test_a_host_whose_gpus_failed_goes_no_further(accepted, hold, kind):
+    accepted(kind)
+    assert hold("host") == {"failed": True, "msg": f"acceptance is {kind}: GPU 0 is slow. Fix: Replace it."}
+
+
+@pytest.mark.parametrize(("kind", "gate"), [("PASS", "host"), ("UNPROVEN", "host"), ("FAIL", "off")])
+def test_it_goes_on_where_no_gpu_failed_or_nobody_cares(accepted, hold, kind, gate):
+    accepted(kind)
+    assert "failed" not in hold(gate)
+
+
+def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+    accepted("FAIL", failed=uuids[:1])
+    assert hold("gpu")["msg"] == "1 of 2 GPUs failed, and jobs run on the others."
+    lease.keep(home, "h200", datetime.now(timezone.utc), None)
+    for gate, given in (("gpu", set(uuids[1:])), ("host", set(uuids))):
+        args = {"folder": str(home), "job": "pt_ddp", "tmpdir": "/tmp/rekindle/tmp", "arguments": {}}
+        args |= {"payload": "/tmp/rekindle/jobs/x.zip", "rerun": False, "checkout": "", "gate": gate}
+        load("place_job").run(args, host="h200")
+        sites = read(home / "pt_ddp.placed.json", PlacedRecord).spec.sites
+        assert {uuid for site in sites for uuid in site.gpus} == given
+
+
+def test_none_is_left_where_all_failed(accepted, hold, home):
+    accepted("FAIL", failed=[gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus])
+    assert hold("gpu")["failed"] is True

@@ -1,0 +1,122 @@
+"""The judge on runs that measured their host: two H200s by themselves, and with one that others keep busy."""
+
+import json
+import shutil
+
+import pytest
+
+from rekindle.judge import judge
+
+TOLD = "evidence/acceptance.jsonl"
+
+
+@pytest.fixture
+def run(recordings, tmp_path):
+    """Return a copy of the acceptance of a healthy host."""
+    return shutil.copytree(recordings / "acceptance" / "h200-x2", tmp_path / "run")
+
+
+def of_record(change):
+    """Return what alters the record that a run told."""
+
+    def altered(run):
+        event = json.loads((run / TOLD).read_text())
+        change(event["record"])
+        (run / TOLD).write_text(json.dumps(event) + "\n")
+
+    return altered
+
+
+def of_figures(name, **fields):
+    """Return what alters all figures of one name."""
+
+    def change(record):
+        found = [one for one in record["measurements"] if one["name"] == name]
+        assert found
+        for one in found:
+            one.update(fields)
+
+    return of_record(change)
+
+
+def without(name):
+    """Return what drops all figures of one name."""
+
+    def change(record):
+        record["measurements"] = [one for one in record["measurements"] if one["name"] != name]
+
+    return of_record(change)
+
+
+def of_samples(change):
+    """Return what alters what each sample tells of a GPU."""
+
+    def altered(run):
+        told = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+        for event in told:
+            for gpu in event["gpus"].values():
+                change(gpu)
+        (run / "samples.jsonl").write_text("".join(json.dumps(event) + "\n" for event in told))
+
+    return altered
+
+
+def of_another_run(run):
+    """Have the figures be told under another nonce."""
+    (run / TOLD).write_text(json.dumps(json.loads((run / TOLD).read_text()) | {"nonce": "0" * 32}) + "\n")
+
+
+def twice(run):
+    """Have the figures be told twice."""
+    (run / TOLD).write_text((run / TOLD).read_text() * 2)
+
+
+LIES = {
+    "nothing was measured": (lambda run: (run / TOLD).unlink(), "UNPROVEN", "No figures"),
+    "it is told twice": (twice, "UNPROVEN", "No figures"),
+    "it is of another run": (of_another_run, "UNPROVEN", "No figures"),
+    "it is of another host": (of_record(lambda told: told.update(host="x")), "UNPROVEN", "measured x"),
+    "a GPU was left out": (of_record(lambda told: told["gpus"].pop()), "UNPROVEN", "other GPUs"),
+    "the memory was not looked at": (without("memory_tested"), "UNPROVEN", "memory_tested"),
+    "a product is wrong": (of_figures("product_differs", value=7.0), "FAIL", "product_differs is 7"),
+    "products are slow": (of_figures("bf16_matmul", value=600.0), "FAIL", "bf16_matmul is 600 TFLOP/s"),
+    "a link is narrow": (of_figures("pcie_width", value=4.0), "FAIL", "pcie_width is 4"),
+    "a lane is down": (of_figures("nvlinks_up", value=17.0), "FAIL", "nvlinks_up is 17"),
+    "the fabric manager is down": (of_figures("fabric_manager", value=0.0), "FAIL", "fabric_manager"),
+    "the driver told of an error": (of_samples(lambda gpu: gpu.update(xids=[79])), "FAIL", "Xid 79"),
+    "nobody could watch for errors": (of_samples(lambda gpu: gpu.update(xids=None)), "UNPROVEN", "xids"),
+}
+
+
+def test_a_healthy_host_passes(run):
+    verdict = judge(run)
+    assert (verdict.verdict, verdict.cause, verdict.remedy) == ("PASS", None, None)
+    assert [one.name for one in verdict.devices] == ["NVIDIA H200"] * 2
+    assert verdict.flaw("h200", "acceptance") is None
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_host_that_is_not_fit_or_not_measured_is_no_pass(run, lie):
+    change, kind, says = LIES[lie]
+    change(run)
+    verdict = judge(run)
+    assert verdict.verdict == kind
+    assert says in verdict.cause
+    assert verdict.remedy
+
+
+def test_who_keeps_a_gpu_busy_is_told(recordings):
+    verdict = judge(recordings / "acceptance" / "h200-x2-cotenant")
+    assert verdict.verdict == "FAIL"
+    assert verdict.cause.startswith("GPU 0 (GPU-19de3001-8d73-4ae4-9b56-b24f5d92ddff): memory_in_use_before")
+    assert verdict.remedy == "End what runs there, and accept the host again."
+
+
+def test_measuring_that_failed_says_what_it_printed(run):
+    (run / TOLD).unlink()
+    ended = json.loads((run / "ended.json").read_text())
+    (run / "ended.json").write_text(json.dumps(ended | {"exit_status": 1}))
+    (run / "job.log").write_text("The process of GPU 1 ended with status 1.\n")
+    verdict = judge(run)
+    assert verdict.verdict == "FAIL"
+    assert "The process of GPU 1 ended with status 1." in verdict.cause
