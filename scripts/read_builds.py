@@ -5,7 +5,8 @@
 
 From the package index, for each build: its Pythons, the glibc of its wheels, the CUDA runtime
 and NCCL that its metadata brings, and the newest Lightning and Transformers for it. From each WHEEL on disk
-(they are large: nothing is downloaded): the CUDA that it was compiled with and its architectures. --check
+(they are large: nothing is downloaded): the CUDA that it was compiled with and its architectures, of
+TensorFlow those of each library. --check
 writes nothing and exits with 1 if the catalogue says otherwise.
 """
 
@@ -74,6 +75,11 @@ def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
             build["wheel"] = path.name
             if report.toolkit:
                 build.update(toolkit=report.toolkit, arch_list=list(report.arch_list))
+            if report.kernels:
+                build["kernels"] = [
+                    {"library": one.library, "arch_list": list(one.arch_list), "ptx": one.ptx, "kib": one.kib}
+                    for one in report.kernels
+                ]
             return
     raise SystemExit(f"The catalogue has no build of {path.name}. Fix: add its version first.")
 
@@ -86,7 +92,7 @@ def newest(data: dict[str, Any], pair: dict[str, Any], builds: list[dict[str, An
         for build in builds
         if (build["version"], build["variant"]) == (pair["torch"], pair["variant"])
         for python in build["pythons"]
-        if python in data["pythons"]
+        if python in pair.get("pythons", data["pythons"])
         for one in _resolve([*own, *build["requirements"]], python, build["architecture"])
         if one.name == data["framework"]
     }

@@ -111,7 +111,8 @@ pci() {
                 ;;
             vfio-pci) continue ;;
         esac
-        printf '%s\n' "$address"
+        read -r model <"$device/device"
+        printf '%s %s %s\n' "$address" "${model#0x}" "${driver##*/}"
     done 2>/dev/null
 }
 
@@ -138,6 +139,13 @@ gpu_query=index,name,uuid,pci.bus_id,driver_version,compute_cap,memory.total,mem
 gpu_query=$gpu_query,ecc.mode.current,ecc.errors.uncorrected.volatile.total,ecc.errors.corrected.volatile.total
 gpu_query=$gpu_query,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max
 gpu_query=$gpu_query,mig.mode.current,persistence_mode
+
+query() { # a driver up to 470 knows no compute_cap, and one field that it does not know is an error (2) for all
+    nvidia-smi --query-gpu="$gpu_query" --format=csv
+    status=$?
+    [ $status = 2 ] || return $status
+    nvidia-smi --query-gpu="$(printf %s "$gpu_query" | sed 's/,compute_cap//; s/,mig.mode.current//')" --format=csv
+}
 
 probe() { # NAME COMMAND...
     name=$1
@@ -205,7 +213,7 @@ main() {
 
     began=$(now)
     probe nvidia-smi nvidia-smi -q -x
-    probe nvidia-query nvidia-smi --query-gpu="$gpu_query" --format=csv
+    probe nvidia-query query
     probe nvidia-topo nvidia-smi topo -m
     probe nvidia-nvlink nvidia-smi nvlink -s
     probe pythons pythons

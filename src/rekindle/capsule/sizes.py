@@ -12,8 +12,9 @@ from packaging.utils import parse_wheel_filename
 
 from rekindle.environments.lockfile import pins
 from rekindle.environments.specification import Specification
+from rekindle.gpus.models import version_key
 from rekindle.records import HostRecord
-from rekindle.solver.catalogue import python_minor, version_key
+from rekindle.solver.catalogue import python_minor
 
 NEWEST_GLIBC_MINOR = 40  # wheels for a glibc from the future would go unlocked, no more
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from rekindle.gpus.missing import trace
 from rekindle.jobs import example_names, foresee, load_job
 from rekindle.records import Example, HostRecord, Job, timestamp
 from rekindle.records.text import one_line
@@ -85,8 +86,7 @@ def _on_host(
     refusals: dict[str, str | None] = {}
     if host:
         frameworks = list(dict.fromkeys(job.environment for job in loaded))
-        with_gpus = bool(host.gpus or host.pci_gpus)
-        plan = solve(host, frameworks, gpus_required=with_gpus, made=timestamp(), host_sha256="")
+        plan = solve(host, frameworks, gpus_required=trace(host), made=timestamp(), host_sha256="")
         refusals = {one.job.name: one.refusal for one in foresee(loaded, host, plan, None)}
     newest = {line.job: line for line in sorted(lines, key=lambda line: line.began) if line.host == name}
     for job in loaded:

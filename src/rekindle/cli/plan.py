@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rekindle.gpus.missing import trace
 from rekindle.records import HostRecord, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework
 from rekindle.records.text import printed
@@ -69,7 +70,7 @@ def _plan(path: Path, wanted: tuple[Framework, ...]) -> PlanRecord:
     return solve(
         host,
         wanted,
-        gpus_required=bool(host.gpus or host.pci_gpus),
+        gpus_required=trace(host),
         made=timestamp(),
         host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rekindle.gpus import missing
+from rekindle.gpus.whole import in_mig_mode
 from rekindle.records import Complaint, FailedProbe, Gpu, HostRecord
 
 from .system import version_key
@@ -47,7 +49,6 @@ _NOT_TOLD = {
 """By the probe that tells it."""
 
 _MIB_PER_GB = 1000**3 / 1024**2
-_CPU_ONLY = "or set rekindle_gpus_required to false for CPU builds."
 
 
 def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[Complaint]:
@@ -75,35 +76,21 @@ def _slow(host: HostRecord) -> Iterator[Complaint]:
 def _driver(host: HostRecord) -> Iterator[Complaint]:
     """Complain of the first thing that keeps the driver from telling of the host's GPUs."""
     failed = _failed(host, "nvidia-smi")
-    reason = _reason(failed)
-    on_bus = "an unknown number of" if host.pci_gpus is None else str(host.pci_gpus)
-    if failed and failed.timed_out:
-        yield Complaint(
-            f"The GPUs' state cannot be known{reason}",
-            "look for Xid lines in dmesg, then restart the host or ask for another one.",
-        )
-    elif host.driver is None:
-        yield Complaint(
-            f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{reason}",
-            f"install the driver and restart, {_CPU_ONLY}",
-        )
-    elif not host.gpus:
-        yield Complaint(
-            f"Driver {host.driver.version} shows no GPU, and {on_bus} are on the PCI bus{reason}",
-            f"restart the host or ask for another one, {_CPU_ONLY}",
-        )
-    elif failed:
-        yield Complaint(
-            f"The GPUs' health cannot be known{reason}", "run nvidia-smi -q there, mend what it says."
-        )
+    if host.gpus:
+        if failed:
+            says = f"The GPUs' health cannot be known{_reason(failed)}"
+            yield Complaint(says, "run nvidia-smi -q there, mend what it says.")
+        return
+    on_bus = "an unknown number of" if host.pci_gpus is None else "no"
+    yield missing.absent(host) or Complaint(
+        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{_reason(failed)}",
+        "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
+    )
 
 
 def _gpus(host: HostRecord) -> Iterator[Complaint]:
-    if host.gpus and host.pci_gpus is not None and host.pci_gpus > len(host.gpus):
-        yield Complaint(
-            f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}.",
-            "look for Xid 79 (fallen off the bus) in dmesg, restart the host or ask for another one.",
-        )
+    if hidden := missing.hidden(host):
+        yield hidden
     for gpu in host.gpus:
         name = f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
         yield from _health(gpu, name)
@@ -120,6 +107,8 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             f"{name} is in error: {gpu.says}.",
             f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or ask for another.",
         )
+    if gpu.mig:
+        yield in_mig_mode(gpu)
     if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
         yield Complaint(
             f"{name} has {gpu.ecc_uncorrected_volatile} uncorrected ECC errors, "

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
+from rekindle.gpus.models import capability
 from rekindle.records import Driver, Gpu, GpuProcess, convert
 
+from .driver import driver
 from .frames import Frame
-from .system import Frames, line
+from .system import Frames
 
 COMMANDS = {
     "nvidia-smi": "nvidia-smi -q -x",
@@ -29,6 +31,7 @@ _XML = {
     "name": "product_name",
     "uuid": "uuid",
     "pci_bus_id": "pci/pci_bus_id",
+    "device": "pci/pci_device_id",
     "memory_total_mib": "fb_memory_usage/total",
     "memory_used_mib": "fb_memory_usage/used",
     "temperature_c": "temperature/gpu_temp",
@@ -73,7 +76,7 @@ _ECC = {
 }
 """Counters to add up: Volta and older have ``_bit`` ones, drivers from 535 split SRAM's in two."""
 
-_TEXTS = ("name", "uuid", "pci_bus_id", "compute_capability")
+_TEXTS = ("name", "uuid", "pci_bus_id", "device", "compute_capability")
 _FLAGS = ("ecc", "row_remap_pending", "row_remap_failure", "mig", "persistence")
 _NUMBERS = tuple(field for field in (*_XML, *_ECC) if field not in (*_TEXTS, *_FLAGS))
 _YES_NO = {"enabled": True, "yes": True, "disabled": False, "no": False}
@@ -86,7 +89,7 @@ _NO_HANDLE = re.compile(
     r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])\s*:\s*(.+)",
     re.IGNORECASE,
 )
-_MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\.[\d.]{1,40})")
+_LINK = re.compile(r"Link \d+: (?:([0-9]{1,6}(?:\.[0-9]{1,6})?) GB/s|<?inactive>?)", re.IGNORECASE)
 
 Values = dict[str, str]
 State = Literal["ok", "lost", "error"]
@@ -105,7 +108,9 @@ def parse(frames: Frames) -> Nvidia:
     log = document(frames["nvidia-smi"].text)
     rows = _rows(frames["nvidia-query"].text)
     gpus = _gpus(log, rows, frames)
-    return Nvidia(_driver(frames, log, rows), gpus, _topology(frames["nvidia-topo"], len(gpus)))
+    told = (log.findtext("driver_version") if log is not None else None) or _first(rows, "driver_version")
+    cuda = log.findtext("cuda_version") if log is not None else None
+    return Nvidia(driver(frames, told, cuda), gpus, _topology(frames["nvidia-topo"], len(gpus)))
 
 
 def document(text: str) -> ElementTree.Element | None:
@@ -118,19 +123,6 @@ def document(text: str) -> ElementTree.Element | None:
         return ElementTree.fromstring(opened + inside + closed)
     except ElementTree.ParseError:
         return None
-
-
-def _driver(frames: Frames, log: ElementTree.Element | None, rows: list[Values]) -> Driver | None:
-    told = _figure(
-        (log.findtext("driver_version") if log is not None else None) or _first(rows, "driver_version")
-    )
-    cuda = _figure(log.findtext("cuda_version")) if log is not None else None
-    module = _MODULE.search(frames["driver-proc"].text)
-    if version := line(frames, "driver-sys"):
-        return Driver(version=version, source="/sys/module/nvidia/version", cuda=cuda)
-    if module:
-        return Driver(version=module[1], source="/proc/driver/nvidia/version", cuda=cuda)
-    return Driver(version=told, source="nvidia-smi", cuda=cuda) if told else None
 
 
 def _first(rows: list[Values], key: str) -> str | None:
@@ -202,7 +194,9 @@ def _gpu(
         said.append(f"gpu_recovery_action is {action}")
     state = ("lost" if any(_LOST.search(text) for text in said) else "error") if said else "ok"
     index = _integer(values.get("index"))
-    uuid = _figure(values.get("uuid"))
+    uuid, name = _figure(values.get("uuid")), _figure(values.get("name"))
+    told = re.match(r"(?:0x)?([0-9A-F]{4})10DE\Z", values.get("device", "").upper())
+    device = told[1] if told else None
     return convert(
         {
             "index": position if index is None else index,
@@ -215,6 +209,8 @@ def _gpu(
             **{field: _YES_NO.get(values.get(field, "").lower()) for field in _FLAGS},
             **{field: _integer(values.get(field)) for field in _NUMBERS},
             "pci_bus_id": _bus(values.get("pci_bus_id", "")) or None,
+            "device": device,
+            "compute_capability": capability(name, values.get("compute_capability"), device),
         },
         Gpu,
     )
@@ -231,7 +227,7 @@ def _figure(text: str | None) -> str | None:
 
 def _integer(text: str | None) -> int | None:
     """Return the number that ``text`` begins with: ``143771 MiB``, ``16x``."""
-    found = re.match(r"\s*(\d+)", text or "")
+    found = re.match(r"\s*([0-9]{1,15})(?![0-9])", text or "")
     return int(found[1]) if found else None
 
 
@@ -250,7 +246,7 @@ def _processes(element: ElementTree.Element | None) -> tuple[GpuProcess, ...]:
     found = element.findall("processes/process_info") if element is not None else []
     return tuple(
         GpuProcess(
-            pid=int(info.findtext("pid", "0")),
+            pid=_integer(info.findtext("pid")) or 0,
             name=info.findtext("process_name") or "unnamed",
             memory_mib=_integer(info.findtext("used_memory")),
         )
@@ -265,7 +261,7 @@ def _nvlinks(text: str) -> dict[str, tuple[float, ...]]:
     for text_line in text.splitlines():
         if found := re.search(r"^GPU \d+:.{1,200}?UUID: ([^)]{1,100})\)", text_line):
             speeds = links.setdefault(found[1], [])
-        elif found := re.search(r"Link \d+: (?:([\d.]+) GB/s|<?inactive>?)", text_line, re.IGNORECASE):
+        elif found := _LINK.search(text_line):
             speeds.append(float(found[1] or 0))
     return {uuid: tuple(speeds) for uuid, speeds in links.items()}
 

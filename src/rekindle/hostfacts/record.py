@@ -55,6 +55,7 @@ def host_record(frames: system.Frames, host: str, root: str) -> HostRecord:
         driver=gpus.driver,
         gpus=gpus.gpus,
         pci_gpus=system.pci_gpus(frames),
+        pci_devices=system.pci_devices(frames),
         topology=gpus.topology,
         cuda_toolkit=system.cuda_toolkit(frames),
         docker=system.docker(frames),

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, get_args, get_type_hints
 
-from rekindle.records import Cpu, Disk, Docker, Memory, Os, Python, RecordError, decode
+from rekindle.records import Cpu, Disk, Docker, Memory, Os, PciGpu, Python, RecordError, decode
 
 from .frames import FactsError, Frame
 
 Frames = Mapping[str, Frame]
 
+_DIGITS = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}(?![0-9.])")
+_PCI = re.compile(r"^([0-9a-fA-F:.]{7,16}) ([0-9a-fA-F]{4}) ?([\w-]{0,40})$", re.MULTILINE)
 _DOCKER = re.compile(r"version=(\S*) runtimes=(.*)")
 
 
@@ -51,8 +53,14 @@ def operating_system(frames: Frames) -> Os:
         name=release.get("PRETTY_NAME", name),
         kernel=required(frames, "kernel"),
         architecture=required(frames, "architecture"),
-        glibc=glibc.removeprefix("glibc ") if glibc else None,
+        glibc=digits((glibc or "").removeprefix("glibc ")),
     )
+
+
+def digits(text: str | None) -> str | None:
+    """Return the numbers that a version begins with, without what a distribution adds; None if it is none."""
+    found = _DIGITS.match((text or "").strip())
+    return found[0] if found else None
 
 
 def cpu(frames: Frames) -> Cpu:
@@ -120,7 +128,16 @@ def _decoded(text: str) -> Python | None:
 def pci_gpus(frames: Frames) -> int | None:
     """Count NVIDIA's display controllers on the PCI bus; None if it cannot be read, or in a container."""
     frame = frames["pci"]
-    return len(frame.text.split()) if frame.answered else None
+    return len(frame.text.splitlines()) if frame.answered else None
+
+
+def pci_devices(frames: Frames) -> tuple[PciGpu, ...]:
+    """Return those of which the bus tells the model."""
+    found: list[Any] = _PCI.findall(frames["pci"].text)
+    return tuple(
+        PciGpu(address=address, device=device.upper(), kernel_driver=driver or None)
+        for address, device, driver in found
+    )
 
 
 def cuda_toolkit(frames: Frames) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from rekindle.gpus.whole import whole
 from rekindle.records import Complaint, Gpu, HostRecord, Job, Site
 
 _LINK_RANK = {"PIX": 5, "PXB": 4, "PHB": 3, "NODE": 2, "SYS": 1}
@@ -28,7 +29,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
-    gpus = [gpu for gpu in host.gpus if gpu.state == "ok" and gpu.uuid]
+    gpus = [gpu for gpu in whole(host) if gpu.uuid]
     wanted = job.sites * job.ranks_per_site
     least = job.example.gpus if job.example else 0
     if len(gpus) < least:

@@ -21,7 +21,20 @@ from .base import (
 from .complaint import Complaint, RecordError, VersionError
 from .env import Environment, EnvRecord
 from .finding import Confidence, Finding, Ladder, Layer, Rung
-from .host import Cpu, Disk, Docker, Driver, FailedProbe, Gpu, GpuProcess, HostRecord, Memory, Os, Python
+from .host import (
+    Cpu,
+    Disk,
+    Docker,
+    Driver,
+    FailedProbe,
+    Gpu,
+    GpuProcess,
+    HostRecord,
+    Memory,
+    Os,
+    PciGpu,
+    Python,
+)
 from .images import Image, ImagesRecord
 from .job import Claim, Container, Example, GpuShortage, Job, Mend, Removed
 from .lease import LeaseRecord
@@ -75,6 +88,7 @@ __all__ = [
     "Os",
     "Outcome",
     "PayloadRecord",
+    "PciGpu",
     "PlacedRecord",
     "PlanRecord",
     "PlannedEnvironment",

@@ -32,6 +32,9 @@ Many = Annotated[tuple[T, ...], Meta(max_length=100_000)]
 Table = Annotated[dict[Text, T], Meta(max_length=100_000)]
 """By name."""
 
+Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}\Z", max_length=23)]
+"""A version of numbers alone: ``580.159.04``."""
+
 Timestamp = Text
 _SECOND = "%Y-%m-%dT%H:%M:%SZ"
 """UTC, ISO 8601 to the second: ``2026-11-21T02:15:00Z``."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from .base import Few, Integer, Number, Record, Table, Text, Timestamp
+from .base import Digits, Few, Integer, Number, Record, Table, Text, Timestamp
 from .slurm import Slurm
 
 
@@ -28,7 +28,7 @@ class Os(Record, kw_only=True, frozen=True):
     kernel: Text
     architecture: Text
     """As ``uname -m`` gives it: ``x86_64``, ``aarch64``."""
-    glibc: Text | None
+    glibc: Digits | None
 
 
 class Cpu(Record, kw_only=True, frozen=True):
@@ -73,10 +73,25 @@ class Python(Record, kw_only=True, frozen=True):
 class Driver(Record, kw_only=True, frozen=True):
     """The NVIDIA kernel driver."""
 
-    version: Text
+    version: Digits
     source: Literal["/sys/module/nvidia/version", "/proc/driver/nvidia/version", "nvidia-smi"]
-    cuda: Text | None
+    cuda: Digits | None
     """Newest CUDA that the driver supports, as nvidia-smi says it: ``13.0``."""
+    open_module: bool | None = None
+    """Whether the kernel module is the open one; None where that is not told."""
+
+
+DeviceId = Annotated[str, Meta(pattern=r"^[0-9A-F]{4}\Z", max_length=4)]
+"""Of a model on the PCI bus, NVIDIA's: ``2335``."""
+
+
+class PciGpu(Record, kw_only=True, frozen=True):
+    """A GPU on the PCI bus, whatever the driver says."""
+
+    address: Text
+    device: DeviceId
+    kernel_driver: Text | None
+    """That holds it: ``nvidia``, ``nouveau``; None where none does."""
 
 
 class GpuProcess(Record, kw_only=True, frozen=True):
@@ -97,8 +112,9 @@ class Gpu(Record, kw_only=True, frozen=True):
     name: Text | None = None
     uuid: Text | None = None
     pci_bus_id: Text | None = None
-    compute_capability: Text | None = None
-    """Major and minor: ``9.0``."""
+    device: DeviceId | None = None
+    compute_capability: Annotated[str, Meta(pattern=r"^[0-9]{1,2}\.[0-9]{1,2}\Z", max_length=5)] | None = None
+    """Major and minor: ``9.0``; of its model where the driver does not say it, as 470 and older do not."""
     memory_total_mib: Integer | None = None
     memory_used_mib: Integer | None = None
     temperature_c: Integer | None = None
@@ -154,6 +170,8 @@ class HostRecord(Record, kw_only=True, frozen=True):
     """In nvidia-smi's order."""
     pci_gpus: Integer | None
     """NVIDIA display controllers on the PCI bus, whatever the driver says; None if it cannot be read."""
+    pci_devices: Few[PciGpu] = ()
+    """The same; empty in records of before they were told."""
     topology: Few[Few[Text]] = ()
     """Square, one row and column a GPU in ``gpus`` order: ``X``, ``NV18``, ``SYS`` … (nvidia-smi topo -m)."""
     cuda_toolkit: Text | None = None

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from rekindle.gpus.models import capability, version_key
+from rekindle.gpus.whole import whole
 from rekindle.records import Gpu, HostRecord, Python, Reason
+from rekindle.records.text import one_line
 
-from .catalogue import CatalogueBuild, lock_sha256, python_minor, rules, version_key
+from .catalogue import CatalogueBuild, lock_sha256, python_minor, rules
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)$")
 
 Coverage = Literal["machine code", "PTX"]
 
+_MOST = 0.5
+"""Ours: below that share of machine code a first run compiles for minutes."""
 
-def usable_gpus(host: HostRecord) -> list[Gpu]:
-    """Return the GPUs that answer."""
-    return [gpu for gpu in host.gpus if gpu.state == "ok"]
+
+class Runs(NamedTuple):
+    """How GPUs of one capability run a build."""
+
+    how: Coverage
+    """Of most of its kernels."""
+    architecture: str
+    share: float
+    """Of its kernels that are machine code for them, by size."""
 
 
 def evaluate(build: CatalogueBuild, host: HostRecord) -> tuple[Reason, ...]:
@@ -26,11 +37,16 @@ def evaluate(build: CatalogueBuild, host: HostRecord) -> tuple[Reason, ...]:
 
 def architecture(build: CatalogueBuild, host: HostRecord) -> Reason:
     """The processor's architecture is the build's."""
-    here = host.os.architecture
-    if build.architecture == here:
+    here, built_for = spoken(host.os.architecture), spoken(build.architecture)
+    if built_for == here:
         return Reason(axis="architecture", holds=True, says=f"{build.title} is built for {here}")
-    says = f"{build.title} is built for {build.architecture}, this host is {here}"
+    says = f"{build.title} is built for {built_for}, this host is {here}"
     return Reason(axis="architecture", holds=False, says=says)
+
+
+def spoken(machine: str) -> str:
+    """Return an architecture as people write it."""
+    return "x86-64" if machine == "x86_64" else machine
 
 
 def covers(arch_list: tuple[str, ...], capability: str) -> tuple[Coverage, str] | None:
@@ -55,34 +71,63 @@ def covers(arch_list: tuple[str, ...], capability: str) -> tuple[Coverage, str] 
     return "machine code" if machine_code else "PTX", name
 
 
+def runs(build: CatalogueBuild, capability: str) -> Runs | None:
+    """Return how GPUs of ``capability`` run ``build``; None if one of its libraries has no code for them."""
+    parts = [(one.arch_list, one.kib) for one in build.kernels] or [(build.arch_list, 1)]
+    covered = [(covers(arch_list, capability), size) for arch_list, size in parts]
+    machine_code = [(found[1], size) for found, size in covered if found and found[0] == "machine code"]
+    ptx = [(found[1], size) for found, size in covered if found and found[0] == "PTX"]
+    if len(machine_code) + len(ptx) < len(parts):
+        return None
+    share = sum(size for _, size in machine_code) / sum(size for _, size in parts)
+    most: list[tuple[str, int]] = machine_code if share >= _MOST else ptx
+    largest = max(most, key=lambda pair: pair[1])[0]
+    return Runs("machine code" if share >= _MOST else "PTX", largest, share)
+
+
 def gpu(build: CatalogueBuild, host: HostRecord) -> Reason:
     """Every GPU that answers has code in the build."""
-    gpus = usable_gpus(host)
-    if build.cuda is None:
+    gpus = whole(host)
+    if build.cuda is None or not gpus:
         return Reason(axis="gpu", holds=True, says=f"{build.title} runs without a GPU")
-    unknown = [gpu for gpu in gpus if gpu.compute_capability is None]
+    unknown = next((one for one in gpus if capability_of(one) is None), None)
     if unknown:
-        says = f"GPU {unknown[0].index} ({unknown[0].name}) gives no compute capability"
+        says = f"GPU {unknown.index} ({name_of(unknown)}) gives no compute capability"
+        says += ", and its model is not known"
         return Reason(axis="gpu", holds=False, says=says)
     said: list[str] = []
-    for capability, name in _kinds(gpus):
-        found = covers(build.arch_list, capability)
-        failure = build.fails_on.get(capability.split(".")[0])
-        if found is None or (found[0] == "PTX" and failure):
-            says = f"{build.title} has no kernels for compute capability {capability} ({name}): "
-            says += f"it is compiled for {' '.join(build.arch_list)}" + (
-                f", and {failure}" if failure else ""
-            )
+    for kind, name in _kinds(gpus):
+        found, failure = runs(build, kind), _unwritten(build, kind)
+        if found is None or failure:
+            says = f"{build.title} has no kernels for compute capability {kind} ({name}): "
+            says += f"it is compiled for {' '.join(build.arch_list)}"
+            says += f", and {failure}" if failure else ""
             return Reason(axis="gpu", holds=False, says=says)
-        said.append(f"compute capability {capability} ({name}) runs its {found[0]} {found[1]}")
+        says = f"compute capability {kind} ({name}) runs its {found.how} {found.architecture}"
+        if found.how == "machine code" and found.share < 1:
+            says += f", and the PTX of {1 - found.share:.0%} of its kernels"
+        said.append(says)
     return Reason(axis="gpu", holds=True, says=", ".join(said))
 
 
-def ptx_only(build: CatalogueBuild, host: HostRecord) -> list[str]:
-    """Return the GPUs, as ``9.0 (NVIDIA H200)``, for which the build has PTX and no machine code."""
-    kinds = _kinds([gpu for gpu in usable_gpus(host) if gpu.compute_capability])
-    found = [(kind, covers(build.arch_list, kind[0])) for kind in kinds]
-    return [f"{capability} ({name})" for (capability, name), how in found if how and how[0] == "PTX"]
+def _unwritten(build: CatalogueBuild, capability: str) -> str | None:
+    """Return why a build's own compiler writes nothing for a GPU; None if it does, or there is none."""
+    begins = rules().ptx_targets.by_capability.get(capability)
+    if build.emits is None or begins is None or version_key(build.emits) >= version_key(begins):
+        return None
+    return f"its compiler (XLA) writes PTX {build.emits}, which knows that GPU from {begins} on"
+
+
+def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) -> list[str]:
+    """Return the GPUs, as ``9.0 (NVIDIA H200)``, for which most kernels of the build are PTX, or some."""
+    if build.cuda is None:
+        return []
+    found = [(kind, runs(build, kind[0])) for kind in _kinds(whole(host))]
+    return [
+        f"{capability} ({name})"
+        for (capability, name), how in found
+        if how and (how.share < _MOST if mostly else how.share < 1)
+    ]
 
 
 def minimum_driver(build: CatalogueBuild) -> str | None:
@@ -111,20 +156,21 @@ def driver_need(build: CatalogueBuild, host: HostRecord) -> str:
 def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
     """The driver runs the build's CUDA runtime, and loads its PTX where that is all there is."""
     needed, says = minimum_driver(build), f"{build.title} {driver_need(build, host)}"
-    if needed is None:
+    if needed is None or not whole(host):
+        says = f"{build.title} needs no driver" + (" where no GPU is used" if needed else "")
         return Reason(axis="driver", holds=True, says=says)
     if host.driver is None:
         return Reason(axis="driver", holds=False, says=says)
     here = host.driver.version
     if version_key(here) < version_key(needed):
         return Reason(axis="driver", holds=False, says=says)
-    compiled = ptx_only(build, host)
+    compiled = ptx_only(build, host, mostly=False)
     if compiled and build.toolkit:
         newest = driver_cuda(host)
         if newest is None or version_key(newest) < version_key(build.toolkit):
-            says = (
-                f"{build.title} has only PTX of CUDA {build.toolkit} for compute capability {compiled[0]}, "
-            )
+            part = "" if ptx_only(build, host) else " of a part of its kernels"
+            says = f"{build.title} has only PTX{part} of CUDA {build.toolkit} for compute capability "
+            says += f"{compiled[0]}, "
             says += f"and driver {here} loads PTX up to CUDA {newest or 'unknown'}"
             return Reason(axis="driver", holds=False, says=says)
     return Reason(axis="driver", holds=True, says=says)
@@ -144,6 +190,17 @@ def python_for(build: CatalogueBuild, host: HostRecord) -> Python | None:
     allowed = {minor for minor in supported if lock_sha256(build.lock(minor))}
     fit = [python for python in host.pythons if python_minor(python.version) in allowed]
     return max(fit, key=lambda python: (not python.venv, version_key(python.version)), default=None)
+
+
+def of_a_venv(interpreter: Python) -> tuple[str, ...]:
+    """Warn where an environment would stand on somebody's virtual environment; nothing where it does not."""
+    if not interpreter.venv:
+        return ()
+    minor = python_minor(interpreter.version)
+    return (
+        f"This stands on {interpreter.path}, of somebody's virtual environment, and ends when that is "
+        f"changed or removed; Python {minor} outside of one would do without",
+    )
 
 
 def python(build: CatalogueBuild, host: HostRecord) -> Reason:
@@ -172,7 +229,17 @@ def _has(host: HostRecord) -> str:
 def _kinds(gpus: list[Gpu]) -> list[tuple[str, str]]:
     """Return each compute capability once, with the name of its first GPU."""
     kinds: dict[str, str] = {}
-    for gpu in gpus:
-        if gpu.compute_capability:
-            kinds.setdefault(gpu.compute_capability, gpu.name or "unnamed")
+    for one in gpus:
+        if known := capability_of(one):
+            kinds.setdefault(known, name_of(one))
     return list(kinds.items())
+
+
+def capability_of(gpu: Gpu) -> str | None:
+    """Return its compute capability, as the driver says it or as it is known of the model."""
+    return capability(gpu.name, gpu.compute_capability, gpu.device)
+
+
+def name_of(gpu: Gpu) -> str:
+    """Return its name in one line."""
+    return one_line(gpu.name or "unnamed")

@@ -11,6 +11,7 @@ from importlib.resources import files
 
 import msgspec
 
+from rekindle.gpus.models import version_key
 from rekindle.records import Record, decodable, decode
 from rekindle.records.plan import FRAMEWORKS, Framework
 
@@ -23,6 +24,16 @@ _NAMES = {
     "transformers": "Transformers",
     "tensorflow": "TensorFlow",
 }
+
+
+class Kernels(Record, kw_only=True, frozen=True):
+    """Those of a library in a wheel that were compiled for the same architectures."""
+
+    library: str
+    arch_list: tuple[str, ...]
+    ptx: str
+    """Version of the language of their PTX: ``8.5``."""
+    kib: int
 
 
 class CatalogueBuild(Record, kw_only=True, frozen=True):
@@ -47,8 +58,8 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     """``sm_90`` is machine code, ``compute_90`` is PTX; as the build itself reports it."""
     wheel: str | None = None
     """File that toolkit and arch_list were read from."""
-    fails_on: dict[str, str] = {}
-    """Major compute capability → why it fails there although its PTX should run."""
+    kernels: tuple[Kernels, ...] = ()
+    """Of a build whose kernels do not all have what ``arch_list`` says; as its libraries hold them."""
     torch: str | None = None
     """Of what stands on torch: the torch in its environment."""
     nvflare: str = ""
@@ -59,6 +70,11 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
         """Name, version and CUDA, as every sentence gives them."""
         torch = f" with torch {self.torch}" if self.torch else ""
         return f"{self.name} {self.version}{torch} ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
+
+    @property
+    def emits(self) -> str | None:
+        """Return the newest PTX that its compiler (XLA) writes, which is that of its own kernels."""
+        return max((one.ptx for one in self.kernels if one.ptx), key=version_key, default=None)
 
     @property
     def name(self) -> str:
@@ -87,6 +103,8 @@ class _OnTorch(Record, kw_only=True, frozen=True):
     version: str
     torch: str
     variant: str
+    pythons: tuple[str, ...] | None = None
+    """Where they are not those of all."""
 
 
 @decodable
@@ -147,6 +165,11 @@ class _MinimumDriver(Record, kw_only=True, frozen=True):
     by_major: dict[str, str]
 
 
+class _PtxTargets(Record, kw_only=True, frozen=True):
+    source: str
+    by_capability: dict[str, str]
+
+
 class _DriverCuda(Record, kw_only=True, frozen=True):
     source: str
     by_driver: dict[str, str]
@@ -160,12 +183,8 @@ class Rules(Record, kw_only=True, frozen=True):
     locks: _LockRules
     cuda_minimum_driver: _MinimumDriver
     driver_cuda: _DriverCuda
-
-
-def version_key(text: str) -> tuple[int, ...]:
-    """Return the numbers of a version, for comparison; what is no number counts as 0."""
-    public, _, _ = text.partition("+")
-    return tuple(int(part) if re.fullmatch(r"[0-9]{1,99}", part) else 0 for part in public.split("."))
+    ptx_targets: _PtxTargets
+    """Compute capability → the PTX that it begins with; of those that some compiler here may not know."""
 
 
 def python_minor(version: str) -> str:
@@ -235,11 +254,13 @@ def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
         return
     torches = extension.frameworks.get(framework, ())
     for build in _builds(framework):
-        if (build.torch or build.version) in torches and build.architecture in extension.architectures:
+        pythons = tuple(minor for minor in build.pythons if minor in extension.pythons)
+        told = (build.torch or build.version) in torches and build.architecture in extension.architectures
+        if told and pythons:
             yield msgspec.structs.replace(
                 build,
                 framework=f"{framework}+{name}",
-                pythons=tuple(minor for minor in build.pythons if minor in extension.pythons),
+                pythons=pythons,
                 requirements=(*build.requirements, *extension.requirements),
             )
 
@@ -260,7 +281,7 @@ def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> Ca
         framework=data.framework,
         version=pair.version,
         torch=build.version,
-        pythons=tuple(minor for minor in build.pythons if minor in data.pythons),
+        pythons=tuple(minor for minor in build.pythons if minor in (pair.pythons or data.pythons)),
         requirements=(*own, *build.requirements),
     )
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from rekindle.gpus.models import version_key
+from rekindle.gpus.whole import none_usable, whole
 from rekindle.records import Build, HostRecord, Reason
 from rekindle.records.plan import Framework
 
@@ -28,19 +31,25 @@ class Decision:
 
     build: CatalogueBuild | None
     reasons: tuple[Reason, ...]
+    cure: str | None = None
+    """What is to be done first where the host's GPUs cannot be used."""
+
+
+Judged = list[tuple[CatalogueBuild, tuple[Reason, ...]]]
+"""Builds, the best first, each with what every axis says of it."""
 
 
 def choose(request: Request) -> Decision:
     """Return the newest build of the catalogue that fits on every axis."""
     host = request.host
-    with_gpus = bool(axes.usable_gpus(host))
+    with_gpus = bool(whole(host))
     if not with_gpus and request.gpus_required:
-        return Decision(None, (_no_gpu(host),))
+        return _no_gpu(host)
     found = builds(request.framework, request.nvflare)
     if not found:
         says = f"{request.framework} is not locked with NVFlare {request.nvflare}"
         return Decision(None, (Reason(axis="nvflare", holds=False, says=says),))
-    kind = [build for build in found if (build.cuda is not None) == with_gpus]
+    kind = _kind(found, with_gpus)
     pinned = [
         build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
     ]
@@ -57,7 +66,7 @@ def choose(request: Request) -> Decision:
     if fitting:
         build, reasons = fitting[0]
         return Decision(build, (*pin, *_with_newer(build, reasons, judged)))
-    _, reasons = min(judged, key=lambda pair: _distance(pair[1]))
+    _, reasons = min(judged, key=_distance)
     return Decision(None, (*pin, *reasons))
 
 
@@ -79,20 +88,40 @@ def planned(build: CatalogueBuild, host: HostRecord) -> Build:
     )
 
 
-def _no_gpu(host: HostRecord) -> Reason:
-    if host.gpus:
-        says = f"none of this host's {len(host.gpus)} GPUs answers: {host.gpus[0].says or host.gpus[0].state}"
-        return Reason(axis="gpu", holds=False, says=says)
-    if host.pci_gpus and host.driver is None:
-        says = f"this host has {host.pci_gpus} NVIDIA GPUs on its PCI bus and no driver loaded"
-        return Reason(axis="driver", holds=False, says=says)
-    return Reason(axis="gpu", holds=False, says="this host shows no GPU, and the inventory requires one")
+def candidates(request: Request) -> list[CatalogueBuild]:
+    """Return every build that fits, the best first; none where GPUs are required and cannot be used."""
+    with_gpus = bool(whole(request.host))
+    if request.gpus_required and not with_gpus:
+        return []
+    found = _kind(builds(request.framework, request.nvflare), with_gpus)
+    return [one for one in found if all(reason.holds for reason in axes.evaluate(one, request.host))]
 
 
-def _distance(reasons: tuple[Reason, ...]) -> tuple[bool, bool, int]:
-    """Put first what a host's owner cannot change; ``min`` then keeps the newest of equals."""
+def _kind(found: tuple[CatalogueBuild, ...], with_gpus: bool) -> list[CatalogueBuild]:
+    """Return the builds for GPUs, or those for the CPU and then those for both, which torch's are."""
+    for_gpus = [build for build in found if build.cuda is not None]
+    if with_gpus:
+        return for_gpus
+    return [*(build for build in found if build.cuda is None), *(one for one in for_gpus if one.lent)]
+
+
+def _no_gpu(host: HostRecord) -> Decision:
+    why = none_usable(host)
+    if why is None:
+        says = "this host shows no GPU, and one is required"
+        return Decision(None, (Reason(axis="gpu", holds=False, says=says),))
+    axis: Literal["driver", "gpu"] = "gpu" if host.driver or host.gpus else "driver"
+    return Decision(None, (Reason(axis=axis, holds=False, says=why.says.rstrip(".")),), why.fix.rstrip("."))
+
+
+def _distance(
+    judged: tuple[CatalogueBuild, tuple[Reason, ...]],
+) -> tuple[bool, bool, int, tuple[int, ...]]:
+    """Put first what a host's owner cannot change, then the driver; ``min`` keeps the newest of equals."""
+    build, reasons = judged
     failed = {reason.axis for reason in reasons if not reason.holds}
-    return "architecture" in failed, "gpu" in failed, len(failed)
+    driver = version_key(axes.minimum_driver(build) or "0") if "driver" in failed else ()
+    return "architecture" in failed, "gpu" in failed, len(failed), driver
 
 
 def _with_newer(

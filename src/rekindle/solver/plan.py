@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rekindle.gpus.missing import hidden
+from rekindle.gpus.whole import in_mig_mode, none_usable, whole
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
@@ -77,9 +79,15 @@ def _catalogued(request: Request) -> PlannedEnvironment:
             f"{decision.build.title} has only PTX for {', '.join(compiled)}: "
             "its first run compiles for minutes",
         )
+    if decision.build.cuda and not whole(request.host):
+        warnings += (
+            f"{decision.build.title} brings CUDA's libraries, gigabytes that this host has no use for",
+        )
+    build = planned(decision.build, request.host)
+    warnings += axes.of_a_venv(next(one for one in request.host.pythons if one.path == build.python))
     return PlannedEnvironment(
         framework=request.framework,
-        build=planned(decision.build, request.host),
+        build=build,
         reasons=decision.reasons,
         warnings=warnings,
         first_compile=bool(compiled),
@@ -98,12 +106,16 @@ def _system(request: Request, newest: CatalogueBuild) -> PlannedEnvironment:
 
 
 def _unusable(host: HostRecord) -> tuple[str, ...]:
-    """Say which GPUs the plan leaves out."""
-    silent = tuple(
+    """Say which GPUs the plan leaves out, and what would bring them in."""
+    why = none_usable(host)
+    if why:
+        return (f"This is planned for the CPU. {why}",)
+    left_out = [
         f"GPU {gpu.index} is not planned for: {gpu.says or gpu.state}"
-        for gpu in host.gpus
         if gpu.state != "ok"
-    )
-    if not host.gpus and host.pci_gpus:
-        silent += (f"{host.pci_gpus} NVIDIA GPUs on the PCI bus are not planned for: nvidia-smi shows none",)
-    return silent
+        else f"Not planned for: {in_mig_mode(gpu)}"
+        for gpu in host.gpus
+        if gpu.state != "ok" or gpu.mig
+    ]
+    hiding = hidden(host)
+    return (*left_out, *([str(hiding)] if hiding else []))

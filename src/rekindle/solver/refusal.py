@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from rekindle.gpus.missing import OLDEST_DRIVER, expected, least_driver
+from rekindle.gpus.models import version_key
+from rekindle.gpus.whole import whole
 from rekindle.records import Driver, Python
 from rekindle.records.plan import FRAMEWORKS, Framework
 
 from . import axes
-from .catalogue import builds, python_minor, rules, version_key
+from .catalogue import builds, python_minor, rules
 from .choose import Decision, Request, choose
 
 
@@ -28,10 +31,7 @@ class Change:
 def refusal(request: Request, decision: Decision) -> str:
     """Return one sentence for what failed and one with every way out."""
     what = "; ".join(reason.says for reason in decision.reasons if not reason.holds)
-    ways = ways_out(request)
-    if request.host.driver is None and request.host.pci_gpus:
-        oldest = min(filter(None, map(axes.minimum_driver, builds(request.framework))), key=version_key)
-        ways = [f"load an NVIDIA driver ≥ {oldest} and run preflight again", *ways]
+    ways = ["; ".join([decision.cure, *_then(request)])] if decision.cure else ways_out(request)
     fix = "; or ".join(ways) if ways else f"use another host; {_reach(request.framework)}"
     return f"{what}. Fix: {fix}."
 
@@ -45,7 +45,46 @@ def ways_out(request: Request) -> list[str]:
             ways += _working(request, chosen)
         if ways:
             break
-    return ways + _other_frameworks(request)
+    return [*ways, *_machines(request), *_telling(request), *_other_frameworks(request)]
+
+
+def _then(request: Request) -> list[str]:
+    """Return what fits with the smallest driver that shows the GPUs on the bus and runs a build."""
+    host, seen = request.host, expected(request.host)
+    if host.gpus or not seen or len(seen) < len(host.pci_devices):
+        return []
+    least, here = least_driver(host), host.driver
+    for version in sorted({least, *_known_drivers()}, key=version_key):
+        driver = Driver(version=version, source="nvidia-smi", cuda=None)
+        build = choose(_replace_host(request, driver=driver, gpus=seen)).build
+        if build and version_key(version) >= version_key(least):
+            if here and version_key(here.version) >= version_key(version):
+                return []
+            return [f"with driver ≥ {version}, {build.title} fits"]
+    return []
+
+
+def _machines(request: Request) -> list[str]:
+    """Return the architectures for which a build of the framework fits, all else as it is."""
+    fit = [
+        axes.spoken(machine)
+        for machine in ("x86_64", "aarch64")
+        if machine != request.host.os.architecture
+        and choose(_replace_host(request, os=replace(request.host.os, architecture=machine))).build
+    ]
+    return [f"use a host whose processor is {' or '.join(fit)}"] if fit else []
+
+
+def _telling(request: Request) -> list[str]:
+    """Return the driver that tells a GPU's compute capability, where its model is not known."""
+    here = request.host.driver
+    unknown = [gpu for gpu in whole(request.host) if axes.capability_of(gpu) is None]
+    if not unknown or here is None:
+        return []
+    if version_key(here.version) >= version_key(OLDEST_DRIVER):
+        return ["have nvidia-smi --query-gpu=compute_cap tell it, and run preflight again"]
+    says = f"load driver ≥ {OLDEST_DRIVER} instead of {here.version}, whose nvidia-smi tells it"
+    return [f"{says}, and run preflight again"]
 
 
 def _working(request: Request, kinds: Sequence[Sequence[Change]]) -> list[str]:
@@ -64,11 +103,14 @@ def _working(request: Request, kinds: Sequence[Sequence[Change]]) -> list[str]:
 def _drivers(request: Request) -> list[Change]:
     """Every newer driver that a rule speaks of, oldest first."""
     here = request.host.driver
-    if not axes.usable_gpus(request.host) or here is None:
+    if not whole(request.host) or here is None:
         return []
-    known = {*rules().cuda_minimum_driver.by_major.values(), *rules().driver_cuda.by_driver}
-    newer = [version for version in known if version_key(version) > version_key(here.version)]
+    newer = [version for version in _known_drivers() if version_key(version) > version_key(here.version)]
     return [_driver(version, here) for version in sorted(newer, key=version_key)]
+
+
+def _known_drivers() -> set[str]:
+    return {*rules().cuda_minimum_driver.by_major.values(), *rules().driver_cuda.by_driver}
 
 
 def _driver(version: str, here: Driver) -> Change:
@@ -107,10 +149,10 @@ def _others(request: Request) -> list[list[Change]]:
     if request.nvflare != (usual := rules().nvflare.version):
         says = f"rekindle_nvflare: {usual}"
         kinds.append([Change(says, lambda request: dataclasses.replace(request, nvflare=usual))])
-    gpus = axes.usable_gpus(host)
-    capabilities = dict.fromkeys(gpu.compute_capability for gpu in gpus)
+    gpus = whole(host)
+    capabilities = dict.fromkeys(map(axes.capability_of, gpus))
     if len(capabilities) > 1:
-        kinds.append([_without(request, capability) for capability in capabilities])
+        kinds.append([_without(request, one) for one in capabilities])
     if not gpus and request.gpus_required:
         says = "rekindle_gpus_required: false"
         kinds.append([Change(says, lambda request: dataclasses.replace(request, gpus_required=False))])
@@ -118,9 +160,9 @@ def _others(request: Request) -> list[list[Change]]:
 
 
 def _without(request: Request, capability: str | None) -> Change:
-    out = [gpu for gpu in request.host.gpus if gpu.compute_capability == capability]
+    out = [gpu for gpu in request.host.gpus if axes.capability_of(gpu) == capability]
     kept = tuple(gpu for gpu in request.host.gpus if gpu not in out)
-    names = ", ".join(f"{gpu.index} ({gpu.name})" for gpu in out)
+    names = ", ".join(f"{gpu.index} ({axes.name_of(gpu)})" for gpu in out)
     return Change(f"GPU {names} left out", lambda request: _replace_host(request, gpus=kept))
 
 
@@ -128,7 +170,7 @@ def _other_frameworks(request: Request) -> list[str]:
     ways: list[str] = []
     for framework in FRAMEWORKS if "+" not in request.framework else ():
         build = choose(dataclasses.replace(request, framework=framework, pin=None)).build
-        if build and framework != request.framework:
+        if build and framework != request.framework and not axes.ptx_only(build, request.host):
             ways.append(f"{build.title} fits; it {axes.driver_need(build, request.host)}")
     return ways
 

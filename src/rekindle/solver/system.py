@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rekindle.records import Build, HostRecord, Python, Reason
+from rekindle.gpus.models import version_key
+from rekindle.gpus.whole import none_usable, whole
+from rekindle.records import Build, Complaint, HostRecord, Python, Reason
 
 from . import axes
 from .catalogue import (
@@ -17,7 +19,6 @@ from .catalogue import (
     lock_sha256,
     python_minor,
     rules,
-    version_key,
 )
 from .choose import Request
 
@@ -49,13 +50,17 @@ def choose_system(request: Request, newest: CatalogueBuild) -> SystemDecision:
         newest: what `on_torch` says of it: what the host has to lend, and what is locked beside that.
     """
     host = request.host
-    with_gpus = bool(axes.usable_gpus(host))
+    with_gpus = bool(whole(host))
     if request.gpus_required and not with_gpus:
-        return _refused(_fails("gpu", "no GPU of this host answers"), (), "use a host with GPUs")
+        none = Complaint("this host shows no GPU, and one is required", "use a host with GPUs")
+        why = none_usable(host) or none
+        return _refused(_fails("gpu", why.says.rstrip(".")), (), why.fix.rstrip("."))
     lender = _lender(request, newest)
     if isinstance(lender, Reason):
         return _refused(lender)
     known, warnings = _identify(str(lender.torch), host)
+    warnings += axes.of_a_venv(lender)
+    newest = _beside(request, newest, python_minor(lender.version))
     lends = " and ".join(f"{name} {getattr(lender, name)}" for name in newest.lent)
     says = f"{lender.path} (Python {lender.version}) has {lends}"
     reasons = [Reason(axis="system_site", holds=True, says=says)]
@@ -111,6 +116,13 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
             says = f"no interpreter of this host has {need}; found: {found or 'no torch at all'}"
             return _fails("system_site", says)
     return max(lenders, key=lambda one: (not one.venv, version_key(one.version)))
+
+
+def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBuild:
+    """Return the newest build that is locked beside a torch in Python ``minor``."""
+    found = builds(request.framework, request.nvflare)
+    same = (one for one in found if one.architecture == newest.architecture)
+    return next((one for one in same if minor in one.pythons), newest)
 
 
 def _lock(newest: CatalogueBuild, python: str) -> str:

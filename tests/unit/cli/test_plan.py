@@ -37,7 +37,10 @@ def test_a_plan_is_printed_and_exits_0(
     assert plan(_file(tmp_path, host(H100))) == 0
     said = capsys.readouterr().out
     assert "torch: 2.15.0 (CUDA 13.2), Python 3.12.3, torch-2.15.0-cu132-py312.txt" in said
-    assert "warning: TensorFlow 2.21.0 (CUDA 12.9) has only PTX for 9.0" in said
+    assert (
+        "gpu: compute capability 9.0 (NVIDIA H100 80GB HBM3) runs its machine code sm_90, and the PTX of 3%"
+        in said
+    )
 
 
 def test_json_is_the_record_with_the_digest_of_its_input(

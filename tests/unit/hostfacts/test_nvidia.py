@@ -27,6 +27,7 @@ def test_a_healthy_gpu_in_full() -> None:
         name="NVIDIA H200",
         uuid="GPU-2e296673-1acc-8984-7da0-a5306519b02d",
         pci_bus_id="00000000:00:07.0",
+        device="2335",
         compute_capability="9.0",
         memory_total_mib=143771,
         memory_used_mib=0,
@@ -72,7 +73,7 @@ def test_four_gpus_without_csv() -> None:
         )
     )
     assert [gpu.index for gpu in found.gpus] == [0, 1, 2, 3]
-    assert {gpu.compute_capability for gpu in found.gpus} == {None}
+    assert {gpu.compute_capability for gpu in found.gpus} == {"9.0"}  # of its model
     assert found.topology[2] == ("NV18", "NV18", "X", "NV18")
 
 
@@ -221,14 +222,16 @@ def test_network_cards_are_no_part_of_the_topology() -> None:
 
 def test_the_driver_is_told_by_the_first_that_knows() -> None:
     assert nvidia.parse(frames()).driver == Driver(
-        version="580.159.04", source="/sys/module/nvidia/version", cuda="13.0"
+        version="580.159.04", source="/sys/module/nvidia/version", cuda="13.0", open_module=True
     )
     assert nvidia.parse(frames(driver_sys=NO_FILE)).driver == Driver(
-        version="580.159.04", source="/proc/driver/nvidia/version", cuda="13.0"
+        version="580.159.04", source="/proc/driver/nvidia/version", cuda="13.0", open_module=True
     )
     closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.256.02  Thu May  2 14:37:44 UTC 2024\n"
     old = nvidia.parse(frames(driver_sys=NO_FILE, driver_proc=closed, nvidia_smi=NO_COMMAND)).driver
-    assert old == Driver(version="470.256.02", source="/proc/driver/nvidia/version", cuda=None)
+    assert old == Driver(
+        version="470.256.02", source="/proc/driver/nvidia/version", cuda=None, open_module=False
+    )
     told = nvidia.parse(frames(driver_sys=NO_FILE, driver_proc=NO_FILE)).driver
     assert told == Driver(version="580.159.04", source="nvidia-smi", cuda="13.0")
     assert (

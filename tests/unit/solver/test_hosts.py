@@ -66,11 +66,10 @@ TENSORFLOW: list[Case] = [
     ("7.5 runs sm_70", host(T4, driver="535.54.03"), "2.21.0 12.9", "machine code sm_70"),
     ("machine code needs no PTX", host(A100, driver="525.60.13"), "2.21.0 12.9", "machine code sm_80"),
     ("sm_89", host(L40S), "2.21.0 12.9", "machine code sm_89"),
-    ("Hopper has PTX only", host(H100), "2.21.0 12.9", "PTX compute_90"),
-    ("555 loads PTX of CUDA 12.5", host(H100, driver="555.42.06"), "2.21.0 12.9", "PTX compute_90"),
-    ("550 loads PTX of CUDA 12.4", host(H100, driver="550.54.14"), "2.17.1 12.3", "PTX compute_90"),
-    ("535: of 12.2", host(H100, driver="535.54.03", pythons=["3.11.7"]), "2.15.1 12.2", "PTX compute_80"),
-    ("PTX of 9.0 runs on 10.0", host(B200), "2.21.0 12.9", "PTX compute_90"),
+    ("Hopper has machine code for most", host(H100), "2.21.0 12.9", "machine code sm_90, and the PTX of 3%"),
+    ("555 loads PTX of CUDA 12.5", host(H100, driver="555.42.06"), "2.21.0 12.9", "machine code sm_90"),
+    ("550 loads PTX of CUDA 12.4", host(H100, driver="550.54.14"), "2.17.1 12.3", "machine code sm_90"),
+    ("535: of 12.2", host(H100, driver="535.54.03", pythons=["3.11.7"]), "2.15.1 12.2", "its PTX compute_80"),
     ("Python 3.10", host(A30, pythons=["3.10.12"]), "2.21.0 12.9", "sm_80"),
 ]
 
@@ -108,7 +107,9 @@ def test_a_host_gets_the_newest_build_that_fits(
     assert planned.build is not None, planned.refusal
     assert f"{planned.build.version} {planned.build.cuda}" == build
     assert runs in next(reason.says for reason in planned.reasons if reason.axis == "gpu")
-    assert any("compiles for minutes" in one for one in planned.warnings) == ("PTX" in runs)
+    compiles = "its PTX" in runs
+    assert any("compiles for minutes" in one for one in planned.warnings) == compiles
+    assert planned.first_compile == compiles
 
 
 REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
@@ -153,6 +154,7 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
         ["gpu"],
         "this host has 570.86",
     ),
+    ("tensorflow", "and of 10.x: XLA writes PTX for neither", host(B200), ["gpu"], "torch 2.15.0"),
     (
         "tensorflow",
         "525 loads no PTX of 12.2",
@@ -171,8 +173,8 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
     ("lightning", "like its torch", host(T4, driver="515.105.01"), ["driver"], "driver ≥ 525.60.13"),
     (
         "transformers",
-        "not for Python 3.10",
-        host(H100, pythons=["3.10.12"]),
+        "not for Python 3.9",
+        host(H100, pythons=["3.9.18"]),
         ["python"],
         "with Python 3.12 on the host",
     ),
@@ -216,10 +218,15 @@ def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(
     assert bool(planned.warnings) == bool(on.pci_gpus)
 
 
-def test_the_cpu_build_of_torch_is_locked_for_one_python_only() -> None:
-    refused = plan(host(pythons=["3.12.3"]), gpus_required=False)
-    assert failed_axes(refused) == ["python"]
-    assert "with Python 3.11 on the host, torch 2.13.0 (CPU) fits" in str(refused.refusal)
+@pytest.mark.parametrize(
+    ("pythons", "build"),
+    [(["3.12.3"], "2.15.0 cu132"), (["3.10.12"], "2.13.0 cu130"), (["3.12.3", "3.11.7"], "2.13.0 cpu")],
+)
+def test_where_the_cpu_build_has_no_lock_the_cpu_has_the_one_for_gpus(pythons: list[str], build: str) -> None:
+    planned = plan(host(pythons=pythons), gpus_required=False)
+    assert planned.build is not None
+    assert f"{planned.build.version} {planned.build.variant}" == build
+    assert any("no use for" in one for one in planned.warnings) == ("cu" in build)
 
 
 def test_an_interpreter_outside_of_a_virtual_environment_comes_first() -> None:

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from solver_hosts import host, plan
 
 import rekindle.locks
+from rekindle.gpus.models import version_key
 from rekindle.records import Driver, HostRecord
 from rekindle.records.plan import Framework
-from rekindle.solver.catalogue import builds, rules, version_key
+from rekindle.solver.catalogue import builds, rules
 
 LOCKS = Path(str(rekindle.locks.__file__)).parent
 CAPABILITIES = [
@@ -85,7 +86,7 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, fra
     if build is None:
         return
     if not on.gpus:
-        assert build.cuda is None
+        assert build.cuda is None or on.os.architecture == "x86_64"  # where CPU builds have one Python
         return
     assert build.cuda is not None
     assert on.driver is not None

@@ -69,7 +69,7 @@ def test_a_gpu_that_is_lost_is_left_out_and_said_so() -> None:
 
 def test_a_gpu_of_unknown_capability_is_refused() -> None:
     on = host(H100)
-    unknown = replace(gpu(1, H100), compute_capability=None)
+    unknown = replace(gpu(1, H100), name="Graphics Device", compute_capability=None)
     assert "gives no compute capability" in str(plan(replace(on, gpus=(*on.gpus, unknown))).refusal)
 
 

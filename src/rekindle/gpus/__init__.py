@@ -1,0 +1,1 @@
+"""What is known of models of GPUs, and why those of a host do not show."""

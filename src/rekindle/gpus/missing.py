@@ -1,0 +1,169 @@
+"""GPUs of a host that its driver does not show: which they are, and the cure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from rekindle.records import Complaint, Driver, FailedProbe, Gpu, HostRecord, PciGpu
+
+from .models import capability_of, device_name, first_driver, model_of, version_key
+
+OLDEST_DRIVER = "525.60.13"
+"""That a build of the catalogue runs on; tests hold it against the catalogue."""
+
+_NO_TOOL = "nvidia-smi is not on this host."
+_CONTAINER = (
+    "give the container its GPUs (docker run --gpus all, with the NVIDIA container toolkit) and run "
+    "preflight again, or use another host"
+)
+_MODULE = {True: " with its open kernel module", False: " with its proprietary kernel module", None: ""}
+"""By what a model needs."""
+_OTHER_MODULE = ({True, False}, {True, None})
+"""What a model needs and what is loaded, where these are two; one that is not told may be the other one."""
+_ANOTHER = "or use another host"
+_BY_WORDS = (
+    (
+        r"driver/library version mismatch",
+        "restart the host, as the driver was updated and the one before it is still loaded",
+    ),
+    (
+        r"insufficient permissions",
+        "give this user access to /dev/nvidia* (the group video, or the container's devices)",
+    ),
+    (r"access blocked by the operating system", "update Windows' driver, which WSL uses, and restart WSL"),
+    (
+        r"NVML: Unknown Error",
+        "start the container again, which lost its devices, or the host where it is none",
+    ),
+)
+"""What nvidia-smi says → the cure, whichever GPUs there are."""
+
+
+def trace(host: HostRecord) -> bool:
+    """Whether anything on ``host`` tells of a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
+    fails = _failed(host) is not None and host.pci_gpus is None
+    return bool(host.gpus or host.pci_gpus or host.pci_devices or host.driver or fails)
+
+
+def expected(host: HostRecord) -> tuple[Gpu, ...]:
+    """Return the GPUs that a driver would show, of those on the bus whose model is known."""
+    found = ((position, device_name(one.device)) for position, one in enumerate(host.pci_devices))
+    return tuple(
+        Gpu(index=position, state="ok", name=name, compute_capability=capability_of(name))
+        for position, name in found
+        if name
+    )
+
+
+def least_driver(host: HostRecord) -> str:
+    """Return the oldest driver that shows every GPU on the bus and runs a build."""
+    known = [since for one in host.pci_devices if (since := first_driver(one.device))]
+    return max([OLDEST_DRIVER, *known], key=version_key)
+
+
+def absent(host: HostRecord) -> Complaint | None:
+    """Return why no GPU of ``host`` shows although something tells of one; None where that is not so."""
+    if host.gpus or not trace(host):
+        return None
+    failed = next((one for one in host.problems if one.name == "nvidia-smi"), None)
+    reason = f": {failed.says}" if failed else "."
+    if failed and failed.timed_out:
+        return Complaint(
+            f"The GPUs' state cannot be known{reason}",
+            "look for Xid lines in dmesg, then restart the host or ask for another one.",
+        )
+    which = f" ({_named(host.pci_devices)})" if host.pci_devices else ""
+    cure = _by_words(failed)
+    if host.driver is None:
+        on_bus = "an unknown number of" if host.pci_gpus is None else str(host.pci_gpus)
+        says = f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs{which} are on the PCI bus{reason}"
+        return Complaint(says, f"{cure or _load(host)}.")
+    on_bus = "how many are on the PCI bus cannot be read"
+    if host.pci_gpus is not None:
+        on_bus = f"{host.pci_gpus}{which} are on the PCI bus"
+    says = f"Driver {host.driver.version} shows no GPU, and {on_bus}{reason}"
+    if cure is None and host.pci_gpus:
+        cure = _tool(host.driver) if failed and failed.says == _NO_TOOL else _cure(host, host.pci_devices)
+    return Complaint(says, f"{cure or _CONTAINER}.")
+
+
+def _tool(driver: Driver) -> str:
+    return f"install nvidia-smi of driver {driver.version}, and run preflight again"
+
+
+def hidden(host: HostRecord) -> Complaint | None:
+    """Return which GPUs on the bus the driver does not show beside others; None if it shows all."""
+    if not host.gpus or (host.pci_gpus or 0) <= len(host.gpus):
+        return None
+    shown = {_address(gpu.pci_bus_id or "") for gpu in host.gpus}
+    out = [one for one in host.pci_devices if _address(one.address) not in shown]
+    missing = ", ".join(f"{_name(one)} at {one.address}" for one in out)
+    says = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}"
+    return Complaint(f"{says}{f': {missing} is missing' if missing else ''}.", f"{_cure(host, out)}.")
+
+
+def _failed(host: HostRecord) -> FailedProbe | None:
+    found = next((one for one in host.problems if one.name == "nvidia-smi"), None)
+    return found if found and found.says != _NO_TOOL else None
+
+
+def _by_words(failed: FailedProbe | None) -> str | None:
+    says = failed.says if failed else ""
+    return next((cure for words, cure in _BY_WORDS if re.search(words, says, re.IGNORECASE)), None)
+
+
+def _load(host: HostRecord) -> str:
+    """Return how a host without a driver gets one that shows its GPUs."""
+    models = [model_of(device_name(one.device)) for one in host.pci_devices]
+    kinds = {model.open_module for model in models if model}
+    module = _MODULE[next((one for one in (True, False) if one in kinds), None)]
+    ends = [model.last_driver for model in models if model and model.last_driver]
+    end = min(ends, key=version_key, default=None)
+    last = f", of branch {end} at most" if end else ""
+    if end and version_key(end) < version_key(OLDEST_DRIVER)[:1]:
+        return f"use another host, as branch {end} is the last for it, and no build runs there"
+    held = any(one.kernel_driver == "nouveau" for one in host.pci_devices)
+    instead = " instead of nouveau" if held else ""
+    if any(device_name(one.device) is None for one in host.pci_devices):
+        return f"load the newest NVIDIA driver{instead} and run preflight again"
+    return f"load an NVIDIA driver ≥ {least_driver(host)}{module}{last}{instead} and run preflight again"
+
+
+def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:
+    """Return what makes the loaded driver show GPUs that are on the bus."""
+    driver, out = host.driver, list(out)
+    for one in out if driver else ():
+        model, since, name = model_of(device_name(one.device)), first_driver(one.device), _name(one)
+        if driver is None or model is None:
+            continue
+        kind, last = _MODULE[model.open_module], model.last_driver
+        if since and version_key(driver.version) < version_key(since):
+            return f"load driver ≥ {since}{kind}, as {name} needs that and {driver.version} is loaded"
+        if last and version_key(driver.version)[:1] > version_key(last):
+            return f"load a driver of branch {last}{kind}, the last for {name}, as {driver.version} is loaded"
+        if model.open_module is not None and {model.open_module, driver.open_module} in _OTHER_MODULE:
+            return f"load driver {driver.version}{kind}, which {name} needs"
+    fallen = "look for Xid lines in dmesg (79: fallen off the bus), reset the GPUs or restart the host"
+    unknown = any(device_name(one.device) is None for one in out) or not (out or host.gpus)
+    if driver and unknown:
+        newer = f"load a newer driver if they came out after {driver.version}"
+        return f"{newer} (Blackwell needs the open kernel module); else {fallen}, {_ANOTHER}"
+    return f"{fallen}, {_ANOTHER}"
+
+
+def _named(devices: Iterable[PciGpu]) -> str:
+    """Return the models, each once: ``NVIDIA H200``, or ``4 × Tesla V100, 2 × NVIDIA T4``."""
+    found = Counter(map(_name, devices))
+    return ", ".join(f"{count} × {name}" if len(found) > 1 else name for name, count in found.items())
+
+
+def _name(one: PciGpu) -> str:
+    return device_name(one.device) or f"a model of PCI id 10DE:{one.device}, which is not known here"
+
+
+def _address(text: str) -> str:
+    """Return a PCI address with as many digits of domain as any."""
+    domain, _, rest = text.upper().partition(":")
+    return f"{domain:0>8}:{rest}"

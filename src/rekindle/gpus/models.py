@@ -1,0 +1,89 @@
+"""What is known of a model of GPU by its name or its PCI device id: data, with a source for each fact."""
+
+from __future__ import annotations
+
+import functools
+import re
+from importlib.resources import files
+
+from rekindle.records import Record, decodable, decode
+
+_NUMBER = re.compile(r"[0-9]{1,99}")
+
+
+class Model(Record, kw_only=True, frozen=True):
+    """GPUs of one capability and kind."""
+
+    name: str
+    """Pattern of the words in the driver's name of it that tell."""
+    capability: str
+    open_module: bool | None = None
+    """Whether it needs the open kernel module; None where it runs with either."""
+    last_driver: str | None = None
+    """Newest branch that knows it; None while there is no end to that."""
+
+
+@decodable
+class _Models(Record, kw_only=True, frozen=True):
+    sources: dict[str, str]
+    models: tuple[Model, ...]
+
+
+@decodable
+class _Devices(Record, kw_only=True, frozen=True):
+    sources: dict[str, str]
+    drivers: dict[str, tuple[str, ...]]
+    """First driver → device ids; a GPU that is in none is known to every driver that a build runs on."""
+    devices: dict[str, str]
+    """PCI device id, four hexadecimal digits → name."""
+
+
+def version_key(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version, for comparison; what is no number counts as 0."""
+    public, _, _ = text.partition("+")
+    return tuple(int(part) if _NUMBER.fullmatch(part) else 0 for part in public.split("."))
+
+
+def model_of(name: str | None) -> Model | None:
+    """Return what is known of the GPU that a driver calls ``name``; None if that is not known."""
+    return next((model for pattern, model in _patterns() if pattern.search(name or "")), None)
+
+
+def capability_of(name: str | None) -> str | None:
+    """Return the compute capability of the GPU that a driver calls ``name``."""
+    model = model_of(name)
+    return model.capability if model else None
+
+
+def capability(name: str | None, said: str | None, device: str | None) -> str | None:
+    """Return a GPU's compute capability, ``9.0``; None if it cannot be told.
+
+    Args:
+        name: that the driver gives it.
+        said: what the driver says of it, which drivers up to 470 do not.
+        device: its PCI device id.
+    """
+    figure = re.match(r"[0-9]{1,2}\.[0-9]{1,2}(?=[af]?\Z)", (said or "").strip())
+    return figure[0] if figure else capability_of(name) or capability_of(device_name(device))
+
+
+def device_name(device: str | None) -> str | None:
+    """Return the name of a GPU by its PCI device id (``2335``); None if it is not known."""
+    return _devices().devices.get((device or "").upper())
+
+
+def first_driver(device: str | None) -> str | None:
+    """Return the oldest driver that knows a PCI device id; None if every driver does that a build runs on."""
+    wanted = (device or "").upper()
+    return next((driver for driver, ids in _devices().drivers.items() if wanted in ids), None)
+
+
+@functools.cache
+def _patterns() -> tuple[tuple[re.Pattern[str], Model], ...]:
+    data = decode(files("rekindle.gpus").joinpath("models.json").read_bytes(), _Models)
+    return tuple((re.compile(rf"(?<![A-Za-z0-9])(?:{one.name})(?![A-Za-z0-9])"), one) for one in data.models)
+
+
+@functools.cache
+def _devices() -> _Devices:
+    return decode(files("rekindle.gpus").joinpath("devices.json").read_bytes(), _Devices)
