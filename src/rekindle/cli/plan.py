@@ -1,23 +1,30 @@
-"""``rekindle plan HOST.json``: the solver on any machine, from a host record alone."""
+"""``rekindle plan HOST.json…``: the solver on any machine, from host records alone."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rekindle.gpus.missing import trace
-from rekindle.records import HostRecord, PlanRecord, read, timestamp
+from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework
 from rekindle.records.text import printed
 from rekindle.report import plan_lines
 from rekindle.solver import solve
-from rekindle.solver.catalogue import environments
+from rekindle.solver.catalogue import environments, rules
+from rekindle.solver.choose import Request
+from rekindle.solver.together import Together, together
+from rekindle.solver.upgrade import losses, with_driver
 
 from .folders import is_results, records
 from .verb import GOOD, UNTOLD, Answer, Json, Verb, answer
+
+_DRIVER = re.compile(r"driver=([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})")
 
 
 def _environment(name: str) -> str:
@@ -27,13 +34,33 @@ def _environment(name: str) -> str:
     return name
 
 
+def _driver(text: str) -> str:
+    found = _DRIVER.fullmatch(text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no driver; write one as driver=580 or driver=580.95.05")
+    return found[1]
+
+
 def run(
-    host: Annotated[
-        Path, typer.Argument(metavar="HOST.json", help="The record, or a folder of results that holds it.")
+    hosts: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="HOST.json...",
+            help="A record, or a folder of results that holds it; of several, one build for all is sought.",
+        ),
     ],
     framework: Annotated[
         str | None,
         typer.Option(help="Plan this one alone, such as torch or torch+vision.", parser=_environment),
+    ] = None,
+    what_if: Annotated[
+        str | None,
+        typer.Option(
+            "--what-if",
+            metavar="driver=VERSION",
+            help="Say what that driver would change; --json prints the plan of now and the one of then.",
+            parser=_driver,
+        ),
     ] = None,
     json: Json = False,
 ) -> Answer:
@@ -43,38 +70,113 @@ def run(
         RecordError: there is no host.json.
     """
     wanted = (framework,) if framework else FRAMEWORKS
-    plans = [_plan(path, wanted) for path in records(host, "host.json")]
-    several = is_results(host)
-    lines = [
-        line
-        for plan in plans
-        for line in (*([f"{plan.host}:"] if several else []), *map(printed, _text(plan)))
-    ]
-    built = all(one.build for plan in plans for one in plan.environments)
-    return answer(GOOD if built else UNTOLD, "\n".join(lines), plans if several else plans[0], json)
+    found = [(path, read(path, HostRecord)) for one in hosts for path in records(one, "host.json")]
+    several = len(hosts) > 1 or is_results(hosts[0])
+    plans = [_plan(path, host, wanted) for path, host in found]
+    if what_if is not None:
+        then = [_plan(path, with_driver(host, what_if), wanted, trace(host)) for path, host in found]
+        changes = zip((host for _, host in found), plans, then, strict=True)
+        lines = [line for change in changes for line in _change(*change, what_if)]
+        plans = [plan for pair in zip(plans, then, strict=True) for plan in pair]
+        several, planned = True, then
+    elif len(hosts) > 1:
+        shared = {name: together([_request(host, name) for _, host in found]) for name in wanted}
+        lines = [line for name, one in shared.items() for line in _shared(name, one, plans)]
+        plans = [_plan(path, host, wanted, pins=_pins(shared, host)) for path, host in found]
+        planned = plans
+    else:
+        lines = [line for plan in plans for line in (*([f"{plan.host}:"] if several else []), *_text(plan))]
+        planned = plans
+    built = all(one.build for plan in planned for one in plan.environments)
+    said = "\n".join(map(printed, lines))
+    return answer(GOOD if built else UNTOLD, said, plans if several else plans[0], json)
 
 
 VERB = Verb(
     "plan",
     run,
-    "Decide from a host.json which builds go on that host.",
+    "Decide from a host.json which builds go on that host, or on all of several.",
     PlanRecord | list[PlanRecord],
-    ("results/RUN/HOST/host.json", "results/RUN/HOST --framework torch", "results/RUN --json"),
+    (
+        "results/RUN/HOST/host.json",
+        "results/RUN/HOST --framework torch",
+        "results/RUN --json",
+        "results/RUN/HOST --what-if driver=580",
+        "results/RUN/*/host.json",
+    ),
     "there is a build of every framework",
     untold="a framework is refused, or a record is of another version of Rekindle",
 )
 
 
-def _plan(path: Path, wanted: tuple[Framework, ...]) -> PlanRecord:
-    host = read(path, HostRecord)
+def _plan(
+    path: Path,
+    host: HostRecord,
+    wanted: tuple[Framework, ...],
+    required: bool | None = None,
+    pins: dict[str, str] | None = None,
+) -> PlanRecord:
     return solve(
         host,
         wanted,
-        gpus_required=trace(host),
+        gpus_required=trace(host) if required is None else required,
+        pins=pins or {},
         made=timestamp(),
         host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
 
 
+def _request(host: HostRecord, framework: Framework) -> Request:
+    return Request(framework, host, trace(host), rules().nvflare.version)
+
+
 def _text(plan: PlanRecord) -> list[str]:
     return [line for one in plan.environments for line in plan_lines(one)]
+
+
+def _change(host: HostRecord, now: PlanRecord, then: PlanRecord, version: str) -> Iterator[str]:
+    """Yield what driver ``version`` would change on ``host``, framework by framework."""
+    here = host.driver.version if host.driver else "none"
+    yield f"{host.host} with driver {version} instead of {here}:"
+    lost = losses(host, version)
+    yield from (f"  {loss}" for loss in lost)
+    for before, after in zip(now.environments, then.environments, strict=True):
+        if _build(before) == _build(after):
+            yield f"  {before.framework}: {_build(before)}, as now"
+        else:
+            yield f"  {before.framework}: {_build(after)}; now {_build(before)}"
+        if after.refusal and not lost:
+            yield f"    {after.refusal}"
+
+
+def _build(environment: PlannedEnvironment) -> str:
+    build = environment.build
+    if build is None:
+        return "refused"
+    return f"{build.version} ({f'CUDA {build.cuda}' if build.cuda else 'CPU'})"
+
+
+def _shared(framework: Framework, found: Together, plans: Iterable[PlanRecord]) -> Iterator[str]:
+    """Yield the build that all hosts can share, or those of the fewest groups."""
+    if len(found.groups) == 1:
+        group = found.groups[0]
+        yield f"{framework}: {group.build.title} fits all of {', '.join(group.hosts)}"
+    elif found.groups:
+        yield f"{framework}: no build fits all hosts, {len(found.groups)} do"
+        yield from (f"  {group.build.title}: {', '.join(group.hosts)}" for group in found.groups)
+    else:
+        yield f"{framework}: no build fits any host"
+    yield from (f"  {sentence}" for sentence in found.held_back)
+    for plan in plans:
+        if plan.host in found.refused:
+            refused = next(one for one in plan.environments if one.framework == framework)
+            yield f"  {plan.host} is refused: {refused.refusal}"
+
+
+def _pins(shared: dict[Framework, Together], host: HostRecord) -> dict[str, str]:
+    return {
+        name: f"{group.build.version}+{group.build.variant}"
+        for name, one in shared.items()
+        for group in one.groups
+        if host.host in group.hosts
+    }

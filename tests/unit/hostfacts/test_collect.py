@@ -255,3 +255,21 @@ def test_a_broken_off_script_does_nothing(tmp_path: Path) -> None:
     )
     with pytest.raises(FactsError):
         parse(done.stdout, "n")
+
+
+def test_a_driver_that_knows_no_compute_cap_is_asked_without_it(
+    collect: Collect, fake: Callable[[str, str], Path]
+) -> None:
+    fake(
+        "nvidia-smi",
+        'case "$*" in\n'
+        """*compute_cap*) echo 'Field "compute_cap" is not a valid field to query.'; exit 2 ;;\n"""
+        '*) echo "$*" ;;\nesac',
+    )
+    frame = collect("nvidia-query")["nvidia-query"]
+    assert frame.answered
+    refused, asked = frame.text.splitlines()
+    assert "not a valid field" in refused
+    assert "--query-gpu=index,name,uuid,pci.bus_id,driver_version,memory.total," in asked
+    fake("nvidia-smi", "echo on error; exit 9")
+    assert collect("nvidia-query")["nvidia-query"] == Frame("9", "on error\n")

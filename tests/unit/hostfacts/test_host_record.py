@@ -12,7 +12,7 @@ from answers import FRAMES, NONCE, RAW, answer, host
 from rekindle import records
 from rekindle.hostfacts import FactsError, host_record
 from rekindle.hostfacts.frames import Frame, parse
-from rekindle.records import Cpu, Disk, FailedProbe, HostRecord, Memory, Os, Python
+from rekindle.records import Cpu, Disk, FailedProbe, HostRecord, Memory, Os, PciGpu, Python
 
 NO_FILE = Frame("1", "cat: No such file or directory\n")
 
@@ -189,3 +189,48 @@ def test_bytes_that_are_no_utf_8_are_a_record_or_a_sentence(name: str, text: str
 
 def test_a_python_whose_path_is_no_text_is_left_out() -> None:
     assert host(pythons=r'{"path": "/\ud800", "version": "3.12.1"}').pythons == ()
+
+
+def test_the_models_on_the_bus() -> None:
+    found = host(pci="0000:06:00.0 2335 nvidia\n0000:07:00.0 2b85 \n0000:08:00.0 1db4\n0000:09:00.0\nx\n")
+    assert found.pci_gpus == 5
+    assert found.pci_devices == (
+        PciGpu(address="0000:06:00.0", device="2335", kernel_driver="nvidia"),
+        PciGpu(address="0000:07:00.0", device="2B85", kernel_driver=None),
+        PciGpu(address="0000:08:00.0", device="1DB4", kernel_driver=None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "glibc"),
+    [("glibc 2.39", "2.39"), ("glibc 2.31-0ubuntu9", "2.31"), ("glibc ²", None), ("glibc ٣.٣", None)],
+)
+def test_a_glibc_is_its_numbers_or_none(said: str, glibc: str | None) -> None:
+    assert host(glibc=f"glibc {said}\n").os.glibc == glibc
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("gpus", 0, "compute_capability"), "[N/A]"),
+        (("gpus", 0, "compute_capability"), "9.0a"),
+        (("gpus", 0, "compute_capability"), ""),
+        (("gpus", 0, "device"), "H200"),
+        (("driver", "version"), "525.60.13-open"),
+        (("driver", "version"), "5" * 5000),
+        (("driver", "version"), "580\n"),
+        (("driver", "cuda"), "N/A"),
+        (("os", "glibc"), "²"),
+    ],
+)
+def test_a_record_with_figures_that_are_none_is_refused(
+    tmp_path: Path, place: tuple[str | int, ...], value: str
+) -> None:
+    raw = records.to_builtins(host())
+    at = raw
+    for step in place[:-1]:
+        at = at[step]  # type: ignore[index]
+    at[place[-1]] = value  # type: ignore[index]
+    (tmp_path / "host.json").write_text(json.dumps(raw))
+    with pytest.raises(records.RecordError, match=r"is not a valid HostRecord: .*Fix: "):
+        records.read(tmp_path / "host.json", HostRecord)

@@ -240,3 +240,47 @@ def test_the_driver_is_told_by_the_first_that_knows() -> None:
         ).driver
         is None
     )
+
+
+def test_a_driver_without_the_field_is_asked_again_and_the_model_tells_the_capability() -> None:
+    lines = frames()["nvidia-query"].text.splitlines()
+    old = "\n".join(re.sub(r"( compute_cap| 9\.0),", "", line) for line in lines)
+    found = nvidia.parse(
+        frames(nvidia_query=f'Field "compute_cap" is not a valid field to query.\n\n{old}\n')
+    )
+    assert [(gpu.index, gpu.compute_capability, gpu.memory_total_mib) for gpu in found.gpus] == [
+        (0, "9.0", 143771),
+        (1, "9.0", 143771),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [("9.0a", "9.0"), ("[N/A]", "9.0"), ("", "9.0"), ("8.9", "8.9")]
+)
+def test_a_capability_is_read_or_else_of_the_model(said: str, expected: str) -> None:
+    rows = frames()["nvidia-query"].text.replace(" 9.0,", f" {said},")
+    assert {gpu.compute_capability for gpu in nvidia.parse(frames(nvidia_query=rows)).gpus} == {expected}
+
+
+def test_a_model_that_nobody_knows_has_no_capability() -> None:
+    xml = XML.replace("NVIDIA H200", "Graphics Device").replace("233510DE", "FFFF10DE")
+    gpus = nvidia.parse(frames(nvidia_smi=xml, nvidia_query=NO_COMMAND)).gpus
+    assert {(gpu.device, gpu.compute_capability) for gpu in gpus} == {("FFFF", None)}
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [("525.60.13-open", "525.60.13"), ("580.95.05-0ubuntu1", "580.95.05"), ("9" * 5000, None), ("²", None)],
+)
+def test_a_drivers_version_is_its_numbers_or_the_next_source_tells_it(said: str, version: str | None) -> None:
+    found = nvidia.parse(frames(driver_sys=f"{said}\n")).driver
+    assert found is not None
+    assert found.version == (version or "580.159.04")
+    assert (found.source == "/sys/module/nvidia/version") == bool(version)
+
+
+def test_numbers_without_end_and_names_with_escapes_are_data() -> None:
+    xml = XML.replace("143771 MiB", f"{'9' * 5000} MiB").replace("NVIDIA H200", "NVIDIA&#10;H200 ]] $(id)", 1)
+    gpu = nvidia.parse(frames(nvidia_smi=xml)).gpus[0]
+    assert gpu.memory_total_mib is None
+    assert gpu.name == "NVIDIA\nH200 ]] $(id)"

@@ -56,6 +56,13 @@ def test_with_enough_gpus_sites_share_none():
     assert _gpus(assign_gpus(_job(), _host(4))) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
 
 
+def test_a_gpu_that_is_cut_into_mig_instances_gets_no_site():
+    host = _host(3)
+    cut = msgspec.structs.replace(host.gpus[1], mig=True)
+    host = msgspec.structs.replace(host, gpus=(host.gpus[0], cut, host.gpus[2]))
+    assert _gpus(assign_gpus(_job(ranks=1), host)) == [("GPU-0",), ("GPU-2",)]
+
+
 def test_sites_go_to_the_gpus_that_are_linked():
     topology = (
         ("X", "SYS", "NV4", "SYS"),

@@ -84,6 +84,8 @@ TRANSFORMERS: list[Case] = [
     ("on torch 2.15.0", host(H100), "5.23.0 13.2", "sm_90"),
     ("on torch 2.7.1", host(P100), "5.23.0 12.6", "sm_60"),
     ("on aarch64", host(GB10, machine="aarch64"), "5.23.0 13.2", "sm_120"),
+    ("5.20.2 is the last for Python 3.10", host(H100, pythons=["3.10.12"]), "5.20.2 13.0", "sm_90"),
+    ("and on torch 2.7.1", host(P100, pythons=["3.10.12"]), "5.20.2 12.6", "sm_60"),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from solver_hosts import A100, GB10, H100, P100, RTX5090, failed_axes, gpu, host, plan, python
+from solver_hosts import A100, GB10, H100, P100, RTX5090, V100, failed_axes, gpu, host, plan, python
 
 from rekindle.records import Driver, Gpu
 from rekindle.solver.catalogue import environments
@@ -225,3 +225,73 @@ def test_the_hosts_own_torch_takes_another_release_too() -> None:
     planned = plan(own, system_site=True, nvflare="2.8.3")
     assert planned.build is not None
     assert planned.build.lock == "torch-system-nvflare2.8.3-py311.txt"
+
+
+def test_the_smallest_driver_that_helps_is_named_first() -> None:
+    refused = str(plan(host(A100, driver="470.256.02")).refusal)
+    assert refused.startswith(
+        "torch 2.10.0 (CUDA 12.8) needs driver ≥ 525.60.13, this host has 470.256.02. Fix: "
+    )
+    assert "with driver ≥ 525.60.13 instead of 470.256.02, torch 2.10.0 (CUDA 12.8) fits" in refused
+
+
+def test_a_driver_that_tells_no_capability_is_no_reason_to_use_another_host() -> None:
+    def silent(name: str, driver: str) -> str:
+        on = host(A100, driver=driver)
+        gpus = tuple(replace(gpu, name=name, compute_capability=None) for gpu in on.gpus)
+        return str(plan(replace(on, gpus=gpus)).refusal)
+
+    assert "with driver ≥ 525.60.13 instead of 470.256.02" in silent("Tesla V100-SXM2-32GB", "470.256.02")
+    assert "load driver ≥ 525.60.13 instead of 470.256.02" in silent("Graphics Device", "470.256.02")
+    assert "have nvidia-smi --query-gpu=compute_cap tell it" in silent("Graphics Device", "580.95.05")
+    assert silent("Tesla V100-SXM2-32GB", "580.95.05") == "None"
+
+
+@pytest.mark.parametrize("said", ["[N/A]", "", "x", "²", "9" * 5000, "9.0.0"])
+def test_a_capability_that_is_none_ends_in_a_reason(said: str) -> None:
+    on = host(H100)
+    odd = replace(on, gpus=(replace(on.gpus[0], name="a\x1b[31m\nb", compute_capability=said),))
+    assert "GPU 0 (a b) gives no compute capability" in str(plan(odd).refusal)
+
+
+def test_where_the_architecture_is_the_axis_it_is_named() -> None:
+    refused = str(plan(host(V100, machine="ppc64le")).refusal)
+    assert refused == (
+        "torch 2.10.0 (CUDA 12.8) is built for x86-64, this host is ppc64le. "
+        "Fix: use a host whose processor is x86-64."
+    )
+    assert "use a host whose processor is x86-64" in str(
+        plan(host(H100, machine="aarch64"), "tensorflow").refusal
+    )
+
+
+def test_no_sentence_speaks_of_an_inventory_and_no_unproven_tensorflow_is_offered() -> None:
+    assert str(plan(host()).refusal).startswith("this host shows no GPU, and one is required. Fix: ")
+    for on in (
+        host(H100, driver="535.54.03", pythons=["3.10.12"]),
+        host(RTX5090),
+        host(GB10, machine="aarch64"),
+    ):
+        for framework in ("torch", "transformers"):
+            refused = plan(on, framework, pin="0.1").refusal
+            assert "TensorFlow" not in str(refused)
+
+
+def test_a_plan_that_stands_on_somebodys_virtual_environment_says_so() -> None:
+    planned = plan(host(H100, pythons=[python("3.12.3", venv=True)]))
+    assert planned.build is not None
+    assert planned.warnings[0].startswith(
+        "This stands on /usr/bin/python3.12, of somebody's virtual environment"
+    )
+    assert plan(host(H100)).warnings == ()
+    own = python("3.12.3", torch="2.11.0+cu130", venv=True)
+    lent = plan(host(H100, pythons=[own]), system_site=True)
+    assert "somebody's virtual environment" in lent.warnings[0]
+
+
+def test_what_stands_on_the_hosts_torch_is_the_version_that_its_python_has() -> None:
+    for minor, version in {"3.10.12": "5.20.2", "3.12.3": "5.23.0"}.items():
+        own = python(minor, torch="2.11.0", torchvision="0.26.0")
+        planned = plan(host(H100, pythons=[own]), "transformers", system_site=True)
+        assert planned.build is not None
+        assert planned.build.version == version

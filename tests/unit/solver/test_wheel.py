@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from rekindle.solver.wheel import WheelReport, read_wheel
+from rekindle.solver.wheel import Kernels, WheelReport, read_wheel
 
 # As they stand in torch 2.10.0 and TensorFlow 2.21.0 of the package index.
 TORCH_VERSION = b"__version__ = '2.10.0+cu128'\ndebug = False\ncuda: Optional[str] = '12.8'\nhip = None\n"
@@ -68,3 +69,37 @@ def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path: Path) -> None:
     for path in (truncated, tmp_path / "absent.whl"):
         with pytest.raises(ValueError, match="cannot be read as a wheel"):
             read_wheel(path)
+
+
+def _module(*parts: tuple[int, int, int, str]) -> bytes:
+    """A fatbin of parts: kind (1 PTX, 2 machine code), architecture, KiB, version of the language."""
+    body = b""
+    for kind, arch, kib, language in parts:
+        major, minor = map(int, language.split("."))
+        header = struct.pack("<HHIQIIHHI", kind, 0x101, 64, kib << 10, 0, 0, minor, major, arch)
+        body += header.ljust(64, b"\0") + bytes(kib << 10)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+def test_tensorflows_kernels_are_read_from_its_libraries(tmp_path: Path) -> None:
+    most = _module((2, 80, 300, "8.3"), (2, 90, 400, "8.3"), (1, 90, 100, "8.3"))
+    rest = _module((2, 80, 8, "8.5"), (1, 90, 9, "8.5"))
+    linked = _module((2, 80, 50, "8.3"))
+    parts = _module((1, 90, 70, "8.3"))
+    broken = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 1 << 60)
+    found = read_wheel(
+        _wheel(
+            tmp_path,
+            **{
+                "tensorflow/python/platform/build_info.py": TENSORFLOW,
+                "tensorflow/libtensorflow_cc.so.2": b"x" + most + b"yy" + rest + most,
+                "tensorflow/libtensorflow_framework.so.2": linked + b"z" + parts + broken,
+                "tensorflow/notes.txt": most,
+            },
+        )
+    )
+    assert found.kernels == (
+        Kernels("libtensorflow_cc.so.2", ("sm_80", "sm_90", "compute_90"), "8.3", 800),
+        Kernels("libtensorflow_framework.so.2", ("sm_80", "compute_90"), "8.3", 50),
+        Kernels("libtensorflow_cc.so.2", ("sm_80", "compute_90"), "8.5", 8),
+    )

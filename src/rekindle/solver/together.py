@@ -1,0 +1,94 @@
+"""One build for many hosts, or the fewest that do for all of them, and who holds the others back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rekindle.gpus.models import version_key
+from rekindle.gpus.whole import whole
+
+from .axes import evaluate
+from .catalogue import CatalogueBuild, builds
+from .choose import Request, candidates
+
+Key = tuple[tuple[int, ...], str, str]
+"""Of a build for any architecture: the version that tells new from old, its variant, its own version."""
+
+
+_Host = tuple[Request, dict[Key, CatalogueBuild]]
+"""What is asked of it, and each build that fits."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hosts that can have the same build."""
+
+    build: CatalogueBuild
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Together:
+    """The fewest groups of hosts, what keeps them from fewer or newer builds, and who has none at all."""
+
+    groups: tuple[Group, ...]
+    held_back: tuple[str, ...]
+    """A sentence for each kind of host that holds the others back, which it names."""
+    refused: tuple[str, ...]
+
+
+def together(requests: Sequence[Request]) -> Together:
+    """Return the builds for the hosts of ``requests``, which are for one framework."""
+    found: list[_Host] = [(one, {_key(build): build for build in candidates(one)}) for one in requests]
+    hosts = [(request, fit) for request, fit in found if fit]
+    keys = _fewest(fit for _, fit in hosts)
+    groups: dict[Key, list[_Host]] = {}
+    for request, fit in hosts:
+        groups.setdefault(next(key for key in keys if key in fit), []).append((request, fit))
+    return Together(
+        tuple(
+            Group(members[0][1][key], tuple(request.host.host for request, _ in members))
+            for key, members in groups.items()
+        ),
+        tuple(_held_back(hosts, keys)),
+        tuple(request.host.host for request, fit in found if not fit),
+    )
+
+
+def _key(build: CatalogueBuild) -> Key:
+    return version_key(build.torch or build.version), build.variant, build.version
+
+
+def _fewest(choices: Iterable[Iterable[Key]]) -> tuple[Key, ...]:
+    """Return the fewest builds of which each host has one, the newest of as few."""
+    sets = [frozenset(one) for one in choices]
+    every = sorted(frozenset[Key]().union(*sets), reverse=True)
+    for size in range(1, len(every) + 1):
+        for chosen in itertools.combinations(every, size):
+            if all(one.intersection(chosen) for one in sets):
+                return chosen
+    return ()
+
+
+def _held_back(hosts: Sequence[_Host], keys: tuple[Key, ...]) -> Iterator[str]:
+    """Yield, for each kind of host without which the others have fewer or newer builds, a sentence."""
+    for kind in dict.fromkeys(frozenset(fit) for _, fit in hosts):
+        out = [request for request, fit in hosts if fit.keys() == kind]
+        rest = [fit for _, fit in hosts if fit.keys() != kind]
+        better = _fewest(rest)
+        most = len(keys) > 1 and len(out) > len(rest)
+        if not rest or most or (-len(better), better) <= (-len(keys), keys):
+            continue
+        key = next(one for one in better if one not in kind)
+        newer = next(build for builds_of in rest for one, build in builds_of.items() if one == key)
+        first = out[0]
+        same = (one for one in builds(first.framework, first.nvflare) if _key(one) == key)
+        own = next((one for one in same if one.architecture == first.host.os.architecture), newer)
+        why = "; ".join(reason.says for reason in evaluate(own, first.host) if not reason.holds)
+        why = why or f"it gets a build for {'GPUs' if whole(first.host) else 'the CPU'}"
+        names = ", ".join(request.host.host for request in out)
+        verb = "hold" if len(out) > 1 else "holds"
+        rest_has = f"{newer.title} fits all others" if len(better) == 1 else f"{len(better)} builds do"
+        yield f"{names} {verb} the others back, without which {rest_has}: {why}"

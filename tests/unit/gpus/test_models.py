@@ -1,0 +1,93 @@
+"""What is known of a GPU by its name and by its PCI device id."""
+
+from __future__ import annotations
+
+import pytest
+
+from rekindle.gpus.missing import OLDEST_DRIVER
+from rekindle.gpus.models import (
+    _devices,
+    capability,
+    capability_of,
+    device_name,
+    first_driver,
+    model_of,
+    version_key,
+)
+from rekindle.solver.catalogue import builds, rules
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Tesla K80", "3.7"),
+        ("Tesla M60", "5.2"),
+        ("Tesla P100-PCIE-16GB", "6.0"),
+        ("GeForce GTX 1080 Ti", "6.1"),
+        ("Tesla V100-SXM2-32GB", "7.0"),
+        ("GRID V100D-8Q", "7.0"),
+        ("Tesla T4", "7.5"),
+        ("Quadro RTX 6000", "7.5"),
+        ("GeForce RTX 2080 Ti", "7.5"),
+        ("A100-SXM4-40GB", "8.0"),
+        ("NVIDIA A30", "8.0"),
+        ("NVIDIA A10G", "8.6"),
+        ("NVIDIA RTX A6000", "8.6"),
+        ("NVIDIA GeForce RTX 3090", "8.6"),
+        ("NVIDIA L40S", "8.9"),
+        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+        ("NVIDIA GH200 480GB", "9.0"),
+        ("NVIDIA H100 80GB HBM3", "9.0"),
+        ("NVIDIA B200", "10.0"),
+        ("NVIDIA B300 SXM6 AC", "10.3"),
+        ("NVIDIA GeForce RTX 5090", "12.0"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "12.0"),
+        ("NVIDIA GB10", "12.1"),
+        ("Graphics Device", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_name_tells_the_capability(name: str | None, expected: str | None) -> None:
+    assert capability_of(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("9.0", "9.0"),
+        ("9.0a", "9.0"),
+        (" 12.1 ", "12.1"),
+        ("[N/A]", "8.0"),
+        ("", "8.0"),
+        (None, "8.0"),
+        ("²", "8.0"),
+    ],
+)
+def test_what_the_driver_says_comes_first_if_it_is_a_capability(said: str | None, expected: str) -> None:
+    assert capability("NVIDIA A100 80GB PCIe", said, None) == expected
+
+
+def test_an_unknown_name_is_known_by_its_device_id() -> None:
+    assert capability("Graphics Device", None, "2335") == "9.0"
+    assert capability("Graphics Device", "9" * 5000, "FFFF") is None
+
+
+def test_every_device_of_the_table_has_a_model_and_every_driver_of_it_a_device() -> None:
+    table = _devices()
+    assert all(model_of(name) for name in table.devices.values())
+    assert {one for ids in table.drivers.values() for one in ids} <= set(table.devices)
+    assert list(table.drivers) == sorted(table.drivers, key=version_key)
+
+
+def test_devices_by_id() -> None:
+    assert (device_name("2335"), first_driver("2335")) == ("NVIDIA H200", "550.90.07")
+    assert (device_name("2b85"), first_driver("2b85")) == ("NVIDIA GeForce RTX 5090", "570.86.16")
+    assert (device_name("1DB4"), first_driver("1DB4")) == ("Tesla V100 PCIe 16GB", None)
+    assert (device_name("FFFF"), first_driver("FFFF"), device_name(None)) == (None, None, None)
+
+
+def test_the_oldest_driver_is_the_catalogues() -> None:
+    majors = {build.cuda.split(".")[0] for build in builds("torch") if build.cuda}
+    oldest = min((rules().cuda_minimum_driver.by_major[one] for one in majors), key=version_key)
+    assert oldest == OLDEST_DRIVER
