@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from rekindle.environments.specification import Specification
+from rekindle.gpus.whole import whole
 from rekindle.records import HostRecord, PlanRecord, RecordError
 
 from .capsules import lock_text
@@ -42,7 +43,7 @@ def environment_specs(
         "gpus": [],
         "offline": offline,
     }
-    gpus = [gpu.uuid for gpu in host.gpus if gpu.state == "ok" and gpu.uuid]
+    gpus = [gpu.uuid for gpu in whole(host) if gpu.uuid]
     planned: list[Specification] = [
         {
             "name": build.framework,

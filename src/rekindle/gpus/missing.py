@@ -49,10 +49,10 @@ def trace(host: HostRecord) -> bool:
 
 def expected(host: HostRecord) -> tuple[Gpu, ...]:
     """Return the GPUs that a driver would show, of those on the bus whose model is known."""
-    found = ((position, device_name(one.device)) for position, one in enumerate(host.pci_devices))
+    found = ((one.device, device_name(one.device)) for one in host.pci_devices)
     return tuple(
-        Gpu(index=position, state="ok", name=name, compute_capability=capability_of(name))
-        for position, name in found
+        Gpu(index=index, state="ok", name=name, device=device, compute_capability=capability_of(name))
+        for index, (device, name) in enumerate(found)
         if name
     )
 

@@ -10,7 +10,12 @@ from .missing import absent
 
 def whole(host: HostRecord) -> list[Gpu]:
     """Return the GPUs that answer and are not cut into MIG instances."""
-    return [gpu for gpu in host.gpus if gpu.state == "ok" and not gpu.mig]
+    return [gpu for gpu in host.gpus if gpu.state == "ok" and not cut(gpu)]
+
+
+def cut(gpu: Gpu) -> bool:
+    """Whether a GPU is cut into MIG instances, or is one."""
+    return bool(gpu.mig) or (gpu.uuid or "").startswith("MIG-")
 
 
 def in_mig_mode(gpu: Gpu) -> Complaint:
@@ -29,9 +34,9 @@ def none_usable(host: HostRecord) -> Complaint | None:
         return None
     if not host.gpus:
         return absent(host)
-    cut = [gpu for gpu in host.gpus if gpu.state == "ok"]
-    if cut:
-        return in_mig_mode(cut[0])
+    in_parts = [gpu for gpu in host.gpus if gpu.state == "ok"]
+    if in_parts:
+        return in_mig_mode(in_parts[0])
     first = host.gpus[0]
     return Complaint(
         f"None of this host's {len(host.gpus)} GPUs answers: GPU {first.index} is "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rekindle.gpus import missing
-from rekindle.gpus.whole import in_mig_mode
+from rekindle.gpus.whole import cut, in_mig_mode
 from rekindle.records import Complaint, FailedProbe, Gpu, HostRecord
 
 from .system import version_key
@@ -107,7 +107,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             f"{name} is in error: {gpu.says}.",
             f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or ask for another.",
         )
-    if gpu.mig:
+    if cut(gpu):
         yield in_mig_mode(gpu)
     if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
         yield Complaint(

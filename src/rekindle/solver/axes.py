@@ -135,6 +135,16 @@ def minimum_driver(build: CatalogueBuild) -> str | None:
     return rules().cuda_minimum_driver.by_major[build.cuda.split(".")[0]] if build.cuda else None
 
 
+def least_driver(build: CatalogueBuild, host: HostRecord) -> str | None:
+    """Return the oldest driver that runs the build on the host's GPUs, some of which may need its PTX."""
+    needed = minimum_driver(build)
+    if needed is None or build.toolkit is None or not ptx_only(build, host, mostly=False):
+        return needed
+    toolkit, known = version_key(build.toolkit), rules().driver_cuda.by_driver.items()
+    loads = [since for since, cuda in known if version_key(cuda) >= toolkit]
+    return max(needed, min(loads, key=version_key, default=needed), key=version_key)
+
+
 def driver_cuda(host: HostRecord) -> str | None:
     """Return the newest CUDA that the host's driver knows."""
     if host.driver is None:
@@ -172,6 +182,7 @@ def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
             says = f"{build.title} has only PTX{part} of CUDA {build.toolkit} for compute capability "
             says += f"{compiled[0]}, "
             says += f"and driver {here} loads PTX up to CUDA {newest or 'unknown'}"
+            says += f": driver {least_driver(build, host)} is the first that loads it"
             return Reason(axis="driver", holds=False, says=says)
     return Reason(axis="driver", holds=True, says=says)
 

@@ -66,7 +66,7 @@ def choose(request: Request) -> Decision:
     if fitting:
         build, reasons = fitting[0]
         return Decision(build, (*pin, *_with_newer(build, reasons, judged)))
-    _, reasons = min(judged, key=_distance)
+    _, reasons = min(judged, key=lambda pair: _distance(pair, host))
     return Decision(None, (*pin, *reasons))
 
 
@@ -115,12 +115,12 @@ def _no_gpu(host: HostRecord) -> Decision:
 
 
 def _distance(
-    judged: tuple[CatalogueBuild, tuple[Reason, ...]],
+    judged: tuple[CatalogueBuild, tuple[Reason, ...]], host: HostRecord
 ) -> tuple[bool, bool, int, tuple[int, ...]]:
     """Put first what a host's owner cannot change, then the driver; ``min`` keeps the newest of equals."""
     build, reasons = judged
     failed = {reason.axis for reason in reasons if not reason.holds}
-    driver = version_key(axes.minimum_driver(build) or "0") if "driver" in failed else ()
+    driver = version_key(axes.least_driver(build, host) or "0") if "driver" in failed else ()
     return "architecture" in failed, "gpu" in failed, len(failed), driver
 
 

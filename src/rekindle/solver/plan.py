@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rekindle.gpus.missing import hidden
-from rekindle.gpus.whole import in_mig_mode, none_usable, whole
+from rekindle.gpus.whole import cut, in_mig_mode, none_usable, whole
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
@@ -115,7 +115,7 @@ def _unusable(host: HostRecord) -> tuple[str, ...]:
         if gpu.state != "ok"
         else f"Not planned for: {in_mig_mode(gpu)}"
         for gpu in host.gpus
-        if gpu.state != "ok" or gpu.mig
+        if gpu.state != "ok" or cut(gpu)
     ]
     hiding = hidden(host)
     return (*left_out, *([str(hiding)] if hiding else []))

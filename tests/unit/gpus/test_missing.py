@@ -172,3 +172,5 @@ def test_a_gpu_in_mig_mode_is_refused_in_a_sentence_or_left_out() -> None:
     mixed = plan(replace(on, gpus=(cut.gpus[0], on.gpus[1])))
     assert mixed.build is not None
     assert mixed.warnings[0].startswith("Not planned for: GPU 0 (NVIDIA A100-SXM4-80GB) is in MIG mode")
+    instance = replace(on.gpus[0], name="NVIDIA A100-SXM4-40GB MIG 1g.5gb", uuid="MIG-0", mig=None)
+    assert "is in MIG mode" in str(plan(replace(on, gpus=(instance,))).refusal)

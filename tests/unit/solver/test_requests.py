@@ -235,6 +235,18 @@ def test_the_smallest_driver_that_helps_is_named_first() -> None:
     assert "with driver ≥ 525.60.13 instead of 470.256.02, torch 2.10.0 (CUDA 12.8) fits" in refused
 
 
+def test_of_builds_whose_ptx_a_driver_does_not_load_the_one_for_the_smallest_driver_is_named() -> None:
+    refused = str(plan(host(H100, driver="525.60.13", pythons=["3.11.7"]), "tensorflow").refusal)
+    assert refused.startswith(
+        "TensorFlow 2.15.1 (CUDA 12.2) has only PTX of CUDA 12.2 for compute capability 9.0"
+    )
+    assert (
+        "loads PTX up to CUDA 12.0: driver 535 is the first that loads it. Fix: with driver ≥ 535" in refused
+    )
+    newer = str(plan(host(H100, driver="535.54.03"), "tensorflow", pin="2.21.0").refusal)
+    assert "has only PTX of a part of its kernels of CUDA 12.5" in newer
+
+
 def test_a_driver_that_tells_no_capability_is_no_reason_to_use_another_host() -> None:
     def silent(name: str, driver: str) -> str:
         on = host(A100, driver=driver)
