@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rekindle import hostfacts, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
-from rekindle.host import places, slurm
+from rekindle.host import batch, places
 from rekindle.hostfacts.collector import ask
 from rekindle.hostfacts.frames import Frames
 from rekindle.records.text import one_line
@@ -71,7 +71,7 @@ class ActionModule(Action):
                 "name a folder in rekindle_root that the user of the host may write to.",
             )
         srun = ["srun", "--quiet", "--nodes=1", "--ntasks=1", "--job-name=rekindle-preflight"]
-        srun += [*slurm.options({**args["slurm"], "time": _ASKING}), f"--immediate={_PATIENCE_S}"]
+        srun += [*batch.options({**args["slurm"], "time": _ASKING}), f"--immediate={_PATIENCE_S}"]
         through = ["env", f"REKINDLE_MARK={mark}", *srun]
         try:
             seen = ask(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from rekindle.host import detached, folders, slurm
+from rekindle.host import batch, detached, folders, slurm
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
@@ -70,8 +70,8 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
         command = ["rekindle.driver", "supervise", str(run_dir)]
         environ = for_jobs(os.environ)  # a job can read its supervisor's
         if spec.slurm:
-            asked = [f"--nodes={spec.slurm.nodes}", *slurm.options(to_builtins(spec.slurm))]
-            slurm.submit(run_dir, [sys.executable, "-m", *command], asked, environ)
+            asked = [f"--nodes={spec.slurm.nodes}", *batch.options(to_builtins(spec.slurm))]
+            batch.submit(run_dir, [sys.executable, "-m", *command], asked, environ)
         else:
             detached.start(command, lock, run_dir / folders.DRIVER_LOG, environ)
     return {"changed": True, "run": str(run_dir)}
@@ -119,7 +119,7 @@ def main() -> int:
     if verb in {"start", "restart"}:
         try:
             print(json.dumps(start(run_dir, again=verb == "restart")))
-        except (BusyError, slurm.SlurmError) as error:
+        except (BusyError, batch.SlurmError) as error:
             sys.exit(str(error))
     elif verb == "supervise":
         supervise(run_dir)

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import detached, folders, slurm
+from rekindle.host import batch, detached, folders, slurm
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
@@ -40,7 +40,7 @@ def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
         command = ["rekindle.environments", "build", str(root)]
         if asked:
             python = json.loads(specs)[0]["python"]
-            slurm.submit(logs, [python, "-m", *command], ["--nodes=1", *slurm.options(asked)], os.environ)
+            batch.submit(logs, [python, "-m", *command], ["--nodes=1", *batch.options(asked)], os.environ)
         else:
             detached.start(command, lock, logs / "log.txt")
 
@@ -78,7 +78,7 @@ def main() -> int:
         else:
             keep_below(root / folders.CACHE)
             build_all(root)
-    except (BuildError, slurm.SlurmError) as error:
+    except (BuildError, batch.SlurmError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

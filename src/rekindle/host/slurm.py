@@ -1,20 +1,18 @@
-"""Detached work on nodes of a SLURM cluster: a batch script, and what the queue says of its job."""
+"""Detached work on nodes of a SLURM cluster: what the queue says of its job, and its end."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from . import own
 from .folders import SPEC
 
-JOB, SCRIPT, LOG = "slurm.json", "batch.sh", "slurm.log"
-"""Which job works for a folder, what it runs, and what it prints."""
+JOB, LOG = "slurm.json", "slurm.log"
+"""Which job works for a folder, and what it prints."""
 _UNFIT = "--format=%N is %T (%E)"
 ENDED = "slurm-job.log"
 """What SLURM says of a job that ended before it could."""
@@ -23,53 +21,6 @@ _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
 """What some clusters let a job wait for."""
 _LIMIT_S = 30
 """For SLURM's controller to answer."""
-_NOTICE_S = 120
-"""Before its time is over a job is told to end."""
-
-
-class SlurmError(RuntimeError):
-    """SLURM does not take a job; the text is one sentence with the fix."""
-
-
-def options(asked: Mapping[str, Any]) -> list[str]:
-    """Return what sbatch and srun take alike for what a record of Slurm asks for, but for nodes."""
-    named = {"partition": asked["partition"], "account": asked.get("account"), "time": asked["time"]}
-    named["gpus-per-node"] = asked.get("gpus_per_node")
-    return [f"--{name}={value}" for name, value in named.items() if value] + list(asked.get("extra", ()))
-
-
-def submit(folder: Path, command: list[str], asked: Iterable[str], environ: Mapping[str, str]) -> None:
-    """Queue a command as the job of ``folder``.
-
-    Args:
-        folder: for the batch script and what it prints, on a disk that all nodes share.
-        command: what the script becomes on the first node.
-        asked: sbatch's options.
-        environ: what the job has as its variables.
-
-    Raises:
-        SlurmError: it is refused.
-        OSError: the script cannot be written.
-    """
-    fixed = (
-        f"--job-name=rekindle-{folder.name}",
-        "--ntasks-per-node=1",
-        "--no-requeue",
-        f"--signal=B:TERM@{_NOTICE_S}",
-        f"--output={folder}/{LOG}",
-        f"--chdir={folder}",
-        "--export=ALL",
-    )
-    lines = [f"#SBATCH {shlex.quote(option)}" for option in (*fixed, *asked)]
-    script = ["#!/bin/sh", *lines, f"exec {shlex.join(command)}", ""]
-    own.write(folder / SCRIPT, "\n".join(script).encode())
-    given = {name: value for name, value in environ.items() if not name.startswith(("SBATCH_", "SLURM_"))}
-    answer = _ask(["sbatch", "--parsable", str(folder / SCRIPT)], given)
-    if answer is None or answer.returncode:
-        said = " ".join(answer.stderr.split())[-300:] if answer else "sbatch does not answer"
-        fix = "mend rekindle_slurm, or see what sinfo says"
-        raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {said}. Fix: {fix}.")
-    own.write(folder / JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode())
 
 
 def queued(folder: Path) -> bool:
@@ -85,7 +36,7 @@ def look(folder: Path) -> tuple[str, str]:
     job = _job(folder)
     if not job:
         return "free", ""
-    answer = _ask(["squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%S"], os.environ)
+    answer = ask(["squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%S"], os.environ)
     if answer is None or (answer.returncode and "Invalid job id" not in answer.stderr):
         return "unknown", ""
     state, *rest = answer.stdout.strip().split("|")
@@ -163,7 +114,7 @@ def _nodes(folder: Path) -> str:
 def cancel(folder: Path) -> None:
     """Have SLURM end the job of ``folder``, if it has one."""
     if job := _job(folder):
-        _ask(["scancel", job], os.environ)
+        ask(["scancel", job], os.environ)
 
 
 def _job(folder: Path) -> str:
@@ -173,15 +124,16 @@ def _job(folder: Path) -> str:
         return ""
 
 
-def said(*command: str, limit_s: float = _LIMIT_S) -> str | None:
+def said(*command: str, limit_s: float | None = None) -> str | None:
     """Return what one of SLURM's commands prints; None if it fails or takes longer than ``limit_s``."""
-    answer = _ask(list(command), os.environ, limit_s)
+    answer = ask(list(command), os.environ, limit_s)
     return answer.stdout if answer and answer.returncode == 0 else None
 
 
-def _ask(
-    command: list[str], environ: Mapping[str, str], limit_s: float = _LIMIT_S
+def ask(
+    command: list[str], environ: Mapping[str, str], limit_s: float | None = None
 ) -> subprocess.CompletedProcess[str] | None:
+    """Run one of SLURM's commands; None if it is not there, or takes longer than ``limit_s``."""
     try:
         return subprocess.run(
             command,
@@ -190,7 +142,7 @@ def _ask(
             capture_output=True,
             text=True,
             check=False,
-            timeout=limit_s,
+            timeout=limit_s or _LIMIT_S,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

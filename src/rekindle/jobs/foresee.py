@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import Complaint, HostRecord, Job, PlanRecord
 
-from .lease import allowance, too_short
+from .lease import allowance, too_short, until_first
 from .placement import Unplaceable
 from .prepare import environment_of, place
 
@@ -19,7 +19,7 @@ class Foreseen(NamedTuple):
     refusal: str | None
     """Why it cannot run on the host."""
     late: Complaint | None
-    """Why the lease is too short for it, after those before it."""
+    """Why the lease is too short for it, after those before it, or what SLURM is asked for."""
 
     @property
     def stops(self) -> bool:
@@ -39,8 +39,10 @@ def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: flo
     found = []
     for job in jobs:
         refusal, late = _refusal(job, host, plan), None
+        left = until_first(left_s, host.slurm)
+        if refusal is None and left is not None:
+            late = too_short(job, left, host.slurm) if allowance(job, left) is None else None
         if refusal is None and left_s is not None:
-            late = too_short(job, left_s) if allowance(job, left_s) is None else None
             left_s -= 0 if late else job.expected_s
         found.append(Foreseen(job, refusal, late))
     return found

@@ -12,6 +12,7 @@ from rekindle.records import (
     LeaseRecord,
     PlaybookRecord,
     RecordError,
+    Slurm,
     moment,
     read,
     timestamp,
@@ -94,15 +95,25 @@ def left_s(home: Path, now: datetime) -> float | None:
     return None if until is None else (until - now).total_seconds()
 
 
+def until_first(left_s: float | None, slurm: Slurm | None) -> float | None:
+    """Return the seconds until the lease ends, or sooner the job's allocation; None if neither does."""
+    ends = [left_s, slurm.time_s if slurm else None]
+    return min((one for one in ends if one is not None), default=None)
+
+
 def allowance(job: Job, left_s: float) -> int | None:
     """Return the seconds that ``job`` may take of what is left, at most its own limit; None: too few."""
     usable = left_s - max(_COLLECTION_S, COLLECTION_SHARE * left_s)
     return None if usable < job.expected_s else min(job.limit_s, int(usable))
 
 
-def too_short(job: Job, left_s: float) -> Complaint:
-    """Return what is said of ``job`` where it has no `allowance`."""
+def too_short(job: Job, left_s: float, slurm: Slurm | None = None) -> Complaint:
+    """Return what is said of ``job`` where it has no `allowance` of what is left until what ends first."""
+    takes = f"{job.name} takes about {job.expected_s} s"
+    if slurm and left_s == slurm.time_s:
+        says = f"{takes}, and rekindle_slurm asks for {slurm.time}."
+        return Complaint(says, "Ask for a longer time in rekindle_slurm.")
     return Complaint(
-        f"{job.name} takes about {job.expected_s} s and {max(left_s, 0):.0f} s are left.",
+        f"{takes} and {max(left_s, 0):.0f} s are left.",
         "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",
     )

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.records import (
-    Complaint,
     EnvRecord,
     GivenGpu,
     HostRecord,
@@ -25,7 +24,7 @@ from rekindle.records import (
 )
 
 from .containers import hold_to_engine, image_of
-from .lease import allowance, too_short
+from .lease import allowance, too_short, until_first
 from .placement import Unplaceable, assign_gpus
 from .releases import hold_to_release
 
@@ -110,19 +109,13 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
 
     An allocation of SLURM's ends by itself, however long the lease is.
     """
-    lefts = [(ends - datetime.now(timezone.utc)).total_seconds()] if ends else []
-    lefts += [spec.slurm.time_s] if spec.slurm else []
-    if not lefts:
+    left = until_first((ends - datetime.now(timezone.utc)).total_seconds() if ends else None, spec.slurm)
+    if left is None:
         return spec
-    left = min(lefts)
     limit = allowance(spec.job, left)
     if limit is not None:
         return replace(spec, job=replace(spec.job, limit_s=limit))
-    why = too_short(spec.job, left)
-    if spec.slurm and left == spec.slurm.time_s:
-        takes = f"{spec.job.name} takes about {spec.job.expected_s} s"
-        says = f"{takes}, and rekindle_slurm asks for {spec.slurm.time}."
-        why = Complaint(says, "Ask for a longer time in rekindle_slurm.")
+    why = too_short(spec.job, left, spec.slurm)
     return without_a_run(spec.job, spec.host, "SKIPPED", why.says, why.fix)
 
 

@@ -32,7 +32,7 @@ def _lines(host: HostCheck) -> Iterator[str]:
         yield "  to fetch from the package index: not known, as the capsule is of another version of Rekindle"
     for number, job in enumerate(host.jobs, 1):
         what = f": {job.refusal}" if job.refusal else f", about {duration(job.about_s)}"
-        late = ", for which the lease is too short" if job.in_time is False else ""
+        late = ", for which the time is too short" if job.in_time is False else ""
         yield f"  job {number}, {job.job}{'' if job.required else ' (not required)'}{what}{late}"
     if host.lease_left_s is not None:
         enough = "long enough for all jobs" if host.lease_suffices else "not long enough for all jobs"

@@ -35,7 +35,7 @@ class JobCheck(msgspec.Struct):
     refusal: str | None
     """Why it cannot run on the host."""
     in_time: bool | None
-    """Whether it ends within the lease; None if nobody said when that ends, or it cannot run."""
+    """Whether it ends within the lease and what SLURM is asked for; None if neither is, or it cannot run."""
 
 
 class HostCheck(msgspec.Struct):
@@ -93,8 +93,9 @@ def _host(home: Path, found: HostResults, asked: str | None) -> HostCheck:
     left_s = None
     if (home / "lease.json").exists():
         left_s = lease.left_s(home, datetime.now(timezone.utc))
-    jobs = []
+    jobs, limited = [], left_s is not None
     if found.host and found.plan:
+        limited = limited or found.host.slurm is not None
         jobs = foresee(load_planned(_JOBS, found.plan), found.host, found.plan, left_s)
     return HostCheck(
         host=found.name,
@@ -112,7 +113,7 @@ def _host(home: Path, found: HostResults, asked: str | None) -> HostCheck:
                 required=one.job.required,
                 about_s=one.job.expected_s,
                 refusal=one.refusal,
-                in_time=None if left_s is None or one.refusal else one.late is None,
+                in_time=one.late is None if limited and not one.refusal else None,
             )
             for one in jobs
         ],

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rekindle.host.batch import is_ours
 from rekindle.records import RecordError, Slurm, convert
 
 from .mistake import Mistake, Settings
-
-_OURS = {"-A", "-J", "-N", "-n", "-o", "-p", "-t", "--account", "--array", "--chdir", "--error", "--export"}
-_OURS |= {"--gpus-per-node", "--job-name", "--nodes", "--ntasks", "--output", "--partition", "--requeue"}
-_OURS |= {"--signal", "--time", "--wrap"}
-"""Options that each batch script sets itself, or that would make another thing of it."""
 
 
 def slurm(settings: Settings) -> Iterator[Mistake]:
@@ -31,6 +27,6 @@ def slurm(settings: Settings) -> Iterator[Mistake]:
         yield Mistake(name, f"{name} cannot be asked of SLURM: {error.says}.", fix)
         return
     for option in wanted.extra:
-        if option.partition("=")[0] in _OURS:
+        if is_ours(option):
             says = f"{name} has {option} in extra, which each batch script sets itself."
             yield Mistake(name, says, "leave it out; what can be chosen has a name of its own there.")

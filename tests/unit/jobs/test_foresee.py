@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from report_folders import HOST, PLAN
 
 from rekindle.jobs import foresee, load_job
+from rekindle.records import Slurm
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 JOB = replace(load_job(JOBS, "pt_ddp"), expected_s=60)
@@ -25,6 +26,19 @@ JOB = replace(load_job(JOBS, "pt_ddp"), expected_s=60)
 def test_each_job_has_what_those_before_it_leave(left_s, late):
     found = foresee([JOB, JOB], HOST, PLAN, left_s)
     assert [one.late is not None for one in found] == late == [one.stops for one in found]
+
+
+@pytest.mark.parametrize("left_s", [None, 10_000])
+def test_each_job_has_all_of_an_allocation_s_time(left_s):
+    enough, less = (
+        replace(HOST, slurm=Slurm(partition="gpu", time=time)) for time in ("00:02:00", "00:01:59")
+    )
+    assert [one.late for one in foresee([JOB] * 5, enough, PLAN, left_s)] == [None] * 5
+    (one,) = foresee([JOB], less, PLAN, left_s)
+    assert str(one.late) == (
+        "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:59. "
+        "Fix: Ask for a longer time in rekindle_slurm."
+    )
 
 
 def test_a_job_that_cannot_run_takes_no_time():

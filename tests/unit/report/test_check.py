@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
-from rekindle.records import LeaseRecord, PlaybookRecord, StandingRecord, timestamp, write
+from rekindle.records import LeaseRecord, PlaybookRecord, Slurm, StandingRecord, timestamp, write
 from rekindle.report import check_text
 from rekindle.results.check import check
 
@@ -73,8 +73,16 @@ def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path: Path) -> None
     (host,) = check(checked(tmp_path, minutes=1)).hosts
     assert (host.lease_suffices, host.jobs[0].in_time) == (False, False)
     text = check_text(check(tmp_path))
-    assert "pt_ddp, about 1 min 0 s, for which the lease is too short" in text
+    assert "pt_ddp, about 1 min 0 s, for which the time is too short" in text
     assert "not long enough for all jobs" in text
+
+
+def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path: Path) -> None:
+    asked = replace(HOST, slurm=Slurm(partition="gpu", time="00:01:30"))
+    write(checked(tmp_path) / "gpu-1" / "host.json", asked)
+    (host,) = check(tmp_path).hosts
+    assert (host.lease_suffices, host.jobs[0].in_time) == (None, False)
+    assert "pt_ddp, about 1 min 0 s, for which the time is too short" in check_text(check(tmp_path))
 
 
 def test_nobody_said_when_the_lease_ends(tmp_path: Path) -> None:

@@ -57,7 +57,27 @@ def test_what_cannot_be_asked_for_is_one_sentence(text):
     assert "\n" not in line
 
 
-@pytest.mark.parametrize("option", ["--export=NONE", "--nodes=4", "-N", "--time=1"])
+@pytest.mark.parametrize(
+    "option", ["--exclusive", "--qos=high", "--constraint=h200", "-C", "--exclude=n9", "-x", "--mem=0"]
+)
+def test_what_no_script_sets_can_be_chosen(option):
+    assert said(f"{{partition: gpu, time: '02:00:00', extra: ['{option}']}}") == []
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--export=NONE",
+        "--nodes=4",
+        "-N",
+        "-N4",
+        "--time=1",
+        "--part=x",
+        "--gpus-per-node=1",
+        "--signal=USR1",
+        "-a1",
+    ],
+)
 def test_an_option_that_a_script_sets_itself_is_refused(option):
     assert said(f"{{partition: gpu, time: '02:00:00', extra: ['--exclusive', '{option}']}}") == [
         f"{NAME} has {option} in extra, which each batch script sets itself. "

@@ -1,0 +1,80 @@
+"""What is asked of SLURM: a short batch script, and the options that it has."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import own, slurm
+
+SCRIPT = "batch.sh"
+_NOTICE_S = 120
+"""Before its time is over a job is told to end."""
+_SHORT = "-A -D -J -N -o -p -t".split()  # noqa: SIM905 - so they read as sbatch's manual has them
+_SPOIL = "-a -e -n -W --array --error --ntasks --requeue --test-only --wait --wrap".split()  # noqa: SIM905
+"""Options of sbatch's that would make another thing of a script of ours."""
+
+
+class SlurmError(RuntimeError):
+    """SLURM does not take a job; the text is one sentence with the fix."""
+
+
+def options(asked: Mapping[str, Any]) -> list[str]:
+    """Return what sbatch and srun take alike for what a record of Slurm asks for, but for nodes."""
+    named = {"partition": asked["partition"], "account": asked.get("account"), "time": asked["time"]}
+    named["gpus-per-node"] = asked.get("gpus_per_node")
+    return [f"--{name}={value}" for name, value in named.items() if value] + list(asked.get("extra", ()))
+
+
+def is_ours(option: str) -> bool:
+    """Whether each script of ours sets this option of sbatch's itself, or would be spoilt by it.
+
+    sbatch takes the beginning of a long option's name for it, and the value of a short one without a space.
+    """
+    every = {"partition": "x", "account": "x", "time": "x", "gpus_per_node": 1}
+    lines = ("--nodes", *_fixed(Path()), *options(every))
+    ours = [*_SHORT, *_SPOIL, *(line.partition("=")[0] for line in lines)]
+    if option.startswith("--"):
+        return any(name.startswith(option.partition("=")[0]) for name in ours)
+    return option[:2] in ours
+
+
+def submit(folder: Path, command: list[str], asked: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Queue a command as the job of ``folder``.
+
+    Args:
+        folder: for the batch script and what it prints, on a disk that all nodes share.
+        command: what the script becomes on the first node.
+        asked: sbatch's options.
+        environ: what the job has as its variables.
+
+    Raises:
+        SlurmError: it is refused.
+        OSError: the script cannot be written.
+    """
+    lines = [f"#SBATCH {shlex.quote(option)}" for option in (*_fixed(folder), *asked)]
+    script = ["#!/bin/sh", *lines, f"exec {shlex.join(command)}", ""]
+    own.write(folder / SCRIPT, "\n".join(script).encode())
+    given = {name: value for name, value in environ.items() if not name.startswith(("SBATCH_", "SLURM_"))}
+    answer = slurm.ask(["sbatch", "--parsable", str(folder / SCRIPT)], given)
+    if answer is None or answer.returncode:
+        said = " ".join(answer.stderr.split())[-300:] if answer else "sbatch does not answer"
+        fix = "mend rekindle_slurm, or see what sinfo says"
+        raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {said}. Fix: {fix}.")
+    own.write(folder / slurm.JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode())
+
+
+def _fixed(folder: Path) -> tuple[str, ...]:
+    """Return the options that every job of ours has."""
+    return (
+        f"--job-name=rekindle-{folder.name}",
+        "--ntasks-per-node=1",
+        "--no-requeue",
+        f"--signal=B:TERM@{_NOTICE_S}",
+        f"--output={folder}/{slurm.LOG}",
+        f"--chdir={folder}",
+        "--export=ALL",
+    )
