@@ -24,6 +24,7 @@ from rekindle.trainer import (
     turn,
 )
 from rekindle.trainer.ddp import broadcast, join
+from rekindle.trainer.pace import Pace
 
 
 class FedCallback(FLCallback):
@@ -45,8 +46,8 @@ class FedCallback(FLCallback):
 class Witness(Callback):
     """Writes down what this rank does in each round."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
+    def __init__(self, evidence: Evidence, pace: Pace) -> None:
+        self.evidence, self.pace = evidence, pace
         self.number = 0
         self.metrics: dict[str, float] = {}
 
@@ -74,6 +75,7 @@ class Witness(Callback):
             metrics=self.metrics,
             model_in=self.model_in,
             model_out=fingerprint(module.state_dict()),
+            forward_s=self.pace.take(),
         )
         self.number += 1
 
@@ -95,7 +97,7 @@ def main() -> None:
         strategy="ddp",
         max_epochs=args.local_epoch,
         callbacks=[
-            Witness(evidence),
+            Witness(evidence, Pace(module.layers)),
             ModelCheckpoint(f"checkpoints-{SITE}", save_last=True),
             FedCallback(),
         ],

@@ -23,6 +23,7 @@ from rekindle.trainer import (
     follow_rank_zero,
 )
 from rekindle.trainer.ddp import broadcast, join, take
+from rekindle.trainer.pace import Pace
 from rekindle.trainer.weights import size_of
 
 
@@ -51,7 +52,7 @@ def main() -> None:
     device = join(evidence)
     data, tokenizer = tokenized(files(args.data_path, SITE), args.model_name_or_path)
     model = load_model(args.model_name_or_path, args.train_mode).to(device)
-    weights = exchanged(model)
+    weights, pace = exchanged(model), Pace(model)
     how = TrainingArguments(
         output_dir=f"trainer-{SITE}",
         num_train_epochs=args.local_epoch,
@@ -100,6 +101,7 @@ def main() -> None:
             model_out=fingerprint(weights),
             bytes_in=size_of(received.params) if received else None,
             bytes_out=size_of(weights) if received else None,
+            forward_s=pace.take(),
         )
         if received is not None:
             if args.use_tracking:

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, DistributedSampler, Subset
 
 from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, fingerprint, follow_rank_zero
 from rekindle.trainer.ddp import broadcast, join, mean, take
+from rekindle.trainer.pace import Pace
 
 
 def main() -> None:
@@ -34,6 +35,7 @@ def main() -> None:
     sampler = DistributedSampler(mine)
     batches = DataLoader(mine, batch_size=args.batch_size, sampler=sampler)
     model = SmallCNN(CHANNELS[args.dataset], args.width).to(device)
+    pace = Pace(model)
     ddp = DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
     loss_of = nn.CrossEntropyLoss()
 
@@ -66,6 +68,7 @@ def main() -> None:
             metrics=metrics,
             model_in=model_in,
             model_out=fingerprint(model.state_dict()),
+            forward_s=pace.take(),
         )
         if received is not None:
             send(model, metrics, steps=args.local_epoch * len(batches))

@@ -183,6 +183,12 @@ def _a_rank_on_another_machine(run, rng):
     pick(rng, run.of("device"))["node"] = "elsewhere"
 
 
+@lie("figures", spec2)
+def _a_rank_s_own_part_takes_longer_than_the_round(run, rng):
+    told = pick(rng, run.of("round"))
+    told["forward_s"] = told["seconds"] * rng.choice((1.1, -1, 1000))
+
+
 @lie("devices", processes_by_rank)
 def _two_ranks_with_one_local_rank(run, rng):
     one, other, *_ = run.of("device", site=pick(rng, run.sites))

@@ -27,6 +27,7 @@ SEEN_BY = {
     "devices_told_before_training": "device told after training",
     "device_of_its_rank": "local rank -1",
     "ranks_on_their_nodes": "a rank on another machine",
+    "nodes_keep_pace": "a rank s own part takes longer than the round",
     "device_names_agree": "one gpu with two names",
     "one_global_model_a_round": "each site has a global model of its own",
     "every_site_sends_its_own": "a site sends an earlier global model",
@@ -84,10 +85,14 @@ SEEN_BY = {
 """By the name of the validator or rule, the name of a mutation that is not PASS because of it."""
 
 
-def rules():
-    """Return the register that each rule and claim stands in, by its name, but for those of examples alone.
+OF_NODES = {"ranks_crossed_the_network"}
+"""Rules of runs over several nodes alone, of which none is recorded."""
 
-    tests/unit/judge/test_example_lies.py has those.
+
+def rules():
+    """Return the register that each rule and claim stands in, by its name, but for those of no run here.
+
+    tests/unit/judge/test_example_lies.py has those of examples, test_judge_nodes.py those of several nodes.
     """
     every = {**dict.fromkeys(VALIDATORS, VALIDATORS), **dict.fromkeys(RULES, RULES)}
-    return {name: register for name, register in every.items() if name not in of_examples()}
+    return {name: register for name, register in every.items() if name not in of_examples() | OF_NODES}

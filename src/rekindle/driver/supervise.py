@@ -79,6 +79,7 @@ def supervise(run_dir: Path) -> None:
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
+    waited = slurm.waited_s(run_dir) if spec.slurm else None
     try:
         spec = allocated(run_dir, spec)
         environ = environment(run_dir, spec)
@@ -97,6 +98,7 @@ def supervise(run_dir: Path) -> None:
         reason=end.reason,
         exit_status=end.exit_status,
         says=end.says,
+        waited_s=waited,
     )
     write(run_dir / folders.ENDED, ended)
     verdict = judge(run_dir)

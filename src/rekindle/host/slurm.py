@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from . import own
@@ -82,6 +83,16 @@ def _told(state: str, says: str) -> str:
     return json.dumps(told)
 
 
+def waited_s(folder: Path) -> float | None:
+    """Return for how long the job of ``folder`` was in the queue; None if SLURM does not tell."""
+    told = _fields(said("scontrol", "--oneliner", "show", "job", _job(folder)) or "")
+    try:
+        queued, began = (datetime.fromisoformat(told[name]) for name in ("SubmitTime", "StartTime"))
+    except (KeyError, ValueError):
+        return None
+    return (began - queued).total_seconds()
+
+
 def tell_the_end(folder: Path) -> str:
     """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence.
 
@@ -90,7 +101,7 @@ def tell_the_end(folder: Path) -> str:
     """
     job = _job(folder)
     known = said("scontrol", "--oneliner", "show", "job", job) or ""
-    told = dict(word.split("=", 1) for word in known.split() if "=" in word)
+    told = _fields(known)
     unfit = ""
     if nodes := _nodes(folder) or told.get("NodeList"):
         states = "--states=down,drain,fail"
@@ -101,6 +112,11 @@ def tell_the_end(folder: Path) -> str:
         return f"Job {job} of SLURM is near the end of its time, {limit}."
     lost = ", ".join(unfit.splitlines())
     return f"SLURM ended job {job}: {state}{f', as {lost}' if lost else ''}."
+
+
+def _fields(line: str) -> dict[str, str]:
+    """Return what one line of scontrol's says, by name."""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
 def _nodes(folder: Path) -> str:

@@ -62,6 +62,8 @@ class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
     bytes_in: Integer | None = None
     bytes_out: Integer | None = None
     """Size of the weights that rank 0 received from NVFlare, and of those that it sent."""
+    forward_s: Number | None = None
+    """Of ``seconds``, those of forward passes, in which no rank waits for another; None on one machine."""
 
 
 class ExceptionEvent(Event, kw_only=True, frozen=True, tag="exception"):

@@ -112,3 +112,5 @@ class Ended(Record, kw_only=True, frozen=True):
     """One sentence: what the watchdog saw of a run that hung, or what kept the driver from going on."""
     exit_status: Integer | None
     """Of job.py; None if it was killed by the driver."""
+    waited_s: Number | None = None
+    """In SLURM's queue, from sbatch until it was started; None if it was in none, or SLURM does not tell."""

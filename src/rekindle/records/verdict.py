@@ -82,6 +82,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     evidence: Few[ClaimResult]
     started: Timestamp | None
     duration_s: Number | None
+    waited_s: Number | None = None
+    """In SLURM's queue before that, from sbatch until it was started."""
     lock_sha256: Text | None
     """Lock of the environment that the job ran in."""
     versions: Table[Text]

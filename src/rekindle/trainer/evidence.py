@@ -66,6 +66,7 @@ class Evidence:
         model_out: Fingerprint,
         bytes_in: int | None = None,
         bytes_out: int | None = None,
+        forward_s: float | None = None,
     ) -> None:
         """Say what this rank did in a round.
 
@@ -79,6 +80,7 @@ class Evidence:
             model_out: of the weights as sent.
             bytes_in: size of the weights that rank 0 received from NVFlare.
             bytes_out: size of those that it sent.
+            forward_s: seconds of its forward passes in training, where ranks are on several nodes.
         """
         self._write(
             "round",
@@ -95,6 +97,7 @@ class Evidence:
             sketch_out=model_out.sketch,
             bytes_in=bytes_in,
             bytes_out=bytes_out,
+            forward_s=forward_s,
         )
 
     def exception(self, kind: str, message: str, place: str, *, site: str = SITE) -> None:

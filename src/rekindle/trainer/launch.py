@@ -21,6 +21,8 @@ from .slurm import node, nodes_by_rank, nodes_of, step_name
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 _PORTS = range(20_000, 32_768)
 """Of rendezvous; what the kernel gives out by itself lies above."""
+_NCCL_TELLS = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
+"""By what it crosses the network, once a rank as it starts: about 5 KB."""
 _SITES = 64
 """Ports that a job's sites have between them before the next job's begin."""
 
@@ -98,6 +100,8 @@ def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, st
     """Return torchrun for this node's ranks, which see no GPU but theirs, whatever SLURM shows."""
     own, size = nodes.index(node(environ)), given.ranks // len(nodes)
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(given.gpus.split(",")[own * size : (own + 1) * size])
+    if given.gpus:
+        environ |= {**_NCCL_TELLS, "NCCL_DEBUG_FILE": f"{environ['REKINDLE_EVIDENCE']}/{SITE}.nccl-%h-%p.log"}
     return [
         *(*_TORCHRUN, f"--nnodes={len(nodes)}", f"--nproc-per-node={size}", f"--node-rank={own}"),
         *("--rdzv-backend=static", f"--rdzv-endpoint={nodes[0]}:{given.port}"),

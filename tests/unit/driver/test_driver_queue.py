@@ -86,8 +86,20 @@ def test_the_job_knows_of_all_nodes_that_were_given(queued, tmp_path):
     run, _ = queued
     spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n10", "n9")))
     assert spec.nodes == ("n9", "n10")
-    assert ended.reason == "finished"
+    assert (ended.reason, ended.waited_s) == ("finished", None)
     assert (run / "job" / "seen").read_text() == "2"
+
+
+def test_a_verdict_tells_how_long_the_run_was_in_the_queue(queued, tmp_path):
+    run, _ = queued
+    environ = stand_in(tmp_path / "slurm", "n9", ("n10", "n9"))
+    scontrol = tmp_path / "slurm/bin/scontrol"
+    says = "JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=2026-11-22T21:02:00"
+    hosts = scontrol.rename(scontrol.with_name("scontrol.hosts"))
+    scontrol.write_text(f'#!/bin/sh\ncase "$*" in *" job "*) echo {says} ;; *) echo n10; echo n9 ;; esac\n')
+    scontrol.chmod(hosts.stat().st_mode)
+    assert supervised(run, environ)[1].waited_s == 110
+    assert read(run / "verdict.json", VerdictRecord).waited_s == 110
 
 
 def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp_path):

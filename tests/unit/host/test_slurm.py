@@ -61,6 +61,23 @@ def test_without_a_job_nobody_is_asked(folder, queue, text):
     assert queue.asked("squeue") == queue.asked("scancel") == []
 
 
+@pytest.mark.parametrize(
+    ("says", "seconds"),
+    [
+        (
+            "JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=2026-11-22T21:02:00 EndTime=y\n",
+            110,
+        ),
+        ("JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=Unknown\n", None),
+        ("", None),
+    ],
+)
+def test_how_long_a_job_was_in_the_queue_is_slurms_word(folder, queue, says, seconds):
+    submit(folder)
+    queue.say("scontrol", says)
+    assert slurm.waited_s(folder) == seconds
+
+
 def test_the_end_of_a_job_is_kept_as_slurm_knows_it(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobName=x JobState=TIMEOUT Reason=TimeLimit\n")

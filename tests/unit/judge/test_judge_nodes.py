@@ -48,8 +48,13 @@ def on_cpu(newer_run):
 
 @pytest.fixture
 def on_gpus(recordings, tmp_path):
-    """Return a run over two nodes with a GPU each, which both sites share."""
-    return _spread(shutil.copytree(recordings / "runs/pt_ddp-h200-x2-2", tmp_path / "gpu"))
+    """Return a run over two nodes with a GPU each, which both sites share; NCCL has TCP alone."""
+    run = _spread(shutil.copytree(recordings / "runs/pt_ddp-h200-x2-2", tmp_path / "gpu"))
+    for rank, node in enumerate(NODES):
+        for site in (1, 2):
+            told = run / f"evidence/site-{site}.nccl-{node}-{site}.log"
+            shutil.copy(recordings / f"nccl-two-hosts.rank-{rank}.log", told)
+    return run
 
 
 def _answers(run):
@@ -197,3 +202,71 @@ def test_a_spec_whose_ranks_do_not_go_over_its_nodes_proves_nothing(on_cpu, node
     verdict = judge(on_cpu)
     assert verdict.verdict != "PASS"
     assert next(one for one in verdict.evidence if one.claim == "spec_fits_itself").says == says
+
+
+def _told(run, claim):
+    """Return whether a rule holds, and what it says."""
+    return next((one.holds, one.says, one.file) for one in judge(run).evidence if one.claim == claim)
+
+
+def test_it_is_said_by_what_ranks_crossed_the_network(on_cpu, on_gpus):
+    told = _told(on_cpu, CROSSED)
+    assert told == (True, "Ranks crossed the network by gloo, over TCP.", "evidence/site-1.rank-1.jsonl")
+    told = _told(on_gpus, CROSSED)
+    assert told == (True, "Ranks crossed the network by NCCL, over TCP.", "evidence/site-1.nccl-n10-1.log")
+
+
+CROSSED, PACE = "ranks_crossed_the_network", "nodes_keep_pace"
+USING = r"NET/IB : Using \[RO\]"
+
+
+@pytest.mark.parametrize(
+    ("devices", "via", "says"),
+    [
+        ("[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]", "IB/1/GDRDMA", "InfiniBand with GPUDirect RDMA"),
+        ("[0]mlx5_0:1/IB [1]mlx5_bond_0:1/RoCE [RO]", "IBext/1", "RoCE without GPUDirect RDMA"),
+        ("[0]ena:1/IB [RO]", "AWS Libfabric/0/GDRDMA", "AWS Libfabric with GPUDirect RDMA"),
+    ],
+)
+def test_the_network_has_the_name_that_nccl_gives_its_card(on_gpus, devices, via, says):
+    for path in on_gpus.glob("evidence/*.nccl-*.log"):
+        edit(path, USING, f"NET/IB : Using {devices}")
+        edit(path, "NET/Socket/0", f"NET/{via}")
+    assert _told(on_gpus, CROSSED)[:2] == (True, f"Ranks crossed the network by NCCL, over {says}.")
+
+
+def test_a_run_of_which_nccl_tells_nothing_proves_nothing(on_gpus):
+    for path in on_gpus.glob("evidence/site-2.nccl-*.log"):
+        edit(path, r"\[(send|receive)\] via NET/Socket/0", "via P2P/CUMEM")
+    says = "NCCL does not tell by what the ranks of site-2 crossed the network."
+    assert _answers(on_gpus) == ("UNPROVEN", {CROSSED: says})
+
+
+def _computes(run, *seconds):
+    """Have the ranks of each node compute for these shares of their rounds."""
+    for rank, share in enumerate(seconds):
+        for path in run.glob(f"evidence/*.rank-{rank}.jsonl"):
+            device, *rounds = _lines(path)
+            _write(path, [device, *({**one, "forward_s": one["seconds"] * share} for one in rounds)])
+
+
+def test_a_node_that_straggles_is_named_and_is_no_fault(on_cpu):
+    _computes(on_cpu, 0.2, 0.8)
+    assert _answers(on_cpu) == ("PASS", {})
+    holds, says, _ = _told(on_cpu, PACE)
+    assert holds
+    assert says.startswith("n10 straggles: its ranks took ")
+    assert ", where n9 took " in says
+
+
+@pytest.mark.parametrize("shares", [(0.2, 0.25), (0.01, 0.04), (0.5,)])
+def test_nodes_that_take_about_as_long_do_not_straggle(on_cpu, shares):
+    _computes(on_cpu, *shares)
+    assert "straggles" not in _told(on_cpu, PACE)[1]
+
+
+def test_a_rank_that_computed_for_longer_than_its_round_proves_nothing(on_cpu):
+    _computes(on_cpu, 0.5, 1.5)
+    verdict, broken = _answers(on_cpu)
+    assert verdict == "UNPROVEN"
+    assert broken[PACE].startswith("site-1 rank 1 computed for ")

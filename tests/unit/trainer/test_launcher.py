@@ -16,7 +16,8 @@ from rekindle.trainer import Sites, launch
 SOURCE = str(Path(__file__).parents[3] / "src")
 TORCHRUN = r"""
 import json, os, sys
-told = {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "REKINDLE_SITE", "SLURMD_NODENAME")}
+names = ("CUDA_VISIBLE_DEVICES", "REKINDLE_SITE", "SLURMD_NODENAME", "NCCL_DEBUG", "NCCL_DEBUG_FILE")
+told = {name: os.environ.get(name) for name in names}
 os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **told}).encode() + b"\n")
 """
 SCRIPT = ["custom/client.py", "--sites", "a", "b", "--ranks=7"]
@@ -31,7 +32,12 @@ def environ(tmp_path, monkeypatch):
     package.mkdir(parents=True)
     (package / "run.py").write_text(TORCHRUN)
     own = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
-    return {**own, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}", "REKINDLE_NONCE": "n0"}
+    return {
+        **own,
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}",
+        "REKINDLE_NONCE": "n0",
+        "REKINDLE_EVIDENCE": "/e",
+    }
 
 
 @pytest.fixture
@@ -93,10 +99,13 @@ def test_each_node_sees_its_own_gpus_in_the_order_of_ranks(allocation):
     _, told = _launch(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
     seen = {one["SLURMD_NODENAME"]: one["CUDA_VISIBLE_DEVICES"] for one in told}
     assert seen == {"n10": "GPU-0,GPU-1", "n9": "GPU-2,GPU-3"}
+    assert {one["NCCL_DEBUG_FILE"] for one in told} == {"/e/a.nccl-%h-%p.log"}
+    assert {one["NCCL_DEBUG"] for one in told} == {"INFO"}
 
 
 def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
-    assert {one["CUDA_VISIBLE_DEVICES"] for one in _launch(allocation)[1]} == {""}
+    _, told = _launch(allocation)
+    assert {(one["CUDA_VISIBLE_DEVICES"], one["NCCL_DEBUG"]) for one in told} == {("", None)}
 
 
 def test_ports_of_sites_and_of_jobs_after_each_other_are_different():

@@ -9,6 +9,7 @@ from . import (  # noqa: F401 - each registers its rules
     ledger,
     logs,
     models,
+    nodes,
     processes,
     samples,
     server,

@@ -72,25 +72,6 @@ def device_of_its_rank(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{event.site} rank {event.rank} calls {event.uuid or 'a CPU'} {event.name}.", line)
 
 
-@rule(2)
-def ranks_on_their_nodes(run: Run) -> Iterator[Doubt]:
-    """Every node of the allocation had its ranks of every site; of one machine, all ranks are on it."""
-    told = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
-    first = next(iter(told.values()), None)
-    for site in run.spec.sites:
-        for rank in range(site.ranks):
-            who, line = f"{site.name} rank {rank}", told.get((site.name, rank))
-            node = run.spec.node_of(site, rank)
-            if line is None:
-                if node:
-                    yield Doubt(f"{who} did not tell that it ran on {node}.")
-            elif node and line.event.node != node:
-                says = f"{who} ran on {line.event.node or 'a node that it did not tell'}, and not on {node}."
-                yield Doubt(says, line, holds=False if line.event.node else None)
-            elif first and not node and line.event.node != first.event.node:
-                yield Doubt(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
-
-
 @rule()
 def device_names_agree(run: Run) -> Iterator[Doubt]:
     """A GPU has one name whoever tells it: that of preflight or, in runs of spec/1, that of all others.

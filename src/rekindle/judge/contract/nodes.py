@@ -1,0 +1,133 @@
+"""That a run over several nodes was one: its ranks on their nodes, at one pace, and across the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from rekindle.host import files, folders
+from rekindle.judge.run import Run
+from rekindle.records.events import DeviceEvent
+
+from .registry import Doubt, rule
+
+_STRAGGLES = 1.5
+"""Times as long as the other nodes' ranks take for their own part of the steps …"""
+_MATTERS = 0.05
+"""… and so much longer that this share of the rounds' time is spent on it."""
+_CHANNEL = re.compile(
+    r"Channel \d{1,4}/\d{1,4} : (?P<one>\d{1,6})\[\w{1,16}\] -> (?P<other>\d{1,6})\[\w{1,16}\] "
+    r"\[(?:send|receive)\] via NET/(?P<net>[^/\n]{1,40})/(?P<device>\d{1,4})(?P<direct>/GDRDMA)?"
+)
+_NAMES = {"Socket": "TCP", "IB": "InfiniBand"}
+_LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoCE)\b")
+"""Of what NET/IB says that it uses: ``[0]mlx5_0:1/RoCE``."""
+
+
+@rule(2)
+def ranks_on_their_nodes(run: Run) -> Iterator[Doubt]:
+    """Every node of the allocation had its ranks of every site; of one machine, all ranks are on it."""
+    told = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
+    first = next(iter(told.values()), None)
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            who, line = f"{site.name} rank {rank}", told.get((site.name, rank))
+            node = run.spec.node_of(site, rank)
+            if line is None:
+                if node:
+                    yield Doubt(f"{who} did not tell that it ran on {node}.")
+            elif node and line.event.node != node:
+                says = f"{who} ran on {line.event.node or 'a node that it did not tell'}, and not on {node}."
+                yield Doubt(says, line, holds=False if line.event.node else None)
+            elif first and not node and line.event.node != first.event.node:
+                yield Doubt(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
+
+
+@rule(2)
+def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
+    """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
+    by_node: dict[str, list[float]] = {}
+    whole = 0.0
+    for site, rank in run.ranks:
+        lines = run.rounds(site, rank)
+        for line in lines:
+            if (own := line.event.forward_s) is not None and not 0 <= own <= line.event.seconds:
+                says = f"{site} rank {rank} computed for {own:g} s in a round of {line.event.seconds:g} s."
+                yield Doubt(says, line)
+        node, events = _node(run, site, rank), [line.event for line in lines[1:] or lines]
+        told = [event.forward_s for event in events if event.forward_s is not None]
+        if node and events and len(told) == len(events):  # the first round also loads and compiles
+            by_node.setdefault(node, []).append(sum(told))
+            whole = max(whole, sum(event.seconds for event in events))
+    taken = {node: median(seconds) for node, seconds in by_node.items()}
+    for node, seconds in taken.items():
+        others = median([taken[other] for other in taken if other != node] or [seconds])
+        if seconds > _STRAGGLES * others and seconds - others > _MATTERS * whole:
+            where = f"where {' and '.join(other for other in taken if other != node)} took {others:.2f} s"
+            says = (
+                f"{node} straggles: its ranks took {seconds:.2f} s for their own part of the steps, {where}."
+            )
+            yield Doubt(says, holds=True)
+
+
+def _node(run: Run, name: str, rank: int) -> str | None:
+    site = next(site for site in run.spec.sites if site.name == name)
+    return run.spec.node_of(site, rank)
+
+
+class _Crossed(NamedTuple):
+    """By what ranks of two nodes talked."""
+
+    link: str
+    direct: bool
+    """Whether the network card reads and writes the GPU's memory itself (GPUDirect RDMA)."""
+
+    def __str__(self) -> str:
+        if self.link == "TCP":
+            return "TCP"
+        return f"{self.link} {'with' if self.direct else 'without'} GPUDirect RDMA"
+
+
+@rule(2)
+def ranks_crossed_the_network(run: Run) -> Iterator[Doubt]:
+    """Ranks of different nodes talked by what NCCL says that it used; by gloo that is TCP."""
+    if len(run.nodes) < 2:
+        return
+    for site in run.spec.sites:
+        told = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
+        if all(line.event.backend == "gloo" for line in told):
+            if told:
+                yield Doubt("Ranks crossed the network by gloo, over TCP.", told[-1], holds=True)
+            continue
+        crossed: dict[_Crossed, Path] = {}
+        for path in files.found(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):
+            for one in _crossed(run, site.name, path):
+                crossed.setdefault(one, path)
+        names = " and ".join(sorted(map(str, crossed)))
+        if crossed:
+            yield Doubt(f"Ranks crossed the network by NCCL, over {names}.", _name(run, crossed), holds=True)
+        else:
+            yield Doubt(f"NCCL does not tell by what the ranks of {site.name} crossed the network.")
+
+
+def _name(run: Run, crossed: dict[_Crossed, Path]) -> str:
+    return next(iter(crossed.values())).relative_to(run.folder).as_posix()
+
+
+def _crossed(run: Run, site: str, path: Path) -> Iterator[_Crossed]:
+    """Yield by what the channels between nodes go, as one rank's log of NCCL has them."""
+    try:
+        text = files.content(path).decode("utf-8", "replace")
+    except OSError:
+        return
+    links = {match["device"]: match["link"] for match in _LINK.finditer(text)}
+    ranks = next(one.ranks for one in run.spec.sites if one.name == site)
+    for match in _CHANNEL.finditer(text):
+        one, other = int(match["one"]), int(match["other"])
+        if max(one, other) < ranks and _node(run, site, one) != _node(run, site, other):
+            net = match["net"]
+            link = links.get(match["device"], net) if net.startswith("IB") else net
+            yield _Crossed(_NAMES.get(link, link), bool(match["direct"]))
