@@ -8,9 +8,11 @@ from lab import LabError
 from lab.labs import Lab
 from lab.machine import check
 from lab.slots import slot
+from lab.slurm import SlurmLab
 from lab.wheels import fill_wheelhouse
 from listing import listing
 from plays import play
+from slurm_runs import JOBS, in_mid_run
 
 
 @pytest.fixture(scope="session")
@@ -75,3 +77,22 @@ def bare(pair):
 def site(pair, bare, tmp_path_factory):
     """Return the first run of site.yml on the two."""
     return play("site.yml", pair.inventory, tmp_path_factory.mktemp("results") / "pair", timeout=1200)
+
+
+@pytest.fixture(scope="session")
+def cluster(named):
+    """Return a SLURM cluster for whose nodes every wheel is here."""
+    lab = SlurmLab(named("jobs"))
+    try:
+        lab.up()
+        fill_wheelhouse(lab, *JOBS)
+        yield lab
+    finally:
+        lab.down()
+
+
+@pytest.fixture(scope="session")
+def on_slurm(cluster, tmp_path_factory):
+    """Return a run of site.yml there, in the midst of whose first job SLURM's controller started anew."""
+    results = tmp_path_factory.mktemp("results") / "slurm"
+    return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS)

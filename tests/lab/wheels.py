@@ -17,8 +17,12 @@ from .machine import alone
 _REPOSITORY = Path(__file__).parents[2]
 
 
-def fill_wheelhouse(lab: Lab) -> None:
+def fill_wheelhouse(lab: Lab, *more: str) -> None:
     """Fill WHEELHOUSE with what the lab's hosts need; what is there is not fetched again.
+
+    Args:
+        lab: whose hosts run.
+        more: further words for ansible-playbook.
 
     Raises:
         LabError: the hosts cannot be planned, or a wheel cannot be fetched.
@@ -28,7 +32,7 @@ def fill_wheelhouse(lab: Lab) -> None:
             done = subprocess.run(
                 [
                     *(Path(sys.executable).with_name("ansible-playbook"), f"playbooks/{stage}.yml"),
-                    *("-i", lab.inventory, "-e", f"rekindle_results={results}"),
+                    *("-i", str(lab.inventory), "-e", f"rekindle_results={results}", *more),
                 ],
                 cwd=_REPOSITORY,
                 env={**os.environ, "ANSIBLE_NOCOLOR": "1"},

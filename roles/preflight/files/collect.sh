@@ -237,6 +237,7 @@ main() {
     probe root usable "$root"
     probe tmpdir usable "$tmpdir"
     probe mark test -e "${REKINDLE_MARK:-/}"
+    probe node printf '%s\n' "${SLURMD_NODENAME-}"
     probe driver-sys cat /sys/module/nvidia/version
     probe driver-proc cat /proc/driver/nvidia/version
     probe pci pci

@@ -43,7 +43,7 @@ from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
 from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site
-from .slurm import Slurm
+from .slurm import Cluster, NodeGroup, Slurm
 from .standing import StandingRecord
 from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
 
@@ -53,6 +53,7 @@ __all__ = [
     "Build",
     "Claim",
     "ClaimResult",
+    "Cluster",
     "Complaint",
     "Condition",
     "Confidence",
@@ -85,6 +86,7 @@ __all__ = [
     "Measurement",
     "Memory",
     "Mend",
+    "NodeGroup",
     "Os",
     "Outcome",
     "PayloadRecord",

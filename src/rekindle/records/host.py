@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from .base import Digits, Few, Integer, Number, Record, Table, Text, Timestamp
-from .slurm import Slurm
+from .slurm import Cluster, Slurm
 
 
 class FailedProbe(Record, kw_only=True, frozen=True):
@@ -182,4 +182,6 @@ class HostRecord(Record, kw_only=True, frozen=True):
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""
     slurm: Slurm | None = None
     """What its runs ask SLURM for; all else here is of a node that was given for it, not of the host."""
+    cluster: Cluster | None = None
+    """Of a login node (login.json): what SLURM says there."""
     problems: Few[FailedProbe] = ()

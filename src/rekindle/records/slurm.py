@@ -1,4 +1,4 @@
-"""What a host's runs ask SLURM for: ``rekindle_slurm``, as an inventory has it."""
+"""What a host's runs ask SLURM for (``rekindle_slurm``, as an inventory has it), and what its cluster is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .base import Few, Record, decodable
+from .base import Few, Integer, Record, Text, decodable
 
 _Word = Annotated[str, Meta(pattern=r"^[^\s,]+\Z", max_length=255)]
 _Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", max_length=16)]
@@ -31,3 +31,33 @@ class Slurm(Record, kw_only=True, frozen=True):
         days, _, clock = self.time.rpartition("-")
         hours, minutes, seconds = map(int, clock.split(":"))
         return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+class NodeGroup(Record, kw_only=True, frozen=True):
+    """Nodes of a partition of which sinfo says one and the same."""
+
+    partition: Text
+    nodes: Text
+    """As SLURM writes them: ``n[9-10]``."""
+    count: Integer
+    state: Text
+    """``idle``, ``mixed``, ``drained``, ``down*`` …"""
+    why: Text | None = None
+    """Why they are drained or down."""
+    cpus: Integer
+    memory_mib: Integer
+    gres: Text | None = None
+    """``gpu:h200:8``."""
+    features: Text | None = None
+    time_limit: Text
+    """Of the partition: ``1-00:00:00``, ``infinite``."""
+    up: bool
+    """Whether the partition starts jobs."""
+
+
+class Cluster(Record, kw_only=True, frozen=True):
+    """What SLURM's own commands say on a login node."""
+
+    groups: Few[NodeGroup]
+    limits: Few[Text] = ()
+    """Of the user's accounts and their QOS, a line each as sacctmgr has it; none without accounting."""

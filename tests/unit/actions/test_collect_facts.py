@@ -42,7 +42,7 @@ def collect(load, tmp_path, recordings):
 def test_a_host_is_asked_once_and_written_down(collect, tmp_path):
     result, ((command, sudoable, script),) = collect()
     host = read(tmp_path / "host.json", HostRecord)
-    assert result == {"changed": False, "host": to_builtins(host)}
+    assert result == {"changed": False, "host": to_builtins(host), "warnings": []}
     assert (host.host, len(host.gpus)) == ("lease-1", 2)
     assert shlex.split(command)[:3] == ["sh", "-s", "--"]
     assert shlex.split(command)[4:] == ["~/rekindle", "/tmp", "20"]
@@ -141,7 +141,7 @@ def test_an_answer_that_makes_no_sense_fails(collect, tmp_path, monkeypatch, err
     def refuse(*_):
         raise error("1e999")
 
-    monkeypatch.setattr("rekindle.hostfacts.host_record", refuse)
+    monkeypatch.setattr("rekindle.hostfacts.nodes.host_record", refuse)
     result, _ = collect()
     said = "What the host says of itself makes no sense: 1e999. Fix: do not trust that host."
     assert result == {"failed": True, "msg": said}

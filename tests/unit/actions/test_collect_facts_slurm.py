@@ -19,14 +19,20 @@ def collect(load, tmp_path, recordings):
 
     def answered(command, mark, of):
         words = shlex.split(command)
-        said = raw.replace(f"@@{RECORDED} end", f"@@{RECORDED} mark {mark}\n\n@@{RECORDED} end")
+        more = f"@@{RECORDED} mark {mark}\n\n@@{RECORDED} node 0\nn9\n\n@@{RECORDED} end"
+        said = raw.replace(f"@@{RECORDED} end", more)
         said = said.replace('PRETTY_NAME="', f'PRETTY_NAME="{of} ')
         return {"rc": 0, "stdout": said.replace(RECORDED, words[words.index("--") + 1]), "stderr": ""}
 
-    def run(mktemp=None, srun=None, mark=0, slurm=ASKED):
+    def run(mktemp=None, srun=None, mark=0, slurm=ASKED, sinfo=None):
         commands = []
 
         def execute(command, **_):
+            if "sinfo " in command:
+                nonce = command.rpartition("@@")[2].split()[0]
+                frames = [("sinfo", 0 if sinfo else 127, sinfo or ""), ("accounts", 1, ""), ("qos", 1, "")]
+                said = "".join(f"\n@@{nonce} {name} {status}\n{text}\n" for name, status, text in frames)
+                return {"rc": 0, "stdout": f"{said}\n@@{nonce} end 0\n", "stderr": ""}
             commands.append(command)
             if command.startswith("mktemp "):
                 return mktemp or {"rc": 0, "stdout": f"Welcome\n{MARK}\n", "stderr": ""}
@@ -137,3 +143,45 @@ def test_what_it_asks_for_is_a_record(collect, tmp_path):
 def _place(commands):
     (mktemp,) = [command for command in commands if command.startswith("mktemp ")]
     return shlex.split(mktemp)[1].removesuffix("/.rekindle-XXXXXXXX")
+
+
+N9 = "gpu*|up|1-00:00:00|1|idle|8|16000|gpu:2|(null)|n9|none\n"
+OTHERS = (
+    "gpu*|up|1-00:00:00|1|drained|8|16000|gpu:2|(null)|n10|disk|is full\n"
+    "gpu*|up|1-00:00:00|2|mixed|64|500000|(null)|amd|m[1-2]|none\n"
+    "cpu|up|infinite|2|idle|64|500000|(null)|amd|m[1-2]|none\n"
+)
+
+
+def test_a_node_of_each_kind_that_the_partition_has_is_looked_at(collect, tmp_path):
+    result, commands = collect(sinfo=N9 + OTHERS)
+    (other,) = [command for command in commands if "--nodelist" in command]
+    assert "--nodelist=m1 --immediate=20" in other
+    assert "gpus-per-node" not in other
+    assert [path.name for path in tmp_path.glob("node-*.json")] == ["node-m1.json"]
+    known = read(tmp_path / "login.json", HostRecord).cluster
+    assert [(one.partition, one.nodes, one.state, one.why) for one in known.groups] == [
+        ("gpu", "n9", "idle", None),
+        ("gpu", "n10", "drained", "disk|is full"),
+        ("gpu", "m[1-2]", "mixed", None),
+        ("cpu", "m[1-2]", "idle", None),
+    ]
+    assert result["warnings"] == [
+        "gpu of login-1 has 2 kinds of nodes, and runs may get any: n9, n10 (8 CPUs, 16000 MiB, gpu:2); "
+        "m[1-2] (64 CPUs, 500000 MiB, amd). "
+        "Fix: say which by --constraint, --nodelist or --exclude in rekindle_slurm's extra."
+    ]
+    collect(sinfo=N9)
+    assert list(tmp_path.glob("node-*.json")) == []
+
+
+def test_what_the_cluster_never_gives_is_refused_before_a_node_is_asked_for(collect, tmp_path):
+    result, commands = collect(sinfo=N9.replace("1-00:00:00", "1:00:00"))
+    assert result["msg"].splitlines() == [
+        "gpu of login-1 has 1 nodes, and rekindle_slurm asks for 2. "
+        "Fix: ask for nodes: 1, or for another partition.",
+        "gpu of login-1 gives no more time than 1:00:00, and rekindle_slurm asks for 02:00:00. "
+        "Fix: ask for no more, or for another partition.",
+    ]
+    assert len(commands) == 1
+    assert read(tmp_path / "login.json", HostRecord).cluster

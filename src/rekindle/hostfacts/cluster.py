@@ -1,0 +1,153 @@
+"""What a SLURM cluster is, as its commands tell it on a login node, and what of it keeps runs waiting."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+from rekindle.records import Cluster, Complaint, NodeGroup, RecordError, Slurm, convert
+
+from .frames import Frames
+
+_LIMIT_S = 30
+_FIELDS = ("partition", "up", "time_limit", "count", "state", "cpus", "memory_mib", "gres", "features")
+_SINFO = "sinfo --all --exact --noheader --format='%P|%a|%l|%D|%T|%c|%m|%G|%f|%N|%E'"
+_SACCTMGR = "sacctmgr --noheader --parsable2 show"
+_ACCOUNTS = f'{_SACCTMGR} assoc user="$(id -un)" format=account,partition,qos,maxwall,maxjobs,grptres,maxtres'
+_QOS = f"{_SACCTMGR} qos format=name,maxwall,maxjobspu,grptres,maxtrespu"
+_UNFIT = ("down", "drain", "fail", "maint", "error", "inval", "unk", "no_respond", "power", "reboot", "block")
+"""How states begin in which a node takes no job; * after any says that it does not respond."""
+_NONE = {"", "(null)", "none", "N/A"}
+
+
+def asking(nonce: str) -> str:
+    """Return shell commands that ask SLURM, in the collector's frames."""
+    asked = {"sinfo": _SINFO, "accounts": _ACCOUNTS, "qos": _QOS}
+    lines = [
+        f"said=$(LC_ALL=C timeout {_LIMIT_S} sh -c {shlex.quote(command)} 2>/dev/null); "
+        f"printf '\\n@@{nonce} {name} %s\\n%s\\n' $? \"$said\""
+        for name, command in asked.items()
+    ]
+    return "; ".join([*lines, f"printf '\\n@@{nonce} end 0\\n'"])
+
+
+def cluster(frames: Frames) -> Cluster | None:
+    """Return what the frames tell; None if that is nothing that can be used."""
+    if not frames["sinfo"].answered:
+        return None
+    told = [(name, line) for name in ("accounts", "qos") for line in frames[name].text.splitlines()]
+    limits = [f"{name}: {line}" for name, line in told if line.strip() and frames[name].answered]
+    try:
+        groups = tuple(map(_group, filter(str.strip, frames["sinfo"].text.splitlines())))
+        return convert({"groups": groups, "limits": limits}, Cluster)
+    except (ValueError, RecordError):
+        return None
+
+
+def _group(line: str) -> dict[str, object]:
+    *words, nodes, why = line.split("|", len(_FIELDS) + 1)
+    told: dict[str, object] = dict(zip(_FIELDS, words, strict=True))
+    numbers = {name: int(str(told[name]).rstrip("+")) for name in ("count", "cpus", "memory_mib")}
+    none = {name: None for name in ("gres", "features") if told[name] in _NONE}
+    partition = str(told["partition"]).rstrip("*")
+    own = {"nodes": nodes, "why": None if why in _NONE else why, "partition": partition}
+    return {**told, **numbers, **none, **own, "up": told["up"] == "up"}
+
+
+def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
+    """Complain of what the cluster of ``host`` can never give."""
+    groups = _of(known, wanted.partition)
+    if not groups:
+        names = ", ".join(dict.fromkeys(group.partition for group in known.groups)) or "none"
+        yield Complaint(
+            f"{host} has no partition {wanted.partition}; it has {names}.", "name another in rekindle_slurm."
+        )
+        return
+    if (count := sum(group.count for group in groups)) < wanted.nodes:
+        says = f"{wanted.partition} of {host} has {count} nodes, and rekindle_slurm asks for {wanted.nodes}."
+        yield Complaint(says, f"ask for nodes: {count}, or for another partition.")
+    limit = _seconds(groups[0].time_limit)
+    own_qos = any(option.startswith(("--qos", "-q")) for option in wanted.extra)  # which may allow more
+    if limit is not None and wanted.time_s > limit and not own_qos:
+        says = f"{wanted.partition} of {host} gives no more time than {groups[0].time_limit}"
+        fix = "ask for no more, or for another partition."
+        yield Complaint(f"{says}, and rekindle_slurm asks for {wanted.time}.", fix)
+
+
+def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
+    """Say what of the cluster may keep jobs waiting, or give them another node than was looked at."""
+    groups = _of(known, wanted.partition)
+    unfit = [group for group in groups if not takes_jobs(group)]
+    if not all(group.up for group in groups):
+        yield f"{wanted.partition} of {host} is not up, so that no job starts there."
+    if (fit := sum(group.count for group in groups) - sum(group.count for group in unfit)) < wanted.nodes:
+        states = ", ".join(
+            f"{group.nodes} is {group.state}{f' ({group.why})' if group.why else ''}" for group in unfit
+        )
+        says = f"{fit} nodes of {wanted.partition} take jobs now, and rekindle_slurm asks for {wanted.nodes}"
+        yield f"{says}: {states}."
+    found = kinds(known, wanted.partition)
+    if len(found) > 1:
+        said = "; ".join(f"{', '.join(one.nodes for one in kind)} ({_kind(kind[0])})" for kind in found)
+        says = f"{wanted.partition} of {host} has {len(found)} kinds of nodes, and runs may get any: {said}."
+        yield f"{says} Fix: say which by --constraint, --nodelist or --exclude in rekindle_slurm's extra."
+
+
+def kinds(known: Cluster, partition: str) -> list[list[NodeGroup]]:
+    """Return the groups of a partition by what their nodes are, whatever state those are in."""
+    found: dict[str, list[NodeGroup]] = {}
+    for group in _of(known, partition):
+        found.setdefault(_kind(group), []).append(group)
+    return list(found.values())
+
+
+def _kind(group: NodeGroup) -> str:
+    more = filter(None, (group.gres, group.features))
+    return ", ".join([f"{group.cpus} CPUs", f"{group.memory_mib} MiB", *more])
+
+
+def takes_jobs(group: NodeGroup) -> bool:
+    """Whether jobs start on these nodes now, or once others have ended."""
+    return not group.state.startswith(_UNFIT) and not group.state.endswith("*")
+
+
+def first(nodes: str) -> str:
+    """Return the first of nodes as SLURM writes them: ``n9`` of ``n[9-10],m1``; empty if that is no name."""
+    name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
+    return name if re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII) else ""
+
+
+def has(groups: Iterable[NodeGroup], node: str) -> bool:
+    """Whether a node is one of these groups'."""
+    items = (item for group in groups for item in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)*", group.nodes))
+    return any(_is(node, item) for item in items)
+
+
+def _is(node: str, item: str) -> bool:
+    """Whether ``n10`` is one of ``n[9-10,12]``."""
+    parts = re.split(r"\[([^\]]*)\]", item)
+    pattern = "".join(r"(\d+)" if number % 2 else re.escape(part) for number, part in enumerate(parts))
+    match = re.fullmatch(pattern, node)
+    return match is not None and all(
+        any(_within(value, one) for one in ranges.split(","))
+        for value, ranges in zip(match.groups(), parts[1::2], strict=True)
+    )
+
+
+def _within(value: str, one: str) -> bool:
+    low, _, high = one.partition("-")
+    return len(value) >= len(low) and low.isdigit() and int(low) <= int(value) <= int(high or low)
+
+
+def _of(known: Cluster, partition: str) -> list[NodeGroup]:
+    return [group for group in known.groups if group.partition == partition]
+
+
+def _seconds(limit: str) -> int | None:
+    """Return a limit of sinfo's, such as ``1-00:00:00`` or ``30:00``; None if there is none."""
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d\d)", limit)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(one or 0) for one in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

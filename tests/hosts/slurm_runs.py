@@ -1,0 +1,59 @@
+"""Runs on the SLURM cluster of the lab: what they ask for, and what is done to them."""
+
+import json
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from plays import play
+
+from rekindle.records import Progress, RecordError, VerdictRecord, read
+
+JOBS = ("-e", json.dumps({"rekindle_jobs": ["pt_ddp", "lightning_ddp", "llm_sft"]}))
+PT_DDP = ("-e", "rekindle_jobs=pt_ddp", "-e", "rerun=true")
+ASKED = {"partition": "gpu", "nodes": 2, "gpus_per_node": 2, "time": "00:30:00"}
+
+
+def asked(**changes):
+    """Return what has playbooks ask SLURM for something else than ASKED."""
+    return "-e", json.dumps({"rekindle_slurm": {**ASKED, **changes}})
+
+
+def in_mid_run(cluster, playbook, results, act, *more):
+    """Run a playbook, and ``act`` as soon as pt_ddp has trained for a round."""
+    with ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(play, playbook, cluster.inventory, results, *more, timeout=1200)
+        while not playing.done() and not _trains(cluster):
+            time.sleep(0.2)
+        assert not playing.done(), playing.result().output
+        act()
+        return playing.result()
+
+
+def _trains(cluster):
+    """Whether a run of pt_ddp there has begun with its first round, and not ended."""
+    for path in cluster.shared.glob("rekindle/runs/pt_ddp-*/progress.json"):
+        try:
+            progress = read(path, Progress)
+        except RecordError:
+            continue
+        if progress.state == "running" and progress.says.startswith("round"):
+            return True
+    return False
+
+
+def built(site, folder):
+    """Return results in ``folder`` from which pt_ddp can be validated anew, where ``site`` built for it."""
+    shutil.copytree(site.results, folder)
+    for job in ("pt_ddp", "lightning_ddp", "llm_sft"):
+        shutil.rmtree(folder / "login" / job)
+        for left in (folder / "login").glob(f"{job}.*"):
+            left.unlink()
+    plan = folder / "login/plan.json"
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "jobs": ["pt_ddp"]}))
+    return folder
+
+
+def verdict(done, job="pt_ddp"):
+    """Return the verdict on a job of a play."""
+    return read(done.results / "login" / job / "verdict.json", VerdictRecord)

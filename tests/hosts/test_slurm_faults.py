@@ -1,0 +1,156 @@
+"""What goes wrong on a SLURM cluster: the verdict and its cause, or the refusal."""
+
+import json
+import time
+
+import pytest
+from plays import play
+from slurm_runs import PT_DDP, asked, built, in_mid_run, verdict
+
+from rekindle.doctor import diagnose_paths
+from rekindle.records import EnvRecord, HostRecord, PayloadRecord, RunSpec, VerdictRecord, read
+
+VALIDATE = "playbooks/validate.yml"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"partition": "nosuch"}, "login has no partition nosuch; it has gpu. Fix: "),
+        ({"nodes": 3}, "gpu of login has 2 nodes, and rekindle_slurm asks for 3. Fix: "),
+        (
+            {"time": "1-00:00:01"},
+            "gpu of login gives no more time than 1-00:00:00, and",
+        ),
+        ({"gpus_per_node": 3}, "Requested node configuration is not available"),
+        (
+            {"extra": ["--export=NONE"]},
+            "rekindle_slurm has --export=NONE in extra, which each",
+        ),
+    ],
+)
+def test_what_the_cluster_does_not_give_is_refused_before_anything_is_built(cluster, tmp_path, changes, says):
+    done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "results", *asked(**changes))
+    assert done.status != 0
+    assert says in " ".join(done.output.split())
+    assert "Traceback" not in done.output
+
+
+def test_a_root_that_the_nodes_do_not_share_is_refused(on_slurm, cluster, tmp_path):
+    own = ("-e", "rekindle_root=~/rekindle")
+    done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "results", *own)
+    assert done.status != 0
+    assert "is not the same folder on the nodes of gpu" in " ".join(done.output.split())
+
+
+def test_kinds_of_nodes_and_why_some_are_drained_are_told(cluster, tmp_path):
+    update = "scontrol update nodename=n10"
+    cluster.run("login", f"{update} availablefeatures=amd activefeatures=amd", "root")
+    done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "kinds")
+    assert "gpu of login has 2 kinds of nodes" in " ".join(done.output.split())
+    assert read(done.results / "login/node-n10.json", HostRecord).slurm.nodes == 2
+    cluster.run("login", f"{update} availablefeatures= activefeatures= state=drain reason=disk", "root")
+    done = play("playbooks/preflight.yml", cluster.inventory, tmp_path / "drained")
+    cluster.run("login", f"{update} state=resume", "root")
+    says = "1 nodes of gpu take jobs now, and rekindle_slurm asks for 2: n10 is drained (disk)."
+    assert says in " ".join(done.output.split())
+    assert done.status == 0
+
+
+def test_a_job_that_takes_longer_than_its_allocation_is_not_queued(on_slurm, cluster, tmp_path):
+    results, short = built(on_slurm, tmp_path / "results"), asked(time="00:01:00")
+    play("playbooks/preflight.yml", cluster.inventory, results, *short)
+    says = "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:00."
+    checked = play(VALIDATE, cluster.inventory, results, *PT_DDP, *short, "--check")
+    assert checked.status != 0
+    assert says in " ".join(checked.output.split())
+    done = play(VALIDATE, cluster.inventory, results, *PT_DDP, *short)
+    assert done.status != 0
+    assert (verdict(done).verdict, verdict(done).cause) == ("SKIPPED", says)
+    assert cluster.run("login", "squeue --noheader") == ""
+
+
+STEPS = """#!/bin/sh
+srun --nodes=2 --ntasks=2 sleep 600 &
+until squeue --noheader --steps --jobs=$SLURM_JOB_ID | grep -q sleep; do sleep 0.1; done
+srun --immediate=2 --nodes=2 --ntasks=2 hostname
+srun --overlap --nodes=2 --ntasks=2 sh -c 'echo on $(hostname)'
+scancel --signal=KILL $SLURM_JOB_ID.0
+"""
+
+
+def test_a_step_that_cannot_overlap_is_told_and_ours_can(cluster, tmp_path):
+    (cluster.shared / "steps").write_text(STEPS)
+    submit = "sbatch --wait --nodes=2 --ntasks-per-node=1 --output=steps.log steps"
+    cluster.run("login", f"cd /shared && {submit}; cat steps.log")
+    log = cluster.shared / "steps.log"
+    assert {"on n9", "on n10"} <= set(log.read_text().splitlines())
+    assert diagnose_paths([log])[0].name == "slurm_step_waits"
+
+
+def test_two_jobs_on_the_same_nodes_at_once_pass(on_slurm, cluster):
+    """Each under a root of its own, as two people's are; their sites' ports are different."""
+    host, runs = on_slurm.results / "login", [cluster.shared / f"{name}/runs/pt_ddp-x" for name in "ab"]
+    spec = json.loads((host / "pt_ddp/spec.json").read_text())
+    spec["nodes"], spec["slurm"]["gpus_per_node"] = [], 0
+    (cluster.shared / "spec.json").write_text(json.dumps(spec))
+    drivers = [one for one in read(host / "env.json", EnvRecord).environments if one.framework == "driver"]
+    payload = read(host / "payload.json", PayloadRecord).path
+    start = f"PYTHONPATH={payload} {drivers[0].python} -m rekindle.driver start"
+    for name in "ab":
+        run = f"/shared/{name}/runs/pt_ddp-x"
+        cluster.run("login", f"mkdir -p /shared/{name}; {start} {run} </shared/spec.json")
+    _until(lambda: cluster.run("login", "squeue --noheader --format=%T").split() == ["RUNNING"] * 2)
+    _until(lambda: cluster.run("login", "squeue --noheader") == "", 300)
+    for run in runs:
+        told = read(run / "verdict.json", VerdictRecord)
+        assert (told.verdict, told.cause) == ("PASS", None)
+        assert set(read(run / "spec.json", RunSpec).nodes) == {"n9", "n10"}
+
+
+def _until(holds, within_s=60):
+    ends = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < ends, "It never came about."
+        time.sleep(0.2)
+
+
+def test_a_rank_that_is_killed_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
+    def kill():
+        cluster.run("n10", "pkill -KILL -o -f -- '-u custom/client.py'", "root")
+
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "killed"), kill, *PT_DDP)
+    assert verdict(done).verdict == "FAIL"
+    assert verdict(done).cause.startswith("Rank ")
+    assert ", on n10, was killed from outside (PID " in verdict(done).cause
+
+
+def test_a_node_without_the_shared_folder_is_named(on_slurm, cluster, tmp_path):
+    cluster.lose_shared("n10")
+    done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "lost"), *PT_DDP)
+    cluster.hosts["n10"].cut_power()
+    cluster.up([])
+    assert verdict(done).verdict == "FAIL"
+    assert verdict(done).cause.startswith(
+        "The node n10 does not have the folder /shared/rekindle/runs/pt_ddp-"
+    )
+
+
+def test_a_node_that_is_lost_is_named(on_slurm, cluster, tmp_path):
+    cut = cluster.hosts["n10"].cut_power
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cut"), cut, *PT_DDP)
+    cluster.up([])
+    assert done.status != 0
+    assert verdict(done).verdict in {"FAIL", "UNPROVEN"}
+    assert "n10" in verdict(done).cause
+
+
+def test_a_node_whose_clock_is_wrong_is_named(on_slurm, cluster, tmp_path):
+    """The last to use this cluster: SLURM tries only a minute later again to end the job there."""
+    cluster.skew_clock("n10", 1200)
+    done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "skewed"), *PT_DDP)
+    assert verdict(done).verdict == "FAIL"
+    assert verdict(done).cause == (
+        "The node n10 did not take a step of SLURM's: Zero Bytes were transmitted or received."
+    )
+    assert "the clocks of the nodes differ" in verdict(done).remedy

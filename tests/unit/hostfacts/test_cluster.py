@@ -1,0 +1,130 @@
+"""What SLURM says of a cluster, and what of it a run cannot have, or has to wait for."""
+
+import subprocess
+
+import pytest
+
+from rekindle.hostfacts import cluster
+from rekindle.hostfacts.frames import parse
+from rekindle.records import Slurm
+
+SINFO = (
+    "gpu*|up|2:00:00|2|idle|8|16000|gpu:2|(null)|n[9-10]|none\n"
+    "gpu*|up|2:00:00|1|drained|8|16000|gpu:2|(null)|n11|disk | is full\n"
+    "gpu*|up|2:00:00|1|down*|8|16000|gpu:2|(null)|n12|Not responding\n"
+    "old|inact|infinite|1|idle|4+|900+|(null)|amd,big|m1|none\n"
+)
+"""As SLURM 22.05.8 says it."""
+
+
+def known(sinfo=SINFO, accounts="", qos="", status=0):
+    frames = [("sinfo", status, sinfo), ("accounts", 0, accounts), ("qos", 0, qos), ("end", 0, "")]
+    return cluster.cluster(parse("".join(f"@@x {name} {code}\n{text}\n" for name, code, text in frames), "x"))
+
+
+def asked(**changes):
+    return Slurm(**{"partition": "gpu", "nodes": 2, "time": "01:00:00", **changes})
+
+
+def test_each_group_of_nodes_is_told_with_its_state_and_the_reason():
+    told = known(accounts="research||normal|2:00:00|4|||\n", qos="normal|1-00:00:00|||\n\n")
+    assert [(one.nodes, one.count, one.state, one.why) for one in told.groups] == [
+        ("n[9-10]", 2, "idle", None),
+        ("n11", 1, "drained", "disk | is full"),
+        ("n12", 1, "down*", "Not responding"),
+        ("m1", 1, "idle", None),
+    ]
+    gpu, old = told.groups[0], told.groups[-1]
+    assert (gpu.partition, gpu.cpus, gpu.memory_mib, gpu.gres, gpu.features) == (
+        "gpu",
+        8,
+        16000,
+        "gpu:2",
+        None,
+    )
+    assert (old.cpus, old.gres, old.features, old.time_limit, old.up) == (
+        4,
+        None,
+        "amd,big",
+        "infinite",
+        False,
+    )
+    assert told.limits == ("accounts: research||normal|2:00:00|4|||", "qos: normal|1-00:00:00|||")
+
+
+@pytest.mark.parametrize(
+    "told", [{"status": 127}, {"sinfo": "no|fields\n"}, {"sinfo": SINFO.replace("|8|", "|x|")}]
+)
+def test_a_cluster_that_tells_nothing_is_not_known(told):
+    assert known(**told) is None
+
+
+def test_the_commands_answer_in_frames_where_there_is_no_slurm():
+    done = subprocess.run(["sh", "-c", cluster.asking("x")], capture_output=True, text=True, check=True)
+    frames = parse(done.stdout, "x")
+    assert list(frames) == ["sinfo", "accounts", "qos", "end"]
+    assert cluster.cluster(frames) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, []),
+        ({"time": "02:00:00"}, []),
+        ({"partition": "nosuch"}, ["login has no partition nosuch; it has gpu, old."]),
+        ({"nodes": 5}, ["gpu of login has 4 nodes, and rekindle_slurm asks for 5."]),
+        (
+            {"time": "02:00:01"},
+            ["gpu of login gives no more time than 2:00:00, and rekindle_slurm asks for 02:00:01."],
+        ),
+        ({"time": "02:00:01", "extra": ("--qos=long",)}, []),
+        ({"partition": "old", "nodes": 1, "time": "900-00:00:00"}, []),
+    ],
+)
+def test_what_the_cluster_never_gives_is_refused(changes, says):
+    refused = list(cluster.refusals(known(), asked(**changes), "login"))
+    assert [one.says for one in refused] == says
+    assert all(one.fix for one in refused)
+
+
+def test_nodes_that_take_no_jobs_are_named_where_too_few_are_left():
+    assert list(cluster.warnings(known(), asked(), "login")) == []
+    assert list(cluster.warnings(known(), asked(nodes=3), "login")) == [
+        "2 nodes of gpu take jobs now, and rekindle_slurm asks for 3: "
+        "n11 is drained (disk | is full), n12 is down* (Not responding)."
+    ]
+    (says,) = cluster.warnings(known(), asked(partition="old", nodes=1), "login")
+    assert says == "old of login is not up, so that no job starts there."
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name"),
+    [
+        ("n9", "n9"),
+        ("n[9-10],m1", "n9"),
+        ("gpu-[001-004,009]", "gpu-001"),
+        ("r[1-2]n[1-4]", "r1n1"),
+        ("../x", ""),
+        ("", ""),
+    ],
+)
+def test_the_first_of_nodes(nodes, name):
+    assert cluster.first(nodes) == name
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name", "there"),
+    [
+        ("n[9-10]", "n10", True),
+        ("n[9-10]", "n11", False),
+        ("n[9-10]", "n1", False),
+        ("gpu-[001-004,009],m1", "gpu-009", True),
+        ("gpu-[001-004,009],m1", "gpu-9", False),
+        ("gpu-[001-004,009],m1", "m1", True),
+        ("r[1-2]n[1-4]", "r2n4", True),
+        ("n[x-y]", "n1", False),
+    ],
+)
+def test_whether_a_node_is_one_of_several(nodes, name, there):
+    (group, *_) = known(SINFO.replace("n[9-10]", nodes)).groups
+    assert cluster.has([group], name) is there
