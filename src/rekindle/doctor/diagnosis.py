@@ -73,7 +73,7 @@ def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:
     for path in islice(texts.logs(run_dir), MOST):
         with suppress(OSError):
             log = texts.read(path, path.relative_to(run_dir).as_posix())
-            yield texts.since(log, ended.started) if ended and log.file == "autopsy/kernel.txt" else log
+            yield texts.since(log, ended.started) if ended and log.file.startswith("autopsy/kernel") else log
 
 
 def _record(path: Path, kind: type[RecordT]) -> RecordT | None:

@@ -19,7 +19,7 @@ from rekindle.host import files
 LIMIT = files.LIMIT
 """Bytes of one file that are searched; of a larger one its first and last halves of it."""
 _NAMES = re.compile(rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err)")
-_COPIES = {"logs.txt", "ports.txt", "nccl.txt"}
+_COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Of an autopsy: the logs are read themselves, the others are for people."""
 _PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
@@ -114,7 +114,7 @@ def logs(folder: Path) -> Iterator[Path]:
         folders.sort()
         for name in sorted(names):
             if Path(where).name == "autopsy":
-                wanted = name.endswith(".txt") and name not in _COPIES
+                wanted = name.endswith(".txt") and not _COPIES.fullmatch(name)
             else:
                 wanted = bool(_NAMES.fullmatch(name)) and not (name in ERROR_LOGS and LOG in names)
             if wanted:

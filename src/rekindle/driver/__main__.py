@@ -1,9 +1,9 @@
-"""``python -m rekindle.driver start|restart|supervise|watch RUN_DIR``, on the host.
+"""``python -m rekindle.driver start|restart|supervise|watch|autopsy RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
 is detached from this session, or queues one where SLURM gives nodes, and answers in JSON. Called again for
 the same run it starts nothing.
-``watch`` is what the supervisor starts on each further node of a run.
+``watch`` is what the supervisor starts on each further node of a run, and ``autopsy`` if it has to end it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
 from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, to_builtins, write
 from rekindle.records.folders import progress_in, spec_in, verdict_in
+from rekindle.trainer.slurm import node
 
-from .nodes import watch
+from .autopsy import autopsy
+from .nodes import members, watch
 from .processes import end_all
 from .supervise import supervise
 
@@ -127,6 +129,8 @@ def main() -> int:
         stopped = threading.Event()
         signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
         watch(run_dir, spec_in(run_dir), stopped)
+    elif verb == "autopsy":
+        autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), node(os.environ))
     else:
         sys.exit(f"{verb!r} is no verb of the driver. Fix: use start, restart or supervise.")
     return 0

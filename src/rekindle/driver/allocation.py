@@ -13,7 +13,7 @@ from rekindle.records import RunSpec, Site, write
 from rekindle.trainer.slurm import node, nodes_by_rank
 
 _LIMIT_S = 60
-_GPUS = ("nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader")
+_GPUS = ("nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader")
 
 
 class AllocationError(RuntimeError):
@@ -46,12 +46,21 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
 def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
     """Give each site on every node the GPUs that stand where it was given them on the one that was seen."""
     seen = sorted(gpu.uuid for gpu in spec.gpus)
-    by_node = {name: sorted(_gpus(name)) for name in nodes}
-    for name, uuids in by_node.items():
-        if len(uuids) < len(seen):
+    planned = {gpu.name for gpu in spec.gpus}
+    by_node: dict[str, list[str]] = {}
+    for node_name in nodes:
+        told = _gpus(node_name)
+        if len(told) < len(seen):
             raise AllocationError(
-                f"{name} has {len(uuids)} GPUs for this job, and the run needs {len(seen)}."
+                f"{node_name} has {len(told)} GPUs for this job, and the run needs {len(seen)}."
             )
+        if others := sorted(set(told.values()) - planned):
+            kinds = " and ".join(sorted(map(str, planned)))
+            raise AllocationError(
+                f"{node_name} has {' and '.join(others)}, and the run was planned for {kinds}: "
+                "say which nodes by --constraint in rekindle_slurm's extra."
+            )
+        by_node[node_name] = sorted(told)
 
     def on_all(site: Site) -> Site:
         wanted = [seen.index(uuid) for uuid in dict.fromkeys(site.gpus)]
@@ -63,10 +72,12 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
     return replace(spec, sites=sites, gpus=gpus)
 
 
-def _gpus(name: str) -> list[str]:
-    if name == node(os.environ):
-        return _ask(*_GPUS).split()
-    return _ask("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}", *_GPUS).split()
+def _gpus(name: str) -> dict[str, str]:
+    """Return the names of a node's GPUs by UUID."""
+    elsewhere = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
+    told = _ask(*(() if name == node(os.environ) else elsewhere), *_GPUS)
+    words = (line.partition(",") for line in told.splitlines() if line.strip())
+    return {uuid.strip(): kind.strip() for uuid, _, kind in words}
 
 
 def _ask(*command: str) -> str:

@@ -24,14 +24,17 @@ _NCCL_DUMP_S = 3.0
 """torch's heartbeat thread looks at its pipe once a second."""
 
 
-def autopsy(run_dir: Path, tmpdir: str, look: Callable[[], list[psutil.Process]] = descendants) -> None:
+def autopsy(
+    run_dir: Path, tmpdir: str, look: Callable[[], list[psutil.Process]] = descendants, node: str = ""
+) -> None:
     """Write down the state of the run's processes, of the GPUs, ports, disks, kernel and logs.
 
-    Its processes are, by default, all below this one. A question that cannot be answered leaves its reason in
-    its file: an autopsy never fails.
+    Its processes are, by default, all below this one. Of a further ``node`` of the run, files have its name.
+    A question that cannot be answered leaves its reason in its file: an autopsy never fails.
     """
     folder = run_dir / folders.AUTOPSY
-    fresh(folder)
+    if not node:
+        fresh(folder)
     processes = look()
     questions: dict[str, Callable[[], Iterable[str]]] = {
         "processes": lambda: map(_process, processes),
@@ -43,8 +46,10 @@ def autopsy(run_dir: Path, tmpdir: str, look: Callable[[], list[psutil.Process]]
         "logs": lambda: _logs(run_dir),
         "nccl": lambda: _flight_records(run_dir / folders.EVIDENCE, folder),
     }
+    if node:
+        del questions["logs"]
     for name, answer in questions.items():
-        with (folder / f"{name}.txt").open("w", encoding="utf-8") as stream:
+        with (folder / f"{name}{'-' if node else ''}{node}.txt").open("w", encoding="utf-8") as stream:
             try:
                 stream.writelines(f"{line}\n" for line in answer())
             except Exception as error:

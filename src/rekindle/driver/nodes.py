@@ -34,6 +34,7 @@ from .snapshot import Process, Snapshot, seen
 _PERIOD_S = 1.0
 _LOG = "samplers.log"
 _LOOK_S = 0.3
+_AUTOPSY_S = 60.0
 _LIMIT_S = 10.0
 """For SLURM to answer, or to end a step."""
 
@@ -93,15 +94,9 @@ class Nodes:
         Raises:
             OSError: srun cannot be started.
         """
-        others = self._spec.nodes[1:]
-        if not others:
+        if not self._spec.nodes[1:]:
             return
-        command = [
-            *("srun", "--overlap", "--export=ALL", "--input=none", "--wait=0"),
-            *(f"--nodes={len(others)}", f"--ntasks={len(others)}", "--ntasks-per-node=1"),
-            *(f"--nodelist={','.join(others)}", f"--job-name={self._steps}-samplers"),
-            *(sys.executable, "-m", "rekindle.driver", "watch", str(self._run_dir)),
-        ]
+        command = self._on_others("watch", "samplers")
         with (self._run_dir / _LOG).open("wb") as log:
             self._srun = psutil.Popen(
                 command,
@@ -111,6 +106,29 @@ class Nodes:
                 start_new_session=True,
             )
         threading.Thread(target=self._read, args=(self._srun.stdout,), daemon=True).start()
+
+    def _on_others(self, verb: str, name: str) -> list[str]:
+        """Return what does something on each of the other nodes, as a step of that name."""
+        others = self._spec.nodes[1:]
+        return [
+            *("srun", "--overlap", "--export=ALL", "--input=none", "--wait=0"),
+            *(f"--nodes={len(others)}", f"--ntasks={len(others)}", "--ntasks-per-node=1"),
+            *(f"--nodelist={','.join(others)}", f"--job-name={self._steps}-{name}"),
+            *(sys.executable, "-m", "rekindle.driver", verb, str(self._run_dir)),
+        ]
+
+    def autopsy(self) -> None:
+        """Have an autopsy on each of the other nodes, as far as they answer; it never fails."""
+        if self._spec.nodes[1:]:
+            with suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(
+                    self._on_others("autopsy", "autopsy"),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    check=False,
+                    timeout=_AUTOPSY_S,
+                )
 
     def _read(self, stream: IO[bytes]) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the supervisor's

@@ -147,6 +147,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
                     teller.tell(elapsed)
                     if end is not None:
                         autopsy(run_dir, spec.tmpdir, look)
+                        nodes.autopsy()
                         return end
                     time.sleep(_PERIOD_S)
                 return _End("finished", status)

@@ -35,7 +35,7 @@ _NAME_LIMIT = 1024
 
 _FIRST = (
     re.compile("|".join(map(re.escape, folders.RECORDS))),
-    re.compile(rf"{folders.EVIDENCE}/[^/]+\.jsonl|samples(-[^/]+)?\.jsonl"),
+    re.compile(rf"{folders.EVIDENCE}/[^/]+\.(jsonl|log)|samples(-[^/]+)?\.jsonl"),
     re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/(log|log_error|error_log)\.txt"),
     re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?(log|log_error|error_log)\.txt"),
 )

@@ -11,8 +11,8 @@ from typing import Any
 from . import own, slurm
 
 SCRIPT = "batch.sh"
-_NOTICE_S = 120
-"""Before its time is over a job is told to end."""
+NOTICE_S = 120
+"""Before its time is over a job is told to end; SLURM may tell it up to a minute earlier."""
 _SHORT = "-A -D -J -N -o -p -t".split()  # noqa: SIM905 - so they read as sbatch's manual has them
 _SPOIL = "-a -e -n -W --array --error --ntasks --requeue --test-only --wait --wrap".split()  # noqa: SIM905
 """Options of sbatch's that would make another thing of a script of ours."""
@@ -73,7 +73,7 @@ def _fixed(folder: Path) -> tuple[str, ...]:
         f"--job-name=rekindle-{folder.name}",
         "--ntasks-per-node=1",
         "--no-requeue",
-        f"--signal=B:TERM@{_NOTICE_S}",
+        f"--signal=B:TERM@{NOTICE_S}",
         f"--output={folder}/{slurm.LOG}",
         f"--chdir={folder}",
         "--export=ALL",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import Complaint, HostRecord, Job, PlanRecord
 
-from .lease import allowance, too_short, until_first
+from .lease import allowance, too_short
 from .placement import Unplaceable
 from .prepare import environment_of, place
 
@@ -39,11 +39,10 @@ def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: flo
     found = []
     for job in jobs:
         refusal, late = _refusal(job, host, plan), None
-        left = until_first(left_s, host.slurm)
-        if refusal is None and left is not None:
-            late = too_short(job, left, host.slurm) if allowance(job, left) is None else None
-        if refusal is None and left_s is not None:
-            left_s -= 0 if late else job.expected_s
+        if refusal is None and allowance(job, left_s, host.slurm) is None:
+            late = too_short(job, left_s, host.slurm)
+        elif refusal is None and left_s is not None:
+            left_s -= job.expected_s
         found.append(Foreseen(job, refusal, late))
     return found
 

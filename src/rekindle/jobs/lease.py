@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from rekindle.host import batch
 from rekindle.records import (
     Complaint,
     Job,
@@ -23,6 +25,8 @@ COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for bringing results home."""
 _COLLECTION_S = 60
 """And no less than that."""
+_NOTICE_S = batch.NOTICE_S + 60
+"""And no less of an allocation: before its last of these its job may be told to end."""
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -95,25 +99,30 @@ def left_s(home: Path, now: datetime) -> float | None:
     return None if until is None else (until - now).total_seconds()
 
 
-def until_first(left_s: float | None, slurm: Slurm | None) -> float | None:
-    """Return the seconds until the lease ends, or sooner the job's allocation; None if neither does."""
-    ends = [left_s, slurm.time_s if slurm else None]
-    return min((one for one in ends if one is not None), default=None)
+def allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int | None:
+    """Return the seconds that ``job`` may take, at most its own limit; None: too few.
+
+    Args:
+        job: as it is.
+        left_s: until the lease ends; None if nobody said.
+        slurm: what is asked for, of which each job has all the time.
+    """
+    usable = min(_usable_s(left_s, _COLLECTION_S), _usable_s(slurm.time_s if slurm else None, _NOTICE_S))
+    return None if usable < job.expected_s else int(min(usable, job.limit_s))
 
 
-def allowance(job: Job, left_s: float) -> int | None:
-    """Return the seconds that ``job`` may take of what is left, at most its own limit; None: too few."""
-    usable = left_s - max(_COLLECTION_S, COLLECTION_SHARE * left_s)
-    return None if usable < job.expected_s else min(job.limit_s, int(usable))
+def _usable_s(left_s: float | None, least_s: float) -> float:
+    """Return what is left without what bringing results home takes, which is no less than ``least_s``."""
+    return math.inf if left_s is None else left_s - max(least_s, COLLECTION_SHARE * left_s)
 
 
-def too_short(job: Job, left_s: float, slurm: Slurm | None = None) -> Complaint:
-    """Return what is said of ``job`` where it has no `allowance` of what is left until what ends first."""
+def too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> Complaint:
+    """Return what is said of ``job`` where it has no `allowance`, whose arguments these are."""
     takes = f"{job.name} takes about {job.expected_s} s"
-    if slurm and left_s == slurm.time_s:
+    if slurm and allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
         says = f"{takes}, and rekindle_slurm asks for {slurm.time}."
         return Complaint(says, "Ask for a longer time in rekindle_slurm.")
     return Complaint(
-        f"{takes} and {max(left_s, 0):.0f} s are left.",
+        f"{takes} and {max(left_s or 0, 0):.0f} s are left.",
         "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",
     )

@@ -24,7 +24,7 @@ from rekindle.records import (
 )
 
 from .containers import hold_to_engine, image_of
-from .lease import allowance, too_short, until_first
+from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus
 from .releases import hold_to_release
 
@@ -109,10 +109,8 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
 
     An allocation of SLURM's ends by itself, however long the lease is.
     """
-    left = until_first((ends - datetime.now(timezone.utc)).total_seconds() if ends else None, spec.slurm)
-    if left is None:
-        return spec
-    limit = allowance(spec.job, left)
+    left = (ends - datetime.now(timezone.utc)).total_seconds() if ends else None
+    limit = allowance(spec.job, left, spec.slurm)
     if limit is not None:
         return replace(spec, job=replace(spec.job, limit_s=limit))
     why = too_short(spec.job, left, spec.slurm)

@@ -72,11 +72,14 @@ def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
 
 
 def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
-    """Return ``sent`` with the nodes and GPUs that SLURM gave, if those are what was asked for."""
+    """Return ``sent`` with the nodes and GPUs that SLURM gave, if they are what was asked and planned for."""
     if sent.slurm is None or len(returned.nodes) != (sent.slurm.nodes if sent.slurm.nodes > 1 else 0):
         return sent
     asked = [(site.name, site.ranks, bool(site.gpus)) for site in sent.sites]
     if asked != [(site.name, site.ranks, len(site.gpus) == site.ranks) for site in returned.sites]:
+        return sent
+    kinds = {(gpu.name, gpu.memory_mib) for gpu in sent.gpus}
+    if {(gpu.name, gpu.memory_mib) for gpu in returned.gpus} != kinds:
         return sent
     return replace(sent, nodes=returned.nodes, sites=returned.sites, gpus=returned.gpus)
 

@@ -29,9 +29,10 @@ def spec(recordings):
 
 
 def gives(queue, **uuids):
-    """Have nvidia-smi of n9, which is here, and of n10, by srun, tell these GPUs."""
-    queue.say("nvidia-smi", "\n".join(uuids["n9"].split()))
-    queue.say("srun", "\n".join(uuids["n10"].split()))
+    """Have nvidia-smi of n9, which is here, and of n10, by srun, tell these GPUs; H200s, or A100 in name."""
+    for command, node in (("nvidia-smi", "n9"), ("srun", "n10")):
+        names = {uuid: "A100" if "A100" in uuid else "H200" for uuid in uuids[node].split()}
+        queue.say(command, "".join(f"{uuid}, {name}\n" for uuid, name in names.items()))
 
 
 def on_cpu(spec):
@@ -78,6 +79,12 @@ def test_each_node_s_gpus_stand_where_those_that_were_seen_did(tmp_path, spec, t
 def test_a_node_with_too_few_gpus_is_named(tmp_path, spec, told):
     gives(told, n9="9-a 9-b", n10="10-a")
     with pytest.raises(AllocationError, match=r"^n10 has 1 GPUs for this job, and the run needs 2\.$"):
+        allocated(tmp_path, spec)
+
+
+def test_a_node_with_gpus_of_another_kind_is_named(tmp_path, spec, told):
+    gives(told, n9="9-a 9-b", n10="10-a 10-A100")
+    with pytest.raises(AllocationError, match=r"^n10 has A100, and the run was planned for H200: say which"):
         allocated(tmp_path, spec)
 
 

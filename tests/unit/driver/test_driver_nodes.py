@@ -72,6 +72,21 @@ def test_each_node_has_its_samples_and_nothing_is_left_on_any(tmp_path, allocati
     assert "--nodelist=n10 --job-name=rekindle-of this run-samplers" in (allocation / "calls").read_text()
 
 
+def test_a_run_that_has_to_be_ended_has_an_autopsy_of_every_node(tmp_path, allocation):
+    goes_on = JOB.replace("while not seen:", "while True:")
+    run, start = _start(tmp_path, goes_on, name="run", nodes=NODES)
+    start()
+    _wait_for_end(run)
+    assert read(run / "ended.json", Ended).reason == "hung"
+    told = {path.name for path in (run / "autopsy").iterdir()}
+    assert {"processes.txt", "processes-n10.txt", "stacks-n10.txt"} <= told
+    assert "logs-n10.txt" not in told
+    (pid, _) = (run / "job/n10.pids").read_text().split()
+    assert f"{pid} of " in (run / "autopsy/processes-n10.txt").read_text()
+    assert "rekindle-of this run-autopsy" in (allocation / "calls").read_text()
+    assert list(allocation.glob("step-*")) == []
+
+
 def test_a_node_that_is_told_to_stop_ends_what_the_run_left_there(tmp_path, monkeypatch):
     run = tmp_path / "run"
     run.mkdir()

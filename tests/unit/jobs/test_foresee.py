@@ -31,12 +31,12 @@ def test_each_job_has_what_those_before_it_leave(left_s, late):
 @pytest.mark.parametrize("left_s", [None, 10_000])
 def test_each_job_has_all_of_an_allocation_s_time(left_s):
     enough, less = (
-        replace(HOST, slurm=Slurm(partition="gpu", time=time)) for time in ("00:02:00", "00:01:59")
+        replace(HOST, slurm=Slurm(partition="gpu", time=time)) for time in ("00:04:00", "00:03:59")
     )
     assert [one.late for one in foresee([JOB] * 5, enough, PLAN, left_s)] == [None] * 5
     (one,) = foresee([JOB], less, PLAN, left_s)
     assert str(one.late) == (
-        "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:59. "
+        "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:03:59. "
         "Fix: Ask for a longer time in rekindle_slurm."
     )
 

@@ -73,7 +73,12 @@ def test_a_job_that_an_allocation_is_too_short_for_is_skipped_for_that(clean_run
     assert verdict.verdict == "SKIPPED"
     assert verdict.cause == "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:30."
     assert verdict.remedy == "Ask for a longer time in rekindle_slurm."
-    assert jobs.within(_asks(clean_run, "00:05:00"), ends).job.limit_s == 240
+
+
+def test_a_job_ends_at_its_limit_before_slurm_tells_it_to(clean_run):
+    """SLURM does so two minutes before the end of an allocation, or a minute earlier."""
+    limits = {"00:05:00": 120, "00:20:00": 600, "00:40:00": 600}
+    assert {time: jobs.within(_asks(clean_run, time), None).job.limit_s for time in limits} == limits
 
 
 def test_a_lease_that_ends_before_an_allocation_is_told_as_the_lease(clean_run):

@@ -219,6 +219,19 @@ def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(newer_run, sent
     assert not cause.startswith("The host did not run what was sent")
 
 
+def test_gpus_of_another_kind_than_were_planned_for_prove_nothing(newer_run, sent):
+    seen = GivenGpu(uuid="GPU-seen", index=0, name="H200", memory_mib=143771)
+    sites = tuple(replace(site, gpus=("GPU-seen",) * site.ranks) for site in sent.sites)
+    given = tuple(replace(site, gpus=("GPU-given",) * site.ranks * 2) for site in sent.sites)
+    for name, differs in (("H200", False), ("A100", True)):
+        gpus = (replace(seen, uuid="GPU-given", name=name),)
+        asked = _allocated(newer_run, replace(sent, sites=sites, gpus=(seen,)), ("n9", "n10"))
+        ranks = tuple(replace(site, ranks=2 * site.ranks) for site in given)
+        under(newer_run, replace(asked, nodes=("n9", "n10"), sites=ranks, gpus=gpus))
+        cause = home.judge_at_home(newer_run, asked).cause
+        assert cause.startswith("The host did not run what was sent: sites and gpus and nodes") is differs
+
+
 @pytest.mark.parametrize("nodes", [(), ("n9",), ("n9", "n10", "n11")])
 def test_other_nodes_than_were_asked_for_prove_nothing(newer_run, sent, nodes):
     sent = _allocated(newer_run, sent, nodes)
