@@ -14,11 +14,13 @@ from typing import BinaryIO
 
 from rekindle.flare.log import PREFIX
 from rekindle.flare.workspace import ERROR_LOGS, LOG, SERVER
-from rekindle.host import files
+from rekindle.host import files, folders
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched; of a larger one its first and last halves of it."""
 _NAMES = re.compile(rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err)")
+_LAST = "~"
+"""Behind every time."""
 _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Of an autopsy: the logs are read themselves, the others are for people."""
 _PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
@@ -60,7 +62,12 @@ class Text:
         return bisect_right(self._line_starts, position)
 
     def time(self, line: int) -> str:
-        """Return the host's local time of a line, or of the last one before it that has one; else nothing."""
+        """Return the host's local time of a line, or of the last one before it that has one; else nothing.
+
+        What the ladder tried is later than all that the run itself said.
+        """
+        if self.file.startswith(f"{folders.LADDER}/"):
+            return _LAST
         lines, times = self._times
         at = bisect_right(lines, line)
         return times[at - 1] if at else ""
@@ -110,8 +117,8 @@ def read_stream(stream: BinaryIO, file: str) -> Text:
 
 def logs(folder: Path) -> Iterator[Path]:
     """Find the logs and the autopsy below a run's folder or any workspace of NVFlare, in order."""
-    for where, folders, names in os.walk(folder):
-        folders.sort()
+    for where, inside, names in os.walk(folder):
+        inside.sort()
         for name in sorted(names):
             if Path(where).name == "autopsy":
                 wanted = name.endswith(".txt") and not _COPIES.fullmatch(name)

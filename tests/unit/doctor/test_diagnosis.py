@@ -140,6 +140,15 @@ def test_of_two_exceptions_the_first_in_time_is_the_root(clean_run):
     assert diagnose_run(clean_run)[0].cause == "site-1 rank 0 raised ValueError: first at client.py:9."
 
 
+def test_what_the_ladder_met_comes_after_what_the_run_itself_said(clean_run):
+    (clean_run / "ladder").mkdir()
+    (clean_run / "ladder/training.log").write_text("srun: error: Node failure on n10\n")
+    assert _names(diagnose_run(clean_run)) == ["slurm_step_lost_its_node"]
+    launch = "srun: error: Task launch for StepId=7.0 failed on node n10: Zero Bytes were received"
+    (clean_run / "samplers.log").write_text(f"{launch}\n")
+    assert _names(diagnose_run(clean_run)) == ["slurm_node_takes_no_step", "slurm_step_lost_its_node"]
+
+
 def test_an_exception_that_only_follows_gives_way_to_a_cause(clean_run):
     _exception(clean_run, kind="RuntimeError", message="Connection closed by peer [127.0.0.1]:8617")
     _log(clean_run, "OSError: [Errno 28] No space left on device")
