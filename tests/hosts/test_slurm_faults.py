@@ -115,6 +115,16 @@ def _until(holds, within_s=60):
         time.sleep(0.2)
 
 
+def test_a_node_that_straggles_is_named_and_the_run_passes(on_slurm, cluster, tmp_path):
+    def slow_down():
+        cluster.run("n10", "renice -n 19 -p $(pgrep -f -- '-u custom/client.py')", "root")
+
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "slow"), slow_down, *PT_DDP)
+    assert verdict(done).verdict == "PASS"
+    (pace,) = [one for one in verdict(done).evidence if one.claim == "nodes_keep_pace"]
+    assert pace.says.startswith("n10 straggles: its ranks took ")
+
+
 def test_a_rank_that_is_killed_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
     def kill():
         cluster.run("n10", "pkill -KILL -o -f -- '-u custom/client.py'", "root")

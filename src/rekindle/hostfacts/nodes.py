@@ -24,8 +24,8 @@ _PATIENCE_S, _PATIENCE_OF_OTHERS_S = 120, 20
 """For SLURM to find a node for what is asked, and one of each other kind."""
 _ASKING = "00:03:00"
 """For the collector on it."""
-_MOST_KINDS = 6
-"""Of which a node is looked at."""
+_MOST_KINDS = 3
+"""Of which a node is looked at, so that all is within the limit of preflight's task."""
 Execute = Callable[..., dict[str, Any]]
 """An action's ``_low_level_execute_command``."""
 

@@ -196,3 +196,11 @@ def test_a_run_without_rounds_has_no_plots() -> None:
     assert plots(msgspec.structs.replace(PASS, rounds=())) == []
     lost = tuple(msgspec.structs.replace(one, loss=None, metrics={}) for one in PASS.rounds)
     assert plots(msgspec.structs.replace(PASS, rounds=lost)) == []
+
+
+def test_the_time_in_a_queue_is_told_apart_from_the_runs(tmp_path: Path) -> None:
+    fill(tmp_path, "gpu-1")
+    add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(PASS, duration_s=70.0, waited_s=3700.0))
+    assert "took 1 min 10 s after 1 h 1 min in the queue on " in Page(html(gather(tmp_path))).text
+    add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(PASS, duration_s=70.0))
+    assert "took 1 min 10 s on " in Page(html(gather(tmp_path))).text
