@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from plays import play
+from plays import checkout, play
 from slurm_runs import PT_DDP, asked, built, in_mid_run, verdict
 
 from rekindle.doctor import diagnose_paths
@@ -115,12 +115,18 @@ def _until(holds, within_s=60):
         time.sleep(0.2)
 
 
-def test_a_node_that_straggles_is_named_and_the_run_passes(on_slurm, cluster, tmp_path):
-    def slow_down():
-        cluster.run("n10", "renice -n 19 -p $(pgrep -f -- '-u custom/client.py')", "root")
+SLOW = """    pace = Pace(model)
+    if __import__("os").environ["SLURMD_NODENAME"] == "n10":
+        model.register_forward_pre_hook(lambda *_: time.sleep(0.02))
+"""
 
-    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "slow"), slow_down, *PT_DDP)
-    assert verdict(done).verdict == "PASS"
+
+def test_a_node_that_straggles_is_named_and_the_run_passes(on_slurm, cluster, tmp_path):
+    repository = checkout(tmp_path)
+    client = repository / "flare_jobs/pt_ddp/client.py"
+    client.write_text(client.read_text().replace("    pace = Pace(model)\n", SLOW))
+    done = play("site.yml", cluster.inventory, tmp_path / "slow", *PT_DDP, cwd=repository)
+    assert verdict(done).verdict == "PASS", done.output
     (pace,) = [one for one in verdict(done).evidence if one.claim == "nodes_keep_pace"]
     assert pace.says.startswith("n10 straggles: its ranks took ")
 
@@ -133,6 +139,16 @@ def test_a_rank_that_is_killed_on_the_second_node_is_named_with_it(on_slurm, clu
     assert verdict(done).verdict == "FAIL"
     assert verdict(done).cause.startswith("Rank ")
     assert ", on n10, was killed from outside (PID " in verdict(done).cause
+
+
+def test_a_process_that_is_stopped_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
+    def stop():
+        cluster.run("n10", "pkill -STOP -o -f -- '-u custom/client.py'", "root")
+
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "stopped"), stop, *PT_DDP)
+    assert verdict(done).verdict == "HUNG"
+    assert verdict(done).cause.startswith("On n10: Process ")
+    assert (done.results / "login/pt_ddp/autopsy/stacks-n10.txt").stat().st_size
 
 
 def test_a_node_without_the_shared_folder_is_named(on_slurm, cluster, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
@@ -34,7 +35,16 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, .
     logs = list(_logs(run_dir, ended))
     failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
     found = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)
-    return tuple(name_holder(finding, run_dir, spec, logs) for finding in found)
+    nodes = spec.nodes if spec else ()
+    return tuple(_name_node(name_holder(finding, run_dir, spec, logs), nodes) for finding in found)
+
+
+def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
+    """Have the cause name the node whose autopsy shows it."""
+    for node in nodes:
+        if finding.file and re.fullmatch(rf"{folders.AUTOPSY}/\w+-{re.escape(node)}\.txt", finding.file):
+            return replace(finding, cause=f"On {node}: {finding.cause}")
+    return finding
 
 
 def diagnose_texts(logs: Iterable[Text]) -> tuple[Finding, ...]:

@@ -140,6 +140,16 @@ def test_of_two_exceptions_the_first_in_time_is_the_root(clean_run):
     assert diagnose_run(clean_run)[0].cause == "site-1 rank 0 raised ValueError: first at client.py:9."
 
 
+def test_what_the_autopsy_of_a_node_shows_is_said_of_that_node(clean_run):
+    edit(clean_run / "spec.json", r"^\{", '{"nodes": ["n9", "n10"],')
+    (clean_run / "autopsy").mkdir()
+    line = "206 of 195 stopped 2.8 s 350 MiB do_signal_stop python -u custom/client.py\n"
+    (clean_run / "autopsy/processes-n10.txt").write_text(line)
+    (clean_run / "autopsy/logs-n10.txt").write_text("srun: error: Node failure on n10\n")
+    (found,) = diagnose_run(clean_run)
+    assert found.cause.startswith("On n10: Process 206 (python -u custom/client.py) was stopped")
+
+
 def test_what_the_ladder_met_comes_after_what_the_run_itself_said(clean_run):
     (clean_run / "ladder").mkdir()
     (clean_run / "ladder/training.log").write_text("srun: error: Node failure on n10\n")
