@@ -19,10 +19,10 @@ def held(record: AcceptanceRecord) -> AcceptanceRecord:
 
     What the host itself said stays at the end of ``says``; a record that is held already stays as it is.
     """
-    beside = _beside(record)
+    near = beside(record)
     return replace(
         record,
-        measurements=tuple(_held(record, one, beside.get(n)) for n, one in enumerate(record.measurements)),
+        measurements=tuple(_held(record, one, near.get(n)) for n, one in enumerate(record.measurements)),
     )
 
 
@@ -56,7 +56,7 @@ def figure(one: Measurement) -> str:
     return f"{one.name} is {one.value:.4g}{' ' if unit else ''}{unit}"
 
 
-def _held(record: AcceptanceRecord, one: Measurement, beside: tuple[float, bool] | None) -> Measurement:
+def _held(record: AcceptanceRecord, one: Measurement, near: tuple[float, bool] | None) -> Measurement:
     measure = measures().get(one.name)
     if measure is None or one.value is None:
         return replace(one, holds=None)
@@ -71,8 +71,8 @@ def _held(record: AcceptanceRecord, one: Measurement, beside: tuple[float, bool]
         says += f", and the norm is {most}{norm:.4g} ({source})"
     elif measure.distance is not None:
         says += ", and no norm is known for such a host"
-    if beside:
-        distance, stands_out = beside
+    if near:
+        distance, stands_out = near
         worse = f"{abs(distance):.1%} {'worse' if distance > 0 else 'better'} than"
         says += f"; it is {worse if round(distance, 3) else 'as'} the median of the host's own"
         holds = False if stands_out else holds
@@ -109,8 +109,8 @@ def _codes(one: Measurement) -> tuple[str, bool]:
     return "; ".join(found) or "without their codes", harmless
 
 
-def _beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
-    """Return how much worse figures are than the median of the host's own, and whether they stand out.
+def beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
+    """Return by place how much worse a figure is than the median of the host's own, and whether it stands out.
 
     Where more than a quarter would, the host is built so: GPUs on two sockets, links of two kinds.
     """

@@ -49,7 +49,7 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
         records: as `held` returns them, one a host.
         flaws: what was found of them.
     """
-    bad = {(one.host, one.uuid, one.measurement) for one in flaws if one.verdict}
+    bad = {(one.host, one.uuid, one.measurement) for one in flaws if one.verdict and one.worse}
     groups: dict[tuple[str, Kind, str], list[tuple[AcceptanceRecord, Measurement, float]]] = {}
     for record in records:
         models = {one.uuid: one.name for one in record.gpus}

@@ -13,7 +13,7 @@ from rekindle.records.base import shortened
 
 from .catalogue import Fault, Measure, measures, remedy
 from .flaw import Flaw, flaw, of_pairs
-from .held import NOTE, gpu
+from .held import NOTE, beside, gpu
 
 Gate = Literal["host", "gpu", "off"]
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
@@ -82,13 +82,16 @@ def _weight(one: Flaw) -> tuple[int, int, float]:
 def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
     """Yield what does not hold; pairs of GPUs by the GPU that they share."""
     pairs: dict[tuple[str, int | None], list[tuple[Measurement, float]]] = {}
-    for one in record.measurements:
+    near = beside(record)
+    for place, one in enumerate(record.measurements):
         if one.holds is not False or one.name not in measures() or one.value is None:
             continue
         measure = measures()[one.name]
-        worse = measure.worse(one.value, one.norm) if one.norm else None
+        worse = max(
+            measure.worse(one.value, one.norm) if one.norm else 0.0, near[place][0] if place in near else 0.0
+        )
         if measure.of == "pair":
-            pairs.setdefault((one.name, one.size), []).append((one, worse or 0.0))
+            pairs.setdefault((one.name, one.size), []).append((one, worse))
             continue
         found = flaw(record, one.name, one.gpu, _sentence(one), worse)
         yield replace(found, verdict="UNPROVEN") if measure.fault == "coverage" else found

@@ -55,6 +55,19 @@ def test_the_newest_record_of_a_host_counts_and_the_others_are_its_past(tmp_path
         assert "2026-11-22T10:00:00Z" in told.hosts[0].cause
 
 
+def test_a_speed_that_is_not_told_makes_no_gpu_bad(tmp_path):
+    alone = healthy("gpu-1", kind(4, "NVIDIA Z9"))
+    told, strips = accepted([run(tmp_path / "1", alone)], [])
+    assert [one.verdict for one in told.hosts] == ["UNPROVEN"]
+    assert not any(point.bad for strip in strips for point in strip.points)
+    slow = edited(alone, "fp16_matmul", times(0.8), 2)
+    told, strips = accepted([run(tmp_path / "2", slow)], [])
+    bad = [point.says for strip in strips for point in strip.points if point.bad]
+    assert len(bad) == 1
+    assert told.worst[0].says == bad[0]
+    assert told.hosts[0].flaws[0].worse == pytest.approx(0.2, abs=0.03)
+
+
 def test_a_folders_name_is_the_hosts_whatever_its_record_says(tmp_path):
     liar = healthy("gpu-1", kind(4))
     folder = tmp_path / "run"
