@@ -110,7 +110,7 @@ def _codes(one: Measurement) -> tuple[str, bool]:
 
 
 def beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
-    """Return by place how much worse a figure is than the median of the host's own, and whether it stands out.
+    """Return by place how much worse a figure is than the median of its host, and whether it stands out.
 
     Where more than a quarter would, the host is built so: GPUs on two sockets, links of two kinds.
     """
