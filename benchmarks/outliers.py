@@ -1,6 +1,6 @@
 """Simulates fleets with the spread of real H200s: slow GPUs that are found, and healthy ones that are blamed.
 
-    .venv/bin/python benchmarks/outliers.py           # ten minutes on one core
+    .venv/bin/python benchmarks/outliers.py           # 15 minutes on one core
 
 First one measurement alone, for several limits: those in src/rekindle/acceptance/ were chosen by this. Then
 whole fleets of hosts with 8 GPUs of a model without norms, every measurement, through all of acceptance: each
