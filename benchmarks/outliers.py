@@ -1,11 +1,11 @@
 """Simulates fleets with the spread of real H200s: slow GPUs that are found, and healthy ones that are blamed.
 
-    .venv/bin/python benchmarks/outliers.py           # 15 minutes on one core
+    .venv/bin/python benchmarks/outliers.py           # about 15 minutes on one core
 
 First one measurement alone, for several limits: those in src/rekindle/acceptance/ were chosen by this. Then
-whole fleets of hosts with 8 GPUs of a model without norms, every measurement, through all of acceptance: each
-GPU, each pair and each host is compared within its host and with the fleet, and any of them may be a false
-alarm. Of every 200 GPUs, one or more, one is 10 % slow, in one measurement.
+whole fleets of hosts with 8 GPUs of a model without norms, all measurements that tests/fleets.py has a spread
+for: each GPU, each pair and each host is compared within its host and with the fleet, and any of them may be a
+false alarm. Of every 200 GPUs, one or more, one is 10 % slow, in one measurement.
 """
 
 from __future__ import annotations
