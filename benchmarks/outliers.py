@@ -4,7 +4,7 @@
 
 First one measurement alone, for several limits: those in src/rekindle/acceptance/ were chosen by this. Then
 whole fleets of hosts with 8 GPUs of a model without norms, all measurements that tests/fleets.py has a spread
-for: each GPU, each pair and each host is compared within its host and with the fleet, and any of them may be a
+for: each GPU, each pair and each host is compared within its host and with the fleet, and any may be a
 false alarm. Of every 200 GPUs, one or more, one is 10 % slow, in one measurement.
 """
 
