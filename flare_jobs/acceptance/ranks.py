@@ -246,7 +246,8 @@ def _pair(rank: Rank, buffers: list[list[torch.Tensor]], sender: int, receiver: 
     ]
     rank.told("peer_copy", rates, "GB/s", says, **who)
     if sender < receiver:
-        back = torch.cuda.Stream(torch.device("cuda", receiver))
+        # A copy waits for the streams of both ends, so that each way has its own on each.
+        back = [torch.cuda.Stream(torch.device("cuda", number)) for number in (receiver, sender)]
         both = []
         for _ in range(_SERIES + 1):
             torch.cuda.synchronize(source)
@@ -254,7 +255,7 @@ def _pair(rank: Rank, buffers: list[list[torch.Tensor]], sender: int, receiver: 
             began = time.perf_counter()
             for _ in range(5):
                 buffers[receiver][0].copy_(buffers[sender][0], non_blocking=True)
-                with torch.cuda.stream(back):
+                with torch.cuda.stream(back[0]), torch.cuda.stream(back[1]):
                     buffers[sender][1].copy_(buffers[receiver][1], non_blocking=True)
             torch.cuda.synchronize(source)
             torch.cuda.synchronize(receiver)
