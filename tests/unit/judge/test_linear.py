@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rekindle import report
 from rekindle.environments.indexes import masked
 from rekindle.hostfacts import nvidia
+from rekindle.hostfacts.driver import driver
 from rekindle.hostfacts.frames import FactsError, Frame, parse
 from rekindle.judge import foreign, summary
 from rekindle.judge.claims import clock, gpus, messages
@@ -46,7 +47,7 @@ def _module(n):
 
 HOSTILE = {
     "no end of the document": (lambda n: "<nvidia_smi_log>" * n, nvidia.document),
-    "no version of the module": (_module, lambda frames: nvidia._driver(frames, None, [])),
+    "no version of the module": (_module, lambda frames: driver(frames, None, None)),
     "no end of a UUID": (lambda n: "GPU 0: " + "UUID: " * n, nvidia._nvlinks),
     "no user of a proxy": (lambda n: "a:b" * n, masked),
     "no query of a URL": (lambda n: "://" * n + " ://x@" * n, masked),
