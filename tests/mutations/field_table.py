@@ -233,6 +233,7 @@ FIELDS = {
     ("round", "bytes_out"): BYTES,
     **{("task", name): NEVER for name in TASK},
     **{("model", name): NEVER for name in MODEL},
+    **{("acceptance", name): NEVER for name in ("time", "nonce", "record")},
     **{("exception", name): NEVER for name in ("time", "nonce", "site", "rank", "kind", "message", "place")},
     ("final", "time"): TIME,
     ("final", "nonce"): NONCE,

@@ -87,12 +87,17 @@ SEEN_BY = {
 
 OF_NODES = {"ranks_crossed_the_network"}
 """Rules of runs over several nodes alone, of which none is recorded."""
+OF_HOSTS = {"gpus_accepted"}
+"""What a run that measured its host claims."""
 
 
 def rules():
     """Return the register that each rule and claim stands in, by its name, but for those of no run here.
 
-    tests/unit/judge/test_example_lies.py has those of examples, test_judge_nodes.py those of several nodes.
+    tests/unit/judge/test_example_lies.py has those of examples, test_judge_nodes.py those of several nodes,
+    test_measured.py those of a host.
     """
     every = {**dict.fromkeys(VALIDATORS, VALIDATORS), **dict.fromkeys(RULES, RULES)}
-    return {name: register for name, register in every.items() if name not in of_examples() | OF_NODES}
+    return {
+        name: register for name, register in every.items() if name not in of_examples() | OF_NODES | OF_HOSTS
+    }

@@ -43,7 +43,8 @@ _BY_WORDS = (
 
 def trace(host: HostRecord) -> bool:
     """Whether anything on ``host`` tells of a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
-    fails = _failed(host) is not None and host.pci_gpus is None
+    failed = _failed(host)
+    fails = failed is not None and (failed.timed_out or host.pci_gpus is None)
     return bool(host.gpus or host.pci_gpus or host.pci_devices or host.driver or fails)
 
 

@@ -97,8 +97,6 @@ class Job(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/job/1"]
     name: Annotated[str, Meta(pattern=NAME, max_length=200)]
     summary: Text
-    federated: bool = True
-    """Whether NVFlare runs it; a job that is not measures the host."""
     example: Example | None = None
     """None for a job whose job.py and client.py write our evidence themselves."""
     code: Text | None = None
@@ -123,3 +121,8 @@ class Job(Record, kw_only=True, frozen=True):
     arguments: Table[Text | Integer | Number | bool | Few[Text]] = {}
     """Options that job.py is called with: ``local_epoch: 2`` becomes ``--local_epoch 2``; true is a flag."""
     proof: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=1_000)]
+
+    @property
+    def federated(self) -> bool:
+        """Whether NVFlare runs it; a job that proves nothing but its host's GPUs measures those."""
+        return any(claim.claim != "gpus_accepted" for claim in self.proof)

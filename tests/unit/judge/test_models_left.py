@@ -14,7 +14,7 @@ BEST = MODEL.replace("FL_", "best_FL_")
 @pytest.fixture
 def run(recordings, tmp_path):
     """Return a copy of a run of llm_hf SFT on two H200s, whose models of 650 MB stayed there."""
-    return shutil.copytree(recordings / "examples" / "h200-llm-hf-sft", tmp_path / "run")
+    return shutil.copytree(recordings / "h200-llm-hf-sft", tmp_path / "run")
 
 
 def told(run, file, change):
