@@ -9,7 +9,7 @@ from plays import REPOSITORY
 
 ROLES = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")} - {"default"}
 OF_GPUS = {"accept"}
-"""Which does nothing on a host without them; tests/unit/actions and tests/unit/acceptance have what it does."""
+"""Which does nothing where there is none; tests/unit/actions and tests/unit/acceptance have what it does."""
 
 
 @pytest.fixture(scope="module")
