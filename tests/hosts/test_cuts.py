@@ -45,10 +45,11 @@ CUTS = {
 def bring(way):
     """Cut it off until the wheels are there."""
     torch = max(WHEELHOUSE.glob("*/torch-*.whl"), key=lambda path: path.stat().st_size)
-    brought = way.disk / "cache/wheelhouse" / torch.parent.name / torch.name
+    whole = torch.stat().st_size
 
     def is_half_brought():
-        return brought.exists() and 0 < brought.stat().st_size < torch.stat().st_size
+        brought = (way.disk / "cache/wheelhouse").glob(f"*/{torch.name}")
+        return any(0 < path.stat().st_size < whole for path in brought)
 
     way.start()
     way.until(lambda: any(process.name() == "ssh" for process in way.below()))
