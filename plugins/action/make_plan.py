@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
+from rekindle.gpus.whole import whole
 from rekindle.host import places
 from rekindle.jobs import (
     checkout,
@@ -59,8 +60,9 @@ class ActionModule(Action):
         """
         path = Path(args["folder"], "host.json")
         host = records.read(path, records.HostRecord)
-        measures = any(gpu.state == "ok" for gpu in host.gpus) and not host.slurm
-        first = [ACCEPTANCE[args["accept"]]] if measures and args["accept"] in ACCEPTANCE else []
+        gpus = [gpu for gpu in whole(host) if gpu.uuid]
+        measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
+        first = [ACCEPTANCE[args["accept"]]] if measures else []
         asked = {name: load_job(_JOBS, name) for name in expand(_JOBS, [*first, *args["jobs"]])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
         lacking: list[str] = []

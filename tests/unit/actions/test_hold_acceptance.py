@@ -4,12 +4,15 @@ import json
 from datetime import datetime, timezone
 
 import pytest
+import yaml
 from msgspec.structs import replace
+from plays import REPOSITORY
 
 from rekindle.jobs import lease
 from rekindle.judge.measured import measured
 from rekindle.judge.run import Run
 from rekindle.records import HostRecord, PlacedRecord, PlanRecord, VerdictRecord, read, to_builtins, write
+from rekindle.records.acceptance import JOBS
 from rekindle.records.base import convert
 
 
@@ -51,6 +54,11 @@ def accepted(home, recordings):
 def hold(load, home):
     """Return a function that holds the host to its acceptance."""
     return lambda gate: load("hold_acceptance").run({"folder": str(home), "gate": gate}, host="h200")
+
+
+def test_the_role_measures_by_the_jobs_that_the_records_name():
+    defaults = yaml.safe_load((REPOSITORY / "roles/settings/defaults/main.yml").read_text())
+    assert defaults["_rekindle_acceptance"] == [*JOBS.values()]
 
 
 @pytest.mark.parametrize("kind", ["FAIL", "HUNG"])

@@ -205,6 +205,14 @@ def test_gpus_are_measured_first_with_any_torch(plan, home, accept, planned, env
     assert list(_builds(home)) == environments
 
 
+@pytest.mark.parametrize("fields", [{"mig": True}, {"uuid": None}, {"state": "lost"}])
+def test_a_host_without_gpus_that_a_job_could_have_is_not_measured(plan, home, fields):
+    host = read(home / "host.json", HostRecord)
+    write(home / "host.json", replace(host, gpus=tuple(replace(gpu, **fields) for gpu in host.gpus)))
+    plan(accept="short", gpus_required=False)
+    assert read(home / "plan.json", PlanRecord).jobs == ("pt_ddp",)
+
+
 def test_a_host_without_gpus_is_not_measured(plan, home):
     host = read(home / "host.json", HostRecord)
     write(home / "host.json", replace(host, gpus=(), driver=None))
