@@ -13,6 +13,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -52,6 +53,7 @@ def _measure(way: str, ranks: int) -> float:
     launcher = [sys.executable, "-m", "rekindle.trainer.launch", "--site=0", f"--ranks={ranks}"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
     environ["OMP_NUM_THREADS"] = "1"
+    environ["REKINDLE_EVIDENCE"] = tempfile.gettempdir()  # where NCCL of several nodes tells what it uses
     if way == "torchrun":
         alone = ["--standalone", f"--nproc-per-node={ranks}"]
         started = [_start([sys.executable, "-m", "torch.distributed.run", *alone, *script], environ)]
