@@ -31,7 +31,7 @@ class ActionModule(Action):
         path = folder / folders.ACCEPTANCE
         if args["gate"] == "gpu" and path.exists():
             record = read(path, AcceptanceRecord)
-            out = acceptance.left_out(acceptance.judged(record), record, "gpu")
+            out = acceptance.failed_gpus(record)
             if len(out) < len(record.gpus):
                 return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}
         says = f"{verdict.job} is {verdict.verdict}: {verdict.cause}"

@@ -98,8 +98,7 @@ def _without_failed(host: records.HostRecord, path: Path) -> records.HostRecord:
     """Return ``host`` with the GPUs that failed their acceptance as ones that no job runs on."""
     if not path.exists():
         return host
-    record = records.read(path, records.AcceptanceRecord)
-    out = acceptance.left_out(acceptance.judged(record), record, "gpu")
+    out = acceptance.failed_gpus(records.read(path, records.AcceptanceRecord))
     failed = {"state": "error", "says": "It failed its acceptance."}
     gpus = (msgspec.structs.replace(gpu, **failed) if gpu.uuid in out else gpu for gpu in host.gpus)
     return msgspec.structs.replace(host, gpus=tuple(gpus))

@@ -4,7 +4,7 @@ from .flaw import Flaw
 from .fleet import Compared, compared
 from .held import held
 from .history import since_last
-from .verdict import Gate, Judgement, judged, left_out
+from .verdict import Gate, Judgement, failed_gpus, judged, left_out
 
 __all__ = [
     "Compared",
@@ -12,6 +12,7 @@ __all__ = [
     "Gate",
     "Judgement",
     "compared",
+    "failed_gpus",
     "held",
     "judged",
     "left_out",

@@ -73,6 +73,11 @@ def left_out(judgement: Judgement, record: AcceptanceRecord, gate: Gate) -> froz
     return frozenset(uuid for uuid in failed if uuid is not None)
 
 
+def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
+    """Return the UUIDs of the GPUs that fail by what is said of their host alone, which `held` returns."""
+    return left_out(judged(record), record, "gpu")
+
+
 def _weight(one: Flaw) -> tuple[int, int, float]:
     """Return what to sort by: what fails before what cannot be told, wrong results before slow ones."""
     grave = {"FAIL": 0, "UNPROVEN": 1}.get(one.verdict or "", 2)
