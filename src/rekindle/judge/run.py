@@ -132,6 +132,16 @@ class Run:
         return self.samples_of(node)
 
     @cached_property
+    def owners(self) -> dict[str, str]:
+        """The server or site that each process of the run was of, by PID as samples have it."""
+        return {
+            str(pid): name
+            for line in self.samples
+            for name, worked in line.event.worked.items()
+            for pid in worked.pids
+        }
+
+    @cached_property
     def host_memory_mib(self) -> dict[str, int]:
         """Peak of each of NVFlare's processes, by name."""
         peaks: dict[str, int] = {}

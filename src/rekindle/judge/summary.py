@@ -54,18 +54,12 @@ def _given(run: Run) -> Iterator[Device]:
 def _held(
     run: Run, means: dict[tuple[str, str], float], held: dict[tuple[str, str], int]
 ) -> Iterator[Device]:
-    owners = {
-        str(pid): name
-        for line in run.samples
-        for name, worked in line.event.worked.items()
-        for pid in worked.pids
-    }
     for site in run.spec.sites:
         mine = [
             (gpu, who)
             for gpu in run.spec.gpus
             for who in sorted(held)
-            if who[0] == gpu.uuid and owners.get(who[1]) == site.name
+            if who[0] == gpu.uuid and run.owners.get(who[1]) == site.name
         ]
         for rank, (gpu, who) in enumerate(mine):
             yield Device(

@@ -51,7 +51,7 @@ def given_gpus_worked(run: Run) -> Iterator[Doubt]:
     if not given:
         yield Doubt("The run was given no GPU.", holds=True)
         return
-    during, owners = _during(run), _owners(run)
+    during, owners = _during(run), run.owners
     seen = [_seen(run, uuid, sites, owners, during) for uuid, sites in sorted(given.items())]
     at = next((line for line in reversed(run.samples) if line.event in during[-1:]), None)
     if not _needed(run):
@@ -81,16 +81,6 @@ def _during(run: Run) -> list[SampleEvent]:
     samples = [line.event for line in run.samples if line.event.gpus and line.event.time >= began]
     after = [sample.time for sample in samples if done is not None and sample.time >= done]
     return [sample for sample in samples if after and sample.time <= after[0]]
-
-
-def _owners(run: Run) -> dict[str, str]:
-    """Return the server or site that each process was of, by PID."""
-    return {
-        str(pid): name
-        for line in run.samples
-        for name, worked in line.event.worked.items()
-        for pid in worked.pids
-    }
 
 
 def _seen(run: Run, uuid: str, sites: list[str], owners: dict[str, str], during: list[SampleEvent]) -> _Seen:
