@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from rekindle.records import Cluster, Complaint, NodeGroup, RecordError, Slurm, convert
+from rekindle.records.slurm import seconds_of
 
 from .frames import Frames
 
@@ -67,7 +68,7 @@ def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
     if (count := sum(group.count for group in groups)) < wanted.nodes:
         says = f"{wanted.partition} of {host} has {count} nodes, and rekindle_slurm asks for {wanted.nodes}."
         yield Complaint(says, f"ask for nodes: {count}, or for another partition.")
-    limit = _seconds(groups[0].time_limit)
+    limit = seconds_of(groups[0].time_limit)
     own_qos = any(option.startswith(("--qos", "-q")) for option in wanted.extra)  # which may allow more
     if limit is not None and wanted.time_s > limit and not own_qos:
         says = f"{wanted.partition} of {host} gives no more time than {groups[0].time_limit}"
@@ -142,12 +143,3 @@ def _within(value: str, one: str) -> bool:
 
 def _of(known: Cluster, partition: str) -> list[NodeGroup]:
     return [group for group in known.groups if group.partition == partition]
-
-
-def _seconds(limit: str) -> int | None:
-    """Return a limit of sinfo's, such as ``1-00:00:00`` or ``30:00``; None if there is none."""
-    match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d\d)", limit)
-    if match is None:
-        return None
-    days, hours, minutes, seconds = (int(one or 0) for one in match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

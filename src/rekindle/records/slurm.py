@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from msgspec import Meta
@@ -28,9 +29,16 @@ class Slurm(Record, kw_only=True, frozen=True):
     @property
     def time_s(self) -> int:
         """Seconds of ``time``."""
-        days, _, clock = self.time.rpartition("-")
-        hours, minutes, seconds = map(int, clock.split(":"))
-        return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
+        return seconds_of(self.time) or 0
+
+
+def seconds_of(limit: str) -> int | None:
+    """Return a time as SLURM writes it, such as ``1-00:00:00`` or ``30:00``; None if it is none."""
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d\d)", limit)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(one or 0) for one in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 class NodeGroup(Record, kw_only=True, frozen=True):
