@@ -118,17 +118,17 @@ def _wait(ranks: list[subprocess.Popen[bytes]], limit_s: float) -> None:
     """Wait for all; as soon as one fails, or at the limit, none is left."""
     ends = time.monotonic() + limit_s
     try:
-        while any(rank.poll() is None for rank in ranks):
-            failed = [number for number, rank in enumerate(ranks) if rank.poll()]
-            if failed:
-                sys.exit(f"The process of GPU {failed[0]} ended with status {ranks[failed[0]].returncode}.")
+        while True:
+            statuses = [rank.poll() for rank in ranks]
+            for number, status in enumerate(statuses):
+                if status:
+                    sys.exit(f"The process of GPU {number} ended with status {status}.")
+            late = [number for number, status in enumerate(statuses) if status is None]
+            if not late:
+                return
             if time.monotonic() > ends:
-                late = [number for number, rank in enumerate(ranks) if rank.poll() is None]
                 sys.exit(f"The processes of GPUs {late} did not end within {limit_s:.0f} s.")
             time.sleep(0.05)
-        failed = [number for number, rank in enumerate(ranks) if rank.returncode]
-        if failed:
-            sys.exit(f"The process of GPU {failed[0]} ended with status {ranks[failed[0]].returncode}.")
     finally:
         for rank in ranks:
             rank.kill()

@@ -105,12 +105,10 @@ def measurements(conditions: list[dict[str, Any]], uuids: list[str], burn: bool)
         found.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "says": says})
         if burn:
             found += _slopes(uuid, mine)
-            first = slowed[0]["seconds"] if slowed else None
-            if first is not None:
-                says = f"first {' and '.join(slowed[0]['throttle'])}"
-                found.append(
-                    {"name": "time_to_throttle", "gpu": uuid, "value": first, "unit": "s", "says": says}
-                )
+        if burn and slowed:
+            at, why = slowed[0]["seconds"], " and ".join(slowed[0]["throttle"])
+            told = {"value": at, "unit": "s", "says": f"first {why}"}
+            found.append({"name": "time_to_throttle", "gpu": uuid, **told})
     return found
 
 

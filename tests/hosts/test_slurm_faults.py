@@ -131,21 +131,22 @@ def test_a_node_that_straggles_is_named_and_the_run_passes(on_slurm, cluster, tm
     assert pace.says.startswith("n10 straggles: its ranks took ")
 
 
-def test_a_rank_that_is_killed_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
-    def kill():
-        cluster.run("n10", "pkill -KILL -o -f -- '-u custom/client.py'", "root")
+def _on_n10(cluster, signal):
+    """Return what sends a signal to the oldest rank on the second node."""
+    return lambda: cluster.run("n10", f"pkill -{signal} -o -f -- '-u custom/client.py'", "root")
 
-    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "killed"), kill, *PT_DDP)
+
+def test_a_rank_that_is_killed_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
+    results = built(on_slurm, tmp_path / "killed")
+    done = in_mid_run(cluster, VALIDATE, results, _on_n10(cluster, "KILL"), *PT_DDP)
     assert verdict(done).verdict == "FAIL"
     assert verdict(done).cause.startswith("Rank ")
     assert ", on n10, was killed from outside (PID " in verdict(done).cause
 
 
 def test_a_process_that_is_stopped_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
-    def stop():
-        cluster.run("n10", "pkill -STOP -o -f -- '-u custom/client.py'", "root")
-
-    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "stopped"), stop, *PT_DDP)
+    results = built(on_slurm, tmp_path / "stopped")
+    done = in_mid_run(cluster, VALIDATE, results, _on_n10(cluster, "STOP"), *PT_DDP)
     assert verdict(done).verdict == "HUNG"
     assert verdict(done).cause.startswith("On n10: Process ")
     assert (done.results / "login/pt_ddp/autopsy/stacks-n10.txt").stat().st_size
