@@ -23,6 +23,7 @@ from rekindle.host.caches import move_bytecode
 from rekindle.host.variables import for_installers, for_jobs
 
 from .indexes import masked, uv_environment
+from .libraries import link
 from .lockfile import lacking, pins
 from .probe import ProbeError, inventory, probe
 from .specification import Specification
@@ -156,16 +157,21 @@ def _install(
         _run([uv, "pip", "sync", "--python", python, *locked], environ, on_line)
     finally:
         lock_file.unlink()
+    packages = Path(_packages(python)[0])
+    link(packages)
     if _needs_operators(lock.decode()):
-        here = _run([python, "-I", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], environ)
         module = files("rekindle.environments").joinpath(f"{_OPERATORS}.py").read_bytes()
-        Path(here.strip(), f"{_OPERATORS}.py").write_bytes(module)
-        Path(here.strip(), f"{_OPERATORS}.pth").write_text(f"import {_OPERATORS}\n", encoding="utf-8")
+        (packages / f"{_OPERATORS}.py").write_bytes(module)
+        (packages / f"{_OPERATORS}.pth").write_text(f"import {_OPERATORS}\n", encoding="utf-8")
     if spec["system_site"]:
-        paths = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('platlib'))"
-        lender = _run([spec["python"], "-I", "-c", paths], for_jobs(os.environ)).splitlines()
-        borrower = _run([python, "-I", "-c", paths], for_jobs(os.environ)).splitlines()[0]
-        (Path(borrower) / "rekindle_system_site.pth").write_text("\n".join(dict.fromkeys(lender)) + "\n")
+        lender = dict.fromkeys(_packages(spec["python"]))
+        (packages / "rekindle_system_site.pth").write_text("\n".join(lender) + "\n")
+
+
+def _packages(python: str) -> list[str]:
+    """Return the folders of a Python's packages, those that are compiled last."""
+    paths = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('platlib'))"
+    return _run([python, "-I", "-c", paths], for_jobs(os.environ)).splitlines()
 
 
 def _needs_operators(lock: str) -> bool:

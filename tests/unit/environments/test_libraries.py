@@ -1,0 +1,63 @@
+"""Libraries that TensorFlow's wheel does not look for are found where it looks."""
+
+import pytest
+
+from rekindle.environments.libraries import link
+
+OF_2_19 = b"\0$ORIGIN/../nvidia/cublas/lib:$ORIGIN/../nvidia/cusolver/lib:$ORIGIN/../nvidia/cusparse/lib\0"
+OF_2_21 = OF_2_19.replace(b"$ORIGIN/../nvidia/cusolver/lib:", b"")
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """Return site-packages with libraries of NVIDIA's wheels, and no TensorFlow."""
+    for name, library in (
+        ("cusolver", "cusolver.so.11"),
+        ("cusparse", "cusparse.so.12"),
+        ("cublas", "cublas.so.12"),
+    ):
+        folder = tmp_path / "nvidia" / name / "lib"
+        folder.mkdir(parents=True)
+        (folder / f"lib{library}").write_text(name)
+    return tmp_path
+
+
+def install(packages, rpath):
+    (packages / "tensorflow").mkdir()
+    (packages / "tensorflow/libtensorflow_framework.so.2").write_bytes(b"\x7fELF" + rpath)
+
+
+def linked(packages):
+    return {path.name for path in packages.rglob("*") if path.is_symlink()}
+
+
+def test_one_that_its_rpath_leaves_out_is_linked_into_a_folder_that_is_in_it(packages):
+    install(packages, OF_2_21)
+    link(packages)
+    assert linked(packages) == {"libcusolver.so.11"}
+    found = packages / "nvidia/cusparse/lib/libcusolver.so.11"
+    assert (found.read_text(), found.readlink().is_absolute()) == ("cusolver", False)
+
+
+def test_again_there_is_nothing_to_link(packages):
+    install(packages, OF_2_21)
+    link(packages)
+    link(packages)
+    assert linked(packages) == {"libcusolver.so.11"}
+
+
+def test_nothing_is_linked_where_it_looks_for_all_of_them(packages):
+    install(packages, OF_2_19)
+    link(packages)
+    assert linked(packages) == set()
+
+
+def test_an_environment_without_tensorflow_stays_as_it_is(packages):
+    link(packages)
+    assert linked(packages) == set()
+
+
+def test_tensorflow_for_cpu_has_no_library_of_nvidias(tmp_path):
+    install(tmp_path, b"")
+    link(tmp_path)
+    assert linked(tmp_path) == set()
