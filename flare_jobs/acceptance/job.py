@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import meanwhile
+import ports
 import smi
 import storage
 
@@ -54,6 +55,7 @@ def main() -> None:
     after = smi.read()
     _all_there(uuids, after)
     found += smi.measurements(before, after, uuids)
+    found += ports.measure()
     for uuid in uuids:
         seen = (one.pop("pcie_generation") for one in conditions if one["gpu"] == uuid)
         found.append(smi.pcie_generation(after.gpus[uuid], max(filter(None, seen), default=None)))

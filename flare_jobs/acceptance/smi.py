@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+import nvlink
+
 _LIMIT_S = 30
+_FIX = "Fix: restart the host."
 _LINKS = ("SYS", "NODE", "PHB", "PXB", "PIX")
 """Worst first; any NVLink is better."""
 
@@ -40,18 +45,23 @@ class Report(NamedTuple):
 
     driver: str
     gpus: dict[str, Gpu]
-    lanes: dict[str, list[bool]]
-    """Whether each NVLink lane is up."""
+    lanes: nvlink.Lanes
+    errors: nvlink.Errors
 
 
 def read() -> Report:
-    """Ask nvidia-smi."""
-    return parse(_said("-q", "-x"), _said("nvlink", "-s"))
+    """Ask nvidia-smi; ends the program with a sentence if it has no answer."""
+    with ThreadPoolExecutor() as pool:
+        return parse(*pool.map(_said, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"))))
 
 
-def parse(report: str, nvlink: str) -> Report:
-    """Return what ``nvidia-smi -q -x`` and ``nvidia-smi nvlink -s`` printed."""
-    root = ElementTree.fromstring(report)
+def parse(report: str, lanes: str, errors: str) -> Report:
+    """Return what ``nvidia-smi -q -x``, ``nvlink -s`` and ``nvlink -e`` printed."""
+    try:
+        root = ElementTree.fromstring(report)
+    except ElementTree.ParseError:
+        said = " ".join(report.split())[:200]
+        sys.exit(f"nvidia-smi -q -x gave no whole XML document but: {said or 'nothing'}. {_FIX}")
     gpus = [
         Gpu(
             index=index,
@@ -63,23 +73,13 @@ def parse(report: str, nvlink: str) -> Report:
         )
         for index, told in enumerate(root.findall("gpu"))
     ]
-    return Report(root.findtext("driver_version") or "", {gpu.uuid: gpu for gpu in gpus}, _lanes(nvlink))
-
-
-def _lanes(nvlink: str) -> dict[str, list[bool]]:
-    lanes: dict[str, list[bool]] = {}
-    uuid = ""
-    for line in nvlink.splitlines():
-        if line.startswith("GPU ") and "UUID: " in line:
-            uuid = line.partition("UUID: ")[2].strip(" )")
-        elif line.strip().startswith("Link ") and uuid:
-            lanes.setdefault(uuid, []).append("GB/s" in line)
-    return lanes
+    driver = root.findtext("driver_version") or ""
+    return Report(driver, {gpu.uuid: gpu for gpu in gpus}, nvlink.lanes(lanes), nvlink.errors(errors))
 
 
 def worst_link(indexes: list[int]) -> str:
     """Return the worst link between two of these GPUs, as ``nvidia-smi topo -m`` names it."""
-    return worst_of(_said("topo", "-m"), indexes)
+    return worst_of(_said(("topo", "-m")), indexes)
 
 
 def worst_of(matrix: str, indexes: list[int]) -> str:
@@ -88,7 +88,8 @@ def worst_of(matrix: str, indexes: list[int]) -> str:
         return "alone"
     rows = [line.replace("\x1b[4m", "").replace("\x1b[0m", "").split() for line in matrix.splitlines()]
     links = {int(row[0][3:]): row[1:] for row in rows if row and row[0][:3] == "GPU" and row[0][3:].isdigit()}
-    words = [links[one][other] for one in indexes for other in indexes if one != other]
+    pairs = [(links.get(one, []), other) for one in indexes for other in indexes if one != other]
+    words = [row[other] for row, other in pairs if other < len(row)]
 
     def quality(word: str) -> int:
         return int(word[2:]) + len(_LINKS) if word[:2] == "NV" and word[2:].isdigit() else _LINKS.index(word)
@@ -96,11 +97,14 @@ def worst_of(matrix: str, indexes: list[int]) -> str:
     return min((word for word in words if word in _LINKS or word[:2] == "NV"), key=quality, default="unknown")
 
 
-def _said(*words: str) -> str:
+def _said(words: tuple[str, ...]) -> str:
     """Return what nvidia-smi prints; it hangs on a GPU that is lost."""
-    done = subprocess.run(
-        ["nvidia-smi", *words], capture_output=True, text=True, timeout=_LIMIT_S, check=False
-    )
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", *words], capture_output=True, text=True, timeout=_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        sys.exit(f"nvidia-smi {' '.join(words)} did not end within {_LIMIT_S} s: a GPU may be lost. {_FIX}")
     return done.stdout
 
 
@@ -114,8 +118,10 @@ def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[s
             _figure("utilisation_before", uuid, first.number("utilization/gpu_util"), "%"),
             _reached("pcie_width", last, "link_widths/{}_link_width", ("max",), ""),
             *_errors(last),
-            *_links(after, uuid),
+            *nvlink.up(after.lanes, uuid, several=len(uuids) > 1),
         ]
+        if after.lanes.get(uuid):
+            found.append(nvlink.counted(before.errors, after.errors, uuid))
         if fabric := last.text("fabric/state"):
             up = float(fabric == "Completed" and last.text("fabric/status") in {"Success", None})
             found.append(_figure("fabric_manager", uuid, up, "up", f"its state is {fabric}"))
@@ -165,12 +171,3 @@ def _errors(gpu: Gpu) -> list[dict[str, Any]]:
         said = gpu.text(f"remapped_rows/remapped_row_{what}")
         found.append(_figure(name, gpu.uuid, None if said is None else float(said == "Yes"), "yes"))
     return found
-
-
-def _links(report: Report, uuid: str) -> list[dict[str, Any]]:
-    lanes = report.lanes.get(uuid, [])
-    if not lanes:
-        return []
-    says = f"{sum(lanes)} of {len(lanes)} lanes are up"
-    figure = _figure("nvlinks_up", uuid, float(sum(lanes)), "lanes", says)
-    return [figure | {"norm": float(len(lanes)), "source": "nvidia-smi nvlink -s: the lanes that it has"}]

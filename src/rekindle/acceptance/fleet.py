@@ -61,10 +61,11 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
         kind = record.kind
         as_told = (kind.model, kind.count, kind.topology, kind.driver, kind.nvls)
         gpus = {one.uuid: one for one in record.gpus}
+        linked = any(one.name == "nvlinks_up" and one.value for one in record.measurements)
         for one in record.measurements:
             measure = comparable(one)
-            if measure is None or one.value is None:
-                continue
+            if measure is None or one.value is None or (measure.any_link and not linked):
+                continue  # a host without any NVLink was built so
             of = as_told[:2] if measure.any_link else as_told
             of_gpus = [gpus.get(uuid or "") for uuid in (one.gpu, one.peer)]
             place = tuple((gpu.index if measure.placed else gpu.name) if gpu else None for gpu in of_gpus)

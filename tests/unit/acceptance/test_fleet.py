@@ -76,6 +76,17 @@ def test_a_dead_lane_is_found_although_its_host_then_has_another_topology():
     assert {(one.host, one.gpu, one.measurement) for one in told.flaws} == {("gpu-9", 2, "nvlinks_up")}
 
 
+def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it():
+    fleet = healthy(50, model="NVIDIA Z9")
+    bare = edited(fleet[9], "nvlinks_up", value(0))
+    bare = replace(bare, kind=replace(bare.kind, topology="SYS"))
+    assert not compared([*fleet[:9], bare, *fleet[10:]]).flaws
+    one = edited(fleet[9], "nvlinks_up", value(0), 2)
+    assert {(flaw.host, flaw.gpu) for flaw in compared([*fleet[:9], one, *fleet[10:]]).flaws} == {
+        ("gpu-9", 2)
+    }
+
+
 def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
     told = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6)))
     assert [(one.host, one.gpu) for one in told.flaws] == [("gpu-4", 6)]

@@ -53,6 +53,8 @@ def test_it_is_held_once_and_for_all():
         ("pcie_generation", value(4)),
         ("pcie_width", value(8)),
         ("nvlinks_up", value(17)),
+        ("nvlinks_up", value(0)),
+        ("nvlink_errors", value(1)),
         ("ecc_uncorrected", value(1)),
         ("ecc_corrected_dram", value(2e7 + 1)),
         ("ecc_corrected_sram", value(1e4 + 1)),

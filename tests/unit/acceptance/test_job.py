@@ -18,6 +18,10 @@ SMI = """#!/bin/sh
 case "$*" in
     '-q -x') cat {recordings}/h200-x2-nvidia-smi-q.xml ;;
     'nvlink -s') cat {recordings}/h200-x2-nvlink-s.txt ;;
+    'nvlink -e')
+        echo >>{folder}/asked
+        sed "s/^\\(.* Link [0-9]*: \\).*/\\1CRC Errors: $(wc -l <{folder}/asked)/" \\
+            {recordings}/h200-x2-nvlink-s.txt ;;
     'topo -m') cat {recordings}/h200-x2-topo-m.txt ;;
     *-lms*)
         for uuid in {uuids}; do
@@ -45,7 +49,7 @@ def measure(recordings, tmp_path):
     """Return a function that runs the job with another ranks.py, on GPUs by UUID, and returns its process."""
     (tmp_path / "bin").mkdir()
     smi = tmp_path / "bin" / "nvidia-smi"
-    smi.write_text(SMI.format(recordings=recordings, uuids=" ".join(UUIDS)))
+    smi.write_text(SMI.format(recordings=recordings, uuids=" ".join(UUIDS), folder=tmp_path))
     smi.chmod(0o755)
     job = copytree(JOB, tmp_path / "job")
     (tmp_path / "evidence").mkdir()
@@ -91,6 +95,7 @@ def test_all_that_is_seen_of_a_host_is_one_record(measure, tmp_path):
     link = figures["pcie_generation", UUIDS[0]]
     assert (link.value, link.norm, bool(link.source)) == (5, 5, True)
     assert figures["nvlinks_up", UUIDS[0]].value == 18
+    assert figures["nvlink_errors", UUIDS[1]].value == 18
     assert figures["ecc_uncorrected", UUIDS[0]].value == 0
     assert figures["throttled", UUIDS[0]].value == 50
     assert figures["root_write", None].value > 0
@@ -119,3 +124,22 @@ def test_a_gpu_that_nvidia_smi_does_not_show_is_named(measure):
     done = measure(RANK, (UUIDS[0], "GPU-x"))
     assert done.returncode == 1
     assert done.stderr == "nvidia-smi does not show GPU-x: it was lost. Fix: restart the host.\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            "echo 'Unable to determine the device handle for GPU1'",
+            "gave no whole XML document but: Unable to",
+        ),
+        ("exit 9", "gave no whole XML document but: nothing"),
+    ],
+)
+def test_an_nvidia_smi_without_an_answer_is_told_in_a_sentence(measure, tmp_path, answer, said):
+    (tmp_path / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\n{answer}\n")
+    done = measure()
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.endswith("Fix: restart the host.\n")
+    assert "Traceback" not in done.stderr

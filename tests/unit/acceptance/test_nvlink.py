@@ -1,0 +1,106 @@
+"""What nvidia-smi tells of NVLink, in the formats of its releases."""
+
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+LAB = Path(__file__).parents[2] / "lab" / "nvidia-smi"
+HEADER = "GPU {0}: NVIDIA H100 80GB HBM3 (UUID: GPU-{0})\n"
+HOPPER = "\t Link {0}: Replay Errors: {1}\n\t Link {0}: Recovery Errors: 0\n\t Link {0}: CRC Errors: 0\n\n"
+BLACKWELL = "".join(
+    f"\t Link {{0}}: {line}\n"
+    for line in (
+        "Malformed packet Errors: 0",
+        "Rx Errors: {1}",
+        "Link recovery successful events: 0",
+        "Link recovery failed events: 0",
+        "Total link recovery events: {1}",
+        "Effective Errors: 0",
+        "Effective BER: 15e-255",
+        "FEC Errors - 0: 36140749276",
+        "FEC Errors - 1: 12",
+        "Raw Errors Lane 0: 82",
+        "Raw BER Lane 0: 2061",
+    )
+)
+PER_LANE = "\t Link {0}: CRC Errors Lane 0: N/A\n\t Link {0}: Replay Errors: N/A\n"
+
+
+@pytest.fixture
+def nvlink(job_code):
+    return import_module("nvlink")
+
+
+def said(of_link, *counts, gpu=0):
+    return HEADER.format(gpu) + "".join(of_link.format(link, count) for link, count in enumerate(counts))
+
+
+def counted(nvlink, before, after):
+    return nvlink.counted(nvlink.errors(before), nvlink.errors(after), "GPU-0")
+
+
+@pytest.mark.parametrize("of_link", [HOPPER, BLACKWELL])
+def test_errors_that_come_meanwhile_count_and_are_named(nvlink, of_link):
+    told = counted(nvlink, said(of_link, 0, 2, 7), said(of_link, 0, 5, 7))
+    assert told["value"] == 3
+    name = "Replay Errors" if of_link is HOPPER else "Rx Errors"
+    assert told["says"] == f"3 came meanwhile on 3 links, 9 stood before, link 1: 3 {name}"
+
+
+@pytest.mark.parametrize("of_link", [HOPPER, BLACKWELL])
+def test_no_error_is_none(nvlink, of_link):
+    assert counted(nvlink, said(of_link, 0, 0), said(of_link, 0, 0))["value"] == 0
+
+
+def test_a_counter_that_was_reset_or_is_full_counts_as_it_stands(nvlink):
+    assert counted(nvlink, said(HOPPER, 9), said(HOPPER, 2))["value"] == 2
+    assert counted(nvlink, said(HOPPER, 65535), said(HOPPER, 65535))["value"] == 65535
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        HEADER.format(0),
+        said(PER_LANE, 0),
+        HEADER.format(0) + "\t NVML: Unable to retrieve NVLink information as all links are inActive\n",
+        "GPU 0: NVIDIA GB300\n\t Link 0: CRC Errors: 0\n",
+        HEADER.format(0) + "\t Link 0: Replay Errors: 0, Recovery Errors: 0, CRC Errors: 0\n",
+        HEADER.format(0) + "\t Link 0: Wrong turns: 3\n",
+        HEADER.format(0) + f"\t Link 0: CRC Errors: {'9' * 5000}\n",
+    ],
+)
+def test_counters_in_a_format_that_is_not_known_are_not_none(nvlink, text):
+    for before, after in ((text, text), (said(HOPPER, 0), text), (text, said(HOPPER, 0))):
+        told = counted(nvlink, before, after)
+        assert told["value"] is None
+        assert "no error counter of it that is known" in told["says"]
+
+
+def test_a_gpu_whose_links_are_all_down_has_no_lane_up_where_there_are_others(nvlink):
+    down = "\t NVML: Unable to retrieve Nvlink information as all links are inActive\n"
+    lanes = nvlink.lanes(said("\t Link {0}: 26.562 GB/s\n", 0, 0) + HEADER.format(1) + down)
+    assert [one["value"] for one in nvlink.up(lanes, "GPU-0", several=True)] == [2]
+    assert [one["value"] for one in nvlink.up(lanes, "GPU-1", several=True)] == [0]
+    assert nvlink.up(lanes, "GPU-1", several=False) == []
+    assert nvlink.up(nvlink.lanes(HEADER.format(1)), "GPU-1", several=True) == []
+
+
+def test_a_lane_that_is_down_is_one_of_those_it_has(nvlink):
+    lanes = nvlink.lanes(HEADER.format(0) + "\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n")
+    (told,) = nvlink.up(lanes, "GPU-0", several=True)
+    assert (told["value"], told["norm"]) == (1, 2)
+
+
+def test_the_labs_stand_in_has_counters_of_every_link(nvlink, recordings, tmp_path):
+    """Its recordings lie on the host that it stands in for; here its script looks for them elsewhere."""
+    (tmp_path / "nvidia-nvlink").write_text((recordings / "h200-x2-nvlink-s.txt").read_text())
+    script = LAB.read_text().replace("/usr/share/rekindle-lab", str(tmp_path))
+    done = subprocess.run(
+        ["sh", "-s", "--", "nvlink", "-e"], input=script, capture_output=True, text=True, check=True
+    )
+    found = nvlink.errors(done.stdout)
+    assert len(found) == 2
+    assert all(len(counters) == 3 * 18 and not any(counters.values()) for counters in found.values())
