@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 import shlex
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,9 @@ from rekindle.records import RecordError
 from rekindle.records.folders import left_in
 from rekindle.records.text import one_line
 from rekindle.results import home
+
+_TIME = "import time; print(time.time())"
+_LOOKS = 3
 
 
 @limited
@@ -44,13 +49,14 @@ class ActionModule(Action):
         if answer["rc"] != 0:
             said = " ".join(answer["stderr"].split())[-500:]
             raise Failed(f"The run could not be packed on the host: {said}")
+        clock = None if placed.spec.job.federated else self._clock(args["python"])
         said = ""
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
                 with files_end_at(TOTAL_LIMIT):
                     self._connection.fetch_file(packed, str(archive))
-                home.keep(archive, dest, placed)
+                home.keep(archive, dest, placed, clock)
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:
@@ -63,6 +69,19 @@ class ActionModule(Action):
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}
+
+    def _clock(self, python: str) -> records.Clock | None:
+        """Return how far the host's clock is from ours, by the shortest of a few round trips."""
+        found = []
+        for _ in range(_LOOKS):
+            began = time.time()
+            answer = self._low_level_execute_command(f"{shlex.quote(python)} -ISc {shlex.quote(_TIME)}")
+            ended = time.time()
+            with suppress(ValueError, RecordError):
+                there = float(answer["stdout"])
+                offset, error = there - (began + ended) / 2, (ended - began) / 2
+                found.append(records.checked(records.Clock(offset_s=offset, error_s=error)))
+        return min(found, key=lambda one: one.error_s, default=None)
 
 
 def _left(run: Path) -> str:

@@ -50,6 +50,8 @@ class Norm(Record, kw_only=True, frozen=True):
     value: float
     margin: float = 0.0
     """Share of the value that may be missing, where that is no floor but what somebody measured."""
+    said: float | None = None
+    """What is worse than this is said, and fails only by the value."""
     models: tuple[str, ...] = ()
     """Keys of ``gpus``; none: of any."""
     count: int | None = None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
-from .catalogue import Fault, Measure, measures, remedy
+from .catalogue import Fault, Measure, measures, norm_of, remedy
 from .flaw import Flaw, flaw, of_pairs
 from .held import NOTE, beside, gpu
 
@@ -40,7 +40,7 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
         compared: whether its speed was compared with other hosts of its kind.
     """
     flaws: dict[tuple[str, str | None], Flaw] = {}
-    for one in (*_broken(record), *outside, *_untold(record, compared)):
+    for one in (*_broken(record), *_noted(record), *outside, *_untold(record, compared)):
         known = flaws.get((one.measurement, one.uuid))
         if known is None or (known.verdict != "FAIL" and one.verdict == "FAIL"):
             flaws[one.measurement, one.uuid] = one
@@ -104,6 +104,14 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
         norm = slow[0][0].norm
         than = f"and the norm is at least {norm:.4g}" if norm else "far from the host's other pairs"
         yield from of_pairs(record, slow, than)
+
+
+def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:
+    """Yield what holds, and is worth a word."""
+    for one in record.measurements:
+        norm = norm_of(one, record.kind) if one.holds else None
+        if norm and norm.said is not None and measures()[one.name].worse(one.value or 0.0, norm.said) > 0:
+            yield replace(flaw(record, one.name, one.gpu, _sentence(one)), verdict=None)
 
 
 def _sentence(one: Measurement) -> str:

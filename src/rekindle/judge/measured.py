@@ -5,14 +5,16 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, held, judged
+from rekindle.host import folders
 from rekindle.records import AcceptanceRecord, Measurement, RecordError
 from rekindle.records.events import AcceptanceEvent
+from rekindle.records.folders import clock_in
 
 from .run import Run
 
 
 def measured(run: Run) -> AcceptanceRecord:
-    """Return what ``run`` measured, held against norms, with the GPU errors of the samples.
+    """Return what ``run`` measured, held against norms, with the GPU errors of the samples and its clock.
 
     Raises:
         RecordError: it left no such record, or that of another run, host or set of GPUs.
@@ -27,8 +29,9 @@ def measured(run: Run) -> AcceptanceRecord:
         raise RecordError(f"It measured {record.host}, and not {run.spec.host}.", "measure it again.")
     if {gpu.uuid for gpu in record.gpus} != given or len(record.gpus) != len(given):
         raise RecordError("It measured other GPUs than it was given.", "measure them again.")
-    others = [one for one in record.measurements if one.name != "xids"]
-    return held(replace(record, measurements=(*others, *(_xids(run, gpu.uuid) for gpu in record.gpus))))
+    others = [one for one in record.measurements if one.name not in {"xids", "clock_offset"}]
+    seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *_clock(run))
+    return held(replace(record, measurements=(*others, *seen)))
 
 
 def judgement(run: Run) -> Judgement:
@@ -48,3 +51,13 @@ def _xids(run: Run, uuid: str) -> Measurement:
     says = f"in {len(told)} of {len(looks)} looks of the driver's sampler"
     value = float(len(found)) if told else None
     return Measurement(name="xids", gpu=uuid, value=value, unit="events", series=tuple(found), says=says)
+
+
+def _clock(run: Run) -> tuple[Measurement, ...]:
+    """Return the least by which the host's clock is off, if the controller asked it."""
+    if not (run.folder / folders.CLOCK).exists():
+        return ()
+    told = clock_in(run.folder)
+    least = max(0.0, abs(told.offset_s) - told.error_s)
+    says = f"it is {told.offset_s:+.3f} s from the controller's, give or take {told.error_s:.3f} s"
+    return (Measurement(name="clock_offset", value=least, unit="s", says=says),)

@@ -4,7 +4,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 `RecordError`, which says the file, the place in it and the fix.
 """
 
-from .acceptance import AcceptanceRecord, AcceptedGpu, Condition, Kind, Measurement
+from .acceptance import AcceptanceRecord, AcceptedGpu, Clock, Condition, Kind, Measurement
 from .base import (
     Record,
     Timestamp,
@@ -53,6 +53,7 @@ __all__ = [
     "Build",
     "Claim",
     "ClaimResult",
+    "Clock",
     "Cluster",
     "Complaint",
     "Condition",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 
+from .acceptance import Clock
 from .base import read
 from .finding import Ladder
 from .run import Ended, LeftBehind, Progress, RunSpec
@@ -43,3 +44,8 @@ def ladder_in(run_dir: Path) -> Ladder:
 def left_in(run_dir: Path) -> LeftBehind:
     """Return what of a run that is home stayed on the host."""
     return read(run_dir / folders.LEFT, LeftBehind)
+
+
+def clock_in(run_dir: Path) -> Clock:
+    """Return how far the host's clock was from ours as the run came home."""
+    return read(run_dir / folders.CLOCK, Clock)

@@ -21,6 +21,7 @@ from rekindle.judge import judge
 from rekindle.judge.measured import measured
 from rekindle.judge.run import Run
 from rekindle.records import (
+    Clock,
     Outcome,
     PlacedRecord,
     RecordError,
@@ -84,13 +85,14 @@ def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
     return replace(sent, nodes=returned.nodes, sites=returned.sites, gpus=returned.gpus)
 
 
-def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
+def keep(archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = None) -> None:
     """Unpack a run into ``dest`` with our verdict in the place of its host's, and seal it.
 
     Args:
         archive: what came from the host.
         dest: results/<run>/<host>/<job>.
         placed: what the run was asked to be, and where.
+        clock: how far its host's is from ours, if that was asked.
 
     Raises:
         ArchiveError: the archive is damaged, or holds what no run packs.
@@ -98,6 +100,9 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord) -> None:
     """
 
     def finish(folder: Path) -> None:
+        (folder / folders.CLOCK).unlink(missing_ok=True)
+        if clock:
+            write(folder / folders.CLOCK, clock)
         _receive(folder, placed.spec)
         seal_of(dest).unlink(missing_ok=True)
 

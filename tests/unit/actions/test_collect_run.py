@@ -19,6 +19,9 @@ PAYLOAD = REPOSITORY / "src"
 SENT = read(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
 
 
+MEASURES = read(Path(__file__).parents[2] / "recordings/acceptance/h200-x2/spec.json", RunSpec)
+
+
 @pytest.fixture
 def collect(tmp_path, monkeypatch, load, shell):
     """Return what collects tmp_path/run to a folder, with ``between`` done before it fetches."""
@@ -27,8 +30,9 @@ def collect(tmp_path, monkeypatch, load, shell):
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=shown.append))
     monkeypatch.setattr(module.home, "keep", lambda packed, dest, *rest: unpack(packed, dest))
 
-    def run(dest, between=lambda: None):
-        placed = PlacedRecord(run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=SENT)
+    def run(dest, between=lambda: None, spec=SENT, says="time.time()"):
+        monkeypatch.setattr(module, "_TIME", f"import time; print({says})")
+        placed = PlacedRecord(run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=spec)
         write(tmp_path / f"{dest}.placed.json", placed)
         told = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
         connection = SimpleNamespace(fetch_file=lambda *names: (between(), shutil.copy(*names)))
@@ -123,3 +127,32 @@ def test_a_list_of_what_stayed_that_is_broken_is_said(collect, tmp_path, monkeyp
     result, (said,) = collect("one")
     assert result == {}
     assert "left.json is not a valid LeftBehind: " in said
+
+
+@pytest.fixture
+def clock(collect, monkeypatch):
+    """Return a function that collects a run from a host that says a time, and returns what its clock is."""
+
+    def run(says, spec=MEASURES):
+        found = []
+        monkeypatch.setattr(home, "keep", lambda packed, dest, placed, clock: found.append(clock))
+        assert collect("one", spec=spec, says=says)[0] == {}
+        return found[0]
+
+    return run
+
+
+@pytest.mark.parametrize("ahead_s", [0, 4000, -4000])
+def test_the_clock_of_a_host_that_was_measured_is_asked_within_its_round_trip(clock, ahead_s):
+    told = clock(f"time.time() + {ahead_s}")
+    assert 0 < told.error_s < 30
+    assert abs(told.offset_s - ahead_s) <= told.error_s
+
+
+@pytest.mark.parametrize("says", ["''", "'soon'", "'nan'", "'inf'", "'1e200'", "'1 2'"])
+def test_a_host_that_tells_no_time_has_no_clock(clock, says):
+    assert clock(says) is None
+
+
+def test_the_clock_of_other_hosts_is_not_asked(clock):
+    assert clock("time.time()", SENT) is None

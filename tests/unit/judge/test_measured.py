@@ -6,6 +6,9 @@ import shutil
 import pytest
 
 from rekindle.judge import judge
+from rekindle.judge.measured import judgement, measured
+from rekindle.judge.run import Run
+from rekindle.records import Clock, write
 
 TOLD = "evidence/acceptance.jsonl"
 
@@ -120,3 +123,32 @@ def test_measuring_that_failed_says_what_it_printed(run):
     verdict = judge(run)
     assert verdict.verdict == "FAIL"
     assert "The process of GPU 1 ended with status 1." in verdict.cause
+
+
+@pytest.mark.parametrize(
+    ("offset_s", "error_s", "verdict", "said"),
+    [
+        (0.04, 0.05, "PASS", False),
+        (-1.5, 0.6, "PASS", False),
+        (-30.0, 0.05, "PASS", True),
+        (-300.2, 0.1, "FAIL", True),
+        (5000.0, 1.0, "FAIL", True),
+        (5000.0, 4990.0, "PASS", True),
+    ],
+)
+def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verdict, said):
+    write(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s))
+    assert judge(run).verdict == verdict
+    flaws = [one for one in judgement(Run.open(run)).flaws if one.measurement == "clock_offset"]
+    assert [one.says.startswith("The host: clock_offset is ") for one in flaws] == [True] * said
+    assert all("NTP" in one.remedy for one in flaws)
+
+
+def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
+    mine = {"name": "clock_offset", "value": 0.0, "unit": "s", "says": "I am right."}
+    of_record(lambda told: told["measurements"].append(mine))(run)
+    assert not [one for one in measured(Run.open(run)).measurements if one.name == "clock_offset"]
+    write(run / "clock.json", Clock(offset_s=900.0, error_s=0.1))
+    assert judge(run).verdict == "FAIL"
+    (run / "clock.json").write_text("{}")
+    assert judge(run).verdict == "UNPROVEN"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.host import folders as names
-from rekindle.records import Ladder, LeftBehind, Progress, RecordError, folders, write
+from rekindle.records import Clock, Ladder, LeftBehind, Progress, RecordError, folders, write
 
 RECORDS = {
     names.SPEC: folders.spec_in,
@@ -15,6 +15,7 @@ RECORDS = {
     names.VERDICT: folders.verdict_in,
     names.LADDER_RECORD: folders.ladder_in,
     names.LEFT: folders.left_in,
+    names.CLOCK: folders.clock_in,
 }
 
 
@@ -24,6 +25,7 @@ def test_each_record_is_read_by_its_type_or_refused_by_its_name(clean_run, name)
         names.PROGRESS: Progress(state="ended", says="ended", elapsed_s=1),
         names.LADDER_RECORD: Ladder(rungs=()),
         names.LEFT: LeftBehind(files={}),
+        names.CLOCK: Clock(offset_s=0.1, error_s=0.2),
     }
     if name in more:
         write(clean_run / name, more[name])

@@ -12,6 +12,7 @@ from recorded_edits import edit, packed, under
 
 from rekindle.judge import judge
 from rekindle.records import (
+    Clock,
     Ended,
     GivenGpu,
     GpuProcess,
@@ -50,11 +51,21 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def keep(run, sent, results, archive=None):
+def keep(run, sent, results, archive=None, clock=None):
     """Bring a run home, and return the verdict there."""
     dest = results / sent.host / "pt_ddp"
-    home.keep(archive or packed(run), dest, PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent))
+    placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent)
+    home.keep(archive or packed(run), dest, placed, clock)
     return read(dest / "verdict.json", VerdictRecord)
+
+
+def test_a_clock_is_the_controllers_word_and_not_the_hosts(newer_run, sent, results):
+    write(newer_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0))
+    keep(newer_run, sent, results)
+    path = results / sent.host / "pt_ddp" / "clock.json"
+    assert not path.exists()
+    keep(newer_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1))
+    assert read(path, Clock).offset_s == 7
 
 
 def test_a_pass_is_a_pass_at_home_too(newer_run, sent, results):
