@@ -1,0 +1,107 @@
+"""Seconds that acceptance takes of a host, by number of GPUs.
+
+    python benchmarks/accept.py           # any Python with torch, on a host with GPUs; nothing else needs it
+
+The job in flare_jobs/acceptance is run whole on 1, 2, 4 … and all of the GPUs, in turn, three times; medians,
+and the very first run, in which torch may have come from a cold disk. Nobody else should be on the GPUs.
+CUDA_VISIBLE_DEVICES, with indexes or UUIDs, keeps to some of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+
+JOB = Path(__file__).parents[1] / "flare_jobs" / "acceptance"
+REPEATS = 3
+_PART = re.compile(r"(\w+): ([\d.]+) s")
+
+
+def gpus() -> list[str]:
+    """Return the UUIDs of the GPUs to run on."""
+    words = ["nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        raise SystemExit("nvidia-smi is not here. Fix: run this on a host with GPUs.") from None
+    except subprocess.TimeoutExpired:
+        raise SystemExit("nvidia-smi did not end within 60 s. Fix: restart the host.") from None
+    found = dict(re.findall(r"^(\d+), (GPU-\S+)$", done.stdout, re.MULTILINE))
+    if done.returncode != 0 or not found:
+        said = " ".join((done.stdout + done.stderr).split())[:300] or "nothing"
+        raise SystemExit(f"nvidia-smi shows no GPU, but says: {said}. Fix: run this on a host with GPUs.")
+    kept = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if kept is None:
+        return [*found.values()]
+    uuids = [found.get(one.strip(), one.strip()) for one in kept.split(",")]
+    if strange := [one for one in uuids if one not in found.values()]:
+        raise SystemExit(
+            f"CUDA_VISIBLE_DEVICES names {strange[0]!r}, which nvidia-smi does not show. Fix: unset it."
+        )
+    return uuids
+
+
+def counts(most: int) -> list[int]:
+    """Return 1, 2, 4 … and ``most``."""
+    return sorted({1 << power for power in range(most.bit_length())} | {most})
+
+
+def measure(uuids: list[str]) -> dict[str, float]:
+    """Run the job once; returns the seconds of the whole process and of each part that it tells of."""
+    with tempfile.TemporaryDirectory() as folder:
+        evidence = Path(folder, "evidence")
+        evidence.mkdir()
+        Path(folder, "spec.json").write_text(json.dumps({"host": "here"}))
+        words = ["--client_ids", "site-1", "--gpu", f"[{','.join(uuids)}]", "--num_rounds", "1"]
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "job.py", *words],
+            cwd=JOB,
+            env={**os.environ, "REKINDLE_EVIDENCE": str(evidence)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        whole = time.monotonic() - began
+        if done.returncode != 0 or not (evidence / "acceptance.jsonl").exists():
+            said = (done.stdout + done.stderr)[-3000:]
+            raise SystemExit(f"Acceptance of {len(uuids)} GPUs ended with status {done.returncode}:\n{said}")
+    return {"process": whole, **{name: float(seconds) for name, seconds in _PART.findall(done.stdout)}}
+
+
+def row(name: str, times: list[dict[str, float]], parts: list[str]) -> str:
+    """Return medians as a row; what is no part is where the rest of the process went."""
+    rest = [one["process"] - sum(one.get(part, 0.0) for part in parts) for one in times]
+    cells = [median(one["process"] for one in times), median(rest)]
+    cells += [median(one.get(part, 0.0) for one in times) for part in parts]
+    return f"| {name} | {' | '.join(f'{seconds:.1f}' for seconds in cells)} |"
+
+
+def main() -> None:
+    """Print one table."""
+    uuids = gpus()
+    if find_spec("torch") is None:
+        raise SystemExit(f"{sys.executable} has no torch. Fix: run this by the Python of an environment.")
+    first = measure(uuids[:1])
+    times: dict[int, list[dict[str, float]]] = {count: [] for count in counts(len(uuids))}
+    for _ in range(REPEATS):
+        for count, told in times.items():
+            told.append(measure(uuids[:count]))
+    parts = list(dict.fromkeys(part for told in times.values() for one in told for part in one))[1:]
+    print(f"| GPUs | s, the whole process | start, nvidia-smi | {' | '.join(parts)} |")
+    print("|---" * (len(parts) + 3) + "|")
+    print(row("1, the first time", [first], parts))
+    for count, told in times.items():
+        print(row(str(count), told, parts))
+
+
+if __name__ == "__main__":
+    main()
