@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean, duration
-from rekindle.results.accepted import accepted
 from rekindle.results.gather import NO_HOSTS, Results
 
 from . import plot as axes
@@ -32,7 +31,7 @@ def html(results: Results) -> str:
         finalize=_clean,
     )
     environment.filters["duration"] = duration
-    told, strips = accepted([results], [])
+    told, strips = results.accepted
     return environment.get_template("report.html.j2").render(
         results=results,
         plots=plots,

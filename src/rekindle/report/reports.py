@@ -11,7 +11,6 @@ from msgspec import to_builtins
 from rekindle.host import own
 from rekindle.records import RecordError
 from rekindle.records.text import cleaned
-from rekindle.results.accepted import accepted
 from rekindle.results.gather import Results, gather
 
 from .accepted import worst_text
@@ -60,6 +59,9 @@ def _write(path: Path, content: bytes) -> None:
 
 def summary(results: Results, folder: Path | None) -> str:
     """Return what a run ends with on the terminal: the table, the worst GPUs, and where the report lies."""
-    told, _ = accepted([results], [])
-    parts = (table(results, *terminal()), worst_text(told), str(folder / "report.html") if folder else "")
+    parts = (
+        table(results, *terminal()),
+        worst_text(results.accepted[0]),
+        str(folder / "report.html") if folder else "",
+    )
     return "\n\n".join(filter(None, parts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -12,7 +12,8 @@ from rekindle.acceptance import Judgement, compared, held, judged, since_last
 from rekindle.acceptance.strips import Strip, strips, worst
 from rekindle.records import AcceptanceRecord
 
-from .gather import HostResults, Results
+if TYPE_CHECKING:  # which has what is said here of its own hosts
+    from .gather import HostResults, Results
 
 State = Literal["good", "bad", "untold"]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from rekindle.acceptance.strips import Strip
 from rekindle.host import folders
 from rekindle.records import (
     AcceptanceRecord,
@@ -26,6 +28,8 @@ from rekindle.records import (
 )
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.complaint import MissingError
+
+from .accepted import Accepted, accepted
 
 RecordT = TypeVar("RecordT", bound=Record)
 RowKind = Literal[VerdictKind, "LOST", "READY", "RETIRED"]
@@ -118,6 +122,11 @@ class Results:
         """Whether there is a required row and every such row is PASS."""
         required = [row for row in self.rows if row.required]
         return bool(required) and all(row.kind == "PASS" for row in required)
+
+    @cached_property
+    def accepted(self) -> tuple[Accepted, list[Strip]]:
+        """What acceptance says of these hosts alone, and their figures as they are shown."""
+        return accepted([self], [])
 
     @property
     def state(self) -> State:

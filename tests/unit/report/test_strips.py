@@ -11,6 +11,7 @@ from report_folders import NOW
 from rekindle.records import PlaybookRecord, write
 from rekindle.report import summary, write_reports
 from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, drawn
+from rekindle.results import gather as gathered
 from rekindle.results.accepted import accepted as judged
 from rekindle.results.gather import gather
 
@@ -51,6 +52,14 @@ def test_the_page_and_the_terminal_have_it(tmp_path):
     assert "<script" not in page
     said = summary(here, tmp_path)
     assert "The worst GPUs:\n  gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in said
+
+
+def test_what_is_accepted_is_worked_out_once(tmp_path, monkeypatch):
+    results(tmp_path, *fleet())
+    asked = []
+    monkeypatch.setattr(gathered, "accepted", lambda *args: asked.append(args) or judged(*args))
+    summary(write_reports(tmp_path), tmp_path)
+    assert len(asked) == 1
 
 
 def test_hosts_without_acceptance_have_no_strips(tmp_path):
