@@ -8,7 +8,7 @@ from rekindle.judge.contract import RULES
 SEEN_BY = {
     "rounds_aggregated": "the server aggregated one of two",
     "every_rank_on_its_device": "an unknown backend",
-    "gpus_busy": "a gpu that never worked",
+    "gpus_used": "a gpu that never worked",
     "site_logs_show": "a site's log does not show the collective",
     "every_rank_trained": "no samples",
     "loss_falls": "losses that never change",

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from rekindle.host import payload, places
-from rekindle.judge import VALIDATORS
+from rekindle.judge import known
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.job import NAME
@@ -114,7 +114,7 @@ def _read(path: Path, **defaults: str) -> Job:
             f"{path} names the environment {job.environment!r}, and there is none.",
             f"name one of {', '.join(environments())}.",
         )
-    if unknown := [claim.claim for claim in job.proof if claim.claim not in VALIDATORS]:
+    if unknown := [claim.claim for claim in job.proof if not known(claim.claim)]:
         raise RecordError(f"{path} claims {unknown[0]!r}, which no validator knows.", _CORRECT)
     for mend in job.example.mends if job.example else ():
         if _escapes(mend.file):

@@ -71,7 +71,7 @@ def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named
 
 
 def test_what_takes_evidence_of_rekindles_cannot_be_told():
-    assert {"loss_falls", "gpus_busy", "memory_told", "duration_plausible"} <= {*UNTOLD}
+    assert {"loss_falls", "gpus_used", "memory_told", "duration_plausible"} <= {*UNTOLD}
     assert not {"rounds_aggregated", "server_log_clean", "tensors_streamed"} & {*UNTOLD}
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.jobs import load_job
 from rekindle.judge import judge
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
+JOBS = Path(__file__).parents[3] / "flare_jobs"
 
 
 def _claim(verdict, name):
@@ -86,18 +88,18 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
 
 
 ON_GPUS = [
-    ("gpus_busy", {}, True),
-    ("gpus_busy", {"utilisation": 0}, False),
-    ("gpus_busy", {"owner": 1}, False),
-    ("gpus_busy", {"idle": "site-2"}, False),
-    ("gpus_busy", {"also": 1}, None),
-    ("gpus_busy", {"also": 1, "utilisation": 0}, False),
-    ("gpus_busy", {"mib": 0}, None),
-    ("gpus_busy", {"time": 1.0}, None),
-    ("gpus_busy", {"shares": 9}, True),
-    ("gpus_busy", {"shares": 9, "utilisation": 0, "also": 1}, True),
-    ("gpus_busy", {"shares": 0}, False),
-    ("gpus_busy", {"shares": 9, "on_cpu": "site-2"}, None),
+    ("gpus_used", {}, True),
+    ("gpus_used", {"utilisation": 0}, False),
+    ("gpus_used", {"owner": 1}, False),
+    ("gpus_used", {"idle": "site-2"}, False),
+    ("gpus_used", {"also": 1}, None),
+    ("gpus_used", {"also": 1, "utilisation": 0}, False),
+    ("gpus_used", {"mib": 0}, None),
+    ("gpus_used", {"time": 1.0}, None),
+    ("gpus_used", {"shares": 9}, True),
+    ("gpus_used", {"shares": 9, "utilisation": 0, "also": 1}, True),
+    ("gpus_used", {"shares": 0}, False),
+    ("gpus_used", {"shares": 9, "on_cpu": "site-2"}, None),
     ("every_rank_on_its_device", {}, True),
     ("every_rank_on_its_device", {"backend": "gloo"}, False),
 ]
@@ -111,6 +113,22 @@ def test_claims_about_gpus(clean_run, claim, gpus, holds):
     assert verdict.verdict == {True: "PASS", False: "FAIL", None: "UNPROVEN"}[holds]
 
 
+def test_how_much_a_gpu_worked_is_said():
+    said = _claim(judge(RUNS / "pt_ddp-h200-x4"), "gpus_used").says
+    assert " peaked at 1 % (0.1 % on average) with 1692 MiB held by its trainers" in said
+
+
+def test_the_name_that_the_claim_had_is_known_in_jobs_and_runs(tmp_path):
+    old = RUNS.parent / "caught" / "pt_ddp-on-cpu-h200-x2"
+    assert "gpus_busy" in (old / "spec.json").read_text()
+    assert _claim(judge(old), "gpus_used").says
+    job = (JOBS / "pt_ddp" / "job.yml").read_text()
+    for name in ("gpus_busy", "gpus_used"):
+        (tmp_path / "pt_ddp").mkdir(exist_ok=True)
+        (tmp_path / "pt_ddp" / "job.yml").write_text(job.replace("gpus_used", name))
+        assert load_job(tmp_path, "pt_ddp").name == "pt_ddp"
+
+
 def test_gpus_without_samples_are_not_proven_busy(clean_run):
     _add_gpus(clean_run)
     (clean_run / "samples.jsonl").unlink()
@@ -121,7 +139,7 @@ def test_one_gpu_that_no_trainer_reported_did_not_work(clean_run):
     _add_gpus(clean_run)
     path = clean_run / "spec.json"
     path.write_text(path.read_text().replace("GPU-b", "GPU-c"))
-    busy = _claim(judge(clean_run), "gpus_busy")
+    busy = _claim(judge(clean_run), "gpus_used")
     assert (busy.holds, busy.says) == (False, "GPU-c was reported by no trainer.")
 
 
@@ -129,7 +147,7 @@ def test_gpus_of_a_run_whose_trainers_said_nothing_cannot_be_told(clean_run):
     _add_gpus(clean_run)
     for path in (clean_run / "evidence").glob("site-*.jsonl"):
         path.unlink()
-    assert _claim(judge(clean_run), "gpus_busy").holds is None
+    assert _claim(judge(clean_run), "gpus_used").holds is None
 
 
 @pytest.mark.parametrize("run", sorted(RUNS.glob("*-h200-*")), ids=lambda run: run.name)
@@ -142,7 +160,7 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
     for uuid in {uuid for line in lines for uuid in line["gpus"]}:
         idle = [{**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], **still}}} for line in lines]
         (copy / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in idle))
-        busy = _claim(judge(copy), "gpus_busy")
+        busy = _claim(judge(copy), "gpus_used")
         assert busy.holds is False
         assert uuid in busy.says
 
@@ -154,7 +172,7 @@ def test_devices_carry_what_was_sampled(clean_run):
 
 
 def test_a_recorded_run_whose_second_site_quietly_trained_on_cpu_is_caught():
-    busy = _claim(judge(RUNS.parent / "caught" / "pt_ddp-on-cpu-h200-x2"), "gpus_busy")
+    busy = _claim(judge(RUNS.parent / "caught" / "pt_ddp-on-cpu-h200-x2"), "gpus_used")
     assert busy.holds is None
     assert "site-2 rank 0 was never seen at work" in busy.says
     assert "site-1" not in busy.says

@@ -150,7 +150,7 @@ def test_an_idle_gpu_of_the_second_node_fails(on_gpus):
     _write(on_gpus / "samples-n10.jsonl", samples)
     verdict, broken = _answers(on_gpus)
     assert verdict == "FAIL"
-    assert broken["gpus_busy"].startswith(f"{GPUS[1]} peaked at 0 %")
+    assert broken["gpus_used"].startswith(f"{GPUS[1]} peaked at 0 %")
 
 
 def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cpu):

@@ -14,6 +14,6 @@ from . import (  # noqa: F401 - each registers its claims
     tracking,
     training,
 )
-from .registry import NEEDS, VALIDATORS, check
+from .registry import NEEDS, VALIDATORS, check, known
 
-__all__ = ["NEEDS", "VALIDATORS", "check"]
+__all__ = ["NEEDS", "VALIDATORS", "check", "known"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 from rekindle.judge.answer import Answer
@@ -13,10 +14,11 @@ from .registry import validator
 
 
 @validator("spec", "evidence", "samples")
-def gpus_busy(run: Run, options: dict[str, Any]) -> Answer | None:
+def gpus_used(run: Run, options: dict[str, Any]) -> Answer | None:
     """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
 
-    It counts what was sampled after a trainer reported the GPU.
+    It counts what was sampled after a trainer reported the GPU. How much it worked is said, and is no matter:
+    a small job leaves a large GPU idle for most of the time.
     """
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     if not assigned:
@@ -53,7 +55,8 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
         return False, f"{who} held no memory on {uuid}: it did not work there"
     if held[least] == 0:
         return None, f"{uuid} does not tell the memory of {who}"
-    said = f"with {sum(held.values())} MiB held by its trainers"
+    mean = fmean(gpu.utilisation for gpu in gpus)
+    said = f"({mean:.1f} % on average) with {sum(held.values())} MiB held by its trainers"
     shares = {
         f"{trainers[pid].site} rank {trainers[pid].rank}": share
         for pid, share in most_used(_samples(run, uuid), uuid, _warm(run, trainers)).items()

@@ -16,6 +16,13 @@ Validator = Callable[[Run, "dict[str, Any]"], "Answer | None"]
 VALIDATORS: dict[str, Validator] = {}
 NEEDS: dict[str, frozenset[Need]] = {}
 """The parts of a run that a validator reads, by its name."""
+_OF_OLD = {"gpus_busy": "gpus_used"}
+"""Names of claims in jobs and runs of 0.1, whose validator says more exactly what it shows."""
+
+
+def known(claim: str) -> bool:
+    """Return whether a validator has this name, or had it."""
+    return _OF_OLD.get(claim, claim) in VALIDATORS
 
 
 def validator(*needs: Need) -> Callable[[Validator], Validator]:
@@ -42,10 +49,7 @@ def check(run: Run, claim: Claim) -> ClaimResult | None:
     Raises:
         RecordError: the claim lacks an option.
     """
-    known = VALIDATORS.get(claim.claim)
-    answer = (
-        known(run, _Options(claim.options))
-        if known
-        else Answer(None, f"No validator is named {claim.claim}.")
-    )
-    return answer.result(claim.claim, run.folder) if answer else None
+    name = _OF_OLD.get(claim.claim, claim.claim)
+    holds = VALIDATORS.get(name)
+    answer = holds(run, _Options(claim.options)) if holds else Answer(None, f"No validator is named {name}.")
+    return answer.result(name, run.folder) if answer else None
