@@ -27,11 +27,14 @@ class Measure(Record, kw_only=True, frozen=True):
     """Whether it may differ by a GPU's place in its host, so that fleets are compared place by place."""
     any_link: bool = False
     """Whether hosts of other topology and driver may be compared, as the topology follows from it."""
+    signed: bool = False
+    """Whether it may be below zero."""
     fault: Fault
     remedy: str | None = None
     """Instead of the one of its fault."""
-    required: Literal["always", "several", "short", "burn"] | None = None
-    """Always, with several GPUs, or in one mode: where it is missing nothing is proven."""
+    required: Literal["always", "several", "short", "burn", "never"] | None = None
+    """Always, with several GPUs, or in one mode: where it is missing nothing is proven. None: of each GPU if
+    others of its model in the host have it."""
     says: str
 
     def worse(self, value: float, than: float) -> float:
@@ -65,6 +68,8 @@ class Norm(Record, kw_only=True, frozen=True):
 @decodable
 class _Measures(Record, kw_only=True, frozen=True):
     remedies: dict[Fault, str]
+    most: dict[str, float]
+    """By unit, what no figure is beyond."""
     measurements: dict[str, Measure]
 
 
@@ -108,15 +113,29 @@ def _content(name: str) -> str:
 
 
 @cache
+def _told() -> _Measures:
+    return decode(_content("measurements.json"), _Measures)
+
+
+@cache
 def measures() -> dict[str, Measure]:
     """Return what is measured, by name."""
-    return decode(_content("measurements.json"), _Measures).measurements
+    return _told().measurements
+
+
+def possible(one: Measurement) -> bool:
+    """Whether a figure can be true, if there is one: no count is negative, and no share above 100 %."""
+    measure = measures().get(one.name)
+    if measure is None or one.value is None:
+        return True
+    most = _told().most.get(measure.unit, float("inf"))
+    return (measure.signed or one.value >= 0) and abs(one.value) <= most
 
 
 def comparable(one: Measurement) -> Measure | None:
     """Return what a figure is if it is held against the same of other GPUs, hosts and times."""
     measure = measures().get(one.name)
-    if measure is None or measure.distance is None or one.value is None:
+    if measure is None or measure.distance is None or one.value is None or not possible(one):
         return None
     return measure if (one.size or 0) >= measure.from_size else None
 
@@ -124,8 +143,7 @@ def comparable(one: Measurement) -> Measure | None:
 @cache
 def remedy(name: str) -> str:
     """Return what to do where the measurement ``name`` does not hold, a sentence or two."""
-    told = decode(_content("measurements.json"), _Measures)
-    return told.measurements[name].remedy or told.remedies[told.measurements[name].fault]
+    return measures()[name].remedy or _told().remedies[measures()[name].fault]
 
 
 @cache

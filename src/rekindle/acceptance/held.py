@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
-from .catalogue import Measure, comparable, measures, norm_of, xids
+from .catalogue import Measure, comparable, measures, norm_of, possible, xids
 from .compare import Stray, cover, stray
 
 NOTE = " | As measured: "
@@ -58,7 +58,7 @@ def figure(one: Measurement) -> str:
 
 def _held(record: AcceptanceRecord, one: Measurement, near: tuple[float, bool] | None) -> Measurement:
     measure = measures().get(one.name)
-    if measure is None or one.value is None:
+    if measure is None or one.value is None or not possible(one):
         return replace(one, holds=None)
     norm, source = _norm(record, one, measure)
     holds = None if norm is None else one.value >= norm if measure.better == "higher" else one.value <= norm

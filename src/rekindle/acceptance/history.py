@@ -44,8 +44,17 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
 
 
 def _figures(record: AcceptanceRecord) -> dict[Key, tuple[Measurement, float]]:
-    """Return the figures of GPUs, by serial or else UUID, that are compared at all."""
-    known = {one.uuid: one.serial or one.uuid for one in record.gpus}
+    """Return the figures of GPUs, by serial or else UUID, that are compared at all.
+
+    Boards without a serial have zeros, or one that another GPU of the host has too.
+    """
+    serials = [one.serial for one in record.gpus]
+    known = {
+        one.uuid: one.serial
+        if one.serial and one.serial.strip("0") and serials.count(one.serial) == 1
+        else one.uuid
+        for one in record.gpus
+    }
     found: dict[Key, tuple[Measurement, float]] = {}
     for one in record.measurements:
         if comparable(one) and one.value is not None and one.gpu in known:

@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
-from .catalogue import Fault, Measure, measures, norm_of, remedy
+from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
 from .flaw import Flaw, flaw, of_pairs
-from .held import NOTE, beside, gpu
+from .held import NOTE, beside, figure, gpu, where
 
 Gate = Literal["host", "gpu", "off"]
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
+_Of = tuple[str | None, str | None]
+"""UUIDs of a GPU and of its peer."""
 _ALONE = "Accept a second host of its kind with it, or put a norm with its source into acceptance/norms.json."
 
 
@@ -121,12 +123,24 @@ def _sentence(one: Measurement) -> str:
 
 def _untold(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
     """Yield what has to be measured and was not, and speed for which there is no measure."""
-    if not record.gpus or record.kind.count != len(record.gpus):
-        says = f"{record.kind.count} GPUs were to be measured, and {len(record.gpus)} were."
+    uuids = {one.uuid for one in record.gpus}
+    if not record.gpus or not record.kind.count == len(record.gpus) == len(uuids):
+        says = f"{record.kind.count} GPUs were to be measured, and {len(uuids)} were."
         yield _unproven(record, "memory_tested", None, says)
+    model, models = record.kind.model, " + ".join(sorted({one.name for one in record.gpus}))
+    if record.gpus and model != models:
+        says = f"It was measured as {shortened(model, 200)}, and its GPUs are {shortened(models, 200)}."
+        yield _unproven(record, "memory_tested", None, says)
+    for one in record.measurements:
+        if not possible(one):
+            yield _unproven(
+                record, one.name, one.gpu, f"{where(record, one)}: {figure(one)}, which cannot be."
+            )
+    taken: dict[str, list[Measurement]] = {}
+    for one in record.measurements:
+        taken.setdefault(one.name, []).append(one)
     for name, measure in measures().items():
-        if _asked(record, measure):
-            yield from _missing(record, name, measure)
+        yield from _missing(record, name, measure, taken.get(name, []))
     if record.gpus and not compared and not _fast(record):
         kind = f"{record.kind.count} × {shortened(record.kind.model, 200)}"
         says = f"No norm is known for {kind}, nor was it compared with another: its speed cannot be told."
@@ -141,21 +155,30 @@ def _asked(record: AcceptanceRecord, measure: Measure) -> bool:
     return measure.required in {"always", record.mode, "several" if len(record.gpus) > 1 else "always"}
 
 
-def _missing(record: AcceptanceRecord, name: str, measure: Measure) -> Iterator[Flaw]:
-    taken = [one for one in record.measurements if one.name == name]
+def _missing(
+    record: AcceptanceRecord, name: str, measure: Measure, taken: list[Measurement]
+) -> Iterator[Flaw]:
     why = {(one.gpu, one.peer): one.says for one in taken if one.value is None}
     have = {(one.gpu, one.peer) for one in taken if one.value is not None}
-    uuids: list[str | None] = [one.uuid for one in record.gpus]
-    need: list[tuple[str | None, str | None]]
-    if measure.of == "pair":
-        need = [(one, other) for one in uuids for other in uuids if one != other]
-    else:
-        need = [(one, None) for one in (uuids if measure.of == "gpu" else [None])]
-    lacking = [one for one in need if one not in have]
+    lacking = [one for one in _needed(record, measure, have) if one not in have]
     for uuid in dict.fromkeys(one[0] for one in lacking):
         reason = next((why[one] for one in lacking if one[0] == uuid and why.get(one)), "nobody said why.")
         of = gpu(record, uuid) if uuid else "The host"
         yield _unproven(record, name, uuid, f"{of}: {name} was not measured: {reason}")
+
+
+def _needed(record: AcceptanceRecord, measure: Measure, have: set[_Of]) -> list[_Of]:
+    """Return the GPUs, pairs, or None for the host, that have to have a measurement which these ``have``."""
+    if measure.of == "gpu" and measure.required is None:
+        models = {one.uuid: one.name for one in record.gpus}
+        known = {models.get(uuid or "") for uuid, _ in have}
+        return [(uuid, None) for uuid, model in models.items() if model in known]
+    if not _asked(record, measure):
+        return []
+    uuids: list[str | None] = [one.uuid for one in record.gpus]
+    if measure.of == "pair":
+        return [(one, other) for one in uuids for other in uuids if one != other]
+    return [(one, None) for one in (uuids if measure.of == "gpu" else [None])]
 
 
 def _fast(record: AcceptanceRecord) -> bool:

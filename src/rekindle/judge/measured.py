@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import timedelta
+
 from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, held, judged
 from rekindle.host import folders
-from rekindle.records import AcceptanceRecord, Measurement, RecordError
+from rekindle.records import (
+    AcceptanceRecord,
+    Clock,
+    Measurement,
+    RecordError,
+    Timestamp,
+    moment,
+    timestamp,
+)
+from rekindle.records.base import shortened
 from rekindle.records.events import AcceptanceEvent
 from rekindle.records.folders import clock_in
 
@@ -30,8 +42,9 @@ def measured(run: Run) -> AcceptanceRecord:
     if {gpu.uuid for gpu in record.gpus} != given or len(record.gpus) != len(given):
         raise RecordError("It measured other GPUs than it was given.", "measure them again.")
     others = [one for one in record.measurements if one.name not in {"xids", "clock_offset"}]
-    seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *_clock(run))
-    return held(replace(record, measurements=(*others, *seen)))
+    clock = clock_in(run.folder) if (run.folder / folders.CLOCK).exists() else None
+    seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *((_offset(clock),) if clock else ()))
+    return held(replace(record, started=_started(record, clock), measurements=(*others, *seen)))
 
 
 def judgement(run: Run) -> Judgement:
@@ -53,11 +66,20 @@ def _xids(run: Run, uuid: str) -> Measurement:
     return Measurement(name="xids", gpu=uuid, value=value, unit="events", series=tuple(found), says=says)
 
 
-def _clock(run: Run) -> tuple[Measurement, ...]:
-    """Return the least by which the host's clock is off, if the controller asked it."""
-    if not (run.folder / folders.CLOCK).exists():
-        return ()
-    told = clock_in(run.folder)
-    least = max(0.0, abs(told.offset_s) - told.error_s)
-    says = f"it is {told.offset_s:+.3f} s from the controller's, give or take {told.error_s:.3f} s"
-    return (Measurement(name="clock_offset", value=least, unit="s", says=says),)
+def _offset(clock: Clock) -> Measurement:
+    """Return the least by which the host's clock is off."""
+    least = max(0.0, abs(clock.offset_s) - clock.error_s)
+    says = f"it is {clock.offset_s:+.3f} s from the controller's, give or take {clock.error_s:.3f} s"
+    return Measurement(name="clock_offset", value=least, unit="s", says=says)
+
+
+def _started(record: AcceptanceRecord, clock: Clock | None) -> Timestamp:
+    """Return when it began by the controller's clock: so the newest record is, whatever its host's says."""
+    try:
+        began = moment(record.started)
+    except ValueError:
+        says = f"It began at {shortened(record.started, 100)!r}, which is no time."
+        raise RecordError(says, "measure it again.") from None
+    with suppress(OverflowError):
+        began -= timedelta(seconds=clock.offset_s if clock else 0.0)
+    return timestamp(began)

@@ -127,7 +127,9 @@ def test_a_wrong_result_comes_before_a_slow_one():
     assert "replaced" in told.remedy
 
 
-@pytest.mark.parametrize("name", [name for name, one in measures().items() if one.required])
+@pytest.mark.parametrize(
+    "name", [name for name, one in measures().items() if one.required not in {None, "never"}]
+)
 def test_what_has_to_be_measured_and_was_not_leaves_it_unproven(name):
     gone = replace(HOST, measurements=tuple(one for one in HOST.measurements if one.name != name))
     gone = replace(gone, mode="burn" if measures()[name].required == "burn" else "short")
@@ -225,6 +227,57 @@ def test_xids_are_judged_by_their_catalog(codes, said, found):
     record = edited(HOST, "xids", value(float(len(codes)), series=codes), 2)
     assert verdict(record).verdict == found
     assert said in " ".join(one.says for one in of(record, "xids"))
+
+
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [
+        ("memory_errors", -1.0),
+        ("product_differs", -1e100),
+        ("xids", -3.0),
+        ("ecc_uncorrected", -1.0),
+        ("memory_tested", 101.0),
+        ("bf16_matmul", 1e100),
+        ("device_copy", -4000.0),
+        ("utilisation_before", 4e9),
+    ],
+)
+def test_a_figure_that_cannot_be_proves_nothing_and_blames_nobody_else(name, figure):
+    told = verdict(edited(HOST, name, value(figure), 2))
+    assert told.verdict == "UNPROVEN"
+    assert {(one.gpu, one.measurement) for one in told.flaws} == {(2, name)}
+    assert told.cause.endswith(", which cannot be.")
+    strange = edited(accepted("gpu-1", kind(2, "NVIDIA Z9")), name, value(figure), 1)
+    told = verdict(strange, compared=True)
+    assert {(one.gpu, one.measurement) for one in told.flaws} == {(1, name)}
+
+
+def test_slopes_may_fall():
+    slope = Measurement(name="clock_slope", gpu=G3, value=-0.1, unit="", says="")
+    others = (replace(slope, gpu=one.uuid) for one in HOST.gpus[:3])
+    assert verdict(replace(HOST, measurements=(*HOST.measurements, slope, *others))).verdict == "PASS"
+
+
+@pytest.mark.parametrize(
+    "name", ["bf16_matmul", "pcie_width", "nvlink_errors", "ecc_uncorrected", "throttled"]
+)
+def test_what_one_gpu_lacks_and_the_others_of_its_model_have_is_unproven(name):
+    told = verdict(edited(HOST, name, value(None, says="No answer."), 3))
+    assert (told.verdict, [one.gpu for one in told.flaws]) == ("UNPROVEN", [3])
+    gone = tuple(one for one in HOST.measurements if (one.name, one.gpu) != (name, G3))
+    told = verdict(replace(HOST, measurements=gone))
+    assert (told.verdict, {one.gpu for one in told.flaws} - {None}) == ("UNPROVEN", {3})
+    gone = tuple(one for one in HOST.measurements if one.name != "ecc_uncorrected")
+    assert verdict(replace(HOST, measurements=gone)).verdict == "PASS"
+
+
+def test_a_record_that_contradicts_itself_proves_nothing():
+    twice = replace(HOST, gpus=(HOST.gpus[0], *HOST.gpus[:3]))
+    assert "4 GPUs were to be measured, and 3 were." in verdict(twice).cause
+    other = replace(HOST, gpus=(*HOST.gpus[:3], replace(HOST.gpus[3], name="NVIDIA L4")))
+    told = verdict(other)
+    assert told.verdict == "UNPROVEN"
+    assert "measured as NVIDIA H200, and its GPUs are NVIDIA H200 + NVIDIA L4" in told.cause
 
 
 def test_what_nobody_knows_here_changes_nothing():

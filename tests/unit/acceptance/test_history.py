@@ -51,6 +51,19 @@ def test_a_gpu_is_known_by_its_serial_in_another_host_and_under_another_uuid():
     assert told(times(0.5), stranger) == []
 
 
+@pytest.mark.parametrize("serial", ["0", "0000000000000", "1320021"])
+def test_a_serial_that_is_none_is_no_name(serial):
+    def same(record):
+        return replace(record, gpus=tuple(replace(one, serial=serial) for one in record.gpus))
+
+    then, now = same(edited(THEN, "bf16_matmul", times(0.5), 3)), same(NOW)
+    assert told(times(1.0), now, (then,)) == [("bf16_matmul", 3, None)]  # it was slow, and is no more
+    alone = accepted("gpu-1", kind(1)), accepted("gpu-9", kind(1), started=NOW.started)
+    if not serial.strip("0"):
+        slow = edited(same(alone[1]), "bf16_matmul", times(0.5), 0)
+        assert list(since_last(slow, [same(alone[0])])) == []
+
+
 def test_pairs_are_told_too_and_noisy_figures_only_beyond_their_distance():
     slow = edited(NOW, "peer_copy", times(0.8), 2, 3)
     assert [(one.measurement, one.gpu, one.verdict) for one in since_last(slow, [THEN])] == [

@@ -152,3 +152,14 @@ def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
     assert judge(run).verdict == "FAIL"
     (run / "clock.json").write_text("{}")
     assert judge(run).verdict == "UNPROVEN"
+
+
+def test_when_it_began_is_told_by_the_controllers_clock(run):
+    assert measured(Run.open(run)).started == "2026-11-22T22:09:59Z"
+    write(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1))
+    assert measured(Run.open(run)).started == "2026-11-21T22:09:59Z"
+    write(run / "clock.json", Clock(offset_s=1e99, error_s=0.1))
+    assert measured(Run.open(run)).started == "2026-11-22T22:09:59Z"
+    assert judge(run).verdict == "UNPROVEN"
+    of_record(lambda told: told.update(started="9999"))(run)
+    assert "It began at '9999', which is no time." in judge(run).cause
