@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from rekindle.gpus.missing import trace
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
@@ -70,7 +72,7 @@ def run(
         RecordError: there is no host.json.
     """
     wanted = (framework,) if framework else FRAMEWORKS
-    found = [(path, read(path, HostRecord)) for one in hosts for path in records(one, "host.json")]
+    found = _apart([(path, read(path, HostRecord)) for one in hosts for path in records(one, "host.json")])
     several = len(hosts) > 1 or is_results(hosts[0])
     plans = [_plan(path, host, wanted) for path, host in found]
     if what_if is not None:
@@ -107,6 +109,15 @@ VERB = Verb(
     "there is a build of every framework",
     untold="a framework is refused, or a record is of another version of Rekindle",
 )
+
+
+def _apart(found: list[tuple[Path, HostRecord]]) -> list[tuple[Path, HostRecord]]:
+    """Return hosts with names of their own: of those that several have, the file is told too."""
+    names = Counter(host.host for _, host in found)
+    return [
+        (path, replace(host, host=f"{host.host} of {path}") if names[host.host] > 1 else host)
+        for path, host in found
+    ]
 
 
 def _plan(

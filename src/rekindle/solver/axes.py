@@ -112,10 +112,16 @@ def gpu(build: CatalogueBuild, host: HostRecord) -> Reason:
 
 def _unwritten(build: CatalogueBuild, capability: str) -> str | None:
     """Return why a build's own compiler writes nothing for a GPU; None if it does, or there is none."""
-    begins = rules().ptx_targets.by_capability.get(capability)
-    if build.emits is None or begins is None or version_key(build.emits) >= version_key(begins):
+    told = rules().ptx_targets.by_capability
+    begins = told.get(capability)
+    if build.emits is None or version_key(capability) < min(map(version_key, told)):
         return None
-    return f"its compiler (XLA) writes PTX {build.emits}, which knows that GPU from {begins} on"
+    writes = f"its compiler (XLA) writes PTX {build.emits}"
+    if begins is None:
+        return f"{writes}, and it is not known from which on that knows such a GPU"
+    if version_key(build.emits) >= version_key(begins):
+        return None
+    return f"{writes}, which knows that GPU from {begins} on"
 
 
 def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) -> list[str]:

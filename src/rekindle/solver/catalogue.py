@@ -184,7 +184,7 @@ class Rules(Record, kw_only=True, frozen=True):
     cuda_minimum_driver: _MinimumDriver
     driver_cuda: _DriverCuda
     ptx_targets: _PtxTargets
-    """Compute capability → the PTX that it begins with; of those that some compiler here may not know."""
+    """Compute capability → the PTX that it begins with; every compiler here knows all that are older."""
 
 
 def python_minor(version: str) -> str:

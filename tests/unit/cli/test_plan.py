@@ -133,6 +133,20 @@ def test_one_build_for_several_hosts_and_who_holds_the_others_back(
     assert [one.environments[0].build.version for one in plans if one.environments[0].build] == ["2.10.0"] * 3
 
 
+def test_hosts_of_one_name_are_told_apart(
+    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for name, model in (("east", H100), ("west", RTX5090)):
+        (tmp_path / name).mkdir()
+        files.append(str(_file(tmp_path / name, host(model))))
+    assert plan(Path(files[0]), files[1], "--framework=tensorflow") == 3
+    said = capsys.readouterr().out
+    assert f"fits all of lease of {files[0]}\n" in said
+    assert f"lease of {files[1]} is refused: TensorFlow" in said
+    assert "None" not in said
+
+
 def test_the_fewest_groups_where_no_build_fits_all(
     plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

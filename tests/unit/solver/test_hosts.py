@@ -159,6 +159,13 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
     ("tensorflow", "and of 10.x: XLA writes PTX for neither", host(B200), ["gpu"], "torch 2.15.0"),
     (
         "tensorflow",
+        "nor is one known for what is newer",
+        host(("NVIDIA Z9", "13.0")),
+        ["gpu"],
+        "another host",
+    ),
+    (
+        "tensorflow",
         "525 loads no PTX of 12.2",
         host(H100, driver="525.60.13", pythons=["3.11.7"]),
         ["driver"],
