@@ -85,7 +85,7 @@ def copies(rank: Rank) -> None:
     rank.told("device_copy", rates, "GB/s", f"{_COPY >> 20} MiB within its memory, read and written")
     pinned = torch.empty(_PINNED, dtype=torch.uint8, pin_memory=True)
     part = here[:_PINNED]
-    says = f"{_PINNED >> 20} MiB of pinned memory"
+    says = f"{_PINNED >> 20} MiB of pinned memory {rank.numa}"
     ways = {
         "host_to_device": lambda: part.copy_(pinned, non_blocking=True),
         "device_to_host": lambda: pinned.copy_(part, non_blocking=True),

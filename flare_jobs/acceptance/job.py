@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ import ports
 import smi
 import storage
 
+_TOGETHER = ("all_reduce", "all_gather", "reduce_scatter")
 _LIMIT_S = 240.0
 """Of the ranks, beside the minutes of a burn."""
 
@@ -51,7 +54,10 @@ def main() -> None:
         for path in sorted(Path(folder).glob("rank-*.json")):
             found += json.loads(path.read_text())
         conditions = sampler.conditions()
-        nvls = _nvls(Path(folder))
+        said = "\n".join(path.read_text(errors="replace") for path in Path(folder).glob("nccl-*.log"))
+    for figure in found:
+        if figure["name"].startswith(_TOGETHER) and (links := _links(said)):
+            figure["says"] += f", by {links}"
     after = smi.read()
     _all_there(uuids, after)
     found += smi.measurements(before, after, uuids)
@@ -70,7 +76,7 @@ def main() -> None:
             "model": " + ".join(sorted({gpu.name for gpu in gpus})),
             "count": len(gpus),
             "topology": smi.worst_link([gpu.index for gpu in gpus]),
-            "nvls": nvls,
+            "nvls": _nvls(said),
             "driver": before.driver,
         },
         "gpus": [
@@ -137,9 +143,14 @@ def _wait(ranks: list[subprocess.Popen[bytes]], limit_s: float) -> None:
             rank.wait()
 
 
-def _nvls(folder: Path) -> bool | None:
+def _links(said: str) -> str:
+    """Return by what NCCL's channels go between GPUs, the most first: ``P2P/CUMEM``, ``SHM/direct``."""
+    ways = Counter(re.findall(r" via ([A-Z][A-Z0-9]*/\w+)", said))
+    return " and ".join(way for way, _ in ways.most_common())
+
+
+def _nvls(said: str) -> bool | None:
     """Whether NCCL says that it uses NVLink SHARP; None if it says nothing of it."""
-    said = " ".join(path.read_text(errors="replace") for path in folder.glob("nccl-*.log"))
     if "nvls channels" not in said:
         return None
     return any(

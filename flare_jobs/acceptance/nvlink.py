@@ -59,7 +59,7 @@ def errors(said: str) -> Errors:
 def up(told: Lanes, uuid: str, several: bool) -> list[dict[str, Any]]:
     """Return how many lanes of a GPU are up, if it has any; one alone has none to be up for."""
     mine = told.get(uuid)
-    if mine is None or (not mine and not several):
+    if mine is None or (not any(mine) and not several):
         return []
     says = f"{sum(mine)} of {len(mine)} lanes are up" if mine else "no lane is up"
     figure = {"name": "nvlinks_up", "gpu": uuid, "value": float(sum(mine)), "unit": "lanes", "says": says}

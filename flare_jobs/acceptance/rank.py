@@ -26,7 +26,7 @@ class Rank:
         self.uuids = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
         self.device = torch.device("cuda", self.number)
         torch.cuda.set_device(self.device)
-        _bind(self.device)
+        self.numa = _bind(self.device)
         dist.init_process_group(
             "cpu:gloo,cuda:nccl",
             init_method=f"file://{folder / 'rendezvous'}",
@@ -54,8 +54,8 @@ class Rank:
         self.figures.append(figure | {"says": says} | more)
 
 
-def _bind(device: torch.device) -> None:
-    """Run on the cores of the GPU's own NUMA node, so that pinned memory comes to lie there."""
+def _bind(device: torch.device) -> str:
+    """Run on the cores of the GPU's own NUMA node, so that pinned memory comes to lie there; tell which."""
     told = torch.cuda.get_device_properties(device)
     bus = f"{told.pci_domain_id:04x}:{told.pci_bus_id:02x}:{told.pci_device_id:02x}.0"
     try:
@@ -68,7 +68,8 @@ def _bind(device: torch.device) -> None:
         }
         os.sched_setaffinity(0, near & os.sched_getaffinity(0) or near)
     except (OSError, ValueError):
-        return
+        return "wherever it lies, as its NUMA node is not told"
+    return f"on its NUMA node {node}"
 
 
 def seconds_of(work: Callable[[], object], times: int, device: torch.device) -> float:

@@ -24,14 +24,14 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
     """
     past = limits().history
     older = [one for one in earlier if one.started < record.started and one.kind.model == record.kind.model]
-    last: dict[Key, tuple[float, str]] = {}
+    last: dict[Key, tuple[str, float]] = {}
     for then in sorted(older, key=lambda one: one.started):
-        for key, (_, value) in _figures(then).items():
-            last[key] = value, then.started
-    for key, (one, value) in _figures(record).items():
-        if key not in last or not last[key][0]:
+        for _, value, keys in _figures(then):
+            last.update(dict.fromkeys(keys, (then.started, value)))
+    for one, value, keys in _figures(record):
+        when, before = max((last[key] for key in keys if key in last), default=("", 0.0))
+        if not before:
             continue
-        before, when = last[key]
         measure = measures()[one.name]
         worse = measure.worse(value, before)
         if abs(worse) <= past.said:
@@ -43,21 +43,25 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
         yield found if fails else replace(found, verdict=None)
 
 
-def _figures(record: AcceptanceRecord) -> dict[Key, tuple[Measurement, float]]:
-    """Return the figures of GPUs, by serial or else UUID, that are compared at all.
-
-    Boards without a serial have zeros, or one that another GPU of the host has too.
+def _figures(record: AcceptanceRecord) -> Iterator[tuple[Measurement, float, list[Key]]]:
+    """Yield the figures of GPUs that are compared at all, by serial and by UUID: a host may lack the one, and
+    have the other anew. Boards without a serial have zeros, or one that another GPU of the host has too.
     """
     serials = [one.serial for one in record.gpus]
-    known = {
+    by_uuid = {one.uuid: one.uuid for one in record.gpus}
+    by_serial = {
         one.uuid: one.serial
-        if one.serial and one.serial.strip("0") and serials.count(one.serial) == 1
-        else one.uuid
         for one in record.gpus
+        if one.serial and one.serial.strip("0") and serials.count(one.serial) == 1
     }
-    found: dict[Key, tuple[Measurement, float]] = {}
     for one in record.measurements:
-        if comparable(one) and one.value is not None and one.gpu in known:
-            key = (one.name, one.size, known[one.gpu], known.get(one.peer or ""))
-            found[key] = one, one.value
-    return found
+        if comparable(one) and one.value is not None and one.gpu in by_uuid:
+            yield (
+                one,
+                one.value,
+                [
+                    (one.name, one.size, names[one.gpu], names.get(one.peer or ""))
+                    for names in (by_serial, by_uuid)
+                    if one.gpu in names and (one.peer is None or one.peer in names)
+                ],
+            )

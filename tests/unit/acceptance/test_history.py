@@ -64,6 +64,13 @@ def test_a_serial_that_is_none_is_no_name(serial):
         assert list(since_last(slow, [same(alone[0])])) == []
 
 
+def test_a_gpu_is_known_by_its_uuid_where_one_of_both_records_has_no_serial():
+    unnamed = replace(NOW, gpus=tuple(replace(one, serial=None) for one in NOW.gpus))
+    assert told(times(0.5), unnamed) == [("bf16_matmul", 2, "FAIL")]
+    renamed = replace(NOW, gpus=tuple(replace(one, serial=f"new {one.index}") for one in NOW.gpus))
+    assert told(times(0.5), renamed) == [("bf16_matmul", 2, "FAIL")]
+
+
 def test_pairs_are_told_too_and_noisy_figures_only_beyond_their_distance():
     slow = edited(NOW, "peer_copy", times(0.8), 2, 3)
     assert [(one.measurement, one.gpu, one.verdict) for one in since_last(slow, [THEN])] == [

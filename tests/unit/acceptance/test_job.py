@@ -37,10 +37,13 @@ RANK = """
 import json, os, sys
 folder, rank = sys.argv[1], int(os.environ["RANK"])
 uuid = os.environ["CUDA_VISIBLE_DEVICES"].split(",")[rank]
-said = "x NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels"
+said = "x NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels\\n"
+said += "x NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\\n" * 2
+said += "x NCCL INFO Channel 01 : 1[1] -> 0[0] via SHM/direct/direct\\n"
 open(f"{folder}/nccl-{rank}.log", "w").write(said)
 figure = {"name": "bf16_matmul", "gpu": uuid, "value": 790.0 + rank, "unit": "TFLOP/s", "says": "x"}
-json.dump([figure], open(f"{folder}/rank-{rank}.json", "w"))
+both = figure | {"name": "all_reduce", "gpu": None, "size": 1 << 30, "says": "bus bandwidth"}
+json.dump([figure, both][: 2 - rank], open(f"{folder}/rank-{rank}.json", "w"))
 """
 
 
@@ -94,6 +97,7 @@ def test_all_that_is_seen_of_a_host_is_one_record(measure, tmp_path):
     assert figures["bf16_matmul", UUIDS[1]].value == 791
     link = figures["pcie_generation", UUIDS[0]]
     assert (link.value, link.norm, bool(link.source)) == (5, 5, True)
+    assert figures["all_reduce", None].says == "bus bandwidth, by P2P/CUMEM and SHM/direct"
     assert figures["nvlinks_up", UUIDS[0]].value == 18
     assert figures["nvlink_errors", UUIDS[1]].value == 18
     assert figures["ecc_uncorrected", UUIDS[0]].value == 0

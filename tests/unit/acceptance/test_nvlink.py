@@ -86,6 +86,9 @@ def test_a_gpu_whose_links_are_all_down_has_no_lane_up_where_there_are_others(nv
     assert [one["value"] for one in nvlink.up(lanes, "GPU-1", several=True)] == [0]
     assert nvlink.up(lanes, "GPU-1", several=False) == []
     assert nvlink.up(nvlink.lanes(HEADER.format(1)), "GPU-1", several=True) == []
+    inactive = nvlink.lanes(HEADER.format(1) + "\t Link 0: <inactive>\n\t Link 1: <inactive>\n")
+    assert [one["value"] for one in nvlink.up(inactive, "GPU-1", several=True)] == [0]
+    assert nvlink.up(inactive, "GPU-1", several=False) == []
 
 
 def test_a_lane_that_is_down_is_one_of_those_it_has(nvlink):
