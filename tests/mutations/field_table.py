@@ -170,6 +170,7 @@ FIELDS = {
     ),
     ("GpuSample", "process_utilisation"): PERCENT,
     ("GpuSample", "xids"): (free("*", "'an Xid during the run' puts one in; none of these does."),),
+    ("GpuSample", "xids_by"): (free("*", "It is told, and nothing hangs on it."),),
     ("GpuSample", "ecc_uncorrected"): (
         wrong("negative, one more, huge", "Errors are counted since the driver was loaded."),
         free("*", "NVML may not tell it at any moment."),

@@ -44,7 +44,7 @@ class Sampler:
         gpus, xids = {}, self._xids.since()
         for uuid, handle in self._handles.items():
             with suppress(pynvml.NVMLError):
-                gpus[uuid] = _sample(handle, self._seen, xids.get(uuid))
+                gpus[uuid] = _sample(handle, self._seen, xids.get(uuid), tuple(self._xids.by.get(uuid, ())))
         self._seen = time.time_ns() // 1000
         event = SampleEvent(
             time=round(time.time(), 3),
@@ -59,7 +59,7 @@ class Sampler:
         return gpus
 
 
-def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None) -> GpuSample:
+def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None, by: tuple[str, ...]) -> GpuSample:
     rates = pynvml.nvmlDeviceGetUtilizationRates(handle)
     return GpuSample(
         utilisation=rates.gpu,
@@ -71,6 +71,7 @@ def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None) -> GpuSamp
         },
         process_utilisation=_by_process(handle, since_us),
         xids=xids,
+        xids_by=by,
         ecc_uncorrected=_uncorrected(handle),
     )
 

@@ -26,15 +26,21 @@ class Xids:
 
     def __init__(self, handles: dict[str, Any], kernel_log: Path = KERNEL_LOG) -> None:
         """Watch the GPUs with these NVML handles, by UUID."""
-        self._events = _Events(handles)
-        self._log = _KernelLog(kernel_log, handles)
+        self._sources: dict[str, _Events | _KernelLog] = {
+            "NVML": _Events(handles),
+            "kernel": _KernelLog(kernel_log, handles),
+        }
+        self.by: dict[str, list[str]] = {}
+        """What watched each GPU at the last call of `since`."""
 
     def since(self) -> dict[str, tuple[int, ...]]:
         """Return the Xid errors since the call before, by the UUIDs of the GPUs that something watches."""
         found: dict[str, set[int]] = {}
-        for source in (self._events, self._log):
+        self.by = {}
+        for name, source in self._sources.items():
             for uuid, xids in source.since().items():
                 found.setdefault(uuid, set()).update(xids)
+                self.by.setdefault(uuid, []).append(name)
         return {uuid: tuple(sorted(xids)) for uuid, xids in found.items()}
 
 

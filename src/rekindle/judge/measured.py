@@ -24,6 +24,8 @@ from rekindle.records.folders import clock_in
 
 from .run import Run
 
+_SOURCES = {"NVML": "NVML's events", "kernel": "the kernel's log"}
+
 
 def measured(run: Run) -> AcceptanceRecord:
     """Return what ``run`` measured, held against norms, with the GPU errors of the samples and its clock.
@@ -58,10 +60,12 @@ def judgement(run: Run) -> Judgement:
 
 def _xids(run: Run, uuid: str) -> Measurement:
     """Return the driver's error codes of a GPU in all samples; nothing where nobody could watch for them."""
-    looks = [line.event.gpus[uuid].xids for line in run.samples_for(uuid) if uuid in line.event.gpus]
-    told = [codes for codes in looks if codes is not None]
+    looks = [line.event.gpus[uuid] for line in run.samples_for(uuid) if uuid in line.event.gpus]
+    told = [look.xids for look in looks if look.xids is not None]
     found = [float(code) for codes in told for code in codes]
     says = f"in {len(told)} of {len(looks)} looks of the driver's sampler"
+    if by := sorted({source for look in looks for source in look.xids_by}):
+        says += f", by {' and '.join(_SOURCES.get(one, one) for one in by)}"
     value = float(len(found)) if told else None
     return Measurement(name="xids", gpu=uuid, value=value, unit="events", series=tuple(found), says=says)
 

@@ -181,6 +181,8 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """Percent by PID, the most since the sample before; None where NVML does not tell."""
     xids: Few[Integer] | None = None
     """Xid errors since the sample before; None where nothing watches for them."""
+    xids_by: Few[Text] = ()
+    """What watches for them: ``NVML``'s events, the ``kernel`` log; none in samples of old."""
     ecc_uncorrected: Integer | None = None
     """Uncorrected memory errors since the driver was loaded; None where NVML does not tell."""
 

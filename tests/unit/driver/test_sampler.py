@@ -123,6 +123,16 @@ def test_an_error_that_both_tell_is_one(tmp_path, nvml, log):
     assert _xids(sampler) == {"GPU-a": (79,), "GPU-b": ()}
 
 
+@pytest.mark.parametrize("by", [("NVML", "kernel"), ("kernel",), ("NVML",), ()])
+def test_what_watches_is_told(tmp_path, nvml, log, by):
+    if "kernel" not in by:
+        log.unlink()
+    if "NVML" not in by:
+        nvml.kinds = 0
+    seen = _sampler(tmp_path).sample(Snapshot(0.0))
+    assert {gpu.xids_by for gpu in seen.values()} == {by}
+
+
 @pytest.mark.parametrize("records", ["", "6,5,500,-;eth0: link is up\n", None])
 def test_a_log_in_which_the_driver_never_wrote_watches_nothing(tmp_path, nvml, log, records):
     log.unlink()

@@ -163,3 +163,12 @@ def test_when_it_began_is_told_by_the_controllers_clock(run):
     assert judge(run).verdict == "UNPROVEN"
     of_record(lambda told: told.update(started="9999"))(run)
     assert "It began at '9999', which is no time." in judge(run).cause
+
+
+def test_what_watched_for_errors_is_said(run):
+    def says():
+        return next(one.says for one in measured(Run.open(run)).measurements if one.name == "xids")
+
+    assert says().endswith("looks of the driver's sampler")
+    of_samples(lambda gpu: gpu.update(xids_by=["NVML", "kernel"]))(run)
+    assert says().endswith("looks of the driver's sampler, by NVML's events and the kernel's log")
