@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from datetime import datetime
 from pathlib import Path
 from statistics import linear_regression
 from types import TracebackType
 from typing import Any
+
+from smi import figure
 
 _PERIOD_MS = 200
 _FIELDS = "timestamp,uuid,clocks.sm,power.draw,temperature.gpu,pcie.link.gen.current,{}"
@@ -21,6 +24,7 @@ _BITS = {
     0x80: "hw_power_brake_slowdown",
 }
 """NVML's; idle, application clocks and boost groups are no reason for concern."""
+_MASK = re.compile("0x[0-9a-fA-F]{1,16}")
 _LOADED = 0.5
 """Of the most power that a GPU took, from which on it counts as under load."""
 _HARD = {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
@@ -72,26 +76,19 @@ def parse(lines: str, uuids: list[str]) -> list[dict[str, Any]]:
         except ValueError:
             continue
         first = at if first is None else first
-        mask = int(words[6], 16) if words[6].startswith("0x") else 0
+        mask = int(words[6], 16) if _MASK.fullmatch(words[6]) else 0
         found.append(
             {
                 "seconds": round(at - first, 3),
                 "gpu": words[1],
-                "sm_clock_mhz": _number(words[2]),
-                "power_w": _number(words[3]),
-                "temperature_c": _number(words[4]),
-                "pcie_generation": _number(words[5]),
+                "sm_clock_mhz": figure(words[2]),
+                "power_w": figure(words[3]),
+                "temperature_c": figure(words[4]),
+                "pcie_generation": figure(words[5]),
                 "throttle": [name for bit, name in _BITS.items() if mask & bit],
             }
         )
     return found
-
-
-def _number(word: str) -> float | None:
-    try:
-        return float(word)
-    except ValueError:
-        return None
 
 
 def measurements(conditions: list[dict[str, Any]], uuids: list[str], burn: bool) -> list[dict[str, Any]]:

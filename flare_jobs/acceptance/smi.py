@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -14,6 +16,15 @@ _LIMIT_S = 30
 _FIX = "Fix: restart the host."
 _LINKS = ("SYS", "NODE", "PHB", "PXB", "PIX")
 """Worst first; any NVLink is better."""
+
+
+def figure(word: str) -> float | None:
+    """Return the number that a word is; None if it is none, or not finite."""
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
 
 
 class Gpu(NamedTuple):
@@ -33,11 +44,7 @@ class Gpu(NamedTuple):
 
     def number(self, path: str) -> float | None:
         """Return the number that it says there, whatever its unit."""
-        said = (self.text(path) or "").split(" ")[0].rstrip("x%")
-        try:
-            return float(said)
-        except ValueError:
-            return None
+        return figure((self.text(path) or "").split(" ")[0].rstrip("x%"))
 
 
 class Report(NamedTuple):
@@ -92,9 +99,10 @@ def worst_of(matrix: str, indexes: list[int]) -> str:
     words = [row[other] for row, other in pairs if other < len(row)]
 
     def quality(word: str) -> int:
-        return int(word[2:]) + len(_LINKS) if word[:2] == "NV" and word[2:].isdigit() else _LINKS.index(word)
+        return _LINKS.index(word) if word in _LINKS else int(word[2:]) + len(_LINKS)
 
-    return min((word for word in words if word in _LINKS or word[:2] == "NV"), key=quality, default="unknown")
+    known = (word for word in words if word in _LINKS or re.fullmatch(r"NV[0-9]{1,4}", word))
+    return min(known, key=quality, default="unknown")
 
 
 def _said(words: tuple[str, ...]) -> str:

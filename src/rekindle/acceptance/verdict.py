@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
@@ -159,19 +160,26 @@ def _missing(
     record: AcceptanceRecord, name: str, measure: Measure, taken: list[Measurement]
 ) -> Iterator[Flaw]:
     why = {(one.gpu, one.peer): one.says for one in taken if one.value is None}
-    have = {(one.gpu, one.peer) for one in taken if one.value is not None}
-    lacking = [one for one in _needed(record, measure, have) if one not in have]
+    have = Counter((one.gpu, one.peer, one.size) for one in taken if one.value is not None)
+    each: dict[int | None, int] = {}
+    for (_, _, size), count in have.items():
+        each[size] = max(count, each.get(size, 0))
+    lacking = [
+        (one, peer)
+        for one, peer in _needed(record, measure, {uuid for uuid, _, _ in have})
+        if any(have[one, peer, size] < count for size, count in (each or {None: 1}).items())
+    ]
     for uuid in dict.fromkeys(one[0] for one in lacking):
         reason = next((why[one] for one in lacking if one[0] == uuid and why.get(one)), "nobody said why.")
         of = gpu(record, uuid) if uuid else "The host"
         yield _unproven(record, name, uuid, f"{of}: {name} was not measured: {reason}")
 
 
-def _needed(record: AcceptanceRecord, measure: Measure, have: set[_Of]) -> list[_Of]:
-    """Return the GPUs, pairs, or None for the host, that have to have a measurement which these ``have``."""
+def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -> list[_Of]:
+    """Return the GPUs, pairs, or None for the host, that need a measurement which the GPUs ``have``."""
     if measure.of == "gpu" and measure.required is None:
         models = {one.uuid: one.name for one in record.gpus}
-        known = {models.get(uuid or "") for uuid, _ in have}
+        known = {models.get(uuid or "") for uuid in have}
         return [(uuid, None) for uuid, model in models.items() if model in known]
     if not _asked(record, measure):
         return []

@@ -271,6 +271,18 @@ def test_what_one_gpu_lacks_and_the_others_of_its_model_have_is_unproven(name):
     assert verdict(replace(HOST, measurements=gone)).verdict == "PASS"
 
 
+def test_a_collective_that_was_not_looked_at_on_one_gpu_and_at_one_size_is_unproven():
+    errors = next(one for one in HOST.measurements if (one.name, one.gpu) == ("collective_errors", G3))
+    sizes = [
+        replace(errors, gpu=one.uuid, size=size) for one in HOST.gpus for size in (1 << 20, 1 << 20, 1 << 30)
+    ]
+    assert verdict(replace(HOST, measurements=(*HOST.measurements, *sizes))).verdict == "PASS"
+    for place, missing in enumerate(sizes):
+        left = sizes[:place] + sizes[place + 1 :]
+        told = verdict(replace(HOST, measurements=(*HOST.measurements, *left)))
+        assert (told.verdict, {one.uuid for one in told.flaws}) == ("UNPROVEN", {missing.gpu})
+
+
 def test_a_record_that_contradicts_itself_proves_nothing():
     twice = replace(HOST, gpus=(HOST.gpus[0], *HOST.gpus[:3]))
     assert "4 GPUs were to be measured, and 3 were." in verdict(twice).cause

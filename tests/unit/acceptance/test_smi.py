@@ -1,0 +1,47 @@
+"""What nvidia-smi prints, where it is odd."""
+
+from importlib import import_module
+
+import pytest
+
+
+@pytest.fixture
+def smi(job_code):
+    return import_module("smi")
+
+
+@pytest.fixture
+def meanwhile(job_code):
+    return import_module("meanwhile")
+
+
+@pytest.mark.parametrize("said", ["N/A", "[N/A]", "Unknown Error", "", "nan", "inf MiB", "1e999 MiB", "²"])
+def test_what_is_no_number_is_none(smi, recordings, said):
+    text = (recordings / "h200-x2-nvidia-smi-q.xml").read_text()
+    odd = text.replace("<used>0 MiB</used>", f"<used>{said}</used>")
+    assert odd != text
+    report = smi.parse(odd, "", "")
+    figures = {one["name"]: one["value"] for one in smi.measurements(report, report, [*report.gpus])}
+    assert figures["memory_in_use_before"] is None
+    assert figures["pcie_width"] == 16
+
+
+@pytest.mark.parametrize(
+    ("word", "worst"), [("NV18", "NV18"), ("NV4", "NV4"), ("SYS", "SYS"), ("NV", "unknown"), ("?", "unknown")]
+)
+def test_the_worst_link_is_one_that_is_known(smi, recordings, word, worst):
+    text = (recordings / "h200-x2-topo-m.txt").read_text().replace("NV18", word)
+    assert smi.worst_of(text, [0, 1]) == worst
+
+
+@pytest.mark.parametrize("text", ["", "GPU0", "GPU0 X\nGPU1", "Unable to determine the topology."])
+def test_a_topology_that_breaks_off_is_unknown(smi, text):
+    assert smi.worst_of(text, [0, 1]) == "unknown"
+
+
+@pytest.mark.parametrize("reasons", ["0xZZ", "Active", "[N/A]", "-0x4", "0x" + "f" * 5000])
+def test_reasons_that_are_no_mask_are_none(meanwhile, reasons):
+    line = f"2026/11/22 20:00:00.000, GPU-0, [N/A], nan, inf, x, {reasons}"
+    (told,) = meanwhile.parse(line, ["GPU-0"])
+    assert told["throttle"] == []
+    assert {told[name] for name in ("sm_clock_mhz", "power_w", "temperature_c")} == {None}
