@@ -37,13 +37,13 @@ units: all
 
 # Everything else: faults, mutations, attacks, the other jobs on CPU and, as root, real hosts.
 long: all
-	pytest -n 3 --durations 20 --durations-min 60 tests/faults tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
+	pytest -n 3 --ways 1 --durations 20 --durations-min 60 tests/faults tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
 	pytest -q --tb=line tests/faults
 
-# Every mutation of tests/mutations in every recorded run; results/mutations.json has all kinds. SEED chooses other places.
+# Every mutation of tests/mutations in every recorded run, in twice as many ways as `make long`; results/mutations.json has all kinds. SEED chooses other places.
 SEED ?= rekindle
 
 mutations: all
