@@ -1,4 +1,4 @@
-"""One site: one process, one MirroredStrategy over all GPUs that the site was given."""
+"""One site, or a node of one: one process, which mirrors the model on all GPUs that it was given."""
 
 from __future__ import annotations
 
@@ -11,25 +11,19 @@ import numpy as np
 import tensorflow as tf
 from model import SmallCNN, accuracy, load, weights_of
 
-from rekindle.trainer import SITE, Evidence, end_at_uncaught_exception, fingerprint, follow_rank_zero
-
-DEFAULT_OPERATIONS = {True: "NcclAllReduce", False: "ReductionToOneDevice"}
-
-
-def devices(replicas: int) -> list[str]:
-    """Return the GPUs, growing their memory, or ``replicas`` logical CPU devices; before their first use."""
-    gpus = tf.config.list_physical_devices("GPU")
-    for gpu in gpus:
-        tf.config.experimental.set_memory_growth(gpu, True)
-    if not gpus:
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * replicas)
-    return [device.name for device in tf.config.list_logical_devices("GPU" if gpus else "CPU")]
+from rekindle.trainer import (
+    GLOBAL_RANK,
+    SITE,
+    Evidence,
+    end_at_uncaught_exception,
+    fingerprint,
+    follow_rank_zero,
+)
+from rekindle.trainer.replicas import broadcast, devices, join, meet, take
 
 
 def main() -> None:
-    evidence = Evidence(rank=0)
-    end_at_uncaught_exception(evidence)
+    end_at_uncaught_exception(Evidence())
     parser = argparse.ArgumentParser()
     parser.add_argument("--sites", nargs="+", required=True)
     parser.add_argument("--replicas", type=int, required=True)
@@ -37,20 +31,18 @@ def main() -> None:
     parser.add_argument("--batch_size", type=int, default=32, help="of one replica")
     args = parser.parse_args()
 
-    names = devices(args.replicas)
-    operations = os.environ.get("REKINDLE_CROSS_DEVICE_OPS") or DEFAULT_OPERATIONS["GPU" in names[0]]
-    strategy = tf.distribute.MirroredStrategy(names, getattr(tf.distribute, operations)())
-    replicas = strategy.num_replicas_in_sync
+    strategy, backend = join(args.replicas)
+    names = devices(strategy)
     given = [uuid for uuid in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if uuid]
-    evidences = [evidence, *(Evidence(rank=rank) for rank in range(1, replicas))]
-    for rank, one in enumerate(evidences):
-        uuid = given[rank] if given else None
-        one.device(names[rank], uuid=uuid, name="GPU" if uuid else None, backend=operations)
+    evidences = [Evidence(rank=GLOBAL_RANK + local) for local in range(len(names))]
+    for local, one in enumerate(evidences):
+        uuid = given[local] if given else None
+        one.device(names[local], uuid=uuid, name="GPU" if uuid else None, backend=backend)
 
     (images, labels), held_out = load()
     mine = slice(args.sites.index(SITE), None, len(args.sites))
-    batch = args.batch_size * replicas
-    data = tf.data.Dataset.from_tensor_slices((images[mine], labels[mine])).shuffle(len(images))
+    batch = args.batch_size * args.replicas
+    data = tf.data.Dataset.from_tensor_slices((images[mine], labels[mine])).shuffle(len(images), seed=0)
     batches = strategy.experimental_distribute_dataset(data.batch(batch, drop_remainder=True))
     with strategy.scope():
         model = SmallCNN()
@@ -68,30 +60,29 @@ def main() -> None:
     @tf.function
     def step(x: Any, y: Any) -> tuple[Any, Any]:
         sums, counts = strategy.run(replica_step, args=(x, y))
-        return strategy.experimental_local_results(sums), strategy.experimental_local_results(counts)
+        return strategy.reduce("SUM", sums, axis=None), strategy.experimental_local_results(counts)
 
-    for number, received in follow_rank_zero(lambda value: value):
+    for number, received in follow_rank_zero(broadcast):
         with strategy.scope():
-            for layer, weights in (received.params if received else {}).items():
-                model.get_layer(layer).set_weights(weights)
+            take(model, received)
         model_in = fingerprint(weights_of(model))
         metrics = {"accuracy": accuracy(model, *held_out)}
-        losses, samples, steps, began = [], np.zeros(replicas, int), 0, time.perf_counter()
+        losses, samples, steps, began = [], np.zeros(len(names), int), 0, time.perf_counter()
         for _ in range(args.local_epoch):
-            total = 0.0
-            before = samples.sum()
+            of_steps = []
             for x, y in batches:
-                sums, counts = step(x, y)
-                total += float(sum(sums))
+                loss, counts = step(x, y)
+                of_steps.append(float(loss) / batch)
                 samples += np.array([int(count) for count in counts])
-                steps += 1
-            losses.append(total / (samples.sum() - before))
+            losses.append(float(np.mean(of_steps)))
+            steps += len(of_steps)
         seconds = time.perf_counter() - began
+        meet()
         trained = weights_of(model)
-        for rank, one in enumerate(evidences):
+        for local, one in enumerate(evidences):
             one.round(
                 number,
-                samples=int(samples[rank]),
+                samples=int(samples[local]),
                 seconds=seconds,
                 losses=losses,
                 metrics=metrics,

@@ -40,7 +40,7 @@ def main() -> None:
             name: {"command": sites.python(name), "train_args": f"{options} --replicas {sites.ranks(name)}"}
             for name in sites.names
         },
-        shutdown_timeout=10.0,
+        shutdown_timeout=sites.shutdown_timeout,
     )
     for target in (recipe.add_server_file, recipe.add_client_file):
         target("model.py")

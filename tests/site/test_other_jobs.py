@@ -1,9 +1,15 @@
-"""The other jobs on CPU, as site.yml runs them."""
+"""The other jobs on CPU, as site.yml runs them, and TensorFlow over two nodes without NVFlare."""
+
+import os
+import subprocess
 
 import pytest
-from plays import play
+from plays import REPOSITORY, play
+from slurm_stand_in import stand_in
 
-from rekindle.records import VerdictRecord, read
+from rekindle.records import EnvRecord, VerdictRecord, read
+from rekindle.records.events import DeviceEvent, RoundEvent
+from rekindle.records.evidence import read_lines
 
 JOBS = ["lightning_ddp", "tf_mirrored", "llm_sft", "llm_peft", "tensor_stream"]
 SCORED = ["lightning_ddp", "tf_mirrored"]
@@ -30,6 +36,55 @@ def test_it_passes_on_cpu(jobs, job):
 @pytest.mark.parametrize("job", SCORED)
 def test_it_classifies_digits(jobs, job):
     assert verdict(jobs, job).final_metrics["accuracy"] >= 0.95
+
+
+ON_LOOPBACK = """
+import json, os, runpy, sys
+config = json.loads(os.environ["TF_CONFIG"])
+ports = [int(worker.rpartition(":")[2]) + node for node, worker in enumerate(config["cluster"]["worker"])]
+config["cluster"]["worker"] = [f"127.0.0.1:{port}" for port in ports]
+os.environ["TF_CONFIG"] = json.dumps(config)
+del sys.argv[0]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a trainer whose nodes are all this machine, with a port of its own for each."""
+
+
+@pytest.fixture(scope="module")
+def over_nodes(jobs, tmp_path_factory):
+    """Return what the replicas of a site on two nodes told of a round of the one epoch."""
+    folder = tmp_path_factory.mktemp("nodes")
+    (folder / "evidence").mkdir()
+    (folder / "on_loopback.py").write_text(ON_LOOPBACK)
+    environments = read(jobs.results / "local/env.json", EnvRecord).environments
+    python = next(one.python for one in environments if one.framework == "tensorflow")
+    trainer = REPOSITORY / "flare_jobs/tf_mirrored/client.py"
+    launch = ["-m", "rekindle.trainer.launch", "--replicas", "--site=0", "--ranks=2"]
+    options = ["--sites", "site-1", "site-2", "--replicas=2", "--local_epoch=1"]
+    environ = {
+        **stand_in(folder / "slurm", "n10", ["n9", "n10"]),
+        "PYTHONPATH": str(REPOSITORY / "src"),
+        "CUDA_VISIBLE_DEVICES": "",
+        "REKINDLE_SITE": "site-1",
+        "REKINDLE_ROUNDS": "1",
+        "REKINDLE_EVIDENCE": str(folder / "evidence"),
+    }
+    command = [python, *launch, str(folder / "on_loopback.py"), str(trainer), *options]
+    subprocess.run(command, env={**os.environ, **environ}, check=True, timeout=300)
+    return [line.event for line in read_lines(folder)]
+
+
+def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(over_nodes):
+    devices = {event.rank: event for event in over_nodes if isinstance(event, DeviceEvent)}
+    told = {rank: (one.node, one.device, one.backend) for rank, one in devices.items()}
+    assert told == {0: ("n10", "/device:CPU:0", "RING"), 1: ("n9", "/device:CPU:0", "RING")}
+    assert devices[0].pid != devices[1].pid
+    first, second = (event for event in over_nodes if isinstance(event, RoundEvent))
+    assert (first.model_in, first.model_out) == (second.model_in, second.model_out)
+    assert first.model_in != first.model_out
+    assert (first.losses, first.samples) == (second.losses, second.samples)
+    assert first.samples * 2 == 704  # the site's half of the training images, in whole batches
 
 
 def test_nvflares_host_memory_is_told_for_every_job(jobs):

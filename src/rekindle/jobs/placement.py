@@ -23,7 +23,8 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     (``{gpus}``) all get one set. On a host with too few GPUs for that, the job decides
     (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and have as many ranks as there
     are GPUs at most, or each gets fewer of its own. A host without GPUs runs the ranks as processes on CPU,
-    but for an example that cannot do without. Over several nodes of SLURM's a site has as many ranks on each.
+    but for an example that cannot do without. Over several nodes of SLURM's a site has as many ranks on each,
+    and one of TensorFlow's on each node without GPUs.
 
     Raises:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.
@@ -38,13 +39,15 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             f"Run it on a host with {least} GPUs.",
         )
     nodes = host.slurm.nodes if host.slurm else 1
-    if nodes > 1 and (job.example or job.environment == "tensorflow"):
+    if nodes > 1 and job.example:
         raise Unplaceable(
             f"{job.name} starts the ranks of a site on one node, and rekindle_slurm asks for {nodes}.",
             "Ask for nodes: 1.",
         )
     if not gpus:
-        return tuple(Site(name=name, ranks=job.ranks_per_site * nodes, gpus=()) for name in names)
+        one = nodes > 1 and job.environment == "tensorflow"  # replica, as MultiWorkerMirroredStrategy has it
+        ranks = (1 if one else job.ranks_per_site) * nodes
+        return tuple(Site(name=name, ranks=ranks, gpus=()) for name in names)
     if job.example and "{gpus}" not in job.example.command:  # each takes the first it sees; all see the same
         sets = _nearest_sets(gpus, 1, min(job.ranks_per_site, len(gpus)), host) * job.sites
     elif len(gpus) >= wanted:

@@ -3,11 +3,15 @@
 In a SLURM allocation of several nodes each gets as many of them, by one step that is named after the run. The
 node on which this is called, the client's, has global rank 0, which alone talks to NVFlare. Anywhere else all
 ranks are started here. The process itself becomes srun or torchrun, so that signals reach it.
+
+With ``--replicas`` ranks are replicas of TensorFlow's: one process has all of a node's, and finds the other
+nodes' by TF_CONFIG.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import socket
 import subprocess
@@ -18,6 +22,7 @@ from typing import NoReturn
 from .sites import SITE
 from .slurm import node, nodes_by_rank, nodes_of, step_name
 
+_PROCESS = (sys.executable, "-u")
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 _PORTS = range(20_000, 32_768)
 """Of rendezvous; what the kernel gives out by itself lies above."""
@@ -36,8 +41,11 @@ def main() -> NoReturn:
     parser = argparse.ArgumentParser()
     parser.add_argument("--site", type=int, required=True, help="number of the site in its job")
     parser.add_argument("--ranks", type=int, required=True, help="of the site, on all of its nodes")
+    parser.add_argument("--replicas", action="store_true", help="one process has all ranks of a node")
     parser.add_argument("--nodes", help="of the site, by node rank: this is the step on one of them")
-    parser.add_argument("--port", type=int, help="of the rendezvous on the first node")
+    parser.add_argument(
+        "--port", type=int, help="of the rendezvous on the first node, or of TensorFlow on each"
+    )
     parser.add_argument("--gpus", default="", help="of all ranks")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
@@ -46,15 +54,17 @@ def main() -> NoReturn:
         nodes = given.nodes.split(",")
         _become([*_one_node(given, nodes, environ), *given.command], environ)
     elif nodes_of(environ) > 1:
-        _become([*_step(given.site, given.ranks, environ), *given.command], environ)
+        _become([*_step(given, environ), *given.command], environ)
+    elif given.replicas:
+        _become([*_PROCESS, *given.command], environ)
     else:
         standalone = ["--standalone", "--nnodes=1", f"--nproc-per-node={given.ranks}"]
         _become([*_TORCHRUN, *standalone, *given.command], environ)
 
 
-def _step(site: int, ranks: int, environ: dict[str, str]) -> list[str]:
+def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
     """Return what starts this module once on each node of the allocation."""
-    nodes = _nodes(environ)
+    nodes, ranks = _nodes(environ), given.ranks
     gpus = environ.get("CUDA_VISIBLE_DEVICES", "")
     count = len(gpus.split(",")) if gpus else 0
     if ranks % len(nodes) or count not in {0, ranks}:
@@ -66,9 +76,9 @@ def _step(site: int, ranks: int, environ: dict[str, str]) -> list[str]:
         *("srun", "--overlap", "--export=ALL", "--input=none", "--kill-on-bad-exit=1", "--wait=0"),
         *("--cpu-bind=none", f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1"),
         f"--job-name={step_name(environ.get('REKINDLE_NONCE', ''))}",
-        *(sys.executable, "-m", "rekindle.trainer.launch", f"--site={site}", f"--ranks={ranks}"),
-        *(f"--nodes={','.join(nodes)}", f"--port={_port(int(environ['SLURM_JOB_ID']), site)}"),
-        f"--gpus={gpus}",
+        *(sys.executable, "-m", "rekindle.trainer.launch", f"--site={given.site}", f"--ranks={ranks}"),
+        *(f"--nodes={','.join(nodes)}", f"--port={_port(int(environ['SLURM_JOB_ID']), given.site)}"),
+        *(f"--gpus={gpus}", *(("--replicas",) if given.replicas else ())),
     ]
 
 
@@ -97,11 +107,22 @@ def _port(job: int, site: int) -> int:
 
 
 def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, str]) -> list[str]:
-    """Return torchrun for this node's ranks, which see no GPU but theirs, whatever SLURM shows."""
+    """Return what starts this node's ranks, which see no GPU but theirs, whatever SLURM shows."""
     own, size = nodes.index(node(environ)), given.ranks // len(nodes)
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(given.gpus.split(",")[own * size : (own + 1) * size])
     if given.gpus:
         environ |= {**_NCCL_TELLS, "NCCL_DEBUG_FILE": f"{environ['REKINDLE_EVIDENCE']}/{SITE}.nccl-%h-%p.log"}
+    if given.replicas:
+        cluster = {"worker": [f"{name}:{given.port}" for name in nodes]}
+        task = {"type": "worker", "index": own}
+        environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
+        # As torchrun tells its ranks; the process is the first of its own.
+        environ |= {
+            "RANK": str(own * size),
+            "WORLD_SIZE": str(given.ranks),
+            "GROUP_WORLD_SIZE": str(len(nodes)),
+        }
+        return [*_PROCESS]
     return [
         *(*_TORCHRUN, f"--nnodes={len(nodes)}", f"--nproc-per-node={size}", f"--node-rank={own}"),
         *("--rdzv-backend=static", f"--rdzv-endpoint={nodes[0]}:{given.port}"),

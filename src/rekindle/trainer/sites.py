@@ -53,7 +53,7 @@ class Sites:
         self._evidence.mkdir(exist_ok=True)
 
     def ranks(self, site: str) -> int:
-        """How many ranks (processes under torchrun, replicas under MirroredStrategy) a site has."""
+        """How many ranks (processes under torchrun, TensorFlow's replicas) a site has."""
         return len(self._devices[site])
 
     @property
@@ -71,16 +71,14 @@ class Sites:
 
     def torchrun(self, site: str) -> str:
         """Command line that starts a site's ranks, on this machine or on the nodes of a SLURM allocation."""
-        number = self.names.index(site)
-        launch = ["-m", "rekindle.trainer.launch", f"--site={number}", f"--ranks={self.ranks(site)}"]
-        return self._command(site, {}, launch)
+        return self._command(site)
 
     def python(self, site: str) -> str:
-        """Command line that starts a site's one process, which uses all of its GPUs."""
-        return self._command(site, {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}, ["-u"])
+        """Command line that starts a site's one process with all of its GPUs, or one on each node."""
+        return self._command(site, "--replicas", TF_FORCE_GPU_ALLOW_GROWTH="true")
 
-    def _command(self, site: str, more: dict[str, str], arguments: list[str]) -> str:
-        """Start Python with the site's name and exactly its own GPUs (none: CPU)."""
+    def _command(self, site: str, *options: str, **more: str) -> str:
+        """Start the launcher with the site's name and exactly its own GPUs (none: CPU)."""
         gpus = ",".join(name for name in self._devices[site] if name != "cpu")
         record = str(self._evidence / f"{site}.nccl-rank-")
         settings = {
@@ -92,4 +90,6 @@ class Sites:
             **more,
         }
         pairs = [f"{name}={value}" for name, value in settings.items()]
-        return shlex.join(["env", *pairs, sys.executable, *arguments])
+        numbers = [f"--site={self.names.index(site)}", f"--ranks={self.ranks(site)}"]
+        launch = [sys.executable, "-m", "rekindle.trainer.launch", *numbers, *options]
+        return shlex.join(["env", *pairs, *launch])

@@ -140,4 +140,8 @@ def test_over_several_nodes_a_site_has_its_ranks_on_each_and_the_gpus_of_the_one
     seen = {count: msgspec.structs.replace(_host(count), slurm=slurm) for count in (0, 4)}
     ranks = {count: [site.ranks for site in assign_gpus(_job(), host)] for count, host in seen.items()}
     assert ranks == {0: [6, 6], 4: [6, 6]}
+    replicas = msgspec.structs.replace(_job(), environment="tensorflow")
+    assert [site.ranks for site in assign_gpus(replicas, seen[0])] == [3, 3]  # a CPU has one
+    assert [site.ranks for site in assign_gpus(replicas, seen[4])] == [6, 6]
+    assert [site.ranks for site in assign_gpus(replicas, _host(0))] == [2, 2]
     assert _gpus(assign_gpus(_job(), seen[4])) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]

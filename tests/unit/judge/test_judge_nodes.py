@@ -57,6 +57,18 @@ def on_gpus(recordings, tmp_path):
     return run
 
 
+@pytest.fixture
+def of_replicas(recordings, tmp_path):
+    """Return a run of TensorFlow's over two nodes, whose site's replicas are a process on each."""
+    run = _spread(shutil.copytree(recordings / "runs/tf_mirrored-cpu-2", tmp_path / "tf"))
+    edit(run / "spec.json", '"ReductionToOneDevice"', '"RING"')
+    for path in run.glob("evidence/*.rank-*.jsonl"):
+        edit(path, '"ReductionToOneDevice"', '"RING"')
+    for site, path in enumerate(sorted(run.glob("evidence/*.rank-1.jsonl"))):
+        edit(path, r'"pid": \d+', f'"pid": {4000 + site}')
+    return run
+
+
 def _answers(run):
     """Return the verdict, and each rule or claim that does not hold, with what it says."""
     verdict = judge(run)
@@ -66,6 +78,15 @@ def _answers(run):
 def test_a_run_whose_nodes_all_had_their_ranks_passes(on_cpu, on_gpus):
     assert _answers(on_cpu) == ("PASS", {})
     assert _answers(on_gpus) == ("PASS", {})
+
+
+def test_tensorflows_replicas_are_a_process_on_each_node(of_replicas):
+    assert _answers(of_replicas) == ("PASS", {})
+    assert _told(of_replicas, CROSSED)[1] == "Ranks crossed the network by gRPC, over TCP."
+    first = of_replicas / "evidence/site-1.rank-0.jsonl"
+    edit(first, '"node": "n9"', '"node": "n10"')
+    edit(first, r'"pid": \d+', '"pid": 4000')
+    assert _answers(of_replicas)[1]["processes_are_distinct"] == "2 ranks of site-1 ran in 1 processes."
 
 
 def test_a_rank_on_another_node_than_its_own_fails(on_cpu):

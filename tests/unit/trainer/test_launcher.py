@@ -57,6 +57,61 @@ def _launch(environ, gpu="[cpu,cpu,cpu,cpu],[cpu,cpu]", site="a"):
     return process.pid, [json.loads(line) for line in out.splitlines()]
 
 
+TOLD = """
+import json, os, sys
+names = ("TF_CONFIG", "RANK", "WORLD_SIZE", "GROUP_WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "SLURMD_NODENAME")
+told = {name: os.environ.get(name) for name in names}
+os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **told}).encode() + b"\\n")
+"""
+
+
+@pytest.fixture
+def replicas(tmp_path):
+    """Return what launches a site whose ranks are TensorFlow's replicas, by a trainer that tells its call."""
+    script = tmp_path / "tells.py"
+    script.write_text(TOLD)
+
+    def launch(environ, gpu, site="a"):
+        command = [*shlex.split(Sites(["a", "b"], gpu).python(site)), str(script), "--local_epoch=1"]
+        process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0
+        return process.pid, [json.loads(line) for line in out.splitlines()]
+
+    return launch
+
+
+def test_replicas_of_one_machine_are_one_process_that_is_told_of_no_other(environ, replicas):
+    pid, (told,) = replicas(environ, "[0,1],[2,3]")
+    assert (told["pid"], told["words"], told["TF_CONFIG"]) == (pid, ["--local_epoch=1"], None)
+    assert told["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+
+def test_replicas_over_nodes_are_a_process_on_each_and_the_clients_is_the_first(allocation, replicas):
+    _, told = replicas(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
+    by_node = {one["SLURMD_NODENAME"]: one for one in told}
+    configs = {node: json.loads(one["TF_CONFIG"]) for node, one in by_node.items()}
+    (workers,) = {tuple(config["cluster"].pop("worker")) for config in configs.values()}
+    assert [worker.partition(":")[0] for worker in workers] == ["n10", "n9"]
+    (port,) = {int(worker.partition(":")[2]) for worker in workers}
+    assert port in launch._PORTS
+    assert configs == {
+        "n10": {"cluster": {}, "task": {"type": "worker", "index": 0}},
+        "n9": {"cluster": {}, "task": {"type": "worker", "index": 1}},
+    }
+    ranks = {node: (one["RANK"], one["WORLD_SIZE"], one["GROUP_WORLD_SIZE"]) for node, one in by_node.items()}
+    assert ranks == {"n10": ("0", "4", "2"), "n9": ("2", "4", "2")}
+    assert {node: one["CUDA_VISIBLE_DEVICES"] for node, one in by_node.items()} == {
+        "n10": "GPU-0,GPU-1",
+        "n9": "GPU-2,GPU-3",
+    }
+
+
+def test_sites_over_the_same_nodes_have_ports_of_their_own(allocation, replicas):
+    ports = {replicas(allocation, "[cpu,cpu],[cpu,cpu]", site)[1][0]["TF_CONFIG"] for site in "ab"}
+    assert len(ports) == 2
+
+
 def _options(told):
     words = told["words"]
     assert words[-len(SCRIPT) :] == SCRIPT

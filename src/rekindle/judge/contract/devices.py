@@ -18,7 +18,7 @@ _PID_MAX = 1 << 22
 
 @rule()
 def processes_are_distinct(run: Run) -> Iterator[Doubt]:
-    """No two sites share a process; a site's ranks are one each, and TensorFlow's replicas one together."""
+    """No two sites share a process; a site's ranks are one each, TensorFlow's replicas one on each node."""
     owners: dict[tuple[str | None, int], str] = {}
     of_site: dict[str, set[tuple[str | None, int]]] = {}
     replicas = any(_is_replica(line.event) for line in run.of(DeviceEvent))
@@ -33,7 +33,7 @@ def processes_are_distinct(run: Run) -> Iterator[Doubt]:
         of_site.setdefault(event.site, set()).add(process)
     for site in run.spec.sites:
         count = len(of_site.get(site.name, ()))
-        if count not in {0, 1 if replicas else site.ranks}:
+        if count not in {0, len(run.nodes) if replicas else site.ranks}:
             yield Doubt(f"{site.ranks} ranks of {site.name} ran in {count} processes.")
 
 

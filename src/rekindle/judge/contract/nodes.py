@@ -22,6 +22,8 @@ _CHANNEL = re.compile(
     r"Channel \d{1,4}/\d{1,4} : (?P<one>\d{1,6})\[\w{1,16}\] -> (?P<other>\d{1,6})\[\w{1,16}\] "
     r"\[(?:send|receive)\] via NET/(?P<net>[^/\n]{1,40})/(?P<device>\d{1,4})(?P<direct>/GDRDMA)?"
 )
+_OVER_TCP = {"gloo": "gloo", "RING": "gRPC"}
+"""By the backend that ranks tell: torch's, and TensorFlow's between nodes."""
 _NAMES = {"Socket": "TCP", "IB": "InfiniBand"}
 _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoCE)\b")
 """Of what NET/IB says that it uses: ``[0]mlx5_0:1/RoCE``."""
@@ -93,14 +95,16 @@ class _Crossed(NamedTuple):
 
 @rule(2)
 def ranks_crossed_the_network(run: Run) -> Iterator[Doubt]:
-    """Ranks of different nodes talked by what NCCL says that it used; by gloo that is TCP."""
+    """Ranks of different nodes talked by what NCCL says that it used; by gloo and gRPC that is TCP."""
     if len(run.nodes) < 2:
         return
     for site in run.spec.sites:
         told = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
-        if all(line.event.backend == "gloo" for line in told):
+        backends = {line.event.backend for line in told}
+        if backends <= _OVER_TCP.keys():
             if told:
-                yield Doubt("Ranks crossed the network by gloo, over TCP.", told[-1], holds=True)
+                by = " and ".join(sorted(_OVER_TCP[backend] for backend in backends))
+                yield Doubt(f"Ranks crossed the network by {by}, over TCP.", told[-1], holds=True)
             continue
         crossed: dict[_Crossed, Path] = {}
         for path in files.found(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):
