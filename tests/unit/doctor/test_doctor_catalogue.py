@@ -87,3 +87,52 @@ def test_the_middle_of_a_huge_file_is_left_out_and_its_lines_still_count(tmp_pat
     path.write_text("first\n" * 10_000 + "No module named 'tenseal'\n" + "last\n" * 100)
     (found,) = diagnose_texts([texts.read(path, "log.txt")])
     assert found.line == 10_001
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "says"),
+    [
+        ("n10 is drained@ (reboot)", "slurm_lost_a_node", "n10: reboot"),
+        ("n10 is down! (Not responding)", "slurm_lost_a_node", "n10: Not responding"),
+        ("srun: error: Node failure on gpu[07-08]", "slurm_step_lost_its_node", "gpu[07-08]"),
+        (
+            "slurmstepd-n9: error: *** JOB 3 ON n9 CANCELLED AT 2026-01-02T03:04 DUE to SIGNAL Killed ***",
+            "slurm_cancelled",
+            "scancel",
+        ),
+        ("JobId=7 JobState=DEADLINE Reason=None", "slurm_time_over", "over"),
+        ("JobId=7 JobState=PREEMPTED Reason=None", "slurm_preempted", "PREEMPTED"),
+        (
+            "slurmstepd: error: Detected 2 oom-kill event(s) in StepId=7.1. Some of your processes may have",
+            "slurm_out_of_memory",
+            "memory",
+        ),
+        (
+            "slurmstepd: error: StepId=7.batch exceeded memory limit (734003200 > 52428800), being killed",
+            "slurm_out_of_memory",
+            "memory",
+        ),
+        (
+            "slurmstepd-n10: error: couldn't chdir to '/shared/job': Permission denied: going to /tmp",
+            "slurm_folder_not_shared",
+            "n10",
+        ),
+        (
+            "srun: error: Unable to create step for job 7: Requested nodes are busy",
+            "slurm_step_waits",
+            "another step",
+        ),
+    ],
+)
+def test_what_slurm_of_other_releases_and_builds_says_is_known(line, name, says):
+    """As the sources of 21.08 to 25.11 have it."""
+    (found,) = diagnose_texts([texts.text("log.txt", AROUND.format(line).encode())])
+    assert (found.name, says in found.cause) == (name, True)
+
+
+@pytest.mark.parametrize(
+    "before", ["srun: forcing job termination", "slurmstepd-n9: error: *** STEP 7.1 ON n9"]
+)
+def test_a_task_that_srun_itself_ended_was_not_killed_from_outside(before):
+    killed = "srun: error: n10: task 1: Killed\nslurmstepd-n9: error: *** STEP 7.1 ON n9 CANCELLED AT x ***"
+    assert diagnose_texts([texts.text("log.txt", AROUND.format(f"{before}\n{killed}").encode())]) == ()
