@@ -50,6 +50,7 @@ def specs() -> list[Specification]:
             "lock_text": text,
             "system_site": False,
             "gpus": [],
+            "local": "",
             "offline": False,
         }
         found.append(spec)

@@ -58,6 +58,7 @@ def spec():
         "lock_text": lock.decode(),
         "system_site": False,
         "gpus": [],
+        "local": "",
         "offline": False,
     }
 

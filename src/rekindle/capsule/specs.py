@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rekindle.environments.specification import Specification
 from rekindle.gpus.whole import whole
+from rekindle.host import folders
 from rekindle.records import HostRecord, PlanRecord, RecordError
 
 from .capsules import lock_text
@@ -41,9 +42,15 @@ def environment_specs(
         "lock_text": text,
         "system_site": False,
         "gpus": [],
+        "local": "",
         "offline": offline,
     }
     gpus = [gpu.uuid for gpu in whole(host) if gpu.uuid]
+    local = ""
+    if host.slurm:
+        gpus = [str(number) for number in range(len(gpus))]
+        disk = host.slurm.local_disk
+        local = str(folders.on_disk(disk, Path(host.root))) if disk else ""
     planned: list[Specification] = [
         {
             "name": build.framework,
@@ -53,6 +60,7 @@ def environment_specs(
             "lock_text": lock_text(build.lock, build.lock_sha256, capsule),
             "system_site": build.system_site,
             "gpus": gpus if build.cuda else [],
+            "local": local,
             "offline": offline,
         }
         for build in builds

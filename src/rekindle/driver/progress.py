@@ -31,6 +31,10 @@ class Teller:
         self._look()
         detached.tell(self._path, "running", says or self._done() or "starting", elapsed_s)
 
+    def wait(self, elapsed_s: float, says: str) -> None:
+        """Write what the run waits for before it starts."""
+        detached.tell(self._path, "waiting", says, elapsed_s)
+
     def end(self, elapsed_s: float) -> None:
         """Write that the run has ended, and how far it came."""
         self._look()

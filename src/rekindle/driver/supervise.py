@@ -23,6 +23,7 @@ from .autopsy import autopsy
 from .command import command, environment
 from .container import Container
 from .ladder import climb
+from .local import have_environment, local_folder
 from .nodes import Nodes
 from .processes import adopt_orphans, end_descendants
 from .progress import Teller
@@ -75,17 +76,22 @@ def supervise(run_dir: Path) -> None:
     teller = Teller(run_dir, spec.job)
     Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if spec.cache:
-        keep_below(Path(spec.cache))
+        keep_below(Path(spec.cache), local_folder(folders.root_of(run_dir), spec))
     reserve = run_dir / "reserve"
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
     waited = slurm.waited_s(run_dir) if spec.slurm else None
     try:
         spec = allocated(run_dir, spec)
+        with _interruptible():
+            have_environment(run_dir, spec, teller.wait)
+        started, clock = datetime.now(timezone.utc), time.monotonic()
         environ = environment(run_dir, spec)
         end = _run(run_dir, spec, environ, clock, teller)
     except AllocationError as error:
         end = _End("interrupted", says=str(error))
+    except _Interrupted:
+        end = _End("interrupted")
     if spec.slurm and end == _End("interrupted"):
         with suppress(OSError):
             end = _End("interrupted", says=slurm.tell_the_end(run_dir))

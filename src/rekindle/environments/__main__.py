@@ -1,9 +1,11 @@
-"""``python -m rekindle.environments start|build ROOT``, on the host.
+"""``python -m rekindle.environments start|build ROOT`` and ``… have ROOT NAME``, on the host.
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
 behind, detached from this session, that builds them and tells its progress in logs/environments/: here, or
 with ``start ROOT SLURM``, what to ask for in JSON, on a node of the cluster. Called while that one runs it
 starts none: who asks for the same follows the one that is there.
+
+``have`` builds one of them on this node's own disk too, unless it is there, and says in JSON what is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import batch, detached, folders, slurm
+from rekindle.host import batch, detached, disks, folders, slurm
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
@@ -35,6 +37,8 @@ def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
                 f"Another run builds other environments under {root}. Fix: run again when it has ended."
             )
         (logs / "specs.json").write_text(specs, encoding="utf-8")
+        if asked:
+            disks.keep(root, asked, json.loads(specs))
         for left in (folders.PROGRESS, slurm.JOB):
             (logs / left).unlink(missing_ok=True)
         command = ["rekindle.environments", "build", str(root)]
@@ -50,13 +54,29 @@ def build_all(root: Path) -> None:
     _clear(root)
     logs = root / folders.BUILDS
     specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
-    with Teller(logs / folders.PROGRESS, root / folders.UV_CACHE) as teller:
+    local = next((Path(spec["local"]) for spec in specs if spec["local"]), None)
+    keep_below(root / folders.CACHE, local)
+    with Teller(logs / folders.PROGRESS, (local or root) / folders.UV_CACHE) as teller:
         built = []
         for spec in specs:
             teller.begin(spec["name"])
+            disks.note(root, spec["local"])
             built.append(build(root, spec, teller.take))
         environments = [environment for environment, _ in built]
         teller.end(any(changed for _, changed in built), {"environments": environments})
+
+
+def have(root: Path, name: str) -> None:
+    """Have an environment that was built on one node on this one's own disk too."""
+    says = None
+    try:
+        spec = disks.kept(root, name)
+        keep_below(root / folders.CACHE, Path(spec["local"]))
+        disks.note(root, spec["local"])
+        build(root, spec)
+    except (BuildError, OSError) as error:
+        says = str(error)
+    print(json.dumps({"node": disks.here(), "says": says}), flush=True)
 
 
 def _clear(root: Path) -> None:
@@ -75,8 +95,9 @@ def main() -> int:
     try:
         if verb == "start":
             start(root, sys.stdin.read(), json.loads(sys.argv[3]) if sys.argv[3:] else None)
+        elif verb == "have":
+            have(root, sys.argv[3])
         else:
-            keep_below(root / folders.CACHE)
             build_all(root)
     except (BuildError, batch.SlurmError) as error:
         print(error, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -39,10 +40,10 @@ class BuildError(RuntimeError):
 def build(
     root: Path, spec: Specification, on_line: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Any], bool]:
-    """Make the environment that ``spec`` asks for under ``root``.
+    """Make the environment that ``spec`` asks for under ``root``, or on the node's own disk.
 
     Args:
-        root: Rekindle's folder on the host.
+        root: Rekindle's folder on the host, where uv and the wheels are.
         spec: what to build.
         on_line: is called with each line that uv prints while it installs.
 
@@ -56,16 +57,17 @@ def build(
     digest = hashlib.sha256(lock).hexdigest()
     if digest != spec["lock_sha256"]:
         raise BuildError(f"{spec['lock']} is not the lock that was planned. Fix: run the plan stage again.")
-    envs, tmpdir = root / folders.ENVS, root / folders.TMP
+    home = _on_disk(spec["local"]) if spec["local"] else root
+    envs, tmpdir = home / folders.ENVS, home / folders.TMP
     envs.mkdir(parents=True, exist_ok=True)
-    target = folders.environment(root, spec["name"], digest)
+    target = folders.environment(home, spec["name"], digest)
     with (envs / f".{spec['name']}.lock").open("a") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         known = _known(target, spec)
         if known is not None:
             return known, False
-        if target.exists():
-            _drop_cache(root)
+        if target.exists():  # its files are hard links to uv's cache
+            _run([str(root / folders.UV), "cache", "clean", "--quiet"], _uv_environment(home, None))
         aside = envs / f".{target.name}.building"
         shutil.rmtree(aside, ignore_errors=True)
         began = time.monotonic()
@@ -147,7 +149,7 @@ def _install(
             )
     lock_file = aside.with_name(f"{aside.name}.txt")
     lock_file.write_bytes(lock)
-    environ = _uv_environment(root, wheels)
+    environ = _uv_environment(aside.parents[1], wheels)
     uv = str(root / folders.UV)
     python = str(aside / "bin" / "python")
     try:
@@ -182,15 +184,26 @@ def _needs_operators(lock: str) -> bool:
     )
 
 
-def _drop_cache(root: Path) -> None:
-    """Empty uv's cache: a damaged environment's files are hard links to it."""
-    _run([str(root / folders.UV), "cache", "clean", "--quiet"], _uv_environment(root, None))
+def _on_disk(folder: str) -> Path:
+    """Make the folder of ours on a node's own disk, and in it what an installation needs."""
+    home = Path(folder)
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+        if home.is_symlink() or home.stat().st_uid != os.getuid():
+            raise PermissionError(errno.EACCES, "It belongs to somebody else")
+        (home / folders.TMP).mkdir(exist_ok=True)
+    except OSError as error:
+        raise BuildError(
+            f"{home} cannot be made: {error.strerror}. Fix: name a folder in rekindle_slurm's local_disk in "
+            "which you may write on every node."
+        ) from None
+    return home
 
 
-def _uv_environment(root: Path, wheels: Path | None) -> dict[str, str]:
+def _uv_environment(home: Path, wheels: Path | None) -> dict[str, str]:
     own = {
-        "TMPDIR": str(root / folders.TMP),
-        "UV_CACHE_DIR": str(root / folders.UV_CACHE),
+        "TMPDIR": str(home / folders.TMP),
+        "UV_CACHE_DIR": str(home / folders.UV_CACHE),
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_NO_CONFIG": "1",
     }

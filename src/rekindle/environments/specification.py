@@ -19,6 +19,8 @@ class Specification(TypedDict):
     system_site: bool
     """Whether the interpreter lends the packages that the lock leaves out."""
     gpus: list[str]
-    """UUIDs that it has to see."""
+    """That it has to see: UUIDs, or indices on whichever node of a cluster."""
+    local: str
+    """Folder on each node's own disk that it lies below; empty: in the root."""
     offline: bool
     """Whether its wheels are in cache/wheelhouse/ and come from nowhere else."""

@@ -6,6 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
+from .folders import CACHE
+
 _VARIABLES = {
     "XDG_CACHE_HOME": "xdg",
     "CUDA_CACHE_PATH": "cuda",
@@ -19,11 +21,14 @@ _VARIABLES = {
 }
 
 
-def keep_below(cache: Path) -> None:
+def keep_below(cache: Path, local: Path | None = None) -> None:
     """Set for all child processes where those caches are, but for what the host's own environment sets.
 
-    Hugging Face's is used where it is already, for the models and the token in it.
+    Hugging Face's is used where it is already, for the models and the token in it. Bytecode is kept below
+    ``local``, a node's own folder, where there is one: it is of environments there.
     """
+    if local:
+        os.environ.setdefault("PYTHONPYCACHEPREFIX", str(local / CACHE / _VARIABLES["PYTHONPYCACHEPREFIX"]))
     theirs = Path.home() / ".cache" / "huggingface"
     if theirs.exists():
         os.environ.setdefault("HF_HOME", str(theirs))

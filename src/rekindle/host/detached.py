@@ -47,7 +47,7 @@ def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, s
         )
 
 
-State = Literal["running", "ended", "failed"]
+State = Literal["waiting", "running", "ended", "failed"]
 
 
 def tell(record: Path, state: State, says: str, elapsed_s: float, **more: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 # A run's folder: <root>/runs/<job>-<digest>/ on the host, results/<run>/<host>/<job>/ at home.
@@ -52,6 +53,8 @@ OURS = (ENVS, RUNS, TMP, CACHE, LOGS, JOBS)
 """All that Rekindle makes in it."""
 BUILDS = f"{LOGS}/environments"
 """How far the build of environments is: specs.json, progress.json, log.txt."""
+LOCAL = f"{LOGS}/local"
+"""Of environments on nodes' own disks: what each is built from, and a file for each node that has any."""
 BUILD_LOCK = f"{BUILDS}/lock"
 """Held by who builds them."""
 UV = f"{CACHE}/bin/uv"
@@ -73,6 +76,11 @@ def root_of(run_dir: Path) -> Path:
 def environment(root: Path, name: str, lock_sha256: str) -> Path:
     """Return the folder of the environment of framework ``name`` that is built from a lock."""
     return root / ENVS / f"{name}-{lock_sha256[:12]}"
+
+
+def on_disk(disk: str, root: Path) -> Path:
+    """Return the folder below a node's own ``disk`` for the environments of a root that the nodes share."""
+    return Path(disk, f"rekindle-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}")
 
 
 def marker(root: Path, name: str, lock_sha256: str) -> Path:

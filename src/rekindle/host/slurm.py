@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime
@@ -70,7 +71,7 @@ def seen(folder: Path, record: str) -> tuple[str, str]:
         return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
     if waits:
         return state, _told("waiting", waits)
-    if state == "free" and (not record or '"state": "running"' in record):
+    if state == "free" and not re.search(r'"state": "(?:ended|failed)"', record):
         says = tell_the_end(folder)
         if (folder / SPEC).exists():
             return state, _told("ended", says)

@@ -20,6 +20,7 @@ from typing import Any
 
 from ..host import folders
 from ..host.archive import pack as pack_folder
+from ..host.disks import clear
 from ..host.leftovers import end_processes, outside
 
 _NAMED = 1000
@@ -75,13 +76,17 @@ def pack(root: Path) -> dict[str, Any]:
     )
 
 
-def remove(root: Path) -> None:
+def remove(root: Path) -> list[str]:
     """End what of Rekindle still runs, and remove it all; interrupted anywhere, it can be called again.
+
+    Returns:
+        What stays on the own disks of nodes that could not be reached, a sentence each.
 
     Raises:
         RetireError: something cannot be removed.
     """
     end_processes(root)
+    left = clear(root)
     for folder in outside(root):
         _remove(folder)
     going = root / folders.TMP / "going"
@@ -94,6 +99,7 @@ def remove(root: Path) -> None:
         _remove(root / name)
     with suppress(OSError):  # it is a disk of its own, or lies in a folder that is not ours
         root.rmdir()
+    return left
 
 
 def _foreign(folder: Path) -> Iterator[str]:

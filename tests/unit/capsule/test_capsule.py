@@ -3,13 +3,15 @@
 import hashlib
 import json
 from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from rekindle import capsule
 from rekindle.capsule.specs import environment_specs
-from rekindle.records import EnvRecord, HostRecord, RecordError, read
+from rekindle.host import folders
+from rekindle.records import EnvRecord, HostRecord, RecordError, Slurm, read
 from rekindle.results import state
 from rekindle.solver import solve
 
@@ -150,3 +152,13 @@ def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):
     with pytest.raises(RecordError, match=r"was never sent from here, and no capsule has it\. Fix: "):
         capsule.save(other, tmp_path / "new")
     assert not (tmp_path / "new/env.json").exists()
+
+
+@pytest.mark.parametrize("disk", [None, "/local"])
+def test_on_a_cluster_an_environment_is_the_same_on_whichever_node(host, kept, disk):
+    slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00", local_disk=disk)
+    login = msgspec.structs.replace(host, slurm=slurm)
+    driver, torch = environment_specs(_plan(host, kept), login, capsule=kept)
+    assert torch["gpus"] == ["0", "1"]
+    assert (driver["local"], driver["gpus"]) == ("", [])
+    assert torch["local"] == (str(folders.on_disk(disk, Path(host.root))) if disk else "")

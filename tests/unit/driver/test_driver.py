@@ -47,6 +47,7 @@ for number in (1, 2):
 
 def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **of_spec):
     jobs, example = tmp_path / "jobs", of_spec.pop("example", None)
+    python = of_spec.pop("python", sys.executable)
     (jobs / "toy").mkdir(parents=True)
     (jobs / "toy" / "job.py").write_text(script)
     job = Job(
@@ -69,7 +70,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **
         host="h",
         job=job,
         sites=(Site(name="site-1", ranks=1, gpus=()),),
-        python=sys.executable,
+        python=python,
         lock_sha256="0" * 64,
         versions={},
         tmpdir=str(run.parents[1] / "tmp" if run.parent.name == "runs" else tmp_path),

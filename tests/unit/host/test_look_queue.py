@@ -58,11 +58,11 @@ def test_what_runs_has_its_own_record(folder, queue):
     assert (state, decode(text, Progress).says) == ("held", "round 1/3")
 
 
-@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("begun", [None, "waiting", "running"])
 @pytest.mark.parametrize("run", [False, True])
 def test_what_slurm_ended_without_a_last_word_has_ended_or_failed_as_a_build(folder, queue, begun, run):
     if begun:
-        detached.tell(folder / "progress.json", "running", "round 1/3", 1)
+        detached.tell(folder / "progress.json", begun, "round 1/3", 1)
     if run:
         (folder / "spec.json").touch()
     queue.say("scontrol", "JobId=77 JobState=NODE_FAIL\n")

@@ -22,7 +22,7 @@ def said(text):
         "{}",
         "{partition: gpu, time: '02:00:00'}",
         "{partition: gpu, nodes: 2, gpus_per_node: 8, time: '1-02:00:00', account: research, "
-        "extra: ['--exclusive', '--qos=high']}",
+        "extra: ['--exclusive', '--qos=high'], local_disk: /local}",
     ],
 )
 def test_what_can_be_asked_for_is_no_mistake(text):
