@@ -29,7 +29,7 @@ from rekindle.judge import judge
 from rekindle.records import Claim, Job, RunSpec, Site, write
 
 REPOSITORY = Path(__file__).parents[1]
-STAND_IN = runpy.run_path(str(REPOSITORY / "tests/unit/slurm_stand_in.py"))["stand_in"]
+STAND_IN = runpy.run_path(str(REPOSITORY / "tests/slurm_stand_in.py"))["stand_in"]
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 RANKS = 8
 """Of each of two sites on a node."""

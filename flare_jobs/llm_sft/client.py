@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,18 @@ class Clock(TrainerCallback):
             self.began = time.perf_counter()
 
 
+class OverRounds(Trainer):
+    """Its schedule of the learning rate goes over all rounds, of which each is trained by itself."""
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        scheduler = super().create_scheduler(num_training_steps * self.rounds, optimizer)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # steps of the optimizer before, which other rounds made
+            for _ in range(num_training_steps * self.round):
+                scheduler.step()
+        return scheduler
+
+
 def main() -> None:
     evidence = Evidence()
     end_at_uncaught_exception(evidence)
@@ -43,7 +56,8 @@ def main() -> None:
     parser.add_argument("--data_path", type=Path, required=True)
     parser.add_argument("--train_mode", choices=["SFT", "PEFT"], required=True)
     parser.add_argument("--local_epoch", type=int, required=True)
-    parser.add_argument("--lr_scheduler", required=True)
+    parser.add_argument("--num_rounds", type=int, required=True)
+    parser.add_argument("--lr_scheduler", required=True, help="over all rounds")
     parser.add_argument("--learning_rate", type=float, required=True)
     parser.add_argument("--batch_size", type=int, required=True)
     parser.add_argument("--use_tracking", nargs="*", required=True)
@@ -72,7 +86,7 @@ def main() -> None:
     )
 
     clock = Clock()
-    trainer = Trainer(
+    trainer = OverRounds(
         model=model,
         args=how,
         train_dataset=data["training"],
@@ -84,7 +98,8 @@ def main() -> None:
     for number, received in follow_rank_zero(broadcast):
         take(weights, received)
         model_in = fingerprint(weights)
-        trainer.optimizer = trainer.lr_scheduler = None  # each round begins anew
+        trainer.optimizer = trainer.lr_scheduler = None  # each round begins anew, but for the schedule
+        trainer.round, trainer.rounds = number, args.num_rounds
         trainer.train()
         seconds = time.perf_counter() - clock.began
         told = trainer.state.log_history

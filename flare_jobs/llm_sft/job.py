@@ -30,9 +30,14 @@ def options() -> argparse.Namespace:
     parser.add_argument("--lr_scheduler", default="constant")
     parser.add_argument("--learning_rate", type=float, default=1e-3)
     parser.add_argument("--batch_size", type=int, default=32, help="of one rank")
-    parser.add_argument("--use_tracking", nargs="*", choices=TRACKERS, default=[])
+    parser.add_argument("--use_tracking", nargs="*", choices=TRACKERS, help="alone: tensorboard")
     parser.add_argument("--wandb_project", default="rekindle", help="name in W&B and of MLflow's experiment")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.use_tracking is None:
+        args.use_tracking = ()
+    elif not args.use_tracking:
+        args.use_tracking = TRACKERS[:1]
+    return args
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ def make_recipe(
     options = (
         f"--model_name_or_path {shlex.quote(base)} --data_path {shlex.quote(str(data))} "
         f"--train_mode {args.train_mode} --local_epoch {args.local_epoch} "
-        f"--lr_scheduler {shlex.quote(args.lr_scheduler)} "
+        f"--num_rounds {args.num_rounds} --lr_scheduler {shlex.quote(args.lr_scheduler)} "
         f"--learning_rate {args.learning_rate} --batch_size {args.batch_size} "
         f"--use_tracking {' '.join(args.use_tracking)}"
     )

@@ -1,5 +1,6 @@
 """The other jobs on CPU, as site.yml runs them, and TensorFlow over two nodes without NVFlare."""
 
+import json
 import os
 import subprocess
 
@@ -51,14 +52,18 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """Runs a trainer whose nodes are all this machine, with a port of its own for each."""
 
 
+def python_of(jobs, framework):
+    """Return the interpreter of an environment that was built."""
+    environments = read(jobs.results / "local/env.json", EnvRecord).environments
+    return next(one.python for one in environments if one.framework == framework)
+
+
 @pytest.fixture(scope="module")
 def over_nodes(jobs, tmp_path_factory):
     """Return what the replicas of a site on two nodes told of a round of the one epoch."""
     folder = tmp_path_factory.mktemp("nodes")
     (folder / "evidence").mkdir()
     (folder / "on_loopback.py").write_text(ON_LOOPBACK)
-    environments = read(jobs.results / "local/env.json", EnvRecord).environments
-    python = next(one.python for one in environments if one.framework == "tensorflow")
     trainer = REPOSITORY / "flare_jobs/tf_mirrored/client.py"
     launch = ["-m", "rekindle.trainer.launch", "--replicas", "--site=0", "--ranks=2"]
     options = ["--sites", "site-1", "site-2", "--replicas=2", "--local_epoch=1"]
@@ -70,7 +75,7 @@ def over_nodes(jobs, tmp_path_factory):
         "REKINDLE_ROUNDS": "1",
         "REKINDLE_EVIDENCE": str(folder / "evidence"),
     }
-    command = [python, *launch, str(folder / "on_loopback.py"), str(trainer), *options]
+    command = [python_of(jobs, "tensorflow"), *launch, str(folder / "on_loopback.py"), str(trainer), *options]
     subprocess.run(command, env={**os.environ, **environ}, check=True, timeout=300)
     return [line.event for line in read_lines(folder)]
 
@@ -85,6 +90,43 @@ def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(over_nodes):
     assert first.model_in != first.model_out
     assert (first.losses, first.samples) == (second.losses, second.samples)
     assert first.samples * 2 == 704  # the site's half of the training images, in whole batches
+
+
+RATES = """
+import json, sys, torch
+from client import OverRounds
+from transformers import TrainerCallback, TrainingArguments
+
+class Notes(TrainerCallback):
+    def on_step_begin(self, args, state, control, optimizer=None, **rest):
+        rates.append(round(optimizer.param_groups[0]["lr"], 6))
+
+class Net(torch.nn.Linear):
+    def forward(self, x, labels=None):
+        return {"loss": super().forward(x).sum()}
+
+rates = []
+quiet = {"save_strategy": "no", "report_to": "none", "logging_strategy": "no", "disable_tqdm": True}
+how = TrainingArguments(
+    output_dir=sys.argv[1], num_train_epochs=1, per_device_train_batch_size=2, learning_rate=6.0,
+    lr_scheduler_type="linear", use_cpu=True, **quiet,
+)
+data = [{"x": torch.ones(2)}] * 4
+trainer = OverRounds(model=Net(2, 1), args=how, train_dataset=data, callbacks=[Notes()])
+for trainer.round in range(3):
+    trainer.optimizer = trainer.lr_scheduler = None
+    trainer.rounds = 3
+    trainer.train()
+print(json.dumps(rates))
+"""
+
+
+def test_a_schedule_of_the_learning_rate_goes_over_all_rounds(jobs, tmp_path):
+    code = f"{REPOSITORY}/src:{REPOSITORY}/flare_jobs/llm_sft"
+    environ = {**os.environ, "PYTHONPATH": code, "CUDA_VISIBLE_DEVICES": ""}
+    command = [python_of(jobs, "transformers"), "-c", RATES, str(tmp_path)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=300)
+    assert json.loads(done.stdout.splitlines()[-1]) == [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
 
 
 def test_nvflares_host_memory_is_told_for_every_job(jobs):

@@ -24,7 +24,7 @@ def job_options(description: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--gpu",
         default="[cpu,cpu],[cpu,cpu]",
-        help="the GPUs of each site, one per rank: [0,1],[2,3]; UUIDs do too, and cpu is a rank without one",
+        help="the GPUs of each site, one per rank: [0,1],[2,3], or 0,1; UUIDs do too; cpu is a rank without",
     )
     parser.add_argument("--num_rounds", type=int, default=3)
     parser.add_argument("--local_epoch", type=int, default=2, help="epochs of each round")
@@ -40,7 +40,7 @@ class Sites:
         Raises:
             SystemExit: the two do not go together.
         """
-        sets = [text.split(",") for text in re.findall(r"\[([^\[\]]+)\]", gpu)]
+        sets = [(many or one).split(",") for many, one in re.findall(r"\[([^\[\]]+)\]|([^\[\],\s]+)", gpu)]
         if len(sets) != len(client_ids):
             raise SystemExit(
                 f"--gpu {gpu} is for {len(sets)} sites and --client_ids names {len(client_ids)}. "

@@ -38,6 +38,13 @@ def test_each_site_sees_its_own_gpus_alone():
     assert "CUDA_VISIBLE_DEVICES=GPU-c " in sites.torchrun("b")
 
 
+@pytest.mark.parametrize("gpu", ["0,[1,2]", "[0], [1,2]"])
+def test_a_site_of_one_gpu_needs_no_brackets_as_nvflares_simulator_has_it(gpu):
+    sites = Sites(["a", "b"], gpu)
+    assert [sites.ranks(site) for site in "ab"] == [1, 2]
+    assert "CUDA_VISIBLE_DEVICES=0 " in sites.torchrun("a")
+
+
 def test_a_rank_on_cpu_sees_no_gpu():
     sites = Sites(["a"], "[cpu,cpu]")
     assert (sites.ranks("a"), sites.on_gpu) == (2, False)
