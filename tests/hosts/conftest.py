@@ -11,7 +11,7 @@ from lab.slots import slot
 from lab.slurm import SlurmLab
 from lab.wheels import fill_wheelhouse
 from listing import listing
-from plays import play
+from plays import checkout, play
 from slurm_runs import JOBS, in_mid_run
 
 
@@ -93,6 +93,13 @@ def cluster(named):
 
 @pytest.fixture(scope="session")
 def on_slurm(cluster, tmp_path_factory):
-    """Return a run of site.yml there, in the midst of whose first job SLURM's controller started anew."""
+    """Return a run of site.yml there, in the midst of whose first job SLURM's controller started anew.
+
+    That job has two sites. The others have one each, as they take two cores long enough.
+    """
+    repository = checkout(tmp_path_factory.mktemp("checkout"))
+    for job in ("lightning_ddp", "llm_sft"):
+        described = repository / "flare_jobs" / job / "job.yml"
+        described.write_text(described.read_text().replace("sites: 2\n", "sites: 1\n"))
     results = tmp_path_factory.mktemp("results") / "slurm"
-    return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS)
+    return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS, cwd=repository)

@@ -5,7 +5,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from plays import play
+from plays import REPOSITORY, play
 
 from rekindle.records import Progress, RecordError, VerdictRecord, read
 
@@ -19,10 +19,10 @@ def asked(**changes):
     return "-e", json.dumps({"rekindle_slurm": {**ASKED, **changes}})
 
 
-def in_mid_run(cluster, playbook, results, act, *more):
+def in_mid_run(cluster, playbook, results, act, *more, cwd=REPOSITORY):
     """Run a playbook, and ``act`` as soon as pt_ddp has trained for a round."""
     with ThreadPoolExecutor(1) as pool:
-        playing = pool.submit(play, playbook, cluster.inventory, results, *more, timeout=1200)
+        playing = pool.submit(play, playbook, cluster.inventory, results, *more, timeout=1200, cwd=cwd)
         while not playing.done() and not _trains(cluster):
             time.sleep(0.2)
         assert not playing.done(), playing.result().output
