@@ -54,7 +54,7 @@ def test_the_node_is_the_host_and_the_login_node_has_a_record_of_its_own(collect
     host, login = read(tmp_path / "host.json", HostRecord), read(tmp_path / "login.json", HostRecord)
     assert (host.host, host.os.name.split()[0], host.slurm.nodes) == ("login-1", "Node's", 2)
     assert (login.host, login.os.name.split()[0], login.slurm) == ("login-1", "Login's", None)
-    assert result["host"]["slurm"] == {**ASKED, "account": None}
+    assert result["host"]["slurm"] == {**ASKED, "account": None, "local_disk": None}
     assert mktemp.endswith("/.rekindle-XXXXXXXX")
     assert shlex.split(srun)[:13] == [
         "env",
