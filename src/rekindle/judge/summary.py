@@ -26,6 +26,7 @@ def devices(run: Run) -> tuple[Device, ...]:
                 utilisation.setdefault((uuid, pid), []).append(gpu.utilisation)
                 held[uuid, pid] = max(mib, held.get((uuid, pid), mib))
     means = {who: round(mean(percents), 1) for who, percents in utilisation.items()}
+    names = {gpu.uuid: gpu.name for gpu in run.spec.gpus}
     if run.spec.job.example is not None:
         return tuple(_held(run, means, held))
     if not run.spec.job.federated:
@@ -36,7 +37,7 @@ def devices(run: Run) -> tuple[Device, ...]:
             rank=event.rank,
             device=event.device,
             uuid=event.uuid,
-            name=event.name,
+            name=names.get(event.uuid or "") or event.name,
             mean_utilisation=means.get((event.uuid or "", str(event.pid))),
             peak_memory_mib=held.get((event.uuid or "", str(event.pid))),
         )

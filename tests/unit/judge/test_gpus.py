@@ -171,6 +171,10 @@ def test_devices_carry_what_was_sampled(clean_run):
     assert (device.uuid, device.mean_utilisation, device.peak_memory_mib) == ("GPU-a", 97.0, 450)
 
 
+def test_a_gpu_that_tensorflow_does_not_name_has_the_name_that_preflight_saw():
+    assert {one.name for one in judge(RUNS / "tf_mirrored-h200-x2").devices} == {"NVIDIA H200"}
+
+
 def test_a_recorded_run_whose_second_site_quietly_trained_on_cpu_is_caught():
     busy = _claim(judge(RUNS.parent / "caught" / "pt_ddp-on-cpu-h200-x2"), "gpus_used")
     assert busy.holds is None
