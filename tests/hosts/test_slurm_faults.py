@@ -1,6 +1,7 @@
 """What goes wrong on a SLURM cluster: the verdict and its cause, or the refusal."""
 
 import json
+import re
 import time
 
 import pytest
@@ -163,9 +164,44 @@ def test_a_node_without_the_shared_folder_is_named(on_slurm, cluster, tmp_path):
     )
 
 
+def _is_gone(cluster, what):
+    for node in ("login", "n9", "n10"):
+        _until(lambda node=node: what not in cluster.run(node, "ps -e -o args="))
+    assert cluster.run("login", "squeue --noheader") == ""
+
+
+def test_scancel_is_the_cause_and_leaves_nothing_on_any_node(on_slurm, cluster, tmp_path):
+    def cancel():
+        cluster.run("login", "scancel --user=lease")
+
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cancelled"), cancel, *PT_DDP)
+    assert (verdict(done).verdict, verdict(done).cause) == (
+        "FAIL",
+        "Somebody cancelled the job in SLURM (scancel).",
+    )
+    _is_gone(cluster, "rekindle/envs")
+
+
+def test_a_driver_that_is_killed_is_named_and_its_ranks_end_on_every_node(on_slurm, cluster, tmp_path):
+    def kill():
+        for node in ("n9", "n10"):
+            cluster.run(node, "pkill -KILL -f 'rekindle[.]driver supervise' || true", "root")
+
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "driverless"), kill, *PT_DDP)
+    assert done.status != 0
+    assert (verdict(done).verdict, verdict(done).cause.partition(":")[0]) == (
+        "UNPROVEN",
+        "The run has no record of its end",
+    )
+    _is_gone(cluster, "custom/client.py")
+
+
 def test_a_node_that_is_lost_is_named(on_slurm, cluster, tmp_path):
     cut = cluster.hosts["n10"].cut_power
     done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cut"), cut, *PT_DDP)
+    ended = time.time()
+    (known,) = re.findall(r"Reason=.*@(\S+)]", cluster.run("login", "scontrol show node n10"))
+    assert ended - int(cluster.run("login", f"date --date={known} +%s")) < 60
     cluster.up([])
     assert done.status != 0
     assert verdict(done).verdict in {"FAIL", "UNPROVEN"}

@@ -10,7 +10,7 @@ from rekindle.doctor import diagnose_run
 from rekindle.doctor.known_issues import known_issue
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
-from rekindle.records import ClaimResult, Ended, RecordError, RunSpec, VerdictKind, VerdictRecord
+from rekindle.records import ClaimResult, Ended, Finding, RecordError, RunSpec, VerdictKind, VerdictRecord
 
 from . import summary
 from .claims import check
@@ -40,7 +40,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     results = (*(result for result in claims if result), *rules)
     verdict, cause = _verdict(run, results)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
-    root = next((found for found in findings if not found.echo and found.confidence != "possible"), None)
+    root = next((found for found in findings if _is_root(run, found)), None)
     remedy = None
     if root is not None:
         cause, remedy = root.cause, root.remedy
@@ -94,6 +94,12 @@ def _verdict(run: Run, results: Sequence[ClaimResult]) -> tuple[VerdictKind, str
     if not results:
         doubts.append("Nothing is claimed.")
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
+
+
+def _is_root(run: Run, found: Finding) -> bool:
+    """Whether a finding is why the run has not passed; what is only likely may echo its driver's death."""
+    enough = {"certain"} if run.ended is None else {"certain", "likely"}
+    return not found.echo and found.confidence in enough
 
 
 def _cure(run: Run) -> str:

@@ -42,6 +42,18 @@ def test_what_is_merely_possible_leaves_it_too(clean_run):
     assert verdict.cause.startswith("job.py ended with status 1")
 
 
+def test_what_is_raised_as_the_driver_dies_is_not_why_the_run_has_no_end(clean_run):
+    (clean_run / "ended.json").unlink()
+    raised = ("Traceback (most recent call last):", '  File "a.py", line 1, in run', "mine.Error: 15", "")
+    (clean_run / "job.log").write_text("\n".join(raised))
+    verdict = judge(clean_run)
+    assert [one.name for one in verdict.findings] == ["exception"]
+    assert (verdict.verdict, verdict.cause.partition(":")[0]) == (
+        "UNPROVEN",
+        "The run has no record of its end",
+    )
+
+
 def test_a_run_that_passed_is_not_diagnosed(clean_run):
     said = r"\1\2 - SubprocessLauncher - INFO - we survived CUDA out of memory\n"
     edit(clean_run / SITE_LOG, r"((\S+ \S+) - SubprocessLauncher - .*\n)", said, count=1)
