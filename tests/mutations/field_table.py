@@ -5,6 +5,7 @@ from mutation_kinds import (
     both,
     claims,
     exact,
+    gpus_named,
     on_gpus,
     processes_by_rank,
     several_ranks,
@@ -134,7 +135,7 @@ FIELDS = {
     ("GivenGpu", "index"): OURS,
     ("GivenGpu", "name"): (
         wrong("missing", "It is no record."),
-        wrong("unknown", "Trainers told the name of the GPU."),
+        wrong("unknown", "Trainers told the name of the GPU.", gpus_named),
         free("*", "Preflight may not have been told a name, or trainers not."),
     ),
     ("GivenGpu", "memory_mib"): (

@@ -4,6 +4,7 @@ import re
 
 from mutation_kinds import (
     both,
+    gpus_named,
     lie,
     lies,
     on_cpu,
@@ -127,7 +128,7 @@ def _one_gpu_with_a_name_and_without(run, rng):
     pick(rng, shared)["name"] = rng.choice((None, ""))
 
 
-@lie("devices", both(spec2, on_gpus))
+@lie("devices", both(spec2, gpus_named))
 def _a_gpu_has_another_name_than_preflight_saw(run, rng):
     pick(rng, run.spec["gpus"])["name"] = "Tesla T4"
 

@@ -106,6 +106,11 @@ def on_gpus(run):
     return bool(run.gpus)
 
 
+def gpus_named(run):
+    """Whether trainers told what GPUs are called; TensorFlow's call each ``GPU``."""
+    return on_gpus(run) and any(one["name"] != "GPU" for one in run.of("device"))
+
+
 def on_cpu(run):
     return not run.gpus
 
