@@ -1,8 +1,10 @@
 """Playbooks of the repository, run as a user runs them."""
 
 import os
+import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,24 +20,35 @@ class Play:
     results: Path
 
 
-def checkout(folder):
-    """Return ``folder`` with a copy of what playbooks need, whose jobs a test can alter."""
+def checkout(folder, **jobs):
+    """Return ``folder`` with a copy of what playbooks need, whose jobs a test can alter.
+
+    Fields of a job.yml have other values by the job's name: ``pt_ddp={"sites": 1}``.
+    """
     for name in ("ansible.cfg", "site.yml"):
         shutil.copy(REPOSITORY / name, folder)
     for name in ("flare_jobs", "playbooks", "plugins", "roles", "src"):
         shutil.copytree(REPOSITORY / name, folder / name, symlinks=True)
+    for job, fields in jobs.items():
+        described = folder / "flare_jobs" / job / "job.yml"
+        for field, value in fields.items():
+            text, found = re.subn(rf"(?m)^{field}: .*$", f"{field}: {value}", described.read_text())
+            assert found == 1, (job, field)
+            described.write_text(text)
     return folder
 
 
 def play(playbook, inventory, results, *more, timeout=600, cwd=REPOSITORY, **environ):
     """Run a playbook of the repository, or of a copy in ``cwd``; results go to ``results``."""
-    done = subprocess.run(
-        ["ansible-playbook", playbook, "-i", str(inventory), "-e", f"rekindle_results={results}", *more],
-        cwd=cwd,
-        env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environ},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    return Play(done.returncode, done.stdout + done.stderr, Path(results))
+    with tempfile.TemporaryFile() as output:  # no pipe, which what a play leaves running would hold open
+        done = subprocess.run(
+            ["ansible-playbook", playbook, "-i", str(inventory), "-e", f"rekindle_results={results}", *more],
+            cwd=cwd,
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", **environ},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+            check=False,
+        )
+        output.seek(0)
+        return Play(done.returncode, output.read().decode(), Path(results))
