@@ -1,9 +1,11 @@
 """Runs the chosen faults, several at a time, and prints the table of what came of each."""
 
+import json
 import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,18 @@ AT_ONCE = 4
 """A run waits for NVFlare's polls more than it works: on 2 cores four take less time at once than in turn."""
 REPORT = Path(__file__).parents[2] / "results" / "faults.json"
 REPORTED = pytest.StashKey[Reported]()
+EACH = """
+import json, sys, textwrap, traceback
+begin, table = json.load(sys.stdin)
+failed = {}
+for what, lines in table.items():
+    try:
+        exec(begin + textwrap.dedent(lines), {})
+        failed[what] = None
+    except Exception:
+        failed[what] = traceback.format_exc()
+print(json.dumps(failed))
+"""
 
 
 @pytest.fixture(scope="session")
@@ -37,16 +51,23 @@ def outcomes(request, host_records, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def in_torch(host_records, pytestconfig):
-    """Return what runs Python in the torch environment, a beginning and then lines of a table."""
+    """Return what runs a table's Python in the torch environment, and why lines of it failed, by their name.
+
+    Each line runs with names of its own, after the beginning; one process runs all.
+    """
     environments = read(host_records / "env.json", EnvRecord).environments
     python = next(one.python for one in environments if one.framework == "torch")
     env = {"PYTHONPATH": str(pytestconfig.rootpath / "src")}
 
-    def run(begin, lines):
-        code = begin + lines.replace("\n        ", "\n")
-        return subprocess.run([python, "-c", code], env=env, capture_output=True, text=True, check=False)
+    @cache
+    def run(begin, table):
+        told = json.dumps([begin, dict(table)])
+        done = subprocess.run(
+            [python, "-c", EACH], input=told, env=env, capture_output=True, text=True, check=True
+        )
+        return json.loads(done.stdout.splitlines()[-1])
 
-    return run
+    return lambda begin, table, what: run(begin, tuple(table.items()))[what]
 
 
 @pytest.fixture
