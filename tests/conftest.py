@@ -12,9 +12,12 @@ SCOPES = {
     "tests/hosts/test_lease_end.py": "pair",
     "tests/hosts/test_safety_over_ssh.py": "pair",
     "tests/hosts/test_site_over_ssh.py": "pair",
+    "tests/hosts/test_slurm.py": "slurm",
+    "tests/hosts/test_slurm_faults.py": "slurm",
 }
-"""What shares something that a session makes once: torch's environment here, or two hosts of the lab."""
+"""What shares what a session makes once: torch's environment, the lab's two hosts or its cluster."""
 LONGEST = (
+    "slurm",
     "tests/hosts/test_cuts.py",
     "torch",
     "tests/site/test_other_jobs.py",

@@ -97,9 +97,7 @@ def on_slurm(cluster, tmp_path_factory):
 
     That job has two sites. The others have one each, as they take two cores long enough.
     """
-    repository = checkout(tmp_path_factory.mktemp("checkout"))
-    for job in ("lightning_ddp", "llm_sft"):
-        described = repository / "flare_jobs" / job / "job.yml"
-        described.write_text(described.read_text().replace("sites: 2\n", "sites: 1\n"))
+    one = {"sites": 1}
+    repository = checkout(tmp_path_factory.mktemp("checkout"), lightning_ddp=one, llm_sft=one)
     results = tmp_path_factory.mktemp("results") / "slurm"
     return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS, cwd=repository)

@@ -71,6 +71,12 @@ def test_a_job_that_takes_longer_than_its_allocation_is_not_queued(on_slurm, clu
     assert cluster.run("login", "squeue --noheader") == ""
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Return a checkout whose pt_ddp has one site, with one rank a node."""
+    return checkout(tmp_path_factory.mktemp("small"), pt_ddp={"sites": 1, "ranks_per_site": 1})
+
+
 STEPS = """#!/bin/sh
 srun --nodes=2 --ntasks=2 sleep 600 &
 until squeue --noheader --steps --jobs=$SLURM_JOB_ID | grep -q sleep; do sleep 0.1; done
@@ -123,7 +129,7 @@ SLOW = """    pace = Pace(model)
 
 
 def test_a_node_that_straggles_is_named_and_the_run_passes(on_slurm, cluster, tmp_path):
-    repository = checkout(tmp_path)
+    repository = checkout(tmp_path, pt_ddp={"sites": 1, "ranks_per_site": 1})
     client = repository / "flare_jobs/pt_ddp/client.py"
     client.write_text(client.read_text().replace("    pace = Pace(model)\n", SLOW))
     done = play("site.yml", cluster.inventory, tmp_path / "slow", *PT_DDP, cwd=repository)
@@ -137,25 +143,25 @@ def _on_n10(cluster, signal):
     return lambda: cluster.run("n10", f"pkill -{signal} -o -f -- '-u custom/client.py'", "root")
 
 
-def test_a_rank_that_is_killed_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
+def test_a_rank_that_is_killed_on_the_second_node_is_named_with_it(on_slurm, small, cluster, tmp_path):
     results = built(on_slurm, tmp_path / "killed")
-    done = in_mid_run(cluster, VALIDATE, results, _on_n10(cluster, "KILL"), *PT_DDP)
+    done = in_mid_run(cluster, VALIDATE, results, _on_n10(cluster, "KILL"), *PT_DDP, cwd=small)
     assert verdict(done).verdict == "FAIL"
     assert verdict(done).cause.startswith("Rank ")
     assert ", on n10, was killed from outside (PID " in verdict(done).cause
 
 
-def test_a_process_that_is_stopped_on_the_second_node_is_named_with_it(on_slurm, cluster, tmp_path):
+def test_a_process_that_is_stopped_on_the_second_node_is_named_with_it(on_slurm, small, cluster, tmp_path):
     results = built(on_slurm, tmp_path / "stopped")
-    done = in_mid_run(cluster, VALIDATE, results, _on_n10(cluster, "STOP"), *PT_DDP)
+    done = in_mid_run(cluster, VALIDATE, results, _on_n10(cluster, "STOP"), *PT_DDP, cwd=small)
     assert verdict(done).verdict == "HUNG"
     assert verdict(done).cause.startswith("On n10: Process ")
     assert (done.results / "login/pt_ddp/autopsy/stacks-n10.txt").stat().st_size
 
 
-def test_a_node_without_the_shared_folder_is_named(on_slurm, cluster, tmp_path):
+def test_a_node_without_the_shared_folder_is_named(on_slurm, small, cluster, tmp_path):
     cluster.lose_shared("n10")
-    done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "lost"), *PT_DDP)
+    done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "lost"), *PT_DDP, cwd=small)
     cluster.hosts["n10"].cut_power()
     cluster.up([])
     assert verdict(done).verdict == "FAIL"
@@ -170,11 +176,11 @@ def _is_gone(cluster, what):
     assert cluster.run("login", "squeue --noheader") == ""
 
 
-def test_scancel_is_the_cause_and_leaves_nothing_on_any_node(on_slurm, cluster, tmp_path):
+def test_scancel_is_the_cause_and_leaves_nothing_on_any_node(on_slurm, small, cluster, tmp_path):
     def cancel():
         cluster.run("login", "scancel --user=lease")
 
-    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cancelled"), cancel, *PT_DDP)
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cancelled"), cancel, *PT_DDP, cwd=small)
     assert (verdict(done).verdict, verdict(done).cause) == (
         "FAIL",
         "Somebody cancelled the job in SLURM (scancel).",
@@ -182,12 +188,12 @@ def test_scancel_is_the_cause_and_leaves_nothing_on_any_node(on_slurm, cluster, 
     _is_gone(cluster, "rekindle/envs")
 
 
-def test_a_driver_that_is_killed_is_named_and_its_ranks_end_on_every_node(on_slurm, cluster, tmp_path):
+def test_a_driver_that_is_killed_is_named_and_its_ranks_end_on_every_node(on_slurm, small, cluster, tmp_path):
     def kill():
         for node in ("n9", "n10"):
             cluster.run(node, "pkill -KILL -f 'rekindle[.]driver supervise' || true", "root")
 
-    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "driverless"), kill, *PT_DDP)
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "driverless"), kill, *PT_DDP, cwd=small)
     assert done.status != 0
     assert (verdict(done).verdict, verdict(done).cause.partition(":")[0]) == (
         "UNPROVEN",
@@ -196,9 +202,9 @@ def test_a_driver_that_is_killed_is_named_and_its_ranks_end_on_every_node(on_slu
     _is_gone(cluster, "custom/client.py")
 
 
-def test_a_node_that_is_lost_is_named(on_slurm, cluster, tmp_path):
+def test_a_node_that_is_lost_is_named(on_slurm, small, cluster, tmp_path):
     cut = cluster.hosts["n10"].cut_power
-    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cut"), cut, *PT_DDP)
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cut"), cut, *PT_DDP, cwd=small)
     ended = time.time()
     (known,) = re.findall(r"Reason=.*@(\S+)]", cluster.run("login", "scontrol show node n10"))
     assert ended - int(cluster.run("login", f"date --date={known} +%s")) < 60
@@ -208,10 +214,10 @@ def test_a_node_that_is_lost_is_named(on_slurm, cluster, tmp_path):
     assert "n10" in verdict(done).cause
 
 
-def test_a_node_whose_clock_is_wrong_is_named(on_slurm, cluster, tmp_path):
+def test_a_node_whose_clock_is_wrong_is_named(on_slurm, small, cluster, tmp_path):
     """The last to use this cluster: SLURM tries only a minute later again to end the job there."""
     cluster.skew_clock("n10", 1200)
-    done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "skewed"), *PT_DDP)
+    done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "skewed"), *PT_DDP, cwd=small)
     assert verdict(done).verdict == "FAIL"
     assert verdict(done).cause == (
         "The node n10 did not take a step of SLURM's: Zero Bytes were transmitted or received."
