@@ -1,6 +1,8 @@
 """Chooses the mutations and their seed, and prints the table of what came of each kind."""
 
+from dataclasses import dataclass, fields
 from pathlib import Path
+from random import Random
 
 import pytest
 from mutation_runs import Bench
@@ -17,6 +19,9 @@ def pytest_addoption(parser):
         "--run", default="", help="part of the names of the recorded runs to alter; all by default"
     )
     parser.addoption("--ways", type=int, default=2, help="places or values to try, by mutation and run")
+    parser.addoption(
+        "--every", type=int, default=1, help="of so many runs or files one, others for each kind"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -31,16 +36,25 @@ def no_doctor(monkeypatch):
     monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *told: ())
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """What is tried: runs with ``run`` in their names, one of ``every`` so many, in so many ways."""
+
+    seed: str
+    ways: int
+    every: int
+    run: str
+
+    def share(self, name, those):
+        """Return runs or files in the order that the seed has for a name, and how many to take."""
+        those = sorted(those)
+        return Random(f"{self.seed}/{name}").sample(those, len(those)), -(-len(those) // self.every)
+
+
 @pytest.fixture(scope="session")
 def chosen(request):
-    """Return the seed, and how many ways to try."""
-    return request.config.option.seed, request.config.option.ways
-
-
-@pytest.fixture(scope="session")
-def only(request):
-    """Return what the names of the chosen recorded runs have in them."""
-    return request.config.option.run
+    """Return what the options ask for."""
+    return Chosen(*(getattr(request.config.option, field.name) for field in fields(Chosen)))
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def test_what_cannot_be_told_breaks_nothing(bench, chosen):
     """Whatever its verdict; each in one recorded run."""
     names = recordings()
     for kind, name, way, change in free_ways(FIELDS):
-        rng = Random(f"{chosen[0]}/{kind}.{name} {way}")
+        rng = Random(f"{chosen.seed}/{kind}.{name} {way}")
         for recording in rng.sample(names, len(names)):
             run = RunCopy(recording)
             try:

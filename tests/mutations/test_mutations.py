@@ -18,11 +18,11 @@ from mutation_kinds import MUTATIONS, Inapplicable, alter, applies
 from mutation_runs import RunCopy, recordings
 
 
-def altered(mutation, name, seed, ways):
+def altered(mutation, name, chosen):
     """Yield (seed, changes) of each way that alters the run as no way before did."""
     seen = []
-    for number in range(mutation.ways or ways):
-        run, key = RunCopy(name), f"{seed}/{mutation.name}/{name}/{number}"
+    for number in range(mutation.ways or chosen.ways):
+        run, key = RunCopy(name), f"{chosen.seed}/{mutation.name}/{name}/{number}"
         if not applies(mutation, run):
             return
         try:
@@ -36,9 +36,13 @@ def altered(mutation, name, seed, ways):
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda one: one.name.replace(" ", "_"))
-def test_mutation(mutation, bench, chosen, only, rows):
-    for name in [one for one in recordings() if only in one]:
-        for key, changes in altered(mutation, name, *chosen):
+def test_mutation(mutation, bench, chosen, rows):
+    meant = [name for name in recordings() if chosen.run in name and applies(mutation, RunCopy(name))]
+    names, enough = chosen.share(mutation.name, meant)
+    for name in names:
+        if len({row["run"] for row in rows}) == enough:
+            break
+        for key, changes in altered(mutation, name, chosen):
             verdict, cause, broken = bench.judge(name, changes)
             rows.append(
                 {
@@ -52,7 +56,6 @@ def test_mutation(mutation, bench, chosen, only, rows):
                     "seen_by": broken,
                 }
             )
-    meant = any(applies(mutation, RunCopy(name)) for name in recordings() if not only)
-    assert rows or mutation.made or not meant, "it alters nothing"
+    assert rows or mutation.made or chosen.run or not meant, "it alters nothing"
     wrong = [row for row in rows if (row["verdict"] == "PASS") is not mutation.benign]
     assert not wrong

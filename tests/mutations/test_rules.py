@@ -18,7 +18,7 @@ def test_without_a_rule_its_mutation_comes_through_or_has_another_cause(name, be
     """One that names no mutation here fails the build."""
     mutation, told = MUTATIONS[SEEN_BY[name]], []
     for recording in recordings():
-        for key, changes in altered(mutation, recording, *chosen):
+        for key, changes in altered(mutation, recording, chosen):
             with_rule = bench.judge(recording, changes)[:2]
             with pytest.MonkeyPatch.context() as patch:
                 _without(rules()[name], name, patch)

@@ -1,0 +1,64 @@
+"""Files that are cut off, or have junk in them, never make the judge say PASS, nor break it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from mutation_runs import RECORDED
+
+from rekindle.judge import judge
+from rekindle.records import RecordError
+
+RUNS = sorted((RECORDED / "runs").iterdir())
+WORKSPACES = [*RUNS, *(RECORDED / "foreign" / name for name in ("poc", "simulator", "simulator-crash"))]
+VERDICT = "verdict.json"
+"""A verdict is no part of what is judged."""
+JUNK = (b"\xff\xfe\x00", b"[" * 5000, b'{"event": "round", "time": 1e400}\n')
+
+
+@pytest.fixture(params=WORKSPACES, ids=lambda run: run.name)
+def copy(request, tmp_path):
+    """Return a copy of a recorded run."""
+    return Path(shutil.copytree(request.param, tmp_path / request.param.name))
+
+
+@pytest.fixture
+def files(copy, chosen):
+    """Yield files of the copy with their content, and make each what it was."""
+
+    def each():
+        paths, enough = chosen.share(copy.name, (path for path in copy.rglob("*") if path.is_file()))
+        for path in paths[:enough]:
+            content = path.read_bytes()
+            yield path, content
+            path.write_bytes(content)
+
+    return each()
+
+
+def test_a_run_with_a_cut_file_is_no_pass(copy, files):
+    """But for samples and job.log, of which the first part may show all that is asked."""
+    whole = _verdict(copy)
+    for path, content in files:
+        needless = whole == "PASS" and (path.name == VERDICT or not content)
+        for share in (0, 0.1, 0.5, 0.7, 0.85):
+            path.write_bytes(content[: int(len(content) * share)])
+            said = _verdict(copy)
+            shown = share and path.name in {"samples.jsonl", "job.log"}
+            assert (said == "PASS") is needless or shown, (path, share)
+
+
+def test_junk_in_a_file_breaks_nothing(copy, files):
+    for path, content in files:
+        for junk in JUNK:
+            for at in (0, len(content) // 2, len(content)):
+                path.write_bytes(content[:at] + junk + content[at:])
+                _verdict(copy)
+
+
+def _verdict(folder):
+    """Return the judge's verdict; only a RecordError may come in its place."""
+    try:
+        return judge(folder).verdict
+    except RecordError:
+        return "refused"
