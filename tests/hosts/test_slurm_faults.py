@@ -215,7 +215,11 @@ def test_a_node_that_is_lost_is_named(on_slurm, small, cluster, tmp_path):
 
 
 def test_a_node_whose_clock_is_wrong_is_named(on_slurm, small, cluster, tmp_path):
-    """The last to use this cluster: SLURM tries only a minute later again to end the job there."""
+    """The last to use this cluster: SLURM tries only a minute later again to end the job there.
+
+    Nor does it hear of the node any more, which it has to wait longer for than a step takes.
+    """
+    cluster.configure(SlurmdTimeout="300")
     cluster.skew_clock("n10", 1200)
     done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "skewed"), *PT_DDP, cwd=small)
     assert verdict(done).verdict == "FAIL"

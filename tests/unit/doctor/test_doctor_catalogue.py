@@ -131,6 +131,16 @@ def test_what_slurm_of_other_releases_and_builds_says_is_known(line, name, says)
 
 
 @pytest.mark.parametrize(
+    ("state", "name"),
+    [("NODE_FAIL", "slurm_lost_a_node"), ("TIMEOUT", "slurm_time_over"), ("COMPLETING", "slurm_lost_a_node")],
+)
+def test_a_node_that_is_named_comes_before_that_one_failed_and_after_another_end(state, name):
+    reason = "NodeDown" if state == "COMPLETING" else "None"
+    log = f"JobId=7 JobState={state} Reason={reason}\nn10 is down* (Not responding)\n"
+    assert diagnose_texts([texts.text("slurm-job.log", log.encode())])[0].name == name
+
+
+@pytest.mark.parametrize(
     "before", ["srun: forcing job termination", "slurmstepd-n9: error: *** STEP 7.1 ON n9"]
 )
 def test_a_task_that_srun_itself_ended_was_not_killed_from_outside(before):
