@@ -58,17 +58,23 @@ def _seconds(content):
     return time.process_time() - start
 
 
-SIZE = 10 << 20
+SIZE = 1 << 15
+
+
+def _assert_takes_time_as_it_has_bytes(unit):
+    """Four times as many take some four times as long, on whatever machine; what looks back takes sixteen."""
+    few = unit * (SIZE // len(unit))
+    assert _seconds(few * 4) < 10 * _seconds(few) < 50
 
 
 @pytest.mark.parametrize("unit", [b"a", b" ", b"(", b"Traceback (most recent call last):", b"/x"])
-def test_ten_megabytes_in_one_line_take_less_than_five_seconds(unit):
-    assert _seconds(unit * (SIZE // len(unit))) < 5
+def test_one_long_line_is_looked_through_once(unit):
+    _assert_takes_time_as_it_has_bytes(unit)
 
 
-def test_the_beginnings_of_all_excerpts_over_and_over_take_less_than_ten_seconds():
+def test_the_beginnings_of_all_excerpts_over_and_over_are_looked_through_once():
     halves = "".join(entry.excerpt[: len(entry.excerpt) // 2] for entry in catalogue())
-    assert _seconds((halves * (SIZE // len(halves))).encode()) < 10
+    _assert_takes_time_as_it_has_bytes(halves.encode())
 
 
 def test_random_bytes_are_no_failure():
