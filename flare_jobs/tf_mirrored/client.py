@@ -19,7 +19,7 @@ from rekindle.trainer import (
     fingerprint,
     follow_rank_zero,
 )
-from rekindle.trainer.replicas import broadcast, devices, join, meet, take
+from rekindle.trainer.replicas import broadcast, devices, join, meet, take, timed
 
 
 def main() -> None:
@@ -49,31 +49,34 @@ def main() -> None:
         optimizer = tf.keras.optimizers.Adam(2e-3)
         loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
 
-    def replica_step(x: Any, y: Any) -> tuple[Any, Any]:
+    def replica_step(x: Any, y: Any) -> tuple[Any, Any, Any]:
         with tf.GradientTape() as tape:
-            losses = loss_of(y, model(x, training=True))
+            losses, forward_s = timed(lambda x, y: loss_of(y, model(x, training=True)), x, y)
             loss = tf.nn.compute_average_loss(losses, global_batch_size=batch)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        return tf.reduce_sum(losses), tf.shape(losses)[0]
+        return tf.reduce_sum(losses), tf.shape(losses)[0], forward_s
 
     @tf.function
-    def step(x: Any, y: Any) -> tuple[Any, Any]:
-        sums, counts = strategy.run(replica_step, args=(x, y))
-        return strategy.reduce("SUM", sums, axis=None), strategy.experimental_local_results(counts)
+    def step(x: Any, y: Any) -> tuple[Any, Any, Any]:
+        sums, *local = strategy.run(replica_step, args=(x, y))
+        counts, forward_s = map(strategy.experimental_local_results, local)
+        return strategy.reduce("SUM", sums, axis=None), counts, forward_s
 
     for number, received in follow_rank_zero(broadcast):
         with strategy.scope():
             take(model, received)
         model_in = fingerprint(weights_of(model))
         metrics = {"accuracy": accuracy(model, *held_out)}
-        losses, samples, steps, began = [], np.zeros(len(names), int), 0, time.perf_counter()
+        samples, forward_s = np.zeros(len(names), int), np.zeros(len(names))
+        losses, steps, began = [], 0, time.perf_counter()
         for _ in range(args.local_epoch):
             of_steps = []
             for x, y in batches:
-                loss, counts = step(x, y)
+                loss, counts, passes = step(x, y)
                 of_steps.append(float(loss) / batch)
                 samples += np.array([int(count) for count in counts])
+                forward_s += np.array([float(seconds) for seconds in passes])
             losses.append(float(np.mean(of_steps)))
             steps += len(of_steps)
         seconds = time.perf_counter() - began
@@ -88,6 +91,7 @@ def main() -> None:
                 metrics=metrics,
                 model_in=model_in,
                 model_out=fingerprint(trained),
+                forward_s=float(forward_s[local]) or None,
             )
         if received is not None:
             send(trained, metrics, steps)

@@ -1,4 +1,4 @@
-"""For trainers of TensorFlow: the strategy over a site's devices, and taking rank 0's word and weights.
+"""For trainers of TensorFlow: the strategy over a site's devices, rank 0's word and weights, each one's pace.
 
 A site of one node has MirroredStrategy. The nodes of one over several, which the launcher tells by TF_CONFIG,
 are the workers of MultiWorkerMirroredStrategy; the first has rank 0. Words between them go by CPU, so that a
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -75,6 +77,37 @@ def take(model: Any, received: Any) -> None:
         if weights and received is not None:  # a layer without any is not in it
             weights = received.params[layer.name]
         layer.set_weights([_first(tf.constant(weight)).numpy() for weight in weights])
+
+
+def timed(forward: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
+    """Do a replica's forward pass, in which it waits for no other, and see how long it takes on its device.
+
+    Nothing is timed where the site is on one machine.
+
+    Args:
+        forward: from tensors to one or several, without collectives.
+        inputs: its tensors.
+
+    Returns:
+        What ``forward`` returns, and seconds [], float64, from when all inputs are computed to when that is;
+        0 where nothing is timed.
+    """
+    if NODES == 1:
+        return forward(*inputs), tf.zeros([], tf.float64)
+    began = _now(inputs)
+    with tf.control_dependencies([began]):
+        outputs = forward(*inputs)
+    return outputs, _now(outputs) - began
+
+
+def _now(tensors: Any) -> Any:
+    """Return the clock's seconds [] as these tensors are computed.
+
+    A value of each goes to the CPU, which waits for the GPU's kernels as a control dependency does not.
+    """
+    values = [tf.reshape(tensor, [-1])[:1] for tensor in tf.nest.flatten(tensors)]
+    with tf.device(_CPU):
+        return tf.numpy_function(lambda *_: time.perf_counter(), values, tf.float64)
 
 
 def meet() -> None:
