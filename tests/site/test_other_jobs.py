@@ -2,13 +2,17 @@
 
 import json
 import os
+import shutil
 import subprocess
 
+import msgspec
 import pytest
 from plays import REPOSITORY, checkout, play
 from slurm_stand_in import stand_in
 
-from rekindle.records import EnvRecord, VerdictRecord, read
+from rekindle.judge.contract.nodes import nodes_keep_pace
+from rekindle.judge.run import Run
+from rekindle.records import EnvRecord, RunSpec, VerdictRecord, read
 from rekindle.records.events import DeviceEvent, RoundEvent
 from rekindle.records.evidence import read_lines
 
@@ -16,6 +20,7 @@ JOBS = ["lightning_ddp", "tf_mirrored", "llm_sft", "llm_peft", "tensor_stream"]
 SCORED = ["lightning_ddp", "tf_mirrored"]
 OF_ONE_SITE = ["llm_peft", "tensor_stream"]
 """Here, where a second site shows nothing more."""
+TRAINER = REPOSITORY / "flare_jobs/tf_mirrored/client.py"
 
 
 @pytest.fixture(scope="module")
@@ -64,36 +69,114 @@ def python_of(jobs, framework):
 
 @pytest.fixture(scope="module")
 def over_nodes(jobs, tmp_path_factory):
-    """Return what the replicas of a site on two nodes told of a round of the one epoch."""
-    folder = tmp_path_factory.mktemp("nodes")
-    (folder / "evidence").mkdir()
-    (folder / "on_loopback.py").write_text(ON_LOOPBACK)
-    trainer = REPOSITORY / "flare_jobs/tf_mirrored/client.py"
-    launch = ["-m", "rekindle.trainer.launch", "--replicas", "--site=0", "--ranks=2"]
-    options = ["--sites", "site-1", "site-2", "--replicas=2", "--local_epoch=1"]
-    environ = {
-        **stand_in(folder / "slurm", "n10", ["n9", "n10"]),
-        "PYTHONPATH": str(REPOSITORY / "src"),
-        "CUDA_VISIBLE_DEVICES": "",
-        "REKINDLE_SITE": "site-1",
-        "REKINDLE_ROUNDS": "1",
-        "REKINDLE_EVIDENCE": str(folder / "evidence"),
-    }
-    command = [python_of(jobs, "tensorflow"), *launch, str(folder / "on_loopback.py"), str(trainer), *options]
-    subprocess.run(command, env={**os.environ, **environ}, check=True, timeout=300)
-    return [line.event for line in read_lines(folder)]
+    """Return what runs a trainer as a site on two nodes, and returns the run's folder."""
+
+    def run(trainer, rounds):
+        folder = tmp_path_factory.mktemp("nodes")
+        (folder / "evidence").mkdir()
+        (folder / "on_loopback.py").write_text(ON_LOOPBACK)
+        launch = ["-m", "rekindle.trainer.launch", "--replicas", "--site=0", "--ranks=2"]
+        options = ["--sites", "site-1", "site-2", "--replicas=2", "--local_epoch=1"]
+        environ = {
+            **stand_in(folder / "slurm", "n10", ["n9", "n10"]),
+            "PYTHONPATH": str(REPOSITORY / "src"),
+            "CUDA_VISIBLE_DEVICES": "",
+            "REKINDLE_SITE": "site-1",
+            "REKINDLE_ROUNDS": str(rounds),
+            "REKINDLE_EVIDENCE": str(folder / "evidence"),
+        }
+        python = python_of(jobs, "tensorflow")
+        command = [python, *launch, str(folder / "on_loopback.py"), str(trainer), *options]
+        subprocess.run(command, env={**os.environ, **environ}, check=True, timeout=300)
+        return folder
+
+    return run
 
 
-def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(over_nodes):
-    devices = {event.rank: event for event in over_nodes if isinstance(event, DeviceEvent)}
-    told = {rank: (one.node, one.device, one.backend) for rank, one in devices.items()}
-    assert told == {0: ("n10", "/device:CPU:0", "RING"), 1: ("n9", "/device:CPU:0", "RING")}
+@pytest.fixture(scope="module")
+def one_round(over_nodes):
+    """Return the folder of a run of one round, of one epoch."""
+    return over_nodes(TRAINER, 1)
+
+
+def told(folder, kind):
+    """Return the events of a kind, by rank and in order."""
+    return [line.event for line in read_lines(folder) if isinstance(line.event, kind)]
+
+
+def stragglers(folder):
+    """Return what the judge says of the pace of a run's nodes."""
+    recorded = read(REPOSITORY / "tests/recordings/runs/tf_mirrored-cpu-2/spec.json", RunSpec)
+    spec = msgspec.structs.replace(recorded, sites=recorded.sites[:1], nodes=("n10", "n9"))
+    return [doubt.says for doubt in nodes_keep_pace(Run.open(folder, spec))]
+
+
+def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(one_round):
+    devices = {event.rank: event for event in told(one_round, DeviceEvent)}
+    places = {rank: (one.node, one.device, one.backend) for rank, one in devices.items()}
+    assert places == {0: ("n10", "/device:CPU:0", "RING"), 1: ("n9", "/device:CPU:0", "RING")}
     assert devices[0].pid != devices[1].pid
-    first, second = (event for event in over_nodes if isinstance(event, RoundEvent))
+    first, second = told(one_round, RoundEvent)
     assert (first.model_in, first.model_out) == (second.model_in, second.model_out)
     assert first.model_in != first.model_out
     assert (first.losses, first.samples) == (second.losses, second.samples)
     assert first.samples * 2 == 704  # the site's half of the training images, in whole batches
+
+
+def test_replicas_over_nodes_tell_their_forward_passes_and_none_straggles(one_round):
+    assert all(0 < event.forward_s < event.seconds for event in told(one_round, RoundEvent))
+    assert stragglers(one_round) == []
+
+
+SLOW = """def slowed(x):
+    if os.environ["SLURMD_NODENAME"] != "n9":
+        return x
+    late = tf.numpy_function(lambda value: (time.sleep(0.05), value)[1], [x], x.dtype)
+    return tf.ensure_shape(late, x.shape)
+
+
+def main()"""
+
+
+def test_a_node_whose_replicas_straggle_is_named(over_nodes, tmp_path):
+    trainer = shutil.copytree(TRAINER.parent, tmp_path / "slow") / TRAINER.name
+    code = trainer.read_text()
+    trainer.write_text(code.replace("def main()", SLOW).replace("model(x, ", "model(slowed(x), "))
+    folder = over_nodes(trainer, 2)
+    (says,) = stragglers(folder)
+    assert says.startswith("n9 straggles: its ranks took ")
+    for event in told(folder, RoundEvent):
+        assert (event.forward_s >= 11 * 0.05) == (event.rank == 1)  # of so many steps
+
+
+TIMED = """
+import json, os, time
+import tensorflow as tf
+from rekindle.trainer.replicas import timed
+
+def late(x, seconds):
+    return tf.numpy_function(lambda value: (time.sleep(seconds), value)[1], [x], x.dtype)
+
+@tf.function
+def step(x):
+    outputs, took = timed(lambda x, y: {"sum": late(x + y, 0.3)}, late(x, 0.6), x)
+    return late(outputs["sum"], 0.6), took
+
+step(tf.ones([2, 3]))
+outputs, took = step(tf.ones([2, 3]))
+print(json.dumps([outputs.numpy().tolist(), took.dtype.name, took.numpy().item()]))
+"""
+
+
+@pytest.mark.parametrize(("nodes", "least", "most"), [("2", 0.3, 0.5), ("1", 0, 0)])
+def test_a_forward_pass_is_timed_from_its_inputs_to_its_outputs_over_nodes(jobs, nodes, least, most):
+    source = {"PYTHONPATH": str(REPOSITORY / "src"), "CUDA_VISIBLE_DEVICES": "", "GROUP_WORLD_SIZE": nodes}
+    command = [python_of(jobs, "tensorflow"), "-c", TIMED]
+    environ = {**os.environ, **source}
+    done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, check=True, timeout=120)
+    outputs, kind, took = json.loads(done.stdout.splitlines()[-1])
+    assert (outputs, kind) == ([[2.0] * 3] * 2, "float64")
+    assert least <= took <= most
 
 
 RATES = """
