@@ -86,7 +86,7 @@ def timed(forward: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
 
     Args:
         forward: from tensors to one or several, without collectives.
-        inputs: its tensors.
+        inputs: its tensors, computed in each step.
 
     Returns:
         What ``forward`` returns, and seconds [], float64, from when all inputs are computed to when that is;
@@ -103,11 +103,12 @@ def timed(forward: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
 def _now(tensors: Any) -> Any:
     """Return the clock's seconds [] as these tensors are computed.
 
-    A value of each goes to the CPU, which waits for the GPU's kernels as a control dependency does not.
+    A value of each goes to the CPU, which waits for the GPU's kernels as a control dependency does not. The
+    clock counts as stateless: TensorFlow has what is stateful go one by one, and so a node's replicas.
     """
     values = [tf.reshape(tensor, [-1])[:1] for tensor in tf.nest.flatten(tensors)]
     with tf.device(_CPU):
-        return tf.numpy_function(lambda *_: time.perf_counter(), values, tf.float64)
+        return tf.numpy_function(lambda *_: time.perf_counter(), values, tf.float64, stateful=False)
 
 
 def meet() -> None:
