@@ -6,7 +6,9 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +23,8 @@ ENDED = "slurm-job.log"
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
 """What some clusters let a job wait for."""
+_PLACE, _PLACE_S = "slurm-place.txt", 30
+"""A job's place in the queue as it was told last, and for how long it stands, as squeue asks for all jobs."""
 _LIMIT_S = 30
 """For SLURM's controller to answer."""
 
@@ -38,21 +42,67 @@ def look(folder: Path) -> tuple[str, str]:
     job = _job(folder)
     if not job:
         return "free", ""
-    answer = ask(["squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%S"], os.environ)
+    answer = _squeue(f"--jobs={job}", "--format=%T|%r|%S|%P")
     if answer is None or (answer.returncode and "Invalid job id" not in answer.stderr):
         return "unknown", ""
-    state, *rest = answer.stdout.strip().split("|")
+    line, *_ = answer.stdout.strip().splitlines() or [""]
+    state, *rest = line.split("|")
     if answer.returncode or not state:
         return "free", ""
-    if state not in _WAITS or len(rest) != 2:
+    if state not in _WAITS or len(rest) < 2:
         return "held", ""
-    reason, start = rest
+    reason, start, *partitions = rest
     if reason in _NEVER:
         cancel(folder)
         return "free", f"Job {job} could never start in SLURM's partition: {reason}."
+    place = _place(folder, job, ",".join(partitions))
+    where = f", {place}," if place else ""
     why = "" if reason == "None" else f" for {reason}"
     expected = "" if start in {"", "N/A"} else f", and is expected to start at {start}"
-    return "held", f"job {job} waits in SLURM's queue{why}{expected}"
+    return "held", f"job {job} waits in SLURM's queue{where}{why}".rstrip(",") + expected
+
+
+def _place(folder: Path, job: str, partitions: str) -> str:
+    """Return such as ``2 of 3 in gpu``, of the jobs that wait there; nothing if SLURM does not tell.
+
+    Of several partitions it is the one in which fewest are before ours.
+    """
+    kept = folder / _PLACE
+    with suppress(OSError, ValueError):
+        number, _, place = kept.read_text(encoding="utf-8").partition(" ")
+        if number == job and 0 <= time.time() - kept.stat().st_mtime < _PLACE_S:
+            return place
+    waiting, places = _waiting(partitions) if partitions else [], []
+    for partition in partitions.split(","):
+        jobs = [one for one, where in waiting if partition in where]
+        if job in jobs:
+            places.append((jobs.index(job) + 1, f"of {len(jobs)} in {partition}"))
+    place = " ".join(map(str, min(places, default=())))
+    with suppress(OSError):
+        own.write(kept, f"{job} {place}".encode())
+    return place
+
+
+def _waiting(partitions: str) -> list[tuple[str, list[str]]]:
+    """Return the jobs that wait in any of the partitions, and in which, as SLURM would start them.
+
+    Where a user sees no others' jobs, none.
+    """
+    private = re.search(r"^PrivateData\s*=\s*(\S+)", said("scontrol", "show", "config") or "", re.MULTILINE)
+    if not private or "jobs" in private[1].split(","):
+        return []
+    order = ("--states=PENDING", "--array", "--priority", "--sort=-p,i")
+    answer = _squeue(*order, f"--partition={partitions}", "--format=%i|%P")
+    if answer is None or answer.returncode:
+        return []
+    lines = (line.strip().partition("|") for line in answer.stdout.splitlines())
+    return [(job, where.split(",")) for job, _, where in lines]
+
+
+def _squeue(*options: str) -> subprocess.CompletedProcess[str] | None:
+    """Have squeue answer these options, whatever a user has it show."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
+    return ask(["squeue", "--noheader", *options], environ)
 
 
 def seen(folder: Path, record: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """SLURM's queue as a host uses it: what its answers mean."""
 
 import os
+import time
 
 import pytest
 
@@ -41,7 +42,96 @@ def test_what_the_queue_says_of_a_job(folder, queue, answer, seen):
     queue.say("squeue", **answer)
     assert slurm.look(folder) == seen
     assert slurm.queued(folder) is (seen[0] != "free")
-    assert queue.asked("squeue")[0] == "--noheader --jobs=77 --format=%T|%r|%S"
+    assert queue.asked("squeue")[0] == "--noheader --jobs=77 --format=%T|%r|%S|%P"
+
+
+SQUEUE = """#!/bin/sh
+printf '%s\\n' "$*" >> {kept}.asked
+env > {kept}.environ
+case "$*" in
+*--jobs=77*) echo 'PENDING|{own}' ;;
+*) printf %b '{waiting}'; exit {status} ;;
+esac
+"""
+
+
+def waits(queue, waiting, own="Priority|N/A|gpu", private="none", status=0):
+    """Have job 77 wait, and squeue and scontrol tell this of those that wait with it."""
+    said = {"waiting": "".join(f"{line}\\n" for line in waiting), "own": own, "status": status}
+    queue.put("squeue", SQUEUE.format(kept=queue.folder / "squeue", **said))
+    queue.say("scontrol", f"ClusterName = lab\nPrivateData             = {private}\nX = y\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "place"),
+    [
+        ({"waiting": ["12|gpu", "77|gpu", "78|gpu"]}, ", 2 of 3 in gpu,"),
+        ({"waiting": ["77|gpu"], "private": "accounts,usage"}, ", 1 of 1 in gpu,"),
+        ({"waiting": ["12_1|gpu", "12_2|gpu", "9_[1-4%2]|gpu", "177|gpu", "77|gpu"]}, ", 5 of 5 in gpu,"),
+        (
+            {"waiting": ["5|long", "6|long", "77|long", "7|gpu", "77|gpu"], "own": "Priority|N/A|long,gpu"},
+            ", 2 of 2 in gpu,",
+        ),
+        (
+            {"waiting": ["5|gpu,long", "77|gpu,long", "8|long"], "own": "Priority|N/A|gpu,long"},
+            ", 2 of 2 in gpu,",
+        ),
+        ({"waiting": ["12|gpu", "177|gpu"]}, ""),
+        ({"waiting": ["no such words", "", "|", "77"]}, ""),
+        ({"waiting": ["12|gpu", "77|gpu"], "status": 1}, ""),
+        ({"waiting": []}, ""),
+        ({"waiting": ["77|gpu"], "private": "jobs"}, ""),
+        ({"waiting": ["77|gpu"], "private": "accounts,jobs,usage"}, ""),
+    ],
+)
+def test_the_place_of_a_job_among_those_that_wait_is_told_where_squeue_shows_all(
+    folder, queue, answer, place
+):
+    submit(folder)
+    waits(queue, **answer)
+    assert slurm.look(folder) == ("held", f"job 77 waits in SLURM's queue{place} for Priority")
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        ("None|N/A|gpu", "1 of 1 in gpu"),
+        ("None|2026-11-21T12:00:00|gpu", "1 of 1 in gpu, and is expected to start at 2026-11-21T12:00:00"),
+        ("Priority|2026-11-21T12:00:00|gpu", "1 of 1 in gpu, for Priority, and is expected to start at 2"),
+    ],
+)
+def test_a_place_stands_between_the_queue_and_the_reason(folder, queue, own, says):
+    submit(folder)
+    waits(queue, ["77|gpu"], own=own)
+    assert slurm.look(folder)[1].startswith(f"job 77 waits in SLURM's queue, {says}")
+
+
+def test_all_that_wait_are_asked_for_once_in_half_a_minute(folder, queue):
+    """It is much for SLURM's controller to tell, and a look comes every two seconds."""
+    submit(folder)
+    waits(queue, ["12|gpu", "77|gpu"])
+    first = slurm.look(folder)
+    waits(queue, ["77|gpu"])
+    assert [slurm.look(folder), slurm.look(folder)] == [first, first]
+    listed = "--noheader --states=PENDING --array --priority --sort=-p,i --partition=gpu --format=%i|%P"
+    assert [words for words in queue.asked("squeue") if "--jobs=77" not in words] == [listed]
+    os.utime(folder / "slurm-place.txt", (time.time() - 31,) * 2)
+    assert slurm.look(folder)[1] == "job 77 waits in SLURM's queue, 1 of 1 in gpu, for Priority"
+
+
+def test_the_place_of_the_job_before_is_not_this_ones(folder, queue):
+    submit(folder)
+    (folder / "slurm-place.txt").write_text("7 1 of 9 in gpu")
+    waits(queue, ["12|gpu", "77|gpu"])
+    assert slurm.look(folder)[1] == "job 77 waits in SLURM's queue, 2 of 2 in gpu, for Priority"
+
+
+def test_what_a_user_has_squeue_show_changes_nothing(folder, queue, monkeypatch):
+    submit(folder)
+    monkeypatch.setenv("SQUEUE_USERS", "me")
+    waits(queue, ["12|gpu", "77|gpu"])
+    slurm.look(folder)
+    assert "SQUEUE_USERS" not in queue.environ("squeue")
 
 
 def test_without_a_squeue_it_is_not_known(folder, queue, tmp_path, monkeypatch):
