@@ -29,6 +29,7 @@ from rekindle.records.folders import progress_in, spec_in, verdict_in
 from rekindle.trainer.slurm import node
 
 from .autopsy import autopsy
+from .guard import guarded
 from .nodes import members, watch
 from .processes import end_all
 from .supervise import supervise
@@ -124,7 +125,8 @@ def main() -> int:
         except (BusyError, batch.SlurmError) as error:
             sys.exit(str(error))
     elif verb == "supervise":
-        supervise(run_dir)
+        with guarded(run_dir):
+            supervise(run_dir)
     elif verb == "watch":
         stopped = threading.Event()
         signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())

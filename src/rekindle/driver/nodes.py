@@ -7,7 +7,6 @@ children of SLURM's own daemon; a process belongs to the run whose folder its RE
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from typing import IO
 import msgspec
 import psutil
 
-from rekindle.host import folders, slurm
+from rekindle.host import folders
 from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
 from rekindle.trainer.slurm import node, step_name
@@ -30,13 +29,11 @@ from rekindle.trainer.slurm import node, step_name
 from .processes import descendants, end_all
 from .sampler import Sampler
 from .snapshot import Process, Snapshot, seen
+from .steps import end_steps
 
 _PERIOD_S = 1.0
 _LOG = "samplers.log"
-_LOOK_S = 0.3
 _AUTOPSY_S = 60.0
-_LIMIT_S = 10.0
-"""For SLURM to answer, or to end a step."""
 
 
 @decodable
@@ -159,32 +156,5 @@ class Nodes:
         """End all steps of the run, and what is left on this node; samplers see to the others."""
         if not self._spec.nodes:
             return
-        for how in (("--signal=TERM",), ()):  # without one it is SIGKILL
-            if _cancelled(self._steps, how):
-                break
+        end_steps(self._steps)
         end_all(members(self._run_dir))
-
-
-def _cancelled(steps: str, how: tuple[str, ...]) -> bool:
-    """Cancel the steps whose names begin so, and return whether they are gone in time."""
-    ends, told = time.monotonic() + _LIMIT_S, False
-    while (running := _running(steps)) != []:
-        if running and not told:
-            told = slurm.said("scancel", *how, *running, limit_s=_LIMIT_S) is not None
-        if time.monotonic() > ends:
-            return False
-        time.sleep(_LOOK_S)
-    return True
-
-
-def _running(steps: str) -> list[str] | None:
-    """Return those of our allocation whose names begin so, such as ``17.2``; None if SLURM does not tell."""
-    if not shutil.which("squeue"):
-        return []
-    job = os.environ.get("SLURM_JOB_ID", "")
-    words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
-    told = slurm.said(*words, limit_s=_LIMIT_S)
-    if told is None:
-        return None
-    named = (line.strip().partition(" ") for line in told.splitlines())
-    return [step for step, _, name in named if name.startswith(steps)]

@@ -1,0 +1,90 @@
+"""What ends the processes that a killed driver leaves on its node of a SLURM allocation.
+
+SLURM ends the steps of a job whose batch script is gone; what that script, the driver, started beside them it
+ends by cgroups alone. So a process waits beside the driver, outside of its session and its tree, and reads a
+pipe that the driver alone can write to: if it closes without a word, the driver is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from rekindle.records.folders import spec_in
+from rekindle.trainer.slurm import step_name
+
+from .container import Container
+from .processes import end_all
+from .steps import end_steps
+
+_RUN, _JOB = "REKINDLE_RUN", "SLURM_JOB_ID"
+"""Variables of all that the driver starts: its run, whose next start has another of SLURM's jobs."""
+_ENDED = b"ended"
+_TIMES = 10
+"""As processes that end leave others."""
+
+
+@contextmanager
+def guarded(run_dir: Path) -> Iterator[None]:
+    """Have a guard beside this process, if SLURM gave it its nodes, until this is left without an error.
+
+    Raises:
+        RecordError: the run's spec cannot be read.
+    """
+    if spec_in(run_dir).slurm is None:
+        yield
+        return
+    reads, writes = os.pipe()
+    with suppress(OSError):  # the run is worth more than its guard
+        command = [sys.executable, "-m", "rekindle.driver.guard", str(run_dir)]
+        subprocess.run(command, stdin=reads, start_new_session=True, check=False)
+    os.close(reads)
+    os.environ[_RUN] = str(run_dir)
+    yield
+    with suppress(BrokenPipeError):
+        os.write(writes, _ENDED)
+    os.close(writes)
+
+
+def main() -> None:
+    """Leave the driver's tree, wait for its end, and end what it leaves unless it said that it has ended."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if os.fork():
+        os._exit(0)
+    if sys.stdin.buffer.read() != _ENDED:
+        _end(Path(sys.argv[1]))
+
+
+def _end(run_dir: Path) -> None:
+    spec = spec_in(run_dir)
+    for _ in range(_TIMES):
+        if not (left := _left(run_dir)):
+            break
+        print(f"The driver is gone: its guard ends what it left, {len(left)} processes.", flush=True)
+        end_all(left)
+    if spec.docker:
+        Container(spec, spec.docker).end()
+    end_steps(step_name(spec.nonce))
+
+
+def _left(run_dir: Path) -> list[psutil.Process]:
+    """Return what the driver started on this node and has not ended."""
+    mark, found = (str(run_dir), os.environ.get(_JOB)), []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            environ = process.environ()
+            if (environ.get(_RUN), environ.get(_JOB)) == mark:
+                found.append(process)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The end of a run's steps in its SLURM allocation, by the name that they all begin with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+from rekindle.host import slurm
+
+_LOOK_S = 0.3
+_LIMIT_S = 10.0
+"""For SLURM to answer, or to end a step."""
+
+
+def end_steps(name: str) -> None:
+    """End the allocation's steps whose names begin so, politely and then with SIGKILL."""
+    for how in (("--signal=TERM",), ()):  # without one it is SIGKILL
+        if _cancelled(name, how):
+            break
+
+
+def _cancelled(name: str, how: tuple[str, ...]) -> bool:
+    """Cancel those steps, and return whether they are gone in time."""
+    ends, told = time.monotonic() + _LIMIT_S, False
+    while (running := _running(name)) != []:
+        if running and not told:
+            told = slurm.said("scancel", *how, *running, limit_s=_LIMIT_S) is not None
+        if time.monotonic() > ends:
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def _running(name: str) -> list[str] | None:
+    """Return those of our allocation whose names begin so, such as ``17.2``; None if SLURM does not tell."""
+    if not shutil.which("squeue"):
+        return []
+    job = os.environ.get("SLURM_JOB_ID", "")
+    words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+    told = slurm.said(*words, limit_s=_LIMIT_S)
+    if told is None:
+        return None
+    named = (line.strip().partition(" ") for line in told.splitlines())
+    return [step for step, _, called in named if called.startswith(name)]
