@@ -157,16 +157,15 @@ def test_what_others_run_on_the_node_goes_on(run, start):
 
 STEP = """
 import os, sys
-task = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).write_text('up'); time.sleep(600)"
-options = ["--nodes=2", "--job-name=rekindle-of this"]
-os.execvp("srun", ["srun", *options, sys.executable, "-c", task, sys.argv[1]])
+options = ["--nodes=1", "--nodelist=n10", "--job-name=rekindle-of this"]
+os.execvp("srun", ["srun", *options, sys.executable, "-c", *sys.argv[1:]])
 """
 
 
 def test_the_runs_steps_are_ended_too(run, start, environ):
     """Those of which this node has no process that is the driver's."""
-    step = start(STEP, run / "step")
-    _wait_for(run / "step", limit_s=60)
+    step = start(STEP, SLEEPS.replace("SIG_IGN", "SIG_DFL"), run / "step.pid")
+    _wait_for(run / "step.pid", limit_s=60)
     _until(lambda: list(Path(environ["SLURM_STAND_IN"]).glob("step-*")))
     driver, _ = _driver(run, start, ends="never")
     driver.kill()
@@ -191,10 +190,12 @@ time.sleep(600)
 
 
 def test_a_driver_has_its_guard_where_slurm_runs_it(tmp_path, queue, start):
-    slurm = Slurm(partition="gpu", nodes=2, time="01:00:00")
+    slurm = Slurm(partition="gpu", nodes=1, time="01:00:00")
     run, submit = _start(tmp_path, JOB, name="rekindle/runs/toy-0123456789ab", slurm=slurm)
     assert submit() is True
-    driver = start("from rekindle.driver.__main__ import main; main()", "supervise", run)
+    driver = start(
+        "from rekindle.driver.__main__ import main; main()", "supervise", run, SLURM_JOB_NODELIST="n9"
+    )
     child = int(_wait_for(run / "child.pid", limit_s=60).read_text())
     driver.kill()
     driver.wait(timeout=30)
