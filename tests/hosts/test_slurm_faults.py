@@ -188,6 +188,17 @@ def test_scancel_is_the_cause_and_leaves_nothing_on_any_node(on_slurm, small, cl
     _is_gone(cluster, "rekindle/envs")
 
 
+OF_RUNS = """
+cd /proc
+for one in [0-9]*; do
+    if grep -qs '[/]shared/rekindle/runs/' $one/cmdline $one/environ; then
+        echo $one: $(tr '\\0' ' ' <$one/cmdline)
+    fi
+done
+"""
+"""Which processes of a node have a run's folder in their command line or environment."""
+
+
 def test_a_driver_that_is_killed_is_named_and_its_ranks_end_on_every_node(on_slurm, small, cluster, tmp_path):
     def kill():
         for node in ("n9", "n10"):
@@ -200,6 +211,8 @@ def test_a_driver_that_is_killed_is_named_and_its_ranks_end_on_every_node(on_slu
         "The run has no record of its end",
     )
     _is_gone(cluster, "custom/client.py")
+    for node in ("n9", "n10"):
+        _until(lambda node=node: cluster.run(node, OF_RUNS, "root") == "", 30)
 
 
 def test_a_node_that_is_lost_is_named(on_slurm, small, cluster, tmp_path):
