@@ -199,11 +199,8 @@ def lab(named):
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """Return a copy of the repository whose pt_ddp has one site: it starts over and over here."""
-    shop = checkout(tmp_path_factory.mktemp("shop"))
-    job = shop / "flare_jobs/pt_ddp/job.yml"
-    job.write_text(job.read_text().replace("\nsites: 2\n", "\nsites: 1\n"))
-    return shop
+    """Return a copy of the repository whose pt_ddp has one site of one rank: it starts over and over here."""
+    return checkout(tmp_path_factory.mktemp("shop"), pt_ddp={"sites": 1, "ranks_per_site": 1})
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def test_a_node_that_straggles_is_named_and_the_run_passes(on_slurm, cluster, tm
     repository = checkout(tmp_path, pt_ddp={"sites": 1, "ranks_per_site": 1})
     client = repository / "flare_jobs/pt_ddp/client.py"
     client.write_text(client.read_text().replace("    pace = Pace(model)\n", SLOW))
-    done = play("site.yml", cluster.inventory, tmp_path / "slow", *PT_DDP, cwd=repository)
+    done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "slow"), *PT_DDP, cwd=repository)
     assert verdict(done).verdict == "PASS", done.output
     (pace,) = [one for one in verdict(done).evidence if one.claim == "nodes_keep_pace"]
     assert pace.says.startswith("n10 straggles: its ranks took ")

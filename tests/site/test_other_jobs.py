@@ -30,7 +30,7 @@ def jobs(local, tmp_path_factory):
     inventory = tmp_path_factory.mktemp("jobs") / "hosts.yml"
     inventory.write_text(local.read_text() + f"      rekindle_jobs: [{', '.join(JOBS)}]\n")
     results = tmp_path_factory.mktemp("results") / "jobs"
-    return play("site.yml", inventory, results, timeout=1500, cwd=repository)
+    return play("site.yml", inventory, results, timeout=2400, cwd=repository)
 
 
 def verdict(jobs, job):
