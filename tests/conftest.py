@@ -29,6 +29,9 @@ LONGEST = (
 )
 """They begin first, so that no worker is left with one of them at the end."""
 
+os.environ["OMP_NUM_THREADS"] = "1"
+"""Tests beside each other share few cores, and threads that wait for each other in a loop take them all."""
+
 
 class Together(LoadScopeScheduling):
     """With `pytest -n` a worker has a file of slow tests, or all that share; other tests go one by one."""

@@ -49,9 +49,12 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     given = [uuid for site in spec.sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     own = for_jobs(os.environ)
+    processes = sum(site.ranks for site in spec.sites) // max(1, len(spec.nodes))
     if not spec.nodes:  # on one of an allocation's, if any
         own.pop("SLURM_JOB_NUM_NODES", None)
     environ = {
+        # Else every process takes every core, and they starve each other.
+        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // max(1, processes))),
         **own,
         **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",
@@ -71,14 +74,11 @@ def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[st
     hook = run_dir / folders.HOOK
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
-    processes = max(1, sum(site.ranks for site in spec.sites))
     data = str(run_dir / folders.DATA)
     return {
         "CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(uuid for site in spec.sites for uuid in site.gpus)),
         "PATH": f"{Path(spec.python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}",
         "PYTHONPATH": f"{hook}{os.pathsep}{environ.get('PYTHONPATH', '')}",
-        # Else each site's libraries take every core, and starve each other.
-        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
         # An index on a command line is nvidia-smi's.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "REKINDLE_DATA": data,

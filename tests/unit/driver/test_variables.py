@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from test_ladder import spec  # noqa: F401 - a fixture
 
 from rekindle.driver import command
 from rekindle.environments import build, probe
 from rekindle.host import variables
+from rekindle.records import Site
 
 SECRETS = [
     "PGPASSWORD", "HF_TOKEN", "HF_TOKENS", "HUGGING_FACE_HUB_TOKEN",
@@ -56,12 +58,34 @@ def canaries(monkeypatch):
         monkeypatch.setenv(name, value)
 
 
+@pytest.fixture
+def eight_cores(monkeypatch, spec, tmp_path):  # noqa: F811
+    """Return what tells the variables of a run with some fields altered, on a machine of eight cores."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)))
+    return lambda **fields: command.environment(tmp_path, msgspec.structs.replace(spec, **fields))
+
+
 def test_a_job_gets_what_it_needs(monkeypatch, canaries, spec, tmp_path):  # noqa: F811
     for name, value in NEEDED.items():
         monkeypatch.setenv(name, value)
     environ = command.environment(tmp_path, spec)
     assert NEEDED.items() <= environ.items()
     assert [name for name, value in environ.items() if "CANARY" in value] == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nodes", "threads"),
+    [((1,), (), 8), ((1, 1), (), 4), ((4, 4), (), 1), ((8, 8), (), 1), ((8,), ("n1", "n2"), 2)],
+)
+def test_the_processes_of_a_machine_share_its_cores(eight_cores, ranks, nodes, threads):
+    sites = tuple(Site(name=f"site-{number}", ranks=count, gpus=()) for number, count in enumerate(ranks, 1))
+    assert eight_cores(sites=sites, nodes=nodes)["OMP_NUM_THREADS"] == str(threads)
+
+
+def test_a_hosts_own_number_of_threads_stays(eight_cores, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert eight_cores()["OMP_NUM_THREADS"] == "3"
 
 
 def test_a_probe_and_a_host_python_get_no_secret(canaries, tmp_path, monkeypatch):
