@@ -18,8 +18,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 from rekindle.host import batch, detached, folders, slurm
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
@@ -97,7 +95,7 @@ def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
 
 def _clear(run_dir: Path) -> None:
     """End what killed supervisors left running, and remove what this run wrote before."""
-    end_all([process for process in psutil.process_iter() if _belongs(process, run_dir.parent)])
+    end_all(members(run_dir.parent))
     _remove(path for path in run_dir.iterdir() if path.name != folders.DRIVER_LOCK)
 
 
@@ -107,12 +105,6 @@ def _remove(paths: Iterable[Path]) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def _belongs(process: psutil.Process, runs: Path) -> bool:
-    with suppress(psutil.Error):
-        return process.environ().get("REKINDLE_EVIDENCE", "").startswith(f"{runs}/")
-    return False
 
 
 def main() -> int:

@@ -15,20 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import psutil
-
 from rekindle.records.folders import spec_in
 from rekindle.trainer.slurm import step_name
 
 from .container import Container
-from .processes import end_all
+from .processes import end_until_none, started_with
 from .steps import end_steps
 
 _RUN, _JOB = "REKINDLE_RUN", "SLURM_JOB_ID"
 """Variables of all that the driver starts: its run, whose next start has another of SLURM's jobs."""
 _ENDED = b"ended"
-_TIMES = 10
-"""As processes that end leave others."""
 
 
 @contextmanager
@@ -65,25 +61,12 @@ def main() -> None:
 
 def _end(run_dir: Path) -> None:
     spec = spec_in(run_dir)
-    for _ in range(_TIMES):
-        if not (left := _left(run_dir)):
-            break
-        print(f"The driver is gone: its guard ends what it left, {len(left)} processes.", flush=True)
-        end_all(left)
+    mark = (str(run_dir), os.environ.get(_JOB))
+    left = end_until_none(lambda: started_with(lambda own: (own.get(_RUN), own.get(_JOB)) == mark))
+    print(f"The driver is gone: its guard ended what it left, {left} processes.", flush=True)
     if spec.docker:
         Container(spec, spec.docker).end()
     end_steps(step_name(spec.nonce))
-
-
-def _left(run_dir: Path) -> list[psutil.Process]:
-    """Return what the driver started on this node and has not ended."""
-    mark, found = (str(run_dir), os.environ.get(_JOB)), []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            environ = process.environ()
-            if (environ.get(_RUN), environ.get(_JOB)) == mark:
-                found.append(process)
-    return found
 
 
 if __name__ == "__main__":

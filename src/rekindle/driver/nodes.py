@@ -26,7 +26,7 @@ from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
 from rekindle.trainer.slurm import node, step_name
 
-from .processes import descendants, end_all
+from .processes import descendants, end_all, started_with
 from .sampler import Sampler
 from .snapshot import Process, Snapshot, seen
 from .steps import end_steps
@@ -45,14 +45,9 @@ class _Look(msgspec.Struct):
     gpus: dict[str, GpuSample]
 
 
-def members(run_dir: Path) -> list[psutil.Process]:
-    """Return the processes of the run on this node, whoever is their parent."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if process.environ().get("REKINDLE_EVIDENCE", "").startswith(f"{run_dir}/"):
-                found.append(process)
-    return found
+def members(folder: Path) -> list[psutil.Process]:
+    """Return the processes on this node of a run, or of all runs in a folder, whoever is their parent."""
+    return started_with(lambda own: own.get("REKINDLE_EVIDENCE", "").startswith(f"{folder}/"))
 
 
 def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:

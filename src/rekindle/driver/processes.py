@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 import psutil
@@ -31,14 +31,34 @@ def status(process: psutil.Process) -> str:
     return str(psutil.STATUS_DEAD)
 
 
+def started_with(says: Callable[[Mapping[str, str]], bool]) -> list[psutil.Process]:
+    """Return the processes of this machine whose environment ``says`` so, whoever is their parent."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if says(process.environ()):
+                found.append(process)
+    return found
+
+
 def end_descendants(but: Sequence[psutil.Process] = ()) -> None:
     """End all processes below this one ``but`` these, and those that they leave as they die."""
+
+    def alive() -> list[psutil.Process]:
+        return [one for one in descendants() if one not in but and status(one) not in _GONE]
+
+    end_until_none(alive)
+
+
+def end_until_none(find: Callable[[], list[psutil.Process]]) -> int:
+    """End what ``find`` returns, and what it finds after that, ten times at most; returns how many."""
+    ended = 0
     for _ in range(10):
-        found = (process for process in descendants() if process not in but)
-        alive = [process for process in found if status(process) not in _GONE]
-        if not alive:
+        if not (found := find()):
             break
-        end_all(alive)
+        ended += len(found)
+        end_all(found)
+    return ended
 
 
 def end_all(processes: list[psutil.Process], grace_s: float = 3.0) -> None:

@@ -110,15 +110,20 @@ def _until(holds, within_s=30):
         time.sleep(0.05)
 
 
+def _kill(driver, run):
+    """Kill what is like a driver, and wait until its guard has ended too."""
+    driver.kill()
+    driver.wait(timeout=30)
+    _until(lambda: not _guards(run))
+
+
 def test_all_that_a_killed_driver_left_is_ended(run, start):
     driver, left = _driver(run, start, ends="never")
     (guard,) = _guards(run)
     assert guard.pid not in [one.pid for one in psutil.Process(driver.pid).children(recursive=True)]
     assert os.getsid(guard.pid) != os.getsid(driver.pid)
     guard.terminate()  # as SLURM tells all that it knows of a job that is cancelled
-    driver.kill()
-    driver.wait(timeout=30)
-    _until(lambda: not _guards(run))
+    _kill(driver, run)
     for pid in left.values():
         _assert_gone(pid)
 
@@ -148,9 +153,7 @@ def test_what_others_run_on_the_node_goes_on(run, start):
     for name in ("next", "other"):
         _wait_for(run / f"{name}.pid", limit_s=60)
     driver, left = _driver(run, start, ends="never")
-    driver.kill()
-    driver.wait(timeout=30)
-    _until(lambda: not _guards(run))
+    _kill(driver, run)
     _assert_gone(left["away"])
     assert [one.poll() for one in others] == [None, None]
 
@@ -168,10 +171,8 @@ def test_the_runs_steps_are_ended_too(run, start, environ):
     _wait_for(run / "step.pid", limit_s=60)
     _until(lambda: list(Path(environ["SLURM_STAND_IN"]).glob("step-*")))
     driver, _ = _driver(run, start, ends="never")
-    driver.kill()
-    driver.wait(timeout=30)
+    _kill(driver, run)
     step.wait(timeout=30)
-    _until(lambda: not _guards(run))
     assert not list(Path(environ["SLURM_STAND_IN"]).glob("step-*"))
 
 
@@ -197,8 +198,6 @@ def test_a_driver_has_its_guard_where_slurm_runs_it(tmp_path, queue, start):
         "from rekindle.driver.__main__ import main; main()", "supervise", run, SLURM_JOB_NODELIST="n9"
     )
     child = int(_wait_for(run / "child.pid", limit_s=60).read_text())
-    driver.kill()
-    driver.wait(timeout=30)
-    _until(lambda: not _guards(run))
+    _kill(driver, run)
     _assert_gone(child)
     assert not (run / "ended.json").exists()
