@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
+SMALLEST = {"sites": 1, "ranks_per_site": 1}
+"""Fields of a job that is there to be started, on each node that it is given."""
 
 
 @dataclass

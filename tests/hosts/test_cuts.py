@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from lab.labs import WHEELHOUSE, Lab
 from lab.wheels import fill_wheelhouse
-from plays import checkout, play
+from plays import SMALLEST, checkout, play
 from way import DISK, Way
 
 from rekindle.records import Ended, EnvRecord, VerdictRecord, read
@@ -200,7 +200,7 @@ def lab(named):
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """Return a copy of the repository whose pt_ddp has one site of one rank: it starts over and over here."""
-    return checkout(tmp_path_factory.mktemp("shop"), pt_ddp={"sites": 1, "ranks_per_site": 1})
+    return checkout(tmp_path_factory.mktemp("shop"), pt_ddp=SMALLEST)
 
 
 @pytest.fixture(scope="module")

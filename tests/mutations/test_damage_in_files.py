@@ -1,6 +1,7 @@
-"""Files that are cut off, or have junk in them, never make the judge say PASS, nor break it."""
+"""Files that are missing, cut off or full of junk never make the judge say PASS, nor break it."""
 
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,29 @@ def files(copy, chosen):
             path.write_bytes(content)
 
     return each()
+
+
+def test_judging_changes_nothing_and_says_the_same_twice(copy):
+    before = _content(copy)
+    assert judge(copy) == judge(copy)
+    assert _content(copy) == before
+
+
+def _content(folder):
+    return {
+        path.relative_to(folder).as_posix(): (path.stat().st_mtime_ns, sha256(path.read_bytes()).hexdigest())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("copy", RUNS, ids=lambda run: run.name, indirect=True)
+def test_a_run_that_lacks_a_file_is_no_pass(copy):
+    for path in [path for path in copy.rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        path.unlink()
+        assert (_verdict(copy) == "PASS") is (path.name == VERDICT), path
+        path.write_bytes(content)
 
 
 def test_a_run_with_a_cut_file_is_no_pass(copy, files):

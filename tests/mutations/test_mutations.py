@@ -18,13 +18,16 @@ from mutation_kinds import MUTATIONS, Inapplicable, alter, applies
 from mutation_runs import RunCopy, recordings
 
 
+def runs_for(mutation):
+    """Return, one by one, the names of the recorded runs that a mutation can alter."""
+    return (name for name in recordings() if applies(mutation, RunCopy(name)))
+
+
 def altered(mutation, name, chosen):
     """Yield (seed, changes) of each way that alters the run as no way before did."""
     seen = []
     for number in range(mutation.ways or chosen.ways):
         run, key = RunCopy(name), f"{chosen.seed}/{mutation.name}/{name}/{number}"
-        if not applies(mutation, run):
-            return
         try:
             alter(mutation.change, run, Random(key))
         except Inapplicable:
@@ -37,7 +40,7 @@ def altered(mutation, name, chosen):
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda one: one.name.replace(" ", "_"))
 def test_mutation(mutation, bench, chosen, rows):
-    meant = [name for name in recordings() if chosen.run in name and applies(mutation, RunCopy(name))]
+    meant = [name for name in runs_for(mutation) if chosen.run in name]
     names, enough = chosen.share(mutation.name, meant)
     for name in names:
         if len({row["run"] for row in rows}) == enough:

@@ -3,8 +3,7 @@
 import pytest
 from mutation_kinds import MUTATIONS
 from mutation_rules import RULES, SEEN_BY, rules
-from mutation_runs import recordings
-from test_mutations import altered
+from test_mutations import altered, runs_for
 
 
 def _without(register, name, patch):
@@ -17,7 +16,7 @@ def _without(register, name, patch):
 def test_without_a_rule_its_mutation_comes_through_or_has_another_cause(name, bench, chosen):
     """One that names no mutation here fails the build."""
     mutation, told = MUTATIONS[SEEN_BY[name]], []
-    for recording in recordings():
+    for recording in runs_for(mutation):
         for key, changes in altered(mutation, recording, chosen):
             with_rule = bench.judge(recording, changes)[:2]
             with pytest.MonkeyPatch.context() as patch:
