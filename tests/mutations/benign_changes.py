@@ -147,6 +147,20 @@ def _a_thread_that_writes_after_a_sites_last_word(run, rng):
     log.insert(last + 1, f"{STAMP.match(log[last]).group()} - {pick(rng, AFTERWORDS)}")
 
 
+@benign("logs", of_ours)
+def _a_server_that_is_slow_to_say_whether_it_waits_for_a_result(run, rng):
+    """Its site sends it all the same."""
+    site = pick(rng, run.sites)
+    log = run.log(site)
+    place = pick(rng, list(places(log, ".* start to send task result")))
+    at, says = STAMP.match(log[place]).group(), "programming error: received TIMEOUT from server"
+    told = f"{at} - ClientRunner - ERROR - [identity={site}, run=simulate_job] - {says}"
+    log.insert(place, told)
+    run.text(f"{run.workspace}/{site}/log_error.txt").insert(0, told)
+    printed = f"\x1b[31m{at} - ERROR - {says}\x1b[0m\n".encode()
+    run.write("job.log", run.files.get("job.log", b"") + printed)
+
+
 NOISE = (
     "resource_tracker.py:279: UserWarning: There appear to be 1 leaked semaphore objects",
     "OMP: Info #276: omp_set_nested routine deprecated, please use omp_set_max_active_levels instead.",
