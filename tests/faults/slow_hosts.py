@@ -43,14 +43,20 @@ def throttled(cores: float) -> Callable[[Live], None]:
 
 
 def crowded(processes: int) -> Callable[[Live], None]:
-    """Return what has so many busy processes compete with a run, and with little else that is tested."""
+    """Return what has so many busy processes compete with a run for one core, which leaves others alone."""
+    core = {min(os.sched_getaffinity(0))}
 
     def act(live: Live) -> None:
         folder = _group(live)
         name, weight = ("cpu.shares", 1024) if folder.parent == _V1 else ("cpu.weight", 100)
         (folder / name).write_text(str(weight * _WEIGHS))
+        threads = folder / ("tasks" if folder.parent == _V1 else "cgroup.threads")
+        for thread in threads.read_text().split():
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), core)
         for _ in range(processes):
             busy = subprocess.Popen([sys.executable, "-c", _BUSY])
+            os.sched_setaffinity(busy.pid, core)
             live.afterwards.callback(busy.wait)
             live.afterwards.callback(busy.kill)
             (folder / "cgroup.procs").write_text(str(busy.pid))

@@ -11,7 +11,7 @@ from lab.slots import slot
 from lab.slurm import SlurmLab
 from lab.wheels import fill_wheelhouse
 from listing import listing
-from plays import checkout, play
+from plays import SMALLEST, checkout, play
 from slurm_runs import JOBS, in_mid_run
 
 
@@ -95,9 +95,8 @@ def cluster(named):
 def on_slurm(cluster, tmp_path_factory):
     """Return a run of site.yml there, in the midst of whose first job SLURM's controller started anew.
 
-    That job has two sites. The others have one each, as they take two cores long enough.
+    That job has two sites of two ranks a node. The others are small, as they take two cores long enough.
     """
-    one = {"sites": 1}
-    repository = checkout(tmp_path_factory.mktemp("checkout"), lightning_ddp=one, llm_sft=one)
+    repository = checkout(tmp_path_factory.mktemp("checkout"), lightning_ddp=SMALLEST, llm_sft=SMALLEST)
     results = tmp_path_factory.mktemp("results") / "slurm"
     return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS, cwd=repository)
