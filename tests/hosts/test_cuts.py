@@ -74,8 +74,7 @@ def bring(way):
 def build(way):
     """Cut it off while its environments build, and as its run comes home."""
     bring(way)
-    way.fill()
-    assert way.half_built()
+    way.fill(way.half_built)
     way.fails("No space left on device.*Fix: ")
     way.empty()
     way.note()
@@ -136,7 +135,7 @@ def train(way):
 
     way.start()
     begun = way.trains_anew(begun)
-    way.fill()
+    way.fill(way.round)
     way.fails("disk|space")
     way.empty()
     way.note()

@@ -113,21 +113,20 @@ class Way:
         self.host.start()
         self.lab.await_ssh(self.host.name)
 
-    def fill(self):
-        """Leave nothing of the disk."""
-        while True:
+    def fill(self, during):
+        """Leave nothing of the disk ``during`` something."""
+        with self.host.still():
+            assert during()
             space = os.statvfs(self.disk)
-            if self.remount(f"size={(space.f_blocks - space.f_bfree) * space.f_frsize}"):
-                return
+            self.remount(f"size={(space.f_blocks - space.f_bfree) * space.f_frsize}")
 
     def empty(self):
         """Leave it as large as it was."""
-        assert self.remount(DISK)
+        self.remount(DISK)
 
     def remount(self, size):
-        """Give the disk a size; returns whether what is on it fits."""
-        command = ["mount", "-o", f"remount,{size}", self.disk]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        """Give the disk a size into which what is there fits."""
+        subprocess.run(["mount", "-o", f"remount,{size}", self.disk], check=True)
 
     def half_built(self):
         """Return whether torch's environment is being built, since site.yml was started for the last time."""
