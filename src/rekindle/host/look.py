@@ -43,7 +43,7 @@ def held(lock: str | Path) -> bool:
 
 
 def look(lock: str | Path, record: str | Path, nonce: str) -> str:
-    """Return whether ``lock`` is held, and only then ``record``, which is the last one if it was free.
+    """Return whether ``lock`` is held, or the job queued, and only then ``record``: the last one if not.
 
     In the frames of preflight's collector, as a shell prints what it likes before and after. A record that is
     no regular file, or too large, is empty.
@@ -51,19 +51,24 @@ def look(lock: str | Path, record: str | Path, nonce: str) -> str:
     Raises:
         OSError: the lock cannot be opened.
     """
-    state = "held" if held(lock) else "free"
-    try:
-        said = files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
-    except OSError:
-        said = ""
     folder = os.path.dirname(lock)  # noqa: PTH120
     if os.access(f"{folder}/slurm.json", os.F_OK):
         from pathlib import Path  # noqa: PLC0415  # both take long to import
 
         from . import slurm  # noqa: PLC0415
 
-        state, said = slurm.seen(Path(folder), said)
+        state, said = slurm.seen(Path(folder), lambda: _said(record))
+    else:
+        state = "held" if held(lock) else "free"
+        said = _said(record)
     return f"\n@@{nonce} {state} 0\n@@{nonce} record 0\n{said}\n@@{nonce} end 0\n"
+
+
+def _said(record: str | Path) -> str:
+    try:
+        return files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def main() -> None:

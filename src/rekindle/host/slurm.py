@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -105,18 +105,19 @@ def _squeue(*options: str) -> subprocess.CompletedProcess[str] | None:
     return ask(["squeue", "--noheader", *options], environ)
 
 
-def seen(folder: Path, record: str) -> tuple[str, str]:
+def seen(folder: Path, told: Callable[[], str]) -> tuple[str, str]:
     """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and a record of it.
 
     Args:
         folder: of a run, or of builds.
-        record: what is there; nothing if it is not. It stands unless the job waits, could never start,
-            or was ended before it could tell of its end; a run that was is judged.
+        told: reads the record that is there; nothing if it is not. It stands unless the job waits, could
+            never start, or was ended before it could tell of its end; a run that was is judged.
 
     Raises:
         OSError: what SLURM says of an end cannot be written.
     """
     state, waits = look(folder)
+    record = told()
     if state == "free" and waits:
         return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
     if waits:

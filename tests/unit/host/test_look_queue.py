@@ -81,6 +81,15 @@ def test_a_last_word_stays_the_last(folder):
     assert not (folder / "slurm-job.log").exists()
 
 
+def test_a_last_word_that_is_said_while_slurm_is_asked_is_heard(folder, queue):
+    detached.tell(folder / "progress.json", "ended", "its last word", 1)
+    (folder / "progress.json").rename(folder / "last.json")
+    detached.tell(folder / "progress.json", "running", "round 3/3", 1)
+    queue.put("squeue", f"#!/bin/sh\nmv {folder}/last.json {folder}/progress.json\n")
+    state, text = seen(folder)
+    assert (state, decode(text, Progress).says) == ("free", "its last word")
+
+
 def test_what_slurm_does_not_tell_is_neither_held_nor_free(folder, queue):
     queue.say("squeue", errors="Unable to contact slurm controller", status=1)
     detached.tell(folder / "progress.json", "running", "round 1/3", 1)
