@@ -37,13 +37,13 @@ units: all
 
 # Everything else: faults, mutations, attacks, the other jobs on CPU and, as root, real hosts.
 long: all
-	pytest -n 3 --ways 1 --every 4 --durations 20 --durations-min 60 tests/faults tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
+	pytest -n 3 --ways 1 --every 8 --durations 20 --durations-min 60 tests/faults tests/hosts tests/mutations tests/site --ignore tests/site/test_site.py
 
 # Every fault of tests/faults, and a table of what came of each; results/faults.json has the same.
 faults: all
 	pytest -q --tb=line tests/faults
 
-# Every mutation of tests/mutations in every recorded run, in two ways; `make long` has a fourth of the runs, in one.
+# Every mutation of tests/mutations in every recorded run, in two ways; `make long` has an eighth of the runs, in one.
 # results/mutations.json has all kinds. SEED chooses other places.
 SEED ?= rekindle
 

@@ -81,7 +81,9 @@ def main() -> None:
     print(json.dumps({"gpus": seen}), flush=True)
     backend, world = ("nccl", len(seen)) if seen else ("gloo", 2)
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(_rank, (world, backend, str(Path(folder, "store"))), nprocs=world)
+        given = (world, backend, str(Path(folder, "store")))
+        # A fork has torch already, but nothing on a GPU that its parent has used.
+        mp.start_processes(_rank, given, world, start_method="spawn" if seen else "fork")
     print(json.dumps({"build": build(), "gpus": seen, "collective": {"backend": backend, "ranks": world}}))
 
 

@@ -18,19 +18,13 @@ if lie == "raises before init":
 flare.init()
 if flare.get_site_name() != "site-1":
     lie = ""
-if lie == "raises after init":
-    raise RuntimeError("the data are not there")
 while flare.is_running():
     received = flare.receive()
     if received is None:
         break
     weights = np.array(received.params[NPConstants.NUMPY_KEY], dtype=float)
-    trained = {
-        "unchanged": weights,
-        "zeros": np.zeros_like(weights),
-        "not a number": np.full_like(weights, np.nan),
-    }.get(lie, weights + args.step)
-    params = {} if lie == "empty" else {NPConstants.NUMPY_KEY: trained}
+    wrong = {"unchanged": weights, "not a number": np.full_like(weights, np.nan)}
+    params = {NPConstants.NUMPY_KEY: wrong.get(lie, weights + args.step)}
     if lie == "exits":
         sys.exit(0)
     flare.send(flare.FLModel(params=params, params_type="FULL", metrics={"mean": float(weights.mean())}))
