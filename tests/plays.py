@@ -40,7 +40,7 @@ def checkout(folder, **jobs):
     return folder
 
 
-def play(playbook, inventory, results, *more, timeout=600, cwd=REPOSITORY, **environ):
+def play(playbook, inventory, results, *more, timeout=1800, cwd=REPOSITORY, **environ):
     """Run a playbook of the repository, or of a copy in ``cwd``; results go to ``results``."""
     with tempfile.TemporaryFile() as output:  # no pipe, which what a play leaves running would hold open
         done = subprocess.run(

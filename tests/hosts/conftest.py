@@ -76,7 +76,7 @@ def bare(pair):
 @pytest.fixture(scope="session")
 def site(pair, bare, tmp_path_factory):
     """Return the first run of site.yml on the two."""
-    return play("site.yml", pair.inventory, tmp_path_factory.mktemp("results") / "pair", timeout=1200)
+    return play("site.yml", pair.inventory, tmp_path_factory.mktemp("results") / "pair")
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ def asked(**changes):
 def in_mid_run(cluster, playbook, results, act, *more, cwd=REPOSITORY):
     """Run a playbook, and ``act`` as soon as pt_ddp has trained for a round."""
     with ThreadPoolExecutor(1) as pool:
-        playing = pool.submit(play, playbook, cluster.inventory, results, *more, timeout=1200, cwd=cwd)
+        playing = pool.submit(play, playbook, cluster.inventory, results, *more, cwd=cwd)
         while not playing.done() and not _trains(cluster):
             time.sleep(0.2)
         assert not playing.done(), playing.result().output

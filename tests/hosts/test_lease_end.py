@@ -88,7 +88,7 @@ def test_a_host_that_vanishes_is_lost_and_what_it_had_finished_is_home(cut):
 
 
 def retire(pair, results, *more):
-    return play("retire.yml", pair.inventory, results, "--limit", HOST, *more, timeout=120)
+    return play("retire.yml", pair.inventory, results, "--limit", HOST, *more)
 
 
 def said(done):

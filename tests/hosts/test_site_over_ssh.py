@@ -49,7 +49,7 @@ def test_the_hosts_have_no_way_out(pair):
 def test_of_two_hosts_the_one_that_is_broken_is_named_and_the_other_passes(
     site, pair, without_sshd, tmp_path
 ):
-    done = play("site.yml", pair.inventory, tmp_path / "r", timeout=1200)
+    done = play("site.yml", pair.inventory, tmp_path / "r")
     assert done.status != 0
     assert read(tmp_path / "r" / "first" / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
     assert re.search(rf"^{without_sshd}\s.*SKIPPED\s", done.output, re.M)

@@ -11,7 +11,7 @@ import psutil
 from rekindle.records import Progress, RecordError, read
 
 _DOWN_S = 60
-_HANGS_S = 1200
+_HANGS_S = 1800
 """A site.yml that still runs after this long, on however busy a machine, hangs."""
 DISK = "size=8g"
 

@@ -47,9 +47,7 @@ def contained(local, engine, tmp_path_factory):
     inventory = folder / "hosts.yml"
     inventory.write_text(f"{local.read_text()}      rekindle_jobs: [{asked}]\n")
     path = f"{engine.bin}:{os.environ['PATH']}"
-    return play(
-        "site.yml", inventory, tmp_path_factory.mktemp("results") / "contained", timeout=900, PATH=path
-    )
+    return play("site.yml", inventory, tmp_path_factory.mktemp("results") / "contained", PATH=path)
 
 
 def _verdict(contained, job):

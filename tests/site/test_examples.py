@@ -32,7 +32,7 @@ def examples(local, tmp_path_factory):
     inventory.write_text(
         f"{local.read_text()}      rekindle_jobs: [{asked}]\n      rekindle_nvflare_checkout: {LOOKALIKES}\n"
     )
-    done = play("site.yml", inventory, tmp_path_factory.mktemp("results") / "examples", timeout=900)
+    done = play("site.yml", inventory, tmp_path_factory.mktemp("results") / "examples")
     assert _content(OWN) == before
     return done
 

@@ -42,7 +42,7 @@ def call(installed, tmp_path):
             env={**kept, "PATH": "/usr/local/bin:/usr/bin:/bin", "ANSIBLE_NOCOLOR": "1"},
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=1800,
             check=False,
         )
 

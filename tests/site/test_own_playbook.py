@@ -76,7 +76,7 @@ def play(folder):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=600,
+            timeout=1800,
             check=False,
         )
 
