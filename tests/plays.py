@@ -11,6 +11,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[1]
 SMALLEST = {"sites": 1, "ranks_per_site": 1}
 """Fields of a job that is there to be started, on each node that it is given."""
+HANGS_S = 1800
+"""A play that still goes on after this long, on however busy a machine, hangs."""
 
 
 @dataclass
@@ -40,7 +42,7 @@ def checkout(folder, **jobs):
     return folder
 
 
-def play(playbook, inventory, results, *more, timeout=1800, cwd=REPOSITORY, **environ):
+def play(playbook, inventory, results, *more, timeout=HANGS_S, cwd=REPOSITORY, **environ):
     """Run a playbook of the repository, or of a copy in ``cwd``; results go to ``results``."""
     with tempfile.TemporaryFile() as output:  # no pipe, which what a play leaves running would hold open
         done = subprocess.run(

@@ -7,12 +7,11 @@ import time
 from contextlib import suppress
 
 import psutil
+from plays import HANGS_S
 
 from rekindle.records import Progress, RecordError, read
 
 _DOWN_S = 60
-_HANGS_S = 1800
-"""A site.yml that still runs after this long, on however busy a machine, hangs."""
 DISK = "size=8g"
 
 
@@ -50,12 +49,12 @@ class Way:
 
     def until(self, seen, *, runs=True):
         """Wait until ``seen()``, while site.yml still ``runs``, and return it."""
-        ends = time.monotonic() + _HANGS_S
+        ends = time.monotonic() + HANGS_S
         while not (found := seen()):
             assert not runs or self.site.poll() is None, (
                 f"site.yml ended before it could be cut off:\n{self.output}"
             )
-            assert time.monotonic() < ends, f"not seen within {_HANGS_S} s:\n{self.output}"
+            assert time.monotonic() < ends, f"not seen within {HANGS_S} s:\n{self.output}"
             time.sleep(0.03)
         return found
 
@@ -73,9 +72,9 @@ class Way:
     def ended(self):
         """Wait until site.yml ends by itself, and return its status."""
         try:
-            return self.site.wait(_HANGS_S)
+            return self.site.wait(HANGS_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"did not end within {_HANGS_S} s:\n{self.output}") from None
+            raise AssertionError(f"did not end within {HANGS_S} s:\n{self.output}") from None
 
     def passes(self):
         assert self.ended() == 0, self.output

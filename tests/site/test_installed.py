@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plays import REPOSITORY
+from plays import HANGS_S, REPOSITORY
 
 from rekindle.host.payload import build_payload
 
@@ -42,7 +42,7 @@ def call(installed, tmp_path):
             env={**kept, "PATH": "/usr/local/bin:/usr/bin:/bin", "ANSIBLE_NOCOLOR": "1"},
             capture_output=True,
             text=True,
-            timeout=1800,
+            timeout=HANGS_S,
             check=False,
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import shims
-from plays import REPOSITORY
+from plays import HANGS_S, REPOSITORY
 
 from rekindle.records import Outcome, read
 
@@ -76,7 +76,7 @@ def play(folder):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=1800,
+            timeout=HANGS_S,
             check=False,
         )
 

@@ -49,12 +49,12 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     given = [uuid for site in spec.sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     own = for_jobs(os.environ)
-    processes = sum(site.ranks for site in spec.sites) // max(1, len(spec.nodes))
+    processes = max(1, sum(site.ranks for site in spec.sites) // max(1, len(spec.nodes)))
     if not spec.nodes:  # on one of an allocation's, if any
         own.pop("SLURM_JOB_NUM_NODES", None)
     environ = {
         # Else every process takes every core, and they starve each other.
-        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // max(1, processes))),
+        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // processes)),
         **own,
         **({"REKINDLE_TURN": str(run_dir / "turn.lock")} if turns else {}),
         "CUDA_VISIBLE_DEVICES": "",

@@ -62,8 +62,8 @@ def main() -> None:
 def _end(run_dir: Path) -> None:
     spec = spec_in(run_dir)
     mark = (str(run_dir), os.environ.get(_JOB))
-    left = end_until_none(lambda: started_with(lambda own: (own.get(_RUN), own.get(_JOB)) == mark))
-    print(f"The driver is gone: its guard ended what it left, {left} processes.", flush=True)
+    print("The driver is gone: its guard ends what it left.", flush=True)
+    end_until_none(lambda: started_with(lambda own: (own.get(_RUN), own.get(_JOB)) == mark))
     if spec.docker:
         Container(spec, spec.docker).end()
     end_steps(step_name(spec.nonce))

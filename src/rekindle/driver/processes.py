@@ -50,15 +50,12 @@ def end_descendants(but: Sequence[psutil.Process] = ()) -> None:
     end_until_none(alive)
 
 
-def end_until_none(find: Callable[[], list[psutil.Process]]) -> int:
-    """End what ``find`` returns, and what it finds after that, ten times at most; returns how many."""
-    ended = 0
+def end_until_none(find: Callable[[], list[psutil.Process]]) -> None:
+    """End what ``find`` returns, and what it finds after that, ten times at most."""
     for _ in range(10):
         if not (found := find()):
             break
-        ended += len(found)
         end_all(found)
-    return ended
 
 
 def end_all(processes: list[psutil.Process], grace_s: float = 3.0) -> None:
