@@ -15,8 +15,8 @@ from slow_hosts import refusal
 from rekindle.judge import judge
 
 REFUSED = None if "CI" in os.environ else refusal()
-"""Why no host can be made slow here; in CI one has to be."""
-NEEDS_CGROUPS = [pytest.mark.skip(REFUSED)] if REFUSED else []
+"""Why no host can be made slow here, which a skipped test tells; in CI one has to be, and none is skipped."""
+NEEDS_CGROUPS = [pytest.mark.skip(reason=REFUSED)] if REFUSED else []
 
 
 def _by_name(run):

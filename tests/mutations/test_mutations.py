@@ -3,6 +3,7 @@
 from random import Random
 
 import benign_changes  # noqa: F401
+import benign_logs  # noqa: F401
 import field_table  # noqa: F401
 import lies_in_figures  # noqa: F401
 import lies_in_files  # noqa: F401
