@@ -1,14 +1,13 @@
 """``python -m rekindle.driver start|restart|supervise|watch|autopsy RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
-is detached from this session, or queues one where SLURM gives nodes, and answers in JSON. Called again for
-the same run it starts nothing.
+is detached from this session, or queues one where SLURM gives nodes, and says ``started``. Called again for
+the same run it starts nothing, and says nothing.
 ``watch`` is what the supervisor starts on each further node of a run, and ``autopsy`` if it has to end it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -37,13 +36,13 @@ class BusyError(RuntimeError):
     """Another run goes on; the text is one sentence with the fix."""
 
 
-def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
+def start(run_dir: Path, *, again: bool = False) -> bool:
     """Start the run unless it runs, or has passed under the nonce sent and is not asked for ``again``.
 
     What a run before it left is cleared away first, also the processes of runs whose supervisor was killed.
 
     Returns:
-        ``{"changed": bool, "run": path}``.
+        Whether it was started.
 
     Raises:
         BusyError: another run goes on under the same root.
@@ -53,10 +52,10 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
     run_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with detached.locked(run_dir / folders.DRIVER_LOCK) as lock:
         if lock is None or slurm.queued(run_dir):
-            return {"changed": False, "run": str(run_dir)}
+            return False
         if not again and (passed := _passed(run_dir, spec.nonce)) is not None:
             _tell_the_end(run_dir, passed)
-            return {"changed": False, "run": str(run_dir)}
+            return False
         if others := [name for name in running(root) if name not in {run_dir.name, BUILDER}]:
             raise BusyError(
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
@@ -75,7 +74,7 @@ def start(run_dir: Path, *, again: bool = False) -> dict[str, object]:
             batch.submit(run_dir, [sys.executable, "-m", *command], asked, environ)
         else:
             detached.start(command, lock, run_dir / folders.DRIVER_LOG, environ)
-    return {"changed": True, "run": str(run_dir)}
+    return True
 
 
 def _passed(run_dir: Path, nonce: str) -> VerdictRecord | None:
@@ -113,7 +112,8 @@ def main() -> int:
     verb, run_dir = sys.argv[1], Path(sys.argv[2]).absolute()
     if verb in {"start", "restart"}:
         try:
-            print(json.dumps(start(run_dir, again=verb == "restart")))
+            if start(run_dir, again=verb == "restart"):
+                print("started")
         except (BusyError, batch.SlurmError) as error:
             sys.exit(str(error))
     elif verb == "supervise":

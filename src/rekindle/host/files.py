@@ -1,6 +1,6 @@
 """Files that someone else wrote, read without trust: regular ones of bounded size, and never with a wait.
 
-Each look of ``follow`` begins by importing it, so that it imports nothing that takes long.
+Each look of ``run_detached`` begins by importing it, so that it imports nothing that takes long.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether detached work goes on, and how far it is.
 
-``follow`` asks again and again, in a new process, so that this imports nothing that takes long.
+``run_detached`` asks again and again, in a new process, so that this imports nothing that takes long.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ HERE = {"check_settings", "check_verdicts", "hold_acceptance", "make_plan", "pla
 HERE |= {"save_environments", "write_reports"}
 """Actions that ask nothing of the host."""
 BUILTIN = {f"ansible.builtin.{name}" for name in ("include_tasks", "include_role", "import_role")}
-FOLLOWS = "follow"
-"""Has a limit for each look, and one for all of them."""
+FOLLOWS = "run_detached"
+"""Has a limit for its start, one for each look, and one for all of them."""
 WORDS = {"name", "when", "vars", "loop", "loop_control", "register", "environment", "changed_when", "timeout"}
 LONGEST_S = 7200
 

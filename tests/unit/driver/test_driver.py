@@ -83,7 +83,7 @@ def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **
         command = [sys.executable, "-m", "rekindle.driver", verb, str(run)]
         given = msgspec.json.encode(msgspec.structs.replace(spec, nonce=nonce))
         done = subprocess.run(command, input=given, env=environ, capture_output=True, check=True, timeout=30)
-        return msgspec.json.decode(done.stdout)["changed"]
+        return {b"started\n": True, b"": False}[done.stdout]
 
     return run, start
 

@@ -1,4 +1,4 @@
-"""Action ``follow``: shows how far something is that runs detached on the host, until it has ended."""
+"""Action ``run_detached``: starts what outlives its session on the host, and shows how far it is."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from rekindle.jobs import lease
 from rekindle.records import Progress, RecordError, decode
 from rekindle.records.text import one_line
 
+_START_S = 300
+"""For the command that starts it."""
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 """Between two looks; the last one goes on."""
 _RECONNECT_S = 300
@@ -36,11 +38,14 @@ _LOOK_S = 60
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``progress`` (a Progress record on the host), ``lock`` (held there by who writes it, for as
-    long as that lives), ``python`` and ``payload`` there; ``what`` is followed, ``limit_s``; ``home`` here.
+    """Arguments: ``start`` (a command there, which with ``stdin`` starts it unless it runs, and then says
+    ``started``), ``progress`` (a Progress record there), ``lock`` (held there by who writes it, for as long
+    as that lives), ``python`` and ``payload`` there; ``what`` is started, ``limit_s``; ``home`` here.
     """
 
     ARGUMENTS = {
+        "start": {"type": "list", "elements": "str", **REQUIRED},
+        "stdin": REQUIRED,
         "progress": REQUIRED,
         "lock": REQUIRED,
         "python": REQUIRED,
@@ -51,7 +56,10 @@ class ActionModule(Action):
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Follow; returns the ``result`` that the record ends with."""
+        """Start and follow it; returns the ``result`` that the record ends with."""
+        started = self._start(args, task_vars)
+        if started.get("failed"):
+            return started
         ends = lease.ends(Path(args["home"]))
         nonce = secrets.token_hex(8)
         look = shlex.join([args["python"], *_LOOK, args["lock"], args["progress"], nonce])
@@ -70,7 +78,8 @@ class ActionModule(Action):
                 if progress.state == "failed":
                     raise Failed(one_line(progress.says))
                 if progress.state == "ended":
-                    return {"changed": progress.changed, "result": progress.result}
+                    changed = progress.changed or started["stdout"] == "started"
+                    return {"changed": changed, "result": progress.result}
             last = progress or last
             if held is False:
                 raise _killed(what, last, args["progress"])
@@ -78,6 +87,15 @@ class ActionModule(Action):
             looks += 1
         where = f"read the logs beside {args['progress']} on the host."
         raise Failed(f"{what} did not end within {args['limit_s']} s.", where)
+
+    def _start(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        command = {"argv": args["start"], "stdin": args["stdin"]}
+        try:
+            with within(_START_S):
+                started = self._execute_module("ansible.legacy.command", command, task_vars=task_vars)
+        except TimeoutError as error:
+            raise Failed(f"{args['what']} was not started: {error}.", "see why the host hangs.") from None
+        return dict(started)
 
     def _look(
         self, look: str, nonce: str, ends: datetime | None, what: str, last: Progress | None

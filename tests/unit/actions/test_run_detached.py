@@ -1,4 +1,4 @@
-"""The action follow on a record and a lock that the test writes and holds, and on a host that goes away."""
+"""The action run_detached on a record and a lock that the test has, and on a host that goes away."""
 
 import fcntl
 import os
@@ -31,6 +31,9 @@ class Host:
         self.errors = ""
         self.noise = ""
         """What its shell does before it does anything else."""
+        self.start = {"stdout": "", "rc": 0}
+        """What the module answers that starts it, or a function that does."""
+        self.started = []
 
     def execute(self, command):
         self.asked += 1
@@ -40,6 +43,10 @@ class Host:
         )
         self.errors = done.stderr
         return {"rc": done.returncode, "stdout": done.stdout}
+
+    def module(self, name, args, task_vars):
+        self.started.append((name, args))
+        return self.start() if callable(self.start) else self.start
 
     def reset(self):
         self.resets += 1
@@ -53,9 +60,11 @@ def host():
 @pytest.fixture
 def follow(tmp_path, host, monkeypatch, load):
     """Follow what is in tmp_path on the host; returns the result and what was displayed."""
-    action = load("follow")
+    action = load("run_detached")
     displayed = []
     args = {
+        "start": [sys.executable, "-m", "toy", "start"],
+        "stdin": "{}",
         "progress": str(tmp_path / "progress.json"),
         "lock": str(tmp_path / "lock"),
         "python": sys.executable,
@@ -69,7 +78,11 @@ def follow(tmp_path, host, monkeypatch, load):
     monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(display=displayed.append))
 
     def run(**more):
-        parts = {"_low_level_execute_command": host.execute, "_connection": host}
+        parts = {
+            "_low_level_execute_command": host.execute,
+            "_execute_module": host.module,
+            "_connection": host,
+        }
         return action.run({**args, **more}, **parts), displayed
 
     run.module = action.module
@@ -96,6 +109,30 @@ def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp
     assert result == {"changed": False, "result": {}}
     assert displayed == ["somewhere toy: round 2/3, loss 0.05, 7 s"]
     assert host.asked == 3
+
+
+@pytest.mark.parametrize(("said", "changed"), [("started", True), ("", False), ("{", False)])
+def test_it_is_started_first_which_is_a_change_if_it_says_so(follow, host, tmp_path, said, changed):
+    host.start = {"stdout": said, "rc": 0}
+    with writer(tmp_path, "ended"):
+        assert follow()[0] == {"changed": changed, "result": {}}
+    command = {"argv": [sys.executable, "-m", "toy", "start"], "stdin": "{}"}
+    assert host.started == [("ansible.legacy.command", command)]
+
+
+def test_what_cannot_be_started_is_not_followed(follow, host):
+    host.start = {"failed": True, "rc": 1, "stderr": "run-1 still runs on the host.", "stdout": ""}
+    assert follow()[0] == host.start
+    assert host.asked == 0
+
+
+def test_a_host_that_hangs_as_it_is_started_is_given_up(follow, host, monkeypatch):
+    monkeypatch.setattr(follow.module, "_START_S", 0.3)
+    host.start = lambda: time.sleep(20)
+    result, _ = follow()
+    assert result["failed"]
+    assert result["msg"].startswith("toy was not started: the host gave no answer within 0.3 s. Fix: ")
+    assert host.asked == 0
 
 
 def test_what_had_ended_before_its_writer_did_has_ended(follow, tmp_path):
