@@ -88,12 +88,12 @@ def test_what_fails_of_all_gpus_leaves_none(name, change):
 
 
 def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm():
-    assert all(norm.source and norm.name in measures() for norm in norms())
+    assert all(norm.source and norm.name in measures() for norm in norms().norms)
     zero = {name for name, one in measures().items() if one.better == "zero"}
-    assert zero == {norm.name for norm in norms() if norm.value == 0}
+    assert zero == {norm.name for norm in norms().norms if norm.value == 0}
     assert not [
         norm
-        for norm in norms()
+        for norm in norms().norms
         if "measured" in norm.source
         and norm.value
         and not norm.margin
