@@ -143,10 +143,6 @@ def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) 
     return replace(flaw(record, name, uuid, says), verdict="UNPROVEN", remedy=remedy("memory_tested"))
 
 
-def _asked(record: AcceptanceRecord, measure: Measure) -> bool:
-    return measure.required in {"always", record.mode, "several" if len(record.gpus) > 1 else "always"}
-
-
 def _missing(
     record: AcceptanceRecord, name: str, measure: Measure, taken: list[Measurement]
 ) -> Iterator[Flaw]:
@@ -172,7 +168,8 @@ def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -
         models = {one.uuid: one.name for one in record.gpus}
         known = {models.get(uuid or "") for uuid in have}
         return [(uuid, None) for uuid, model in models.items() if model in known]
-    if not _asked(record, measure):
+    several = {"several"} if len(record.gpus) > 1 else set()
+    if measure.required not in {"always", record.mode, *several}:
         return []
     uuids: list[str | None] = [one.uuid for one in record.gpus]
     if measure.of == "pair":

@@ -42,7 +42,8 @@ def no_gpu_errors(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"{'; '.join(dict.fromkeys(bar.says for bar in bars))}.", bars[0].at)
     elif assigned:
         says = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
-        more = [f"{uuid} counts no memory errors (ECC)" for uuid in assigned if _uncounted(run, uuid)]
+        uncounted = [uuid for uuid in assigned if _counts(run, uuid)[0][0] is None]
+        more = [f"{uuid} counts no memory errors (ECC)" for uuid in uncounted]
         yield Doubt(f"{'; '.join([says, *more])}.", run.samples[-1], holds=True)
 
 
@@ -64,10 +65,6 @@ def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
         for line in run.samples_for(uuid)
         if uuid in line.event.gpus
     ]
-
-
-def _uncounted(run: Run, uuid: str) -> bool:
-    return _counts(run, uuid)[0][0] is None
 
 
 def _lost(run: Run, uuid: str) -> list[Doubt]:
