@@ -19,20 +19,25 @@ from .answer import Answer
 from .claims import NEEDS
 from .claims.models import model_saved
 from .claims.participation import completed, took_part
-from .claims.results import cross_validated, curves_fall, flower_received, statistics_told
-from .claims.server import log_clean
+from .claims.results import (
+    cross_validation_complete,
+    flower_results_received,
+    statistics_complete,
+    survival_curves_fall,
+)
+from .claims.server import server_log_clean
 from .claims.trackers import tracker_kept
 from .contract.logs import unexplained
 
 UNTOLD = tuple(name for name, needs in NEEDS.items() if needs & {"evidence", "samples", "end"})
 """Claims that take what Rekindle's trainers and driver write down."""
 _RESULTS = {
-    "CrossSiteModelEval": ("cross_validation_complete", cross_validated),
-    "CrossSiteEval": ("cross_validation_complete", cross_validated),
-    "StatisticsController": ("statistics_complete", statistics_told),
-    "KM": ("survival_curves_fall", curves_fall),
-    "KM_HE": ("survival_curves_fall", curves_fall),
-    "FlowerController": ("flower_results_received", flower_received),
+    "CrossSiteModelEval": cross_validation_complete,
+    "CrossSiteEval": cross_validation_complete,
+    "StatisticsController": statistics_complete,
+    "KM": survival_curves_fall,
+    "KM_HE": survival_curves_fall,
+    "FlowerController": flower_results_received,
 }
 """What a workflow comes to, by its class."""
 _TRACKERS = {"TBAnalyticsReceiver": "tensorboard", "MLflowReceiver": "mlflow", "WandBReceiver": "wandb"}
@@ -47,7 +52,7 @@ _SHOWN = {
     "every_site_took_part",
     "rounds_completed",
     "global_model_saved",
-    *(one for one, _ in _RESULTS.values()),
+    *(claim.__name__ for claim in _RESULTS.values()),
 }
 """What an UNPROVEN run's verdict tells that its files do show."""
 
@@ -113,9 +118,9 @@ def _answers(workspace: Workspace, account: Account) -> Iterator[tuple[str, Answ
     yield "rounds_completed", completed(account)
     if not account.flows or any(flow.flow is None or flow.flow.trains for flow in account.flows):
         yield "global_model_saved", model_saved(workspace)
-    for claim, told in dict(_RESULTS[flow.kind] for flow in account.flows if flow.kind in _RESULTS).items():
-        answer = told(workspace)
-        yield claim, answer if account.ended or answer.holds else answer._replace(holds=None)
+    for claim in dict.fromkeys(_RESULTS[flow.kind] for flow in account.flows if flow.kind in _RESULTS):
+        answer = claim(workspace)
+        yield claim.__name__, answer if account.ended or answer.holds else answer._replace(holds=None)
     for component in announced.components(workspace):
         tracker = _TRACKERS.get(component["path"].rpartition(".")[2])
         if tracker:  # a run is a good one, too, that told its tracker nothing
@@ -146,7 +151,7 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
 
 def _server_log_clean(workspace: Workspace) -> Answer:
     """As the claim of that name; but an error that was logged before the server gave up is why it did."""
-    told = log_clean(workspace)
+    told = server_log_clean(workspace)
     server = workspace.members.get(SERVER)
     logged = read_records(workspace, SERVER, server.error_log) if server else []
     record, says = next(unexplained(SERVER, logged, ended=True), (None, ""))
