@@ -27,7 +27,7 @@ from .claims.results import (
 )
 from .claims.server import server_log_clean
 from .claims.trackers import tracker_kept
-from .contract.logs import unexplained
+from .contract.logs import RAISED, unexplained
 
 UNTOLD = tuple(name for name, needs in NEEDS.items() if needs & {"evidence", "samples", "end"})
 """Claims that take what Rekindle's trainers and driver write down."""
@@ -42,7 +42,6 @@ _RESULTS = {
 """What a workflow comes to, by its class."""
 _TRACKERS = {"TBAnalyticsReceiver": "tensorboard", "MLflowReceiver": "mlflow", "WandBReceiver": "wandb"}
 """What keeps a run's metrics, by the class of the component that hands them on."""
-_RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _OF_TRAINER = re.compile(
     rf"^(?:{'|'.join(TRAINERS)}) |launcher completed with status|External process exited with return code"
 )
@@ -134,7 +133,7 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
     for site in workspace.sites:
         failed = workspace.find(site, r"launcher completed with status failed")
         if failed:
-            raised = workspace.find(site, rf"(?:{'|'.join(TRAINERS)}) - \w+ - {_RAISED.pattern[1:]}")
+            raised = workspace.find(site, rf"(?:{'|'.join(TRAINERS)}) - \w+ - {RAISED.pattern[1:]}")
             before = [line for line in raised if line.line < failed[0].line]
             why = f": {before[-1].match.group(1)}" if before else "."
             return Answer(False, f"{site}'s trainer failed{why}", before[-1] if before else failed[0])
@@ -162,7 +161,7 @@ def _server_log_clean(workspace: Workspace) -> Answer:
 
 def _cause(record: LogRecord, says: str) -> str:
     """Return what a record says, which is the exception where it is a traceback."""
-    raised = [line for line in record.more if re.match(_RAISED.pattern, line)]
+    raised = [line for line in record.more if RAISED.match(line)]
     return raised[-1][:300] if raised and says.startswith("Traceback") else says[:300]
 
 
@@ -196,4 +195,4 @@ def _came_to_its_end(workspace: Workspace, account: Account) -> Answer:
 def _gone(told: list[LogRecord]) -> LogRecord | None:
     """Return where a site's log says last of its trainer that it is gone; None if it says something else."""
     own = [record for record in told if _OF_TRAINER.search(f"{record.logger} {record.message}")]
-    return own[-1] if own and (own[-1].logger not in TRAINERS or _RAISED.match(own[-1].message)) else None
+    return own[-1] if own and (own[-1].logger not in TRAINERS or RAISED.match(own[-1].message)) else None
