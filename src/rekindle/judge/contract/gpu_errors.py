@@ -48,15 +48,18 @@ def no_gpu_errors(run: Run) -> Iterator[Doubt]:
 
 
 def _errors(run: Run, uuid: str) -> list[Doubt]:
-    """Return the Xids that bar a PASS, and whether the count of memory errors moved."""
-    seen = [Doubt(f"{uuid} met {_named(xid)}", line) for xid, line in _xids(run, uuid).items()]
+    """Return each Xid that a GPU met, where it is first, and whether the count of memory errors moved."""
+    seen: dict[int, Doubt] = {}
+    for line in run.samples_for(uuid):
+        for xid in _of(line.event, uuid) or ():
+            seen.setdefault(xid, Doubt(f"{uuid} met {_named(xid)}", line))
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
             was, now = ("untold" if told is None else str(told) for told in (counts[0][0], count))
             says = f"{uuid}'s uncorrected memory errors (ECC) went from {was} to {now} in the run"
-            return [*seen, Doubt(says, line)]
-    return seen
+            return [*seen.values(), Doubt(says, line)]
+    return [*seen.values()]
 
 
 def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
@@ -81,15 +84,6 @@ def _unwatched(run: Run, uuid: str) -> list[Doubt]:
         return []
     how_long = "" if len(blind) == len(samples) else f" in {len(blind)} of {len(samples)} samples"
     return [Doubt(f"Nobody watched {uuid} for Xid errors{how_long}", next(iter(blind), None))]
-
-
-def _xids(run: Run, uuid: str) -> dict[int, Line[SampleEvent]]:
-    """Return each Xid that a GPU met, with the sample that shows it first."""
-    found: dict[int, Line[SampleEvent]] = {}
-    for line in run.samples_for(uuid):
-        for xid in _of(line.event, uuid) or ():
-            found.setdefault(xid, line)
-    return found
 
 
 def _of(sample: SampleEvent, uuid: str) -> tuple[int, ...] | None:

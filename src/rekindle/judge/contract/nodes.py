@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 from rekindle.host import files, folders
 from rekindle.judge.run import Run
@@ -23,6 +22,7 @@ _CHANNEL = re.compile(
     r"Channel \d{1,4}/\d{1,4} : (?P<one>\d{1,6})\[\w{1,16}\] -> (?P<other>\d{1,6})\[\w{1,16}\] "
     r"\[(?:send|receive)\] via NET/(?P<net>[^/\n]{1,40})/(?P<device>\d{1,4})(?P<direct>/GDRDMA)?"
 )
+"""``GDRDMA`` (GPUDirect RDMA): the network card reads and writes the GPU's memory itself."""
 _OVER_TCP = {"gloo": "gloo", "RING": "gRPC"}
 """By the backend that ranks tell: torch's, and TensorFlow's between nodes."""
 _NAMES = {"Socket": "TCP", "IB": "InfiniBand"}
@@ -77,19 +77,6 @@ def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, holds=True)
 
 
-class _Crossed(NamedTuple):
-    """By what ranks of two nodes talked."""
-
-    link: str
-    direct: bool
-    """Whether the network card reads and writes the GPU's memory itself (GPUDirect RDMA)."""
-
-    def __str__(self) -> str:
-        if self.link == "TCP":
-            return "TCP"
-        return f"{self.link} {'with' if self.direct else 'without'} GPUDirect RDMA"
-
-
 @rule(2)
 def ranks_crossed_the_network(run: Run) -> Iterator[Doubt]:
     """Ranks of different nodes talked by what NCCL says that it used; by gloo and gRPC that is TCP."""
@@ -103,18 +90,18 @@ def ranks_crossed_the_network(run: Run) -> Iterator[Doubt]:
                 by = " and ".join(sorted(_OVER_TCP[backend] for backend in backends))
                 yield Doubt(f"Ranks crossed the network by {by}, over TCP.", told[-1], holds=True)
             continue
-        crossed: dict[_Crossed, str] = {}
+        crossed: dict[str, str] = {}
         for path in files.found(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):
-            for one in _crossed(run, site, path):
-                crossed.setdefault(one, path.relative_to(run.folder).as_posix())
+            for link in _crossed(run, site, path):
+                crossed.setdefault(link, path.relative_to(run.folder).as_posix())
         if crossed:
-            says = f"Ranks crossed the network by NCCL, over {' and '.join(sorted(map(str, crossed)))}."
+            says = f"Ranks crossed the network by NCCL, over {' and '.join(sorted(crossed))}."
             yield Doubt(says, next(iter(crossed.values())), holds=True)
         else:
             yield Doubt(f"NCCL does not tell by what the ranks of {site.name} crossed the network.")
 
 
-def _crossed(run: Run, site: Site, path: Path) -> Iterator[_Crossed]:
+def _crossed(run: Run, site: Site, path: Path) -> Iterator[str]:
     """Yield by what the channels between nodes go, as one rank's log of NCCL has them."""
     try:
         text = files.content(path).decode("utf-8", "replace")
@@ -126,4 +113,6 @@ def _crossed(run: Run, site: Site, path: Path) -> Iterator[_Crossed]:
         if max(ends) < site.ranks and len({run.spec.node_of(site, rank) for rank in ends}) > 1:
             net = match["net"]
             link = links.get(match["device"], net) if net.startswith("IB") else net
-            yield _Crossed(_NAMES.get(link, link), bool(match["direct"]))
+            name = _NAMES.get(link, link)
+            direct = "with" if match["direct"] else "without"
+            yield name if name == "TCP" else f"{name} {direct} GPUDirect RDMA"

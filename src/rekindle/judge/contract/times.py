@@ -73,9 +73,9 @@ def told_in_order(run: Run) -> Iterator[Doubt]:
             if after.line <= before.line or after.event.time <= before.event.time:
                 says = f"{after.event.who} tells round {after.event.round} before an earlier one."
                 yield Doubt(says, after)
-    ends = {line.file: line.line for line in rounds}
+    files = {line.file for line in rounds}
     for device in run.of(DeviceEvent):
-        if device.line > 1 and device.file in ends:
+        if device.line > 1 and device.file in files:
             yield Doubt(f"{device.event.who} told its device late.", device)
 
 
