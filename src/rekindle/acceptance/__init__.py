@@ -1,20 +1,15 @@
 """Acceptance on the controller: figures held against norms, other GPUs, the fleet and their past."""
 
-from .flaw import Flaw
-from .fleet import Compared, compared
+from .fleet import compared
 from .held import held
 from .history import since_last
-from .verdict import Gate, Judgement, failed_gpus, judged, left_out
+from .verdict import Judgement, failed_gpus, judged
 
 __all__ = [
-    "Compared",
-    "Flaw",
-    "Gate",
     "Judgement",
     "compared",
     "failed_gpus",
     "held",
     "judged",
-    "left_out",
     "since_last",
 ]

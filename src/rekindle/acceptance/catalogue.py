@@ -74,7 +74,9 @@ class _Measures(Record, kw_only=True, frozen=True):
 
 
 @decodable
-class _Norms(Record, kw_only=True, frozen=True):
+class Norms(Record, kw_only=True, frozen=True):
+    """All norms."""
+
     gpus: dict[str, tuple[str, ...]]
     """Names that nvidia-smi gives a model."""
     norms: tuple[Norm, ...]
@@ -159,22 +161,17 @@ def xids() -> Xids:
 
 
 @cache
-def norms() -> tuple[Norm, ...]:
-    """Return the norms, with each model by the names that nvidia-smi gives it."""
-    return decode(_content("norms.json"), _Norms).norms
-
-
-@cache
-def _names(model: str) -> tuple[str, ...]:
-    return decode(_content("norms.json"), _Norms).gpus[model]
+def norms() -> Norms:
+    """Return the norms, and by which names nvidia-smi calls the models that they are of."""
+    return decode(_content("norms.json"), Norms)
 
 
 def norm_of(one: Measurement, kind: Kind) -> Norm | None:
     """Return the norm of a measurement: never of another model, topology, count or NVLS state."""
-    for norm in norms():
+    for norm in norms().norms:
         if (
             norm.name == one.name
-            and (not norm.models or any(kind.model in _names(model) for model in norm.models))
+            and (not norm.models or any(kind.model in norms().gpus[model] for model in norm.models))
             and norm.count in {None, kind.count}
             and (not norm.topologies or kind.topology in norm.topologies)
             and (norm.nvls is None or norm.nvls is kind.nvls)

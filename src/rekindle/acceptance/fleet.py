@@ -58,15 +58,13 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
     """Return figures by name, size and kind of host."""
     groups: dict[tuple[str, int | None, object], list[_Figure]] = {}
     for record in records:
-        kind = record.kind
-        as_told = (kind.model, kind.count, kind.topology, kind.driver, kind.nvls)
         gpus = {one.uuid: one for one in record.gpus}
         linked = any(one.name == "nvlinks_up" and one.value for one in record.measurements)
         for one in record.measurements:
             measure = comparable(one)
             if measure is None or one.value is None or (measure.any_link and not linked):
                 continue  # a host without any NVLink was built so
-            of = as_told[:2] if measure.any_link else as_told
+            of = (record.kind.model, record.kind.count) if measure.any_link else record.kind
             of_gpus = [gpus.get(uuid or "") for uuid in (one.gpu, one.peer)]
             place = tuple((gpu.index if measure.placed else gpu.name) if gpu else None for gpu in of_gpus)
             groups.setdefault((one.name, one.size, of), []).append(_Figure(record, one, one.value, place))

@@ -16,7 +16,6 @@ from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
 from .flaw import Flaw, flaw, of_pairs
 from .held import NOTE, beside, figure, gpu, where
 
-Gate = Literal["host", "gpu", "off"]
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
 _Of = tuple[str | None, str | None]
 """UUIDs of a GPU and of its peer."""
@@ -62,23 +61,15 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
     )
 
 
-def left_out(judgement: Judgement, record: AcceptanceRecord, gate: Gate) -> frozenset[str]:
-    """Return the UUIDs of GPUs that no job may run on.
+def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
+    """Return the UUIDs of the GPUs that fail by what is said of their host alone, which `held` returns.
 
-    With ``host`` all of a host that fails, with ``gpu`` those that fail, with ``off`` none. What fails and is
-    not one GPU's (the fabric manager, a collective operation) is all of theirs.
+    What fails and is not one GPU's (the fabric manager, a collective operation) is all of theirs.
     """
-    failed = [one.uuid for one in judgement.flaws if one.verdict == "FAIL"]
-    if not failed or gate == "off":
-        return frozenset()
-    if gate == "host" or None in failed:
+    failed = [one.uuid for one in judged(record).flaws if one.verdict == "FAIL"]
+    if None in failed:
         return frozenset(one.uuid for one in record.gpus)
     return frozenset(uuid for uuid in failed if uuid is not None)
-
-
-def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
-    """Return the UUIDs of the GPUs that fail by what is said of their host alone, which `held` returns."""
-    return left_out(judged(record), record, "gpu")
 
 
 def _weight(one: Flaw) -> tuple[int, int, float]:
@@ -152,10 +143,6 @@ def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) 
     return replace(flaw(record, name, uuid, says), verdict="UNPROVEN", remedy=remedy("memory_tested"))
 
 
-def _asked(record: AcceptanceRecord, measure: Measure) -> bool:
-    return measure.required in {"always", record.mode, "several" if len(record.gpus) > 1 else "always"}
-
-
 def _missing(
     record: AcceptanceRecord, name: str, measure: Measure, taken: list[Measurement]
 ) -> Iterator[Flaw]:
@@ -181,7 +168,8 @@ def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -
         models = {one.uuid: one.name for one in record.gpus}
         known = {models.get(uuid or "") for uuid in have}
         return [(uuid, None) for uuid, model in models.items() if model in known]
-    if not _asked(record, measure):
+    several = {"several"} if len(record.gpus) > 1 else set()
+    if measure.required not in {"always", record.mode, *several}:
         return []
     uuids: list[str | None] = [one.uuid for one in record.gpus]
     if measure.of == "pair":

@@ -2,6 +2,5 @@
 
 from . import texts
 from .diagnosis import diagnose_paths, diagnose_run, diagnose_texts
-from .texts import Text
 
-__all__ = ["Text", "diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]
+__all__ = ["diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]

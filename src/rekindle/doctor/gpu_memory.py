@@ -91,7 +91,7 @@ def _names(spec: RunSpec | None, tables: list[str], events: Iterable[AnyEvent]) 
             names[int(match["pid"])] = _role(match["command"])
     for event in events:
         if isinstance(event, DeviceEvent):
-            names[event.pid] = f"{event.site} rank {event.rank}"
+            names[event.pid] = event.who
     return names
 
 

@@ -55,7 +55,7 @@ def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -
     for event, line in sorted(told, key=lambda pair: pair[0].time)[:_MOST]:
         said = one_line(f"{event.kind}: {event.message}")
         entry = known(f"{event.kind}: {event.message}", installed)
-        cause = f"{event.site} rank {event.rank} raised {said} at {event.place}."
+        cause = f"{event.who} raised {said} at {event.place}."
         remedy = f"Mend what raises at {event.place}."
         unknown = Finding(name="exception", cause=cause, layer="job", remedy=remedy, confidence="certain")
         finding = entry.finding if entry else unknown

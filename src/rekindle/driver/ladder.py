@@ -123,7 +123,7 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     events = (line.event for line in read_lines(folder))
     raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
-        says = f"{raised.site} rank {raised.rank} raised {raised.kind}: {raised.message}"
+        says = f"{raised.who} raised {raised.kind}: {raised.message}"
         return _Result(False, f"Without NVFlare too, {says}.")
     lines = files.end(log, 1 << 16).decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")

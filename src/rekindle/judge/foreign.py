@@ -19,25 +19,29 @@ from .answer import Answer
 from .claims import NEEDS
 from .claims.models import model_saved
 from .claims.participation import completed, took_part
-from .claims.results import cross_validated, curves_fall, flower_received, statistics_told
-from .claims.server import log_clean
+from .claims.results import (
+    cross_validation_complete,
+    flower_results_received,
+    statistics_complete,
+    survival_curves_fall,
+)
+from .claims.server import server_log_clean
 from .claims.trackers import tracker_kept
-from .contract.logs import unexplained
+from .contract.logs import RAISED, unexplained
 
 UNTOLD = tuple(name for name, needs in NEEDS.items() if needs & {"evidence", "samples", "end"})
 """Claims that take what Rekindle's trainers and driver write down."""
 _RESULTS = {
-    "CrossSiteModelEval": ("cross_validation_complete", cross_validated),
-    "CrossSiteEval": ("cross_validation_complete", cross_validated),
-    "StatisticsController": ("statistics_complete", statistics_told),
-    "KM": ("survival_curves_fall", curves_fall),
-    "KM_HE": ("survival_curves_fall", curves_fall),
-    "FlowerController": ("flower_results_received", flower_received),
+    "CrossSiteModelEval": cross_validation_complete,
+    "CrossSiteEval": cross_validation_complete,
+    "StatisticsController": statistics_complete,
+    "KM": survival_curves_fall,
+    "KM_HE": survival_curves_fall,
+    "FlowerController": flower_results_received,
 }
 """What a workflow comes to, by its class."""
 _TRACKERS = {"TBAnalyticsReceiver": "tensorboard", "MLflowReceiver": "mlflow", "WandBReceiver": "wandb"}
 """What keeps a run's metrics, by the class of the component that hands them on."""
-_RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _OF_TRAINER = re.compile(
     rf"^(?:{'|'.join(TRAINERS)}) |launcher completed with status|External process exited with return code"
 )
@@ -47,7 +51,7 @@ _SHOWN = {
     "every_site_took_part",
     "rounds_completed",
     "global_model_saved",
-    *(one for one, _ in _RESULTS.values()),
+    *(claim.__name__ for claim in _RESULTS.values()),
 }
 """What an UNPROVEN run's verdict tells that its files do show."""
 
@@ -113,9 +117,9 @@ def _answers(workspace: Workspace, account: Account) -> Iterator[tuple[str, Answ
     yield "rounds_completed", completed(account)
     if not account.flows or any(flow.flow is None or flow.flow.trains for flow in account.flows):
         yield "global_model_saved", model_saved(workspace)
-    for claim, told in dict(_RESULTS[flow.kind] for flow in account.flows if flow.kind in _RESULTS).items():
-        answer = told(workspace)
-        yield claim, answer if account.ended or answer.holds else answer._replace(holds=None)
+    for claim in dict.fromkeys(_RESULTS[flow.kind] for flow in account.flows if flow.kind in _RESULTS):
+        answer = claim(workspace)
+        yield claim.__name__, answer if account.ended or answer.holds else answer._replace(holds=None)
     for component in announced.components(workspace):
         tracker = _TRACKERS.get(component["path"].rpartition(".")[2])
         if tracker:  # a run is a good one, too, that told its tracker nothing
@@ -129,7 +133,7 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
     for site in workspace.sites:
         failed = workspace.find(site, r"launcher completed with status failed")
         if failed:
-            raised = workspace.find(site, rf"(?:{'|'.join(TRAINERS)}) - \w+ - {_RAISED.pattern[1:]}")
+            raised = workspace.find(site, rf"(?:{'|'.join(TRAINERS)}) - \w+ - {RAISED.pattern[1:]}")
             before = [line for line in raised if line.line < failed[0].line]
             why = f": {before[-1].match.group(1)}" if before else "."
             return Answer(False, f"{site}'s trainer failed{why}", before[-1] if before else failed[0])
@@ -146,7 +150,7 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
 
 def _server_log_clean(workspace: Workspace) -> Answer:
     """As the claim of that name; but an error that was logged before the server gave up is why it did."""
-    told = log_clean(workspace)
+    told = server_log_clean(workspace)
     server = workspace.members.get(SERVER)
     logged = read_records(workspace, SERVER, server.error_log) if server else []
     record, says = next(unexplained(SERVER, logged, ended=True), (None, ""))
@@ -157,7 +161,7 @@ def _server_log_clean(workspace: Workspace) -> Answer:
 
 def _cause(record: LogRecord, says: str) -> str:
     """Return what a record says, which is the exception where it is a traceback."""
-    raised = [line for line in record.more if re.match(_RAISED.pattern, line)]
+    raised = [line for line in record.more if RAISED.match(line)]
     return raised[-1][:300] if raised and says.startswith("Traceback") else says[:300]
 
 
@@ -191,4 +195,4 @@ def _came_to_its_end(workspace: Workspace, account: Account) -> Answer:
 def _gone(told: list[LogRecord]) -> LogRecord | None:
     """Return where a site's log says last of its trainer that it is gone; None if it says something else."""
     own = [record for record in told if _OF_TRAINER.search(f"{record.logger} {record.message}")]
-    return own[-1] if own and (own[-1].logger not in TRAINERS or _RAISED.match(own[-1].message)) else None
+    return own[-1] if own and (own[-1].logger not in TRAINERS or RAISED.match(own[-1].message)) else None

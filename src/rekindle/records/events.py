@@ -27,11 +27,21 @@ Sketch = Few[Number]
 So the sketch of a weighted mean of models is the weighted mean of their sketches."""
 
 
-class DeviceEvent(Event, kw_only=True, frozen=True, tag="device"):
-    """What a rank runs on."""
+class RankEvent(Event, kw_only=True, frozen=True):
+    """What a rank of a site tells."""
 
     site: Text
     rank: Integer
+
+    @property
+    def who(self) -> str:
+        """``site-1 rank 0``."""
+        return f"{self.site} rank {self.rank}"
+
+
+class DeviceEvent(RankEvent, kw_only=True, frozen=True, tag="device"):
+    """What a rank runs on."""
+
     local_rank: Integer
     pid: Integer
     device: Text
@@ -42,11 +52,9 @@ class DeviceEvent(Event, kw_only=True, frozen=True, tag="device"):
     """As SLURM names it, or else the machine's name; None in runs of before it was told."""
 
 
-class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
+class RoundEvent(RankEvent, kw_only=True, frozen=True, tag="round"):
     """What a rank did in a round."""
 
-    site: Text
-    rank: Integer
     round: Integer
     samples: Integer
     seconds: Number
@@ -66,11 +74,9 @@ class RoundEvent(Event, kw_only=True, frozen=True, tag="round"):
     """Of ``seconds``, those of forward passes, in which no rank waits for another; None on one machine."""
 
 
-class ExceptionEvent(Event, kw_only=True, frozen=True, tag="exception"):
+class ExceptionEvent(RankEvent, kw_only=True, frozen=True, tag="exception"):
     """What ended a rank."""
 
-    site: Text
-    rank: Integer
     kind: Text
     message: Text
     place: Text

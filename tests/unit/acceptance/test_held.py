@@ -6,7 +6,7 @@ import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import held, judged, left_out
+from rekindle.acceptance import failed_gpus, held, judged
 from rekindle.acceptance.catalogue import measures, norms
 from rekindle.records import Measurement
 
@@ -73,9 +73,7 @@ def test_a_gpu_that_fails_is_named(name, change):
     assert {(one.measurement, one.gpu, one.uuid) for one in told.flaws} == {(name, 3, G3)}
     assert f"GPU 3 ({G3})" in told.cause
     assert name in told.cause
-    assert left_out(told, record, "gpu") == {G3}
-    assert left_out(told, record, "host") == {one.uuid for one in record.gpus}
-    assert left_out(told, record, "off") == frozenset()
+    assert failed_gpus(held(record)) == {G3}
 
 
 @pytest.mark.parametrize(
@@ -86,16 +84,16 @@ def test_what_fails_of_all_gpus_leaves_none(name, change):
     record = edited(HOST, name, change)
     told = verdict(record)
     assert (told.verdict, {one.measurement for one in told.flaws}) == ("FAIL", {name})
-    assert left_out(told, record, "gpu") == {one.uuid for one in record.gpus}
+    assert failed_gpus(held(record)) == {one.uuid for one in record.gpus}
 
 
 def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm():
-    assert all(norm.source and norm.name in measures() for norm in norms())
+    assert all(norm.source and norm.name in measures() for norm in norms().norms)
     zero = {name for name, one in measures().items() if one.better == "zero"}
-    assert zero == {norm.name for norm in norms() if norm.value == 0}
+    assert zero == {norm.name for norm in norms().norms if norm.value == 0}
     assert not [
         norm
-        for norm in norms()
+        for norm in norms().norms
         if "measured" in norm.source
         and norm.value
         and not norm.margin

@@ -15,9 +15,10 @@ from rekindle.hostfacts.driver import driver
 from rekindle.hostfacts.frames import FactsError, Frame, parse
 from rekindle.judge import foreign, summary
 from rekindle.judge.claims import clock, gpus, messages
+from rekindle.judge.contract import tasks
 from rekindle.judge.run import Run
 from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, VerdictRecord, read, write
-from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
+from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, TaskEvent
 from rekindle.records.evidence import Line
 from rekindle.report.html import plots
 
@@ -93,6 +94,12 @@ def _sample(at, pid):
     return SampleEvent(time=float(at), gpus={"GPU-1": held})
 
 
+def _result(number):
+    told = {"return_code": "OK", "kind": "WEIGHTS", "values": 1, "bytes": 4, "finite": True}
+    told |= {"norm": 1.0, "moved": 1.0, "metrics": {}}
+    return TaskEvent(time=float(number), site="site-1", task="train", round=number, **told)
+
+
 @pytest.fixture
 def a_run(clean_run):
     """Return the recorded run with events of our own instead of its own."""
@@ -123,6 +130,10 @@ READERS = {
         lambda run: gpus._used(run, "GPU-1"),
     ),
     "pace of other rounds": (lambda n: [_round(i) for i in range(n)], clock._rushed),
+    "results of a task": (
+        lambda n: [_result(i) for i in range(4 * n)],  # a square of fewer takes no time either
+        lambda run: list(tasks.server_told_every_result(run)),
+    ),
 }
 
 

@@ -65,10 +65,10 @@ def _server_clock(run: Run) -> tuple[_Starts, _Results]:
 def _far_off(run: Run, results: _Results) -> _Misfit | None:
     """Return a round whose end is further from the server's than the run was long, as no delay is."""
     for line in run.of(RoundEvent):
-        off = line.event.time - results.get((line.event.round, line.event.site), line.event.time)
+        event = line.event
+        off = event.time - results.get((event.round, event.site), event.time)
         if run.ended and abs(off) > run.ended.duration_s:
-            says = f"The clock of {_who(line)} is {off:+.0f} s off the server's in round {line.event.round}."
-            return says, line
+            return f"The clock of {event.who} is {off:+.0f} s off the server's in round {event.round}.", line
     return None
 
 
@@ -113,12 +113,8 @@ def _rushed(run: Run) -> _Misfit | None:
         pace = _FASTER * next((pace for number, pace in best if number != event.round), 0.0)
         least = event.samples / pace if pace else 0.0
         if least > event.seconds:
-            says = (
-                f"{_who(line)} claims {event.samples} samples in "
-                f"{event.seconds} s of round {event.round}; at {_FASTER} times the pace of other "
-                f"rounds they take {least:.3g} s."
-            )
-            return says, line
+            says = f"{event.who} claims {event.samples} samples in {event.seconds} s of round {event.round}"
+            return f"{says}; at {_FASTER} times the pace of other rounds they take {least:.3g} s.", line
     return _ahead(lines)
 
 
@@ -132,9 +128,5 @@ def _ahead(lines: list[_Round]) -> _Misfit | None:
         (fast, first), *rest = sorted(told, key=lambda pair: pair[0])
         undelayed = (each - _DELAY_S / max(line.event.samples, 1) for each, line in rest)
         if fast * _FASTER < min(undelayed, default=0.0):
-            return f"{_who(first)} was {_FASTER} times as fast as all others in round {number}.", first
+            return f"{first.event.who} was {_FASTER} times as fast as all others in round {number}.", first
     return None
-
-
-def _who(line: _Round) -> str:
-    return f"{line.event.site} rank {line.event.rank}"

@@ -50,17 +50,15 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
         for pid in gpu.processes.keys() & trainers.keys():
             held[pid] = max(gpu.processes[pid], held[pid])
     least = min(held, key=lambda pid: held[pid])
-    who = f"{trainers[least].site} rank {trainers[least].rank}"
+    who = trainers[least].who
     if held[least] < 0:
         return False, f"{who} held no memory on {uuid}: it did not work there"
     if held[least] == 0:
         return None, f"{uuid} does not tell the memory of {who}"
     mean = fmean(gpu.utilisation for gpu in gpus)
     said = f"({mean:.1f} % on average) with {sum(held.values())} MiB held by its trainers"
-    shares = {
-        f"{trainers[pid].site} rank {trainers[pid].rank}": share
-        for pid, share in most_used(_samples(run, uuid), uuid, _warm(run, trainers)).items()
-    }
+    used = most_used(_samples(run, uuid), uuid, _warm(run, trainers))
+    shares = {trainers[pid].who: share for pid, share in used.items()}
     return by_process(uuid, said, shares) if shares else by_gpu(uuid, said, trainers, gpus)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal
 
+from rekindle.flare.workspace import Workspace
 from rekindle.judge.answer import Answer
 from rekindle.judge.run import Run
 from rekindle.records import Claim, ClaimResult, RecordError
@@ -13,6 +15,7 @@ Need = Literal["spec", "workspace", "evidence", "samples", "end"]
 """A part of a run: spec.json; NVFlare's files; evidence/; samples.jsonl; ended.json."""
 Validator = Callable[[Run, "dict[str, Any]"], "Answer | None"]
 """Takes the run and the claim's options; None where it does not apply, as a GPU claim on a CPU host."""
+OfWorkspace = Callable[[Workspace], Answer]
 VALIDATORS: dict[str, Validator] = {}
 NEEDS: dict[str, frozenset[Need]] = {}
 """The parts of a run that a validator reads, by its name."""
@@ -34,6 +37,17 @@ def validator(*needs: Need) -> Callable[[Validator], Validator]:
         return function
 
     return register
+
+
+def of_workspace(function: OfWorkspace) -> OfWorkspace:
+    """Register a function that reads NVFlare's files alone, and so holds for runs of others too."""
+
+    @validator("workspace")
+    @wraps(function)
+    def holds(run: Run, options: dict[str, Any]) -> Answer:
+        return function(run.workspace)
+
+    return function
 
 
 class _Options(dict[str, Any]):

@@ -13,9 +13,8 @@ from typing import Any
 from rekindle.flare import announced
 from rekindle.flare.workspace import SERVER, Member, Workspace
 from rekindle.judge.answer import Answer
-from rekindle.judge.run import Run
 
-from .registry import validator
+from .registry import of_workspace
 
 _NO_DIGEST = "quantile"
 """What statistics leave empty, in good runs, where a package for it is not installed."""
@@ -26,14 +25,9 @@ _RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9})
 _FLOWER_DONE = re.compile(r"Run finished (\d{1,9}) round\(s\)")
 
 
-@validator("workspace")
-def cross_validation_complete(run: Run, options: dict[str, Any]) -> Answer:
+@of_workspace
+def cross_validation_complete(workspace: Workspace) -> Answer:
     """Each announced site evaluated every model, and each told at least one finite metric of it."""
-    return cross_validated(run.workspace)
-
-
-def cross_validated(workspace: Workspace) -> Answer:
-    """Whether cross_val_results.json has a finite metric of each site for each model."""
     sites, (at, told) = announced.sites(workspace), _json(workspace, SERVER, "cross_val_results.json")
     if at is None or not sites:
         return Answer(None, "No cross_val_results.json is there, or nothing tells the sites.")
@@ -52,14 +46,9 @@ def cross_validated(workspace: Workspace) -> Answer:
     return Answer(True, f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
 
 
-@validator("workspace")
-def statistics_complete(run: Run, options: dict[str, Any]) -> Answer:
+@of_workspace
+def statistics_complete(workspace: Workspace) -> Answer:
     """Every statistic asked for is told for every announced site and for all together, and counts add up."""
-    return statistics_told(run.workspace)
-
-
-def statistics_told(workspace: Workspace) -> Answer:
-    """Whether the file of federated statistics has all that was asked for."""
     sites = announced.sites(workspace)
     asked = next((flow.arguments.get("statistic_configs") for flow in announced.workflows(workspace)), None)
     paths = [one.get("args", {}).get("output_path") for one in announced.components(workspace)]
@@ -100,14 +89,9 @@ def _missing(told: dict[str, Any], asked: list[str], sites: list[str]) -> Iterat
                     yield f"The counts of {feature[:100]} add up to {sum(each[:-1])}, not to {each[-1]}."
 
 
-@validator("workspace")
-def survival_curves_fall(run: Run, options: dict[str, Any]) -> Answer:
+@of_workspace
+def survival_curves_fall(workspace: Workspace) -> Answer:
     """Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0."""
-    return curves_fall(run.workspace)
-
-
-def curves_fall(workspace: Workspace) -> Answer:
-    """Whether the sites' km_global.json are one and the same plausible curve."""
     sites, first = announced.sites(workspace), None
     if not sites:
         return Answer(None, "Nothing tells which sites there should be.")
@@ -130,14 +114,9 @@ def curves_fall(workspace: Workspace) -> Answer:
     return Answer(True, says, at)
 
 
-@validator("workspace")
-def flower_results_received(run: Run, options: dict[str, Any]) -> Answer:
+@of_workspace
+def flower_results_received(workspace: Workspace) -> Answer:
     """Flower's server had a result of every announced site in each of its rounds, and no failure."""
-    return flower_received(run.workspace)
-
-
-def flower_received(workspace: Workspace) -> Answer:
-    """Whether each round in superlink_log.txt had all sites' results."""
     sites, member = announced.sites(workspace), workspace.members.get(SERVER)
     name = _named(member, "superlink_log.txt")
     if member is None or name is None or not sites:
@@ -161,18 +140,14 @@ def _json(workspace: Workspace, name: str, ending: str) -> tuple[Path | None, An
     found = _named(member, ending)
     if member is None or found is None:
         return None, None
-    return member.path(found), _decoded(member, found)
+    try:
+        return member.path(found), json.loads(member.read(found) or b"")
+    except (ValueError, RecursionError):
+        return member.path(found), None
 
 
 def _named(member: Member | None, ending: str) -> str | None:
     return next((one for one in member.sizes if f"/{one}".endswith(f"/{ending}")), None) if member else None
-
-
-def _decoded(member: Member, name: str) -> Any:
-    try:
-        return json.loads(member.read(name) or b"")
-    except (ValueError, RecursionError):
-        return None
 
 
 def _table(of: Any) -> dict[str, Any]:

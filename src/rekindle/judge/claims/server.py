@@ -11,7 +11,7 @@ from rekindle.judge.answer import Answer
 from rekindle.judge.contract.logs import unexplained
 from rekindle.judge.run import Run
 
-from .registry import validator
+from .registry import of_workspace, validator
 
 
 @validator("spec", "workspace")
@@ -19,34 +19,23 @@ def rounds_aggregated(run: Run, options: dict[str, Any]) -> Answer:
     """The server aggregated every round, each time from every site."""
     if "server" not in run.workspace.members:
         return Answer(None, "NVFlare's server left no log.")
-    told = aggregated(run.workspace, run.spec.job.rounds, len(run.spec.sites))
-    if told.holds or ended(run.workspace):
-        return told
-    why = "The server's log stops before the run's end: the server was killed or died."
-    return told._replace(says=f"{told.says} {why}")
-
-
-def aggregated(workspace: Workspace, rounds: int, sites: int) -> Answer:
-    """Whether the server aggregated so many rounds, each from all ``sites``."""
-    lines = workspace.find("server", r"Aggregated (\d+)/(\d+) results")
+    rounds, sites = run.spec.job.rounds, len(run.spec.sites)
+    lines = run.find("server", r"Aggregated (\d+)/(\d+) results")
     whole = [line for line in lines if line.match.groups() == (str(sites), str(sites))]
     says = f"{len(whole)} of {rounds} rounds aggregated from {sites} of {sites} sites."
+    if len(whole) != rounds and not _ended(run.workspace):
+        says += " The server's log stops before the run's end: the server was killed or died."
     return Answer(len(whole) == rounds, says, lines[-1] if lines else None)
 
 
-def ended(workspace: Workspace) -> bool:
+def _ended(workspace: Workspace) -> bool:
     """Whether the server's log goes on to the end of the run, well or not."""
     return bool(workspace.find("server", r"Server runner finished"))
 
 
-@validator("workspace")
-def server_log_clean(run: Run, options: dict[str, Any]) -> Answer:
+@of_workspace
+def server_log_clean(workspace: Workspace) -> Answer:
     """The server did not give the run up, logged no error that is not harmless, and went on to its end."""
-    return log_clean(run.workspace)
-
-
-def log_clean(workspace: Workspace) -> Answer:
-    """Whether the server ended the run without giving it up or logging an error."""
     aborts = workspace.find("server", r"Aborting current RUN due to (.*)")
     if aborts:
         return Answer(False, f"NVFlare gave the run up: {aborts[0].match.group(1)}", aborts[0])
@@ -60,7 +49,7 @@ def log_clean(workspace: Workspace) -> Answer:
         return Answer(False, f"The server logged: {error[:300]}", record.at)
     if errors and not told:
         return Answer(False, says, at)
-    if not ended(workspace):
+    if not _ended(workspace):
         return Answer(None, "The server's log does not go on to the end of the run.")
     return Answer(True, says, at)
 

@@ -28,11 +28,11 @@ def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Answer:
     }
     lines = [line for line in run.of(DeviceEvent) if (line.event.site, line.event.rank) in given]
     for line in lines:
-        who, device = f"{line.event.site} rank {line.event.rank}", given[line.event.site, line.event.rank]
+        device = given[line.event.site, line.event.rank]
         backends = on_gpu if device else on_cpu
         if line.event.uuid != device or line.event.backend not in backends:
             says = (
-                f"{who} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
+                f"{line.event.who} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
                 f"it was given {device or 'CPU'} with {' or '.join(backends)}."
             )
             return Answer(False, says, line)

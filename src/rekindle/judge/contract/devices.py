@@ -25,7 +25,7 @@ def processes_are_distinct(run: Run) -> Iterator[Doubt]:
     for line in run.of(DeviceEvent):
         event = line.event
         if not 1 < event.pid <= _PID_MAX:
-            yield Doubt(f"{event.site} rank {event.rank} has PID {event.pid}, which no process has.", line)
+            yield Doubt(f"{event.who} has PID {event.pid}, which no process has.", line)
         process = (event.node if run.spec.nodes else None, event.pid)
         other = owners.setdefault(process, event.site)
         if other != event.site:
@@ -49,7 +49,7 @@ def devices_told_before_training(run: Run) -> Iterator[Doubt]:
         event = line.event
         rounds = run.rounds(event.site, event.rank)
         if rounds and event.time > rounds[0].event.time - rounds[0].event.seconds + 0.01:
-            yield Doubt(f"{event.site} rank {event.rank} told its device after it began to train.", line)
+            yield Doubt(f"{event.who} told its device after it began to train.", line)
 
 
 @rule()
@@ -60,16 +60,14 @@ def device_of_its_rank(run: Run) -> Iterator[Doubt]:
         event = line.event
         local = event.rank % sizes.get(event.site, event.rank + 1)
         if event.local_rank != (0 if _is_replica(event) else local):
-            says = f"{event.site} rank {event.rank} has the local rank {event.local_rank}."
-            yield Doubt(says, line)
+            yield Doubt(f"{event.who} has the local rank {event.local_rank}.", line)
         device = _DEVICE.fullmatch(event.device)
-        who = f"{event.site} rank {event.rank}"
         if device is None or ("cpu" in device["kind"].lower()) != (event.uuid is None):
-            yield Doubt(f"{who} calls {event.uuid or 'a CPU'} {event.device!r}.", line)
+            yield Doubt(f"{event.who} calls {event.uuid or 'a CPU'} {event.device!r}.", line)
         elif device["number"] != (None if event.device == "cpu" else str(local)):
-            yield Doubt(f"{who} ran on the device {event.device}.", line)
+            yield Doubt(f"{event.who} ran on the device {event.device}.", line)
         if (event.uuid is None) != (event.name is None):
-            yield Doubt(f"{event.site} rank {event.rank} calls {event.uuid or 'a CPU'} {event.name}.", line)
+            yield Doubt(f"{event.who} calls {event.uuid or 'a CPU'} {event.name}.", line)
 
 
 @rule()
@@ -83,5 +81,4 @@ def device_names_agree(run: Run) -> Iterator[Doubt]:
     for line in told:
         name, known = line.event.name, names.get(line.event.uuid or "", told[0].event.name)
         if name != known and (name != "GPU" or not names):
-            says = f"{line.event.site} rank {line.event.rank} calls {line.event.uuid} {name}; it is {known}."
-            yield Doubt(says, line)
+            yield Doubt(f"{line.event.who} calls {line.event.uuid} {name}; it is {known}.", line)

@@ -16,9 +16,9 @@ def one_global_model_a_round(run: Run) -> Iterator[Doubt]:
     """Every rank of every site starts a round from one and the same model, new in every round."""
     first: dict[int, Line[RoundEvent]] = {}
     for line in run.of(RoundEvent):
-        start = first.setdefault(line.event.round, line)
-        if line.event.model_in != start.event.model_in:
-            says = f"{_who(line)} started round {line.event.round} from another model than {_who(start)}."
+        event, start = line.event, first.setdefault(line.event.round, line).event
+        if event.model_in != start.model_in:
+            says = f"{event.who} started round {event.round} from another model than {start.who}."
             yield Doubt(says, line, holds=False)
     seen: dict[str, int] = {}
     for number, line in sorted(first.items()):
@@ -34,28 +34,22 @@ def every_site_sends_its_own(run: Run) -> Iterator[Doubt]:
 
     With one site the global model is that site's own.
     """
-    sent: dict[str, Line[RoundEvent]] = {}
-    starts = {line.event.model_in: line for line in run.of(RoundEvent)}
+    sent: dict[str, RoundEvent] = {}
+    starts = {line.event.model_in: line.event.round for line in run.of(RoundEvent)}
     for line in run.of(RoundEvent):
-        other = sent.setdefault(line.event.model_out, line)
-        if (other.event.site, other.event.round) != (line.event.site, line.event.round):
-            says = (
-                f"{_who(line)} ended round {line.event.round} with the very weights with which {_who(other)} "
-                f"ended round {other.event.round}."
-            )
+        event, other = line.event, sent.setdefault(line.event.model_out, line.event)
+        ended = f"{event.who} ended round {event.round} with the very weights"
+        if (other.site, other.round) != (event.site, event.round):
+            says = f"{ended} with which {other.who} ended round {other.round}."
             yield Doubt(says, line, holds=False)
-        start = starts.get(line.event.model_out)
-        if start and _others(run, line):
-            says = (
-                f"{_who(line)} ended round {line.event.round} with the very weights from which round "
-                f"{start.event.round} started."
-            )
-            yield Doubt(says, line, holds=False)
+        start = starts.get(event.model_out)
+        if start is not None and _others(run, event):
+            yield Doubt(f"{ended} from which round {start} started.", line, holds=False)
 
 
-def _others(run: Run, line: Line[RoundEvent]) -> bool:
-    """Whether a global model is more than this line's result: of several sites, or what it started from."""
-    return len(run.spec.sites) > 1 or line.event.model_in == line.event.model_out
+def _others(run: Run, event: RoundEvent) -> bool:
+    """Whether a global model is more than this rank's result: of several sites, or what it started from."""
+    return len(run.spec.sites) > 1 or event.model_in == event.model_out
 
 
 @rule()
@@ -67,16 +61,15 @@ def final_model_is_an_aggregate(run: Run) -> Iterator[Doubt]:
     for line in run.of(RoundEvent):
         event = line.event
         if event.round == 0 and final.initial != event.model_in and not run.lossy:
-            yield Doubt(f"{_who(line)} did not start from the initial model.", line, holds=False)
+            yield Doubt(f"{event.who} did not start from the initial model.", line, holds=False)
         if final.final == event.model_in:
-            says = f"The final model is the one from which {_who(line)} started round {event.round}."
+            says = f"The final model is the one from which {event.who} started round {event.round}."
             yield Doubt(says, run.final, holds=False)
         if final.final == event.model_out and len(run.spec.sites) > 1:
-            says = f"The final model is the one that {_who(line)} sent after round {event.round}."
+            says = f"The final model is the one that {event.who} sent after round {event.round}."
             yield Doubt(says, run.final, holds=False)
         if final.initial == event.model_out:
-            says = f"{_who(line)} ended round {event.round} with the initial model."
-            yield Doubt(says, line, holds=False)
+            yield Doubt(f"{event.who} ended round {event.round} with the initial model.", line, holds=False)
 
 
 @rule()
@@ -96,9 +89,5 @@ def no_clones(run: Run) -> Iterator[Doubt]:
         clock = tuple((line.event.time, line.event.seconds) for line in lines)
         other, first = clocks.setdefault(clock, (process, lines[0]))
         if other != process:
-            says = f"{_who(lines[0])} tells the times of {_who(first)} to the last digit."
+            says = f"{lines[0].event.who} tells the times of {first.event.who} to the last digit."
             yield Doubt(says, lines[0])
-
-
-def _who(line: Line[RoundEvent]) -> str:
-    return f"{line.event.site} rank {line.event.rank}"

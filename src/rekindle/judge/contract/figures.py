@@ -38,7 +38,7 @@ def losses_of_every_epoch(run: Run) -> Iterator[Doubt]:
     low, high = _BOUNDS["loss"]
     for line in run.of(RoundEvent):
         event = line.event
-        where = f"{event.site} rank {event.rank} in round {event.round}"
+        where = f"{event.who} in round {event.round}"
         wanted = epochs or len(run.of(RoundEvent)[0].event.losses)
         if len(event.losses) != wanted:
             yield Doubt(f"{where} tells {len(event.losses)} losses of {wanted} epochs.", line)
@@ -86,7 +86,7 @@ def ranks_agree(run: Run) -> Iterator[Doubt]:
                     says = f"{where} tell {other.samples} and {event.samples} samples."
                     yield Doubt(says, line)
                 if (event.bytes_in, event.bytes_out) != (None, None):
-                    says = f"{site.name} rank {rank} tells sizes of messages, which rank 0 alone exchanges."
+                    says = f"{event.who} tells sizes of messages, which rank 0 alone exchanges."
                     yield Doubt(says, line)
 
 
@@ -98,7 +98,7 @@ def as_many_samples_each_round(run: Run) -> Iterator[Doubt]:
         for line in lines:
             if line.event.samples != lines[0].event.samples:
                 says = (
-                    f"{site} rank {rank} went through {line.event.samples} samples in round "
+                    f"{line.event.who} went through {line.event.samples} samples in round "
                     f"{line.event.round} and {lines[0].event.samples} in round {lines[0].event.round}."
                 )
                 yield Doubt(says, line)
@@ -109,7 +109,7 @@ def metrics_in_their_range(run: Run) -> Iterator[Doubt]:
     """Every metric is finite, in the range of its name, and told in every round by every rank."""
     rounds = run.of(RoundEvent)
     names = {name for line in rounds for name in line.event.metrics}
-    told = [(f"{line.event.site} rank {line.event.rank}", line, line.event.metrics) for line in rounds]
+    told = [(line.event.who, line, line.event.metrics) for line in rounds]
     final = [("job.py", run.final, run.final.event.metrics)] if run.final else []
     for who, line, metrics in [*told, *final]:
         if who != "job.py" and metrics.keys() != names:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from rekindle.judge.gpu_work import by_gpu, by_process, most_used
@@ -51,18 +52,18 @@ def given_gpus_worked(run: Run) -> Iterator[Doubt]:
     if not given:
         yield Doubt("The run was given no GPU.", holds=True)
         return
-    during, owners = _during(run), run.owners
-    seen = [_seen(run, uuid, sites, owners, during) for uuid, sites in sorted(given.items())]
+    during = _during(run)
+    seen = [_seen(run, uuid, sites, during) for uuid, sites in sorted(given.items())]
     at = next((line for line in reversed(run.samples) if line.event in during[-1:]), None)
     if not _needed(run):
         said = "; ".join(map(str, seen))
         yield Doubt(f"The job's description asks for no GPU. On {said}.", at, holds=True)
     elif not during:
         yield Doubt("The samples do not reach from the first task to the last result.")
-    elif not owners:
+    elif not run.owners:
         yield Doubt("No sample tells the PIDs of a site, by which its work on GPUs could be told.", at)
     else:
-        used = [_used(run, one, given[one.uuid], owners, during) for one in seen]
+        used = [_used(run, one, given[one.uuid], during) for one in seen]
         worst = min((holds for holds, _ in used), key=[False, None, True].index)
         yield Doubt(f"{'; '.join(says for holds, says in used if holds is worst)}.", at, worst)
 
@@ -83,72 +84,65 @@ def _during(run: Run) -> list[SampleEvent]:
     return [sample for sample in samples if after and sample.time <= after[0]]
 
 
-def _seen(run: Run, uuid: str, sites: list[str], owners: dict[str, str], during: list[SampleEvent]) -> _Seen:
+def _seen(run: Run, uuid: str, sites: list[str], during: list[SampleEvent]) -> _Seen:
     held: dict[str, int] = {}
     for sample in during:
-        of_site: dict[str, int] = {}
+        of_site: Counter[str] = Counter()
         for pid, mib in _processes(sample, uuid).items():
-            if owners.get(pid) in sites:
-                of_site[owners[pid]] = mib + of_site.get(owners[pid], 0)
+            if (site := run.owners.get(pid)) in sites:
+                of_site[site] += mib
         for site, mib in of_site.items():
             held[site] = max(mib, held.get(site, 0))
     shares = dict.fromkeys(held, 0)
-    warm = {pid: time for pid, time in _warm(run, uuid).items() if owners.get(pid) in held}
-    used = most_used(during, uuid, warm)
+    used = most_used(during, uuid, _warm(run, uuid, held))
     for pid, share in used.items():
-        shares[owners[pid]] = max(share, shares[owners[pid]])
+        shares[run.owners[pid]] = max(share, shares[run.owners[pid]])
     return _Seen(uuid, held, shares if used else {})
 
 
-def _used(
-    run: Run, seen: _Seen, sites: list[str], owners: dict[str, str], during: list[SampleEvent]
-) -> tuple[bool | None, str]:
+def _used(run: Run, seen: _Seen, sites: list[str], during: list[SampleEvent]) -> tuple[bool | None, str]:
     """Return whether the sites that were given a GPU used it, and what shows it."""
-    holds, says = _held(run, seen, sites, owners, during)
+    holds, says = _held(run, seen, sites, during)
     if holds:
-        holds, says = _busy(run, seen, owners, during, says)
+        holds, says = _busy(run, seen, during, says)
     if holds is False and (span := during[-1].time - during[0].time) < _TELLING_S:
         return None, f"{says}, or was not seen to in the {span:.1f} s from the first task to the last result"
     return holds, says
 
 
-def _held(
-    run: Run, seen: _Seen, sites: list[str], owners: dict[str, str], during: list[SampleEvent]
-) -> tuple[bool | None, str]:
+def _held(run: Run, seen: _Seen, sites: list[str], during: list[SampleEvent]) -> tuple[bool | None, str]:
     """Return whether each site held memory of a GPU, and what shows it."""
     uuid = seen.uuid
     if not any(uuid in sample.gpus for sample in during):
         return None, f"{uuid} was not sampled from the first task to the last result"
     for site in sites:
         if site not in seen.held:
-            why = _unmatched(run, uuid, owners, during)
+            why = _unmatched(run, uuid, during)
             return (None, why) if why else (False, f"{site} held no memory on {uuid}: it did not work there")
         if not seen.held[site]:
             return None, f"{uuid} does not tell the memory of {site}"
     return True, f"with {' and '.join(f'{seen.held[site]} MiB held by {site}' for site in sites)}"
 
 
-def _busy(
-    run: Run, seen: _Seen, owners: dict[str, str], during: list[SampleEvent], said: str
-) -> tuple[bool | None, str]:
+def _busy(run: Run, seen: _Seen, during: list[SampleEvent], said: str) -> tuple[bool | None, str]:
     """Return whether a GPU worked for the sites that held it, and what shows it."""
     if seen.shares:
         holds, says = by_process(seen.uuid, said, seen.shares)
         return holds, str(seen) if holds else says
-    warm = {pid: time for pid, time in _warm(run, seen.uuid).items() if owners.get(pid) in seen.held}
+    warm = _warm(run, seen.uuid, seen.held)
     later = [one for one in during if seen.uuid in one.gpus and one.time > min(warm.values())]
     if not later:
         return None, f"{seen.uuid} was held for less than {_WARM_S:.0f} s, too short to see work there"
     return by_gpu(seen.uuid, said, warm, [one.gpus[seen.uuid] for one in later])
 
 
-def _unmatched(run: Run, uuid: str, owners: dict[str, str], during: list[SampleEvent]) -> str | None:
+def _unmatched(run: Run, uuid: str, during: list[SampleEvent]) -> str | None:
     """Return why NVML's PIDs may be none that the driver knows; None if they are, or the GPU did nothing.
 
     In a PID namespace of its own, as in a container, a driver sees other PIDs than NVML, or NVML lists none.
     """
     known = {pid for line in run.samples for gpu in line.event.gpus.values() for pid in gpu.processes}
-    if known & owners.keys():
+    if known & run.owners.keys():
         return None
     began = min(line.event.time for line in run.samples if line.event.worked)
     before = {pid for line in run.samples if line.event.time < began for pid in _processes(line.event, uuid)}
@@ -165,12 +159,13 @@ def _worked(gpus: list[GpuSample]) -> bool:
     return any(gpu.utilisation for gpu in gpus) or max(used) - min(used) >= _CONTEXT_MIB
 
 
-def _warm(run: Run, uuid: str) -> dict[str, float]:
-    """Return by PID from when a process's work on a GPU counts, seconds since the epoch."""
+def _warm(run: Run, uuid: str, sites: Container[str | None]) -> dict[str, float]:
+    """Return by PID from when the work of the sites' processes on a GPU counts, seconds since the epoch."""
     warm: dict[str, float] = {}
     for line in run.samples:
         for pid in _processes(line.event, uuid):
-            warm.setdefault(pid, line.event.time + _WARM_S)
+            if run.owners.get(pid) in sites:
+                warm.setdefault(pid, line.event.time + _WARM_S)
     return warm
 
 

@@ -42,20 +42,24 @@ def no_gpu_errors(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"{'; '.join(dict.fromkeys(bar.says for bar in bars))}.", bars[0].at)
     elif assigned:
         says = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
-        more = [f"{uuid} counts no memory errors (ECC)" for uuid in assigned if _uncounted(run, uuid)]
+        uncounted = [uuid for uuid in assigned if _counts(run, uuid)[0][0] is None]
+        more = [f"{uuid} counts no memory errors (ECC)" for uuid in uncounted]
         yield Doubt(f"{'; '.join([says, *more])}.", run.samples[-1], holds=True)
 
 
 def _errors(run: Run, uuid: str) -> list[Doubt]:
-    """Return the Xids that bar a PASS, and whether the count of memory errors moved."""
-    seen = [Doubt(f"{uuid} met {_named(xid)}", line) for xid, line in _xids(run, uuid).items()]
+    """Return each Xid that a GPU met, where it is first, and whether the count of memory errors moved."""
+    seen: dict[int, Doubt] = {}
+    for line in run.samples_for(uuid):
+        for xid in _of(line.event, uuid) or ():
+            seen.setdefault(xid, Doubt(f"{uuid} met {_named(xid)}", line))
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
             was, now = ("untold" if told is None else str(told) for told in (counts[0][0], count))
             says = f"{uuid}'s uncorrected memory errors (ECC) went from {was} to {now} in the run"
-            return [*seen, Doubt(says, line)]
-    return seen
+            return [*seen.values(), Doubt(says, line)]
+    return [*seen.values()]
 
 
 def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
@@ -64,10 +68,6 @@ def _counts(run: Run, uuid: str) -> list[tuple[int | None, Line[SampleEvent]]]:
         for line in run.samples_for(uuid)
         if uuid in line.event.gpus
     ]
-
-
-def _uncounted(run: Run, uuid: str) -> bool:
-    return _counts(run, uuid)[0][0] is None
 
 
 def _lost(run: Run, uuid: str) -> list[Doubt]:
@@ -84,15 +84,6 @@ def _unwatched(run: Run, uuid: str) -> list[Doubt]:
         return []
     how_long = "" if len(blind) == len(samples) else f" in {len(blind)} of {len(samples)} samples"
     return [Doubt(f"Nobody watched {uuid} for Xid errors{how_long}", next(iter(blind), None))]
-
-
-def _xids(run: Run, uuid: str) -> dict[int, Line[SampleEvent]]:
-    """Return each Xid that a GPU met, with the sample that shows it first."""
-    found: dict[int, Line[SampleEvent]] = {}
-    for line in run.samples_for(uuid):
-        for xid in _of(line.event, uuid) or ():
-            found.setdefault(xid, line)
-    return found
 
 
 def _of(sample: SampleEvent, uuid: str) -> tuple[int, ...] | None:

@@ -50,14 +50,12 @@ def _rounds(run: Run) -> int | None:
     if example is None:
         return run.spec.job.rounds
     flows = [flow for flow in workflows(run.workspace) if flow.kind == "FedAvg"]
-    whole = [
-        flow
-        for flow in flows
-        if not flow.may_stop and flow.sampled(len(run.spec.sites)) == len(run.spec.sites)
-    ]
-    if len(flows) != 1 or not whole or "train" not in whole[0].tasks():
+    if len(flows) != 1:
         return None
-    return run.spec.job.rounds if "{rounds}" in example.command else whole[0].rounds
+    flow, sites = flows[0], len(run.spec.sites)
+    if flow.may_stop or flow.sampled(sites) != sites or "train" not in flow.tasks():
+        return None
+    return run.spec.job.rounds if "{rounds}" in example.command else flow.rounds
 
 
 class _Order:

@@ -66,7 +66,7 @@ _CONSOLE = re.compile(
     r"^(?:\x1b\[[\d;]*m)*\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(?:ERROR|CRITICAL|FATAL) - (.*)"
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_RAISED = re.compile(r"^[A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*")
+RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _DIED = re.compile(
     r"^(?:Killed$|Segmentation fault|Bus error|Fatal Python error|Aborted \(core dumped\)"
     r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
@@ -156,7 +156,7 @@ def _errors(record: LogRecord) -> Iterator[str]:
     if record.level in _BAD_LEVELS:
         yield record.message
     elif any(line.startswith("Traceback (most recent call last)") for line in record.more):
-        yield next((line for line in reversed(record.more) if _RAISED.match(line)), record.message)
+        yield next((line for line in reversed(record.more) if RAISED.match(line)), record.message)
 
 
 @rule(*ANY)
@@ -171,7 +171,7 @@ def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
                 continue
             said = _RANK.sub("", record.message)
             begun += said.startswith("Traceback (most recent call last)")
-            if _RAISED.match(said) or _DIED.match(said):
+            if RAISED.match(said) or _DIED.match(said):
                 ended += 1
                 if not _is_harmless("site", record.logger, said, over):
                     yield Doubt(f"A trainer, as {name} logged it: {said[:300]}", record.at)
@@ -209,7 +209,7 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
         logger, says = (console[1] or "", _COLOUR.sub("", console[2])) if console else ("", None)
         if line.startswith("Traceback (most recent call last)"):
             inside = True
-        elif inside and _RAISED.match(line):
+        elif inside and RAISED.match(line):
             inside, says = False, line
         elif _DIED.match(line):
             says = line

@@ -20,6 +20,7 @@ _WIDEST = 8
 def saved_models_load(run: Run) -> Iterator[Doubt]:
     """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
     told, began = run.loaded, run.loaded.get("")
+    sent = {line.event.values for line in run.of(TaskEvent)}
     for name in sorted(run.workspace.models()):
         path = run.workspace.members[SERVER].path(name)
         line = told.get(path.relative_to(run.folder).as_posix())
@@ -37,14 +38,9 @@ def saved_models_load(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{name} {says}.", line, holds=False)
         elif line.event.values * _WIDEST < FILE_LIMIT:
             yield Doubt(f"{name} stayed on the host as too large, and has {line.event.values} values.", line)
-        elif line.event.values not in _sent(run):
+        elif line.event.values not in sent:
             says = f"{name} stayed on the host, with {line.event.values} values, which no site sent."
             yield Doubt(says, line)
-
-
-def _sent(run: Run) -> set[int]:
-    """Return how many values the results have that the server's component told."""
-    return {line.event.values for line in run.of(TaskEvent)}
 
 
 def _wrong(saved: ModelEvent, began: ModelEvent | None) -> str | None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 from rekindle.host import files, folders
 from rekindle.judge.run import Run
+from rekindle.records import Site
 from rekindle.records.events import DeviceEvent
 
 from .registry import Doubt, rule
@@ -22,6 +22,7 @@ _CHANNEL = re.compile(
     r"Channel \d{1,4}/\d{1,4} : (?P<one>\d{1,6})\[\w{1,16}\] -> (?P<other>\d{1,6})\[\w{1,16}\] "
     r"\[(?:send|receive)\] via NET/(?P<net>[^/\n]{1,40})/(?P<device>\d{1,4})(?P<direct>/GDRDMA)?"
 )
+"""``GDRDMA`` (GPUDirect RDMA): the network card reads and writes the GPU's memory itself."""
 _OVER_TCP = {"gloo": "gloo", "RING": "gRPC"}
 """By the backend that ranks tell: torch's, and TensorFlow's between nodes."""
 _NAMES = {"Socket": "TCP", "IB": "InfiniBand"}
@@ -53,17 +54,18 @@ def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
     """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
     by_node: dict[str, list[float]] = {}
     whole = 0.0
-    for site, rank in run.ranks:
-        lines = run.rounds(site, rank)
-        for line in lines:
-            if (own := line.event.forward_s) is not None and not 0 <= own <= line.event.seconds:
-                says = f"{site} rank {rank} computed for {own:g} s in a round of {line.event.seconds:g} s."
-                yield Doubt(says, line)
-        node, events = _node(run, site, rank), [line.event for line in lines[1:] or lines]
-        told = [event.forward_s for event in events if event.forward_s is not None]
-        if node and events and len(told) == len(events):  # the first round also loads and compiles
-            by_node.setdefault(node, []).append(sum(told))
-            whole = max(whole, sum(event.seconds for event in events))
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            lines = run.rounds(site.name, rank)
+            for line in lines:
+                if (own := line.event.forward_s) is not None and not 0 <= own <= line.event.seconds:
+                    says = f"{line.event.who} computed for {own:g} s in a round of {line.event.seconds:g} s."
+                    yield Doubt(says, line)
+            node, events = run.spec.node_of(site, rank), [line.event for line in lines[1:] or lines]
+            told = [event.forward_s for event in events if event.forward_s is not None]
+            if node and events and len(told) == len(events):  # the first round also loads and compiles
+                by_node.setdefault(node, []).append(sum(told))
+                whole = max(whole, sum(event.seconds for event in events))
     taken = {node: median(seconds) for node, seconds in by_node.items()}
     for node, seconds in taken.items():
         others = median([taken[other] for other in taken if other != node] or [seconds])
@@ -73,24 +75,6 @@ def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
                 f"{node} straggles: its ranks took {seconds:.2f} s for their own part of the steps, {where}."
             )
             yield Doubt(says, holds=True)
-
-
-def _node(run: Run, name: str, rank: int) -> str | None:
-    site = next(site for site in run.spec.sites if site.name == name)
-    return run.spec.node_of(site, rank)
-
-
-class _Crossed(NamedTuple):
-    """By what ranks of two nodes talked."""
-
-    link: str
-    direct: bool
-    """Whether the network card reads and writes the GPU's memory itself (GPUDirect RDMA)."""
-
-    def __str__(self) -> str:
-        if self.link == "TCP":
-            return "TCP"
-        return f"{self.link} {'with' if self.direct else 'without'} GPUDirect RDMA"
 
 
 @rule(2)
@@ -106,32 +90,29 @@ def ranks_crossed_the_network(run: Run) -> Iterator[Doubt]:
                 by = " and ".join(sorted(_OVER_TCP[backend] for backend in backends))
                 yield Doubt(f"Ranks crossed the network by {by}, over TCP.", told[-1], holds=True)
             continue
-        crossed: dict[_Crossed, Path] = {}
+        crossed: dict[str, str] = {}
         for path in files.found(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):
-            for one in _crossed(run, site.name, path):
-                crossed.setdefault(one, path)
-        names = " and ".join(sorted(map(str, crossed)))
+            for link in _crossed(run, site, path):
+                crossed.setdefault(link, path.relative_to(run.folder).as_posix())
         if crossed:
-            yield Doubt(f"Ranks crossed the network by NCCL, over {names}.", _name(run, crossed), holds=True)
+            says = f"Ranks crossed the network by NCCL, over {' and '.join(sorted(crossed))}."
+            yield Doubt(says, next(iter(crossed.values())), holds=True)
         else:
             yield Doubt(f"NCCL does not tell by what the ranks of {site.name} crossed the network.")
 
 
-def _name(run: Run, crossed: dict[_Crossed, Path]) -> str:
-    return next(iter(crossed.values())).relative_to(run.folder).as_posix()
-
-
-def _crossed(run: Run, site: str, path: Path) -> Iterator[_Crossed]:
+def _crossed(run: Run, site: Site, path: Path) -> Iterator[str]:
     """Yield by what the channels between nodes go, as one rank's log of NCCL has them."""
     try:
         text = files.content(path).decode("utf-8", "replace")
     except OSError:
         return
     links = {match["device"]: match["link"] for match in _LINK.finditer(text)}
-    ranks = next(one.ranks for one in run.spec.sites if one.name == site)
     for match in _CHANNEL.finditer(text):
-        one, other = int(match["one"]), int(match["other"])
-        if max(one, other) < ranks and _node(run, site, one) != _node(run, site, other):
+        ends = int(match["one"]), int(match["other"])
+        if max(ends) < site.ranks and len({run.spec.node_of(site, rank) for rank in ends}) > 1:
             net = match["net"]
             link = links.get(match["device"], net) if net.startswith("IB") else net
-            yield _Crossed(_NAMES.get(link, link), bool(match["direct"]))
+            name = _NAMES.get(link, link)
+            direct = "with" if match["direct"] else "without"
+            yield name if name == "TCP" else f"{name} {direct} GPUDirect RDMA"

@@ -112,8 +112,8 @@ def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
                 if event.uuid in sample.event.gpus
             ]
             if seen and not any(str(event.pid) in gpu.processes for gpu in seen):
-                who, where = f"{event.site} rank {event.rank}", f"in round {told.event.round}"
-                yield Doubt(f"{who} held no memory on {event.uuid} {where}.", told)
+                says = f"{event.who} held no memory on {event.uuid} in round {told.event.round}."
+                yield Doubt(says, told)
 
 
 @rule()

@@ -70,8 +70,7 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
     for line in run.of(RoundEvent):
         event, model = line.event, models.get(line.event.round)
         if model and not _is(event.model_in, event.sketch_in, model, run):
-            who = f"{event.site} rank {event.rank}"
-            says = f"{who} started round {event.round} from another model than the server's."
+            says = f"{event.who} started round {event.round} from another model than the server's."
             yield Doubt(says, line, holds=False)
 
 
@@ -82,8 +81,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
     for line in run.of(RoundEvent):
         event, result = line.event, results.get((line.event.site, line.event.round))
         if result and not _is(event.model_out, event.sketch_out, result, run):
-            who = f"{event.site} rank {event.rank}"
-            says = f"The server got another model in round {event.round} than {who} made."
+            says = f"The server got another model in round {event.round} than {event.who} made."
             yield Doubt(says, line, holds=False)
 
 

@@ -42,13 +42,13 @@ def server_told_every_result(run: Run) -> Iterator[Doubt]:
     for site, task in sorted(logged.keys()):
         if given[site, task] < logged[site, task]:
             yield Doubt(f"The server's log has more results of {site} for {task} than it gave it tasks.")
-    rounds = [
+    rounds = Counter(
         (line.event.site, line.event.task, line.event.round)
         for line in run.of(TaskEvent)
         if line.event.round is not None
-    ]
-    for site, task, number in sorted(set(rounds)):
-        if rounds.count((site, task, number)) > 1:
+    )
+    for (site, task, number), count in sorted(rounds.items()):
+        if count > 1:
             yield Doubt(f"{site} gave the server a result of {task} twice in round {number}.")
     for site, task in sorted(logged.keys() | told.keys()):
         if logged[site, task] != told[site, task]:

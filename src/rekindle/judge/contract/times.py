@@ -71,12 +71,12 @@ def told_in_order(run: Run) -> Iterator[Doubt]:
         told = run.rounds(site, rank)
         for before, after in pairwise(told):
             if after.line <= before.line or after.event.time <= before.event.time:
-                says = f"{site} rank {rank} tells round {after.event.round} before an earlier one."
+                says = f"{after.event.who} tells round {after.event.round} before an earlier one."
                 yield Doubt(says, after)
-    ends = {line.file: line.line for line in rounds}
+    files = {line.file for line in rounds}
     for device in run.of(DeviceEvent):
-        if device.line > 1 and device.file in ends:
-            yield Doubt(f"{device.event.site} rank {device.event.rank} told its device late.", device)
+        if device.line > 1 and device.file in files:
+            yield Doubt(f"{device.event.who} told its device late.", device)
 
 
 @rule(2)

@@ -14,6 +14,7 @@ from rekindle.records.events import (
     FinalEvent,
     GlobalEvent,
     ModelEvent,
+    RankEvent,
     RoundEvent,
     SampleEvent,
     TaskEvent,
@@ -25,7 +26,6 @@ from .registry import ANY, Doubt, rule
 
 _DIGITS = 8
 """Different ones among the 64 of a digest; fewer come by chance once in 10^17."""
-_RANKS = (DeviceEvent, RoundEvent, ExceptionEvent)
 _WRITERS = {
     "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent, ModelEvent),
     "evidence/server.jsonl": (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent, ModelEvent),
@@ -37,23 +37,18 @@ def nobody_raised(run: Run) -> Iterator[Doubt]:
     """No trainer wrote down an exception."""
     for line in run.of(ExceptionEvent):
         event = line.event
-        says = f"{event.site} rank {event.rank} raised {event.kind}: {event.message[:300]}"
-        yield Doubt(says, line, holds=False)
+        yield Doubt(f"{event.who} raised {event.kind}: {event.message[:300]}", line, holds=False)
 
 
 @rule(*ANY)
 def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
     """Every line of evidence is of the site and rank whose file it stands in, and of nobody unknown."""
-    files = {
-        f"evidence/{site.name}.rank-{rank}.jsonl": (site.name, rank)
-        for site in run.spec.sites
-        for rank in range(site.ranks)
-    }
+    files = {f"evidence/{site}.rank-{rank}.jsonl": (site, rank) for site, rank in run.ranks}
     writers = {**_WRITERS, **{folders.samples(node): (SampleEvent,) for node in run.nodes}}
     for line in run.lines:
         event = line.event
         if line.file in files:
-            own = isinstance(event, _RANKS) and (event.site, event.rank) == files[line.file]
+            own = isinstance(event, RankEvent) and (event.site, event.rank) == files[line.file]
         else:
             own = isinstance(event, writers.get(line.file, ()))
         if not own:
@@ -73,10 +68,9 @@ def nothing_told_twice(run: Run) -> Iterator[Doubt]:
     """Each rank tells its device once and each of the job's rounds once; job.py tells one final model."""
     rounds = range(run.spec.job.rounds)
     for site, rank in run.ranks:
-        who = f"{site} rank {rank}"
         for line in run.rounds(site, rank):
             if line.event.round not in rounds:
-                yield Doubt(f"{who} tells of round {line.event.round} of {len(rounds)}.", line)
+                yield Doubt(f"{line.event.who} tells of round {line.event.round} of {len(rounds)}.", line)
     keys = [
         *(("device", line.event.site, line.event.rank) for line in run.of(DeviceEvent)),
         *(("round", line.event.site, line.event.rank, line.event.round) for line in run.of(RoundEvent)),
