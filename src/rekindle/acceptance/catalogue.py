@@ -100,16 +100,6 @@ class Limits(Record, kw_only=True, frozen=True):
     source: str
 
 
-@decodable
-class Xids(Record, kw_only=True, frozen=True):
-    """What the driver's error codes mean."""
-
-    source: str
-    fail: dict[str, tuple[int, ...]]
-    """What to do → the codes."""
-    said: dict[str, tuple[int, ...]]
-
-
 def _content(name: str) -> str:
     return files(__package__).joinpath(name).read_text("utf-8")
 
@@ -152,12 +142,6 @@ def remedy(name: str) -> str:
 def limits() -> Limits:
     """Return the limits of comparisons."""
     return decode(_content("limits.json"), Limits)
-
-
-@cache
-def xids() -> Xids:
-    """Return what the driver's error codes mean."""
-    return decode(_content("xids.json"), Xids)
 
 
 @cache

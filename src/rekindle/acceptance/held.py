@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from rekindle.gpus import xids
 from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
-from .catalogue import Measure, comparable, measures, norm_of, possible, xids
+from .catalogue import Measure, comparable, measures, norm_of, possible
 from .compare import Stray, cover, stray
 
 NOTE = " | As measured: "
@@ -65,7 +66,7 @@ def _held(record: AcceptanceRecord, one: Measurement, near: tuple[float, bool] |
     says = f"{where(record, one)}: {figure(one)}"
     if one.name == "xids" and one.value:
         codes, holds = _codes(one)
-        says += f" ({codes})"
+        says += f", {codes}"
     if norm is not None:
         most = "at least " if measure.better == "higher" else "at most " if norm else ""
         says += f", and the norm is {most}{norm:.4g} ({source})"
@@ -100,13 +101,9 @@ def _norm(record: AcceptanceRecord, one: Measurement, measure: Measure) -> tuple
 
 def _codes(one: Measurement) -> tuple[str, bool]:
     """Return the driver's error codes with what to do about each, and whether none of them matters."""
-    told, found = xids(), []
-    harmless = bool(one.series)
-    for code in sorted({int(code) for code in one.series}):
-        todo = next((todo for todo, codes in (told.fail | told.said).items() if code in codes), None)
-        harmless &= any(code in codes for codes in told.said.values())
-        found.append(f"Xid {code}: {todo or 'not in the catalog'}")
-    return "; ".join(found) or "without their codes", harmless
+    codes = sorted({int(code) for code in one.series})
+    told = "; ".join(xids.named(code) for code in codes) or "without their codes"
+    return told, bool(codes) and not any(xids.fails(code) for code in codes)
 
 
 def beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:

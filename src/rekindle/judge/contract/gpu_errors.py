@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
 
-import msgspec
-
+from rekindle.gpus import xids
 from rekindle.judge.run import Run
-from rekindle.records import decodable, decode
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import Line
 
 from .registry import Doubt, rule
-
-
-@decodable
-class _Catalogue(msgspec.Struct):
-    source: str
-    ignored: str
-    xids: dict[str, tuple[str, str | None]]
-    """What a number means, and what the vendor asks for; None where that is nothing."""
-
-
-@cache
-def _catalogue() -> _Catalogue:
-    return decode(files(__package__).joinpath("xids.json").read_bytes(), _Catalogue)
 
 
 @rule(2, 3)
@@ -52,7 +35,7 @@ def _errors(run: Run, uuid: str) -> list[Doubt]:
     seen: dict[int, Doubt] = {}
     for line in run.samples_for(uuid):
         for xid in _of(line.event, uuid) or ():
-            seen.setdefault(xid, Doubt(f"{uuid} met {_named(xid)}", line))
+            seen.setdefault(xid, Doubt(f"{uuid} met {xids.named(xid)}", line))
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
@@ -89,9 +72,3 @@ def _unwatched(run: Run, uuid: str) -> list[Doubt]:
 def _of(sample: SampleEvent, uuid: str) -> tuple[int, ...] | None:
     gpu = sample.gpus.get(uuid)
     return gpu.xids if gpu else sample.unanswered.get(uuid)
-
-
-def _named(xid: int) -> str:
-    """Return such as ``Xid 79 (GPU has fallen off the bus; restart the host)``."""
-    means, asks = _catalogue().xids.get(str(xid), ("not in our list", "look it up in the vendor's catalog"))
-    return f"Xid {xid} ({means}; {asks or _catalogue().ignored})"
