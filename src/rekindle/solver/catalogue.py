@@ -32,8 +32,9 @@ class Kernels(Record, kw_only=True, frozen=True):
     library: str
     arch_list: tuple[str, ...]
     ptx: str
-    """Version of the language of their PTX: ``8.5``."""
+    """Version of the language of their PTX: ``8.5``; empty if they have none."""
     kib: int
+    """Size of what one GPU loads of them."""
 
 
 class CatalogueBuild(Record, kw_only=True, frozen=True):
