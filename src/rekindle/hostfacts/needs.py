@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rekindle.gpus import missing
+from rekindle.gpus.models import version_key
 from rekindle.gpus.whole import cut, in_mig_mode
-from rekindle.records import Complaint, FailedProbe, Gpu, HostRecord
-
-from .system import version_key
+from rekindle.records import Complaint, FailedProbe, Gpu, HostRecord, Python
 
 MAX_MEMORY_IN_USE_MIB = 15
 """On a GPU before a run. Source: facebookresearch/gcm."""
@@ -193,8 +192,13 @@ def _python(host: HostRecord) -> Iterator[Complaint]:
     )
 
 
+def supported(python: Python) -> bool:
+    """Whether our driver and the environments run on it."""
+    return OLDEST_PYTHON <= version_key(python.version)[:2] <= NEWEST_PYTHON
+
+
 def _fit(host: HostRecord) -> bool:
-    return any(OLDEST_PYTHON <= version_key(python)[:2] <= NEWEST_PYTHON for python in host.pythons)
+    return any(map(supported, host.pythons))
 
 
 def _failed(host: HostRecord, name: str) -> FailedProbe | None:

@@ -16,8 +16,7 @@ from rekindle.gpus.models import capability
 from rekindle.records import Driver, Gpu, GpuProcess, convert
 
 from .driver import driver
-from .frames import Frame
-from .system import Frames
+from .frames import Frame, Frames
 
 COMMANDS = {
     "nvidia-smi": "nvidia-smi -q -x",
