@@ -135,11 +135,10 @@ def cuda_toolkit(frames: Frames) -> str | None:
 
 def docker(frames: Frames) -> Docker | None:
     """Return the container engine, whether or not its daemon answers; None if there is none."""
-    frame = frames.get("docker")
-    lines = [line.strip() for line in frame.text.splitlines() if line.strip()] if frame else []
-    if frame is None or not lines or not lines[0].startswith("/"):
+    frame = frames.get("docker", Frame("127", ""))
+    path, *said = [line.strip() for line in frame.text.splitlines() if line.strip()] or [""]
+    if not path.startswith("/"):
         return None
-    path, *said = lines
     found = next((match for line in said if (match := _DOCKER.fullmatch(line))), None)
     if frame.answered and found and found[1]:
         nvidia = "nvidia" in found[2].split() or any("/nvidia-" in line for line in said)
