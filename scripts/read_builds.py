@@ -23,6 +23,7 @@ from typing import Any
 from packaging.utils import parse_wheel_filename
 from resolve import NoSolution, Package, linux_tags, resolve
 
+from rekindle.records import to_builtins
 from rekindle.solver.catalogue import rules
 from rekindle.solver.wheel import read_wheel
 
@@ -76,10 +77,7 @@ def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
             if report.toolkit:
                 build.update(toolkit=report.toolkit, arch_list=list(report.arch_list))
             if report.kernels:
-                build["kernels"] = [
-                    {"library": one.library, "arch_list": list(one.arch_list), "ptx": one.ptx, "kib": one.kib}
-                    for one in report.kernels
-                ]
+                build["kernels"] = [to_builtins(one) for one in report.kernels]
             return
     raise SystemExit(f"The catalogue has no build of {path.name}. Fix: add its version first.")
 

@@ -1,5 +1,5 @@
 """What rebuilds a host's environments exactly: capsules, locks, wheels."""
 
-from .capsules import hold, lock_text, pins, save, sent_lock_text, whole
+from .capsules import hold, lock_text, pins, save, whole
 
-__all__ = ["hold", "lock_text", "pins", "save", "sent_lock_text", "whole"]
+__all__ = ["hold", "lock_text", "pins", "save", "whole"]

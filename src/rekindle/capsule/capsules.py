@@ -56,7 +56,7 @@ def save(env: EnvRecord, folder: Path) -> None:
         RecordError: one of them is none that was sent from here.
     """
     texts = {
-        environment.lock: sent_lock_text(environment.lock, environment.lock_sha256)
+        environment.lock: _sent_lock_text(environment.lock, environment.lock_sha256)
         for environment in env.environments
     }
     (folder / "locks").mkdir(parents=True, exist_ok=True)
@@ -65,16 +65,12 @@ def save(env: EnvRecord, folder: Path) -> None:
     write(folder / "env.json", env)
 
 
-def sent_lock_text(name: str, sha256: str) -> str:
-    """Return the lock ``name`` with that digest, of our own locks and those that were sent from here.
-
-    Raises:
-        RecordError: there is none: whoever names it may have made it up.
-    """
+def _sent_lock_text(name: str, sha256: str) -> str:
+    """Return the lock ``name`` with that digest, of those that were sent from here and our own."""
     text = state.sent_lock(sha256)
     try:
         return text or lock_text(name, sha256, None)
-    except RecordError:
+    except RecordError:  # whoever names it may have made it up
         raise RecordError(
             f"The lock {name} with digest {sha256[:12]} was never sent from here, and no capsule has it.",
             "run playbooks/environments.yml on that host from here, then this again.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rekindle.records import Environment, EnvRecord
@@ -16,8 +16,10 @@ def differences(one: EnvRecord, other: EnvRecord) -> Iterator[str]:
         if name not in left or name not in right:
             yield f"{name}: only in the {'first' if name in left else 'second'}"
             continue
-        for label, old, new in _changes(_facts(left[name]), _facts(right[name])):
-            yield f"{name}: {label}: {old} → {new}"
+        old, new = _facts(left[name]), _facts(right[name])
+        for label in sorted(old.keys() | new.keys()):
+            if old.get(label) != new.get(label):
+                yield f"{name}: {label}: {old.get(label, 'absent')} → {new.get(label, 'absent')}"
 
 
 def _facts(environment: Environment) -> dict[str, Any]:
@@ -37,9 +39,3 @@ def _facts(environment: Environment) -> dict[str, Any]:
     )
     facts["collective"] = environment.probe.get("collective")
     return facts
-
-
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    for label in sorted(old.keys() | new.keys()):
-        if old.get(label) != new.get(label):
-            yield label, old.get(label, "absent"), new.get(label, "absent")

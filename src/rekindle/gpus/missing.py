@@ -43,8 +43,8 @@ _BY_WORDS = (
 
 def trace(host: HostRecord) -> bool:
     """Whether anything on ``host`` tells of a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
-    failed = _failed(host)
-    fails = failed is not None and (failed.timed_out or host.pci_gpus is None)
+    failed = host.failed("nvidia-smi")
+    fails = failed and failed.says != _NO_TOOL and (failed.timed_out or host.pci_gpus is None)
     return bool(host.gpus or host.pci_gpus or host.pci_devices or host.driver or fails)
 
 
@@ -68,8 +68,8 @@ def absent(host: HostRecord) -> Complaint | None:
     """Return why no GPU of ``host`` shows although something tells of one; None where that is not so."""
     if host.gpus or not trace(host):
         return None
-    failed = next((one for one in host.problems if one.name == "nvidia-smi"), None)
-    reason = f": {failed.says}" if failed else "."
+    failed = host.failed("nvidia-smi")
+    reason = reason_of(failed)
     if failed and failed.timed_out:
         return Complaint(
             f"The GPUs' state cannot be known{reason}",
@@ -105,9 +105,9 @@ def hidden(host: HostRecord) -> Complaint | None:
     return Complaint(f"{says}{f': {missing} is missing' if missing else ''}.", f"{_cure(host, out)}.")
 
 
-def _failed(host: HostRecord) -> FailedProbe | None:
-    found = next((one for one in host.problems if one.name == "nvidia-smi"), None)
-    return found if found and found.says != _NO_TOOL else None
+def reason_of(failed: FailedProbe | None) -> str:
+    """Return the end of a sentence: why a probe failed, or a full stop if it did not."""
+    return f": {failed.says}" if failed else "."
 
 
 def _by_words(failed: FailedProbe | None) -> str | None:

@@ -6,7 +6,8 @@ import re
 
 from rekindle.records import Driver
 
-from .system import Frames, digits, line
+from .frames import Frames
+from .system import digits, line
 
 _MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\.[\d.]{1,40})")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from rekindle.gpus.models import version_key
 from rekindle.records import Python
 
-from .needs import NEWEST_PYTHON, OLDEST_PYTHON
+from .needs import supported
 from .record import flaw
-from .system import version_key
 
 
 def interpreter(pythons: tuple[Python, ...]) -> str | None:
@@ -14,10 +14,6 @@ def interpreter(pythons: tuple[Python, ...]) -> str | None:
 
     None if none fits, as a path does not that a shell would split.
     """
-    fit = [
-        one
-        for one in pythons
-        if OLDEST_PYTHON <= version_key(one)[:2] <= NEWEST_PYTHON and not flaw("it", one.path)
-    ]
-    best = max(fit, key=lambda one: (not one.venv, version_key(one)), default=None)
+    fit = [one for one in pythons if supported(one) and not flaw("it", one.path)]
+    best = max(fit, key=lambda one: (not one.venv, version_key(one.version)), default=None)
     return best.path if best else None

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rekindle.gpus import missing
+from rekindle.gpus.models import version_key
 from rekindle.gpus.whole import cut, in_mig_mode
-from rekindle.records import Complaint, FailedProbe, Gpu, HostRecord
-
-from .system import version_key
+from rekindle.records import Complaint, Gpu, HostRecord, Python
 
 MAX_MEMORY_IN_USE_MIB = 15
 """On a GPU before a run. Source: facebookresearch/gcm."""
@@ -75,15 +74,15 @@ def _slow(host: HostRecord) -> Iterator[Complaint]:
 
 def _driver(host: HostRecord) -> Iterator[Complaint]:
     """Complain of the first thing that keeps the driver from telling of the host's GPUs."""
-    failed = _failed(host, "nvidia-smi")
+    failed = host.failed("nvidia-smi")
     if host.gpus:
         if failed:
-            says = f"The GPUs' health cannot be known{_reason(failed)}"
+            says = f"The GPUs' health cannot be known{missing.reason_of(failed)}"
             yield Complaint(says, "run nvidia-smi -q there, mend what it says.")
         return
     on_bus = "an unknown number of" if host.pci_gpus is None else "no"
     yield missing.absent(host) or Complaint(
-        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{_reason(failed)}",
+        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{missing.reason_of(failed)}",
         "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
     )
 
@@ -148,7 +147,7 @@ def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
 
 def _folders(host: HostRecord) -> Iterator[Complaint]:
     for name in ("root", "tmpdir"):
-        failed = _failed(host, name)
+        failed = host.failed(name)
         if failed and not failed.timed_out:
             yield Complaint(
                 f"rekindle_{name} cannot be made: {failed.says}", f"set rekindle_{name} to another place."
@@ -171,9 +170,9 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
     for use, name, gb, fix in wanted:
         disk = next((disk for disk in host.disks if disk.use == use), None)
         if disk is None:
-            failed = _failed(host, f"disk-{use}")
+            failed = host.failed(f"disk-{use}")
             if not (failed and failed.timed_out):
-                yield Complaint(f"The free space of {name} cannot be read{_reason(failed)}", fix)
+                yield Complaint(f"The free space of {name} cannot be read{missing.reason_of(failed)}", fix)
         elif disk.free_mib < gb * _MIB_PER_GB:
             yield Complaint(
                 f"{name} has too little free space: {disk.free_mib / _MIB_PER_GB:.2f} GB at {disk.path}, "
@@ -183,7 +182,7 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
 
 
 def _python(host: HostRecord) -> Iterator[Complaint]:
-    failed = _failed(host, "pythons")
+    failed = host.failed("pythons")
     if _fit(host) or (failed and failed.timed_out):
         return
     found = ", ".join(f"{python.version} at {python.path}" for python in host.pythons) or "none"
@@ -193,14 +192,10 @@ def _python(host: HostRecord) -> Iterator[Complaint]:
     )
 
 
+def supported(python: Python) -> bool:
+    """Whether our driver and the environments run on it."""
+    return OLDEST_PYTHON <= version_key(python.version)[:2] <= NEWEST_PYTHON
+
+
 def _fit(host: HostRecord) -> bool:
-    return any(OLDEST_PYTHON <= version_key(python)[:2] <= NEWEST_PYTHON for python in host.pythons)
-
-
-def _failed(host: HostRecord, name: str) -> FailedProbe | None:
-    return next((probe for probe in host.problems if probe.name == name), None)
-
-
-def _reason(failed: FailedProbe | None) -> str:
-    """Return the end of a sentence: why a probe failed, or a full stop if it did not."""
-    return f": {failed.says}" if failed else "."
+    return any(map(supported, host.pythons))

@@ -16,8 +16,7 @@ from rekindle.gpus.models import capability
 from rekindle.records import Driver, Gpu, GpuProcess, convert
 
 from .driver import driver
-from .frames import Frame
-from .system import Frames
+from .frames import Frame, Frames
 
 COMMANDS = {
     "nvidia-smi": "nvidia-smi -q -x",
@@ -106,11 +105,14 @@ class Nvidia(NamedTuple):
 def parse(frames: Frames) -> Nvidia:
     """Read all of it; whatever is missing or broken is left out."""
     log = document(frames["nvidia-smi"].text)
+    if log is None:
+        log = ElementTree.Element("nvidia_smi_log")
     rows = _rows(frames["nvidia-query"].text)
     gpus = _gpus(log, rows, frames)
-    told = (log.findtext("driver_version") if log is not None else None) or _first(rows, "driver_version")
-    cuda = log.findtext("cuda_version") if log is not None else None
-    return Nvidia(driver(frames, told, cuda), gpus, _topology(frames["nvidia-topo"], len(gpus)))
+    by_csv = (row["driver_version"] for row in rows if "driver_version" in row)
+    told = log.findtext("driver_version") or next(by_csv, None)
+    loaded = driver(frames, told, log.findtext("cuda_version"))
+    return Nvidia(loaded, gpus, _topology(frames["nvidia-topo"], len(gpus)))
 
 
 def document(text: str) -> ElementTree.Element | None:
@@ -125,10 +127,6 @@ def document(text: str) -> ElementTree.Element | None:
         return None
 
 
-def _first(rows: list[Values], key: str) -> str | None:
-    return next((row[key] for row in rows if key in row), None)
-
-
 def _rows(text: str) -> list[Values]:
     """Return the rows of the CSV by our field names; messages before and after it have other widths."""
     header: list[str] = []
@@ -141,17 +139,16 @@ def _rows(text: str) -> list[Values]:
     return rows
 
 
-def _gpus(log: ElementTree.Element | None, rows: list[Values], frames: Frames) -> tuple[Gpu, ...]:
-    elements = log.findall("gpu") if log is not None else []
+def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple[Gpu, ...]:
     links = _nvlinks(frames["nvidia-nvlink"].text)
     by_bus = {_bus(row["pci_bus_id"]) or f"#{i}": row for i, row in enumerate(rows)}
     found: dict[str, Gpu] = {}
-    for position, element in enumerate(elements):
+    for position, element in enumerate(log.findall("gpu")):
         bus = _bus(element.get("id", "")) or f"#{position}"
         row = by_bus.pop(bus, None) or by_bus.pop(f"#{position}", {})
         found[bus] = _gpu({**row, **dict(_values(element))}, position, links, element)
     for bus, row in by_bus.items():
-        found[bus] = _gpu(row, len(found), links, None)
+        found[bus] = _gpu(row, len(found), links, ElementTree.Element("gpu"))
     messages = "\n".join(frames[name].text for name in COMMANDS)
     last = max((gpu.index for gpu in found.values()), default=-1)
     for address, says in _NO_HANDLE.findall(messages):
@@ -183,13 +180,10 @@ def _values(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
 
 
 def _gpu(
-    values: Values,
-    position: int,
-    links: Mapping[str, tuple[float, ...]],
-    element: ElementTree.Element | None,
+    values: Values, position: int, links: Mapping[str, tuple[float, ...]], element: ElementTree.Element
 ) -> Gpu:
     said = [f"{field} reads {text}" for field, text in values.items() if _complaint(text)]
-    action = (element.findtext("gpu_recovery_action") if element is not None else None) or "None"
+    action = element.findtext("gpu_recovery_action") or "None"
     if not _NO_FIGURE.fullmatch(action):
         said.append(f"gpu_recovery_action is {action}")
     state = ("lost" if any(_LOST.search(text) for text in said) else "error") if said else "ok"
@@ -231,26 +225,24 @@ def _integer(text: str | None) -> int | None:
     return int(found[1]) if found else None
 
 
-def _throttle_reasons(element: ElementTree.Element | None) -> tuple[str, ...]:
+def _throttle_reasons(element: ElementTree.Element) -> tuple[str, ...]:
     """Return the active ones; drivers before 535 say ``throttle`` where later ones say ``event``."""
     reasons = []
     for kind in ("event", "throttle"):
-        block = element.find(f"clocks_{kind}_reasons") if element is not None else None
-        for reason in block if block is not None else ():
+        for reason in element.iterfind(f"clocks_{kind}_reasons/*"):
             if reason.text == "Active":
                 reasons.append(reason.tag.removeprefix(f"clocks_{kind}_reason_"))
     return tuple(reason for reason in dict.fromkeys(reasons) if reason != "gpu_idle")
 
 
-def _processes(element: ElementTree.Element | None) -> tuple[GpuProcess, ...]:
-    found = element.findall("processes/process_info") if element is not None else []
+def _processes(element: ElementTree.Element) -> tuple[GpuProcess, ...]:
     return tuple(
         GpuProcess(
             pid=_integer(info.findtext("pid")) or 0,
             name=info.findtext("process_name") or "unnamed",
             memory_mib=_integer(info.findtext("used_memory")),
         )
-        for info in found
+        for info in element.iterfind("processes/process_info")
     )
 
 

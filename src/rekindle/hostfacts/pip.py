@@ -7,7 +7,8 @@ import configparser
 from rekindle.environments.indexes import masked, pip_settings
 from rekindle.records import FailedProbe
 
-from .system import Frames, variables
+from .frames import Frames
+from .system import variables
 
 _GLOBAL = ("pip-xdg", "pip-etc")
 _USER = ("pip-legacy", "pip-user")

@@ -7,7 +7,7 @@ import re
 from rekindle.records import Complaint, FailedProbe, HostRecord, checked, timestamp
 
 from . import nvidia, pip, system
-from .frames import FactsError, Frame
+from .frames import FactsError, Frame, Frames
 
 _UNFIT = re.compile(r"[^\w./@+=~-]")
 """At all but these, one of NVFlare, uv, PYTHONPATH and sftp splits a path, or reads more into it."""
@@ -23,7 +23,7 @@ def flaw(name: str, path: str) -> Complaint | None:
     return None
 
 
-def host_record(frames: system.Frames, host: str, root: str) -> HostRecord:
+def host_record(frames: Frames, host: str, root: str) -> HostRecord:
     """Return the record of ``host``, whose collector answered ``frames``.
 
     Args:
@@ -66,7 +66,7 @@ def host_record(frames: system.Frames, host: str, root: str) -> HostRecord:
     return checked(record)
 
 
-def _problems(frames: system.Frames) -> tuple[FailedProbe, ...]:
+def _problems(frames: Frames) -> tuple[FailedProbe, ...]:
     limit = system.required(frames, "limit")
     found = []
     for name, frame in frames.items():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, get_args, get_type_hints
 
+from rekindle.gpus.models import version_key
 from rekindle.records import Cpu, Disk, Docker, Memory, Os, PciGpu, Python, RecordError, decode
 
-from .frames import FactsError, Frame
-
-Frames = Mapping[str, Frame]
+from .frames import FactsError, Frame, Frames
 
 _DIGITS = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}(?![0-9.])")
 _PCI = re.compile(r"^([0-9a-fA-F:.]{7,16}) ([0-9a-fA-F]{4}) ?([\w-]{0,40})$", re.MULTILINE)
@@ -100,11 +99,6 @@ def disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
     return tuple(found)
 
 
-def version_key(python: Python) -> tuple[int, ...]:
-    """Return the version of ``python`` as numbers."""
-    return tuple(int(number) for number in python.version.split("."))
-
-
 def pythons(frames: Frames) -> tuple[Python, ...]:
     """Return the interpreters that answered, newest first, one for each path.
 
@@ -112,17 +106,10 @@ def pythons(frames: Frames) -> tuple[Python, ...]:
     """
     found: dict[str, Python] = {}
     for text in frames["pythons"].text.splitlines():
-        said = _decoded(text)
-        if said is not None:
+        with suppress(RecordError):  # what a shell says of an interpreter that it cannot start
+            said = decode(text, Python)
             found.setdefault(said.path, said)
-    return tuple(sorted(found.values(), key=lambda python: (version_key(python), python.path), reverse=True))
-
-
-def _decoded(text: str) -> Python | None:
-    try:
-        return decode(text, Python)
-    except RecordError:  # what a shell says of an interpreter that it cannot start
-        return None
+    return tuple(sorted(found.values(), key=lambda one: (version_key(one.version), one.path), reverse=True))
 
 
 def pci_gpus(frames: Frames) -> int | None:
@@ -148,11 +135,10 @@ def cuda_toolkit(frames: Frames) -> str | None:
 
 def docker(frames: Frames) -> Docker | None:
     """Return the container engine, whether or not its daemon answers; None if there is none."""
-    frame = frames.get("docker")
-    lines = [line.strip() for line in frame.text.splitlines() if line.strip()] if frame else []
-    if frame is None or not lines or not lines[0].startswith("/"):
+    frame = frames.get("docker", Frame("127", ""))
+    path, *said = [line.strip() for line in frame.text.splitlines() if line.strip()] or [""]
+    if not path.startswith("/"):
         return None
-    path, *said = lines
     found = next((match for line in said if (match := _DOCKER.fullmatch(line))), None)
     if frame.answered and found and found[1]:
         nvidia = "nvidia" in found[2].split() or any("/nvidia-" in line for line in said)

@@ -33,22 +33,27 @@ class Checkout:
     nvflare: str
     """Release that hosts get."""
 
-    @property
-    def release(self) -> str | None:
-        """``2.7`` of ``2.7.2-2-g8b25406a6``; None if the commit does not tell."""
-        return minor(self.commit)
-
     def hold(self, jobs: Iterable[Job]) -> None:
         """Hold the checkout to what the hosts' release runs of ``jobs``, but for what it `lacks`.
 
         Raises:
             RecordError: an example is not there, or the checkout is of another release.
         """
+        fits = minor(self.nvflare)
         for job in jobs:
             example = job.example
-            described = example and example.folder and minor(self.nvflare) in example.releases
-            if described and not self.lacks(job):
-                self.code(job)
+            if not (example and example.folder) or fits not in example.releases or self.lacks(job):
+                continue
+            if minor(self.commit) not in {None, fits}:
+                raise RecordError(
+                    f"{self.folder} is a checkout of NVFlare {self.commit}, and hosts get {self.nvflare}.",
+                    f"name a checkout of {fits} in {_SETTING}.",
+                )
+            if not (self.folder / _EXAMPLES / example.folder).is_dir():
+                raise RecordError(
+                    f"{self.folder} has no {_EXAMPLES}/{example.folder}, which {job.name} runs.",
+                    f"name a checkout of NVFlare {' or '.join(example.releases)} in {_SETTING}.",
+                )
 
     def lacks(self, job: Job) -> Complaint | None:
         """Return why this checkout has an example no more; None if it has it, or should have it."""
@@ -62,29 +67,6 @@ class Checkout:
             f"{example.removed.why}.",
             f"Name a folder with NVFlare checked out at {example.removed.commit} in {_SETTING}.",
         )
-
-    def code(self, job: Job) -> Path:
-        """Return the folder of an example.
-
-        Raises:
-            RecordError: it is not there, or the checkout is of another release than hosts get.
-        """
-        example = job.example
-        if example is None or example.folder is None:
-            raise ValueError(f"{job.name} is no example of NVFlare's.")
-        fits = minor(self.nvflare)
-        if self.release not in {None, fits}:
-            raise RecordError(
-                f"{self.folder} is a checkout of NVFlare {self.commit}, and hosts get {self.nvflare}.",
-                f"name a checkout of {fits} in {_SETTING}.",
-            )
-        folder = self.folder / _EXAMPLES / example.folder
-        if not folder.is_dir():
-            raise RecordError(
-                f"{self.folder} has no {_EXAMPLES}/{example.folder}, which {job.name} runs.",
-                f"name a checkout of NVFlare {' or '.join(example.releases)} in {_SETTING}.",
-            )
-        return folder
 
     def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
         """Return the folder of each of ``jobs`` that is an example and lies here, by its name."""

@@ -21,11 +21,6 @@ class Foreseen(NamedTuple):
     late: Complaint | None
     """Why the lease is too short for it, after those before it, or what SLURM is asked for."""
 
-    @property
-    def stops(self) -> bool:
-        """Whether it would not run."""
-        return self.refusal is not None or self.late is not None
-
 
 def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[Foreseen]:
     """Return what would become of each of ``jobs``, in their order.
@@ -52,8 +47,8 @@ def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float
 
     The arguments are those of `foresee`.
     """
-    found = foresee(jobs, host, plan, left_s)
-    return "\n".join(str(one.refusal or one.late) for one in found if one.job.required and one.stops)
+    required = [one for one in foresee(jobs, host, plan, left_s) if one.job.required]
+    return "\n".join(str(why) for one in required if (why := one.refusal or one.late))
 
 
 def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:

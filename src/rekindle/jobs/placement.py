@@ -31,12 +31,11 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
     gpus = [gpu for gpu in whole(host) if gpu.uuid]
-    wanted = job.sites * job.ranks_per_site
-    least = job.example.gpus if job.example else 0
-    if len(gpus) < least:
+    needed = job.example.gpus if job.example else 0
+    if len(gpus) < needed:
         raise Unplaceable(
-            f"{job.name} needs {least} GPUs and {host.host} has {len(gpus) or 'none'}.",
-            f"Run it on a host with {least} GPUs.",
+            f"{job.name} needs {needed} GPUs and {host.host} has {len(gpus) or 'none'}.",
+            f"Run it on a host with {needed} GPUs.",
         )
     nodes = host.slurm.nodes if host.slurm else 1
     if nodes > 1 and job.example:
@@ -48,19 +47,17 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         one = nodes > 1 and job.environment == "tensorflow"  # replica, as MultiWorkerMirroredStrategy has it
         ranks = (1 if one else job.ranks_per_site) * nodes
         return tuple(Site(name=name, ranks=ranks, gpus=()) for name in names)
+    least = job.sites * (1 if job.when_short_of_gpus == "fewer" else job.ranks_per_site)
     if job.example and "{gpus}" not in job.example.command:  # each takes the first it sees; all see the same
         sets = _nearest_sets(gpus, 1, min(job.ranks_per_site, len(gpus)), host) * job.sites
-    elif len(gpus) >= wanted:
-        sets = _nearest_sets(gpus, job.sites, job.ranks_per_site, host)
-    elif job.when_short_of_gpus == "fewer" and len(gpus) >= job.sites:
-        sets = _nearest_sets(gpus, job.sites, len(gpus) // job.sites, host)
+    elif len(gpus) >= least:
+        sets = _nearest_sets(gpus, job.sites, min(job.ranks_per_site, len(gpus) // job.sites), host)
     elif job.when_short_of_gpus in {"share", "turns"}:
         size = min(job.ranks_per_site, len(gpus))
         sets = [
             [gpus[(number * size + rank) % len(gpus)] for rank in range(size)] for number in range(job.sites)
         ]
     else:
-        least = job.sites if job.when_short_of_gpus == "fewer" else wanted
         raise Unplaceable(
             f"{job.name} needs {least} GPUs ({job.sites} sites × {least // job.sites}) and {host.host} has "
             f"{len(gpus)}: {least - len(gpus)} missing.",

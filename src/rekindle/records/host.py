@@ -185,3 +185,7 @@ class HostRecord(Record, kw_only=True, frozen=True):
     cluster: Cluster | None = None
     """Of a login node (login.json): what SLURM says there."""
     problems: Few[FailedProbe] = ()
+
+    def failed(self, name: str) -> FailedProbe | None:
+        """Return what is told of the probe ``name``, if it did not answer as it should."""
+        return next((probe for probe in self.problems if probe.name == name), None)

@@ -38,10 +38,8 @@ def evaluate(build: CatalogueBuild, host: HostRecord) -> tuple[Reason, ...]:
 def architecture(build: CatalogueBuild, host: HostRecord) -> Reason:
     """The processor's architecture is the build's."""
     here, built_for = spoken(host.os.architecture), spoken(build.architecture)
-    if built_for == here:
-        return Reason(axis="architecture", holds=True, says=f"{build.title} is built for {here}")
-    says = f"{build.title} is built for {built_for}, this host is {here}"
-    return Reason(axis="architecture", holds=False, says=says)
+    holds, says = built_for == here, f"{build.title} is built for {built_for}"
+    return Reason(axis="architecture", holds=holds, says=says if holds else f"{says}, this host is {here}")
 
 
 def spoken(machine: str) -> str:
@@ -175,10 +173,7 @@ def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
     if needed is None or not whole(host):
         says = f"{build.title} needs no driver" + (" where no GPU is used" if needed else "")
         return Reason(axis="driver", holds=True, says=says)
-    if host.driver is None:
-        return Reason(axis="driver", holds=False, says=says)
-    here = host.driver.version
-    if version_key(here) < version_key(needed):
+    if host.driver is None or version_key(host.driver.version) < version_key(needed):
         return Reason(axis="driver", holds=False, says=says)
     compiled = ptx_only(build, host, mostly=False)
     if compiled and build.toolkit:
@@ -187,7 +182,7 @@ def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
             part = "" if ptx_only(build, host) else " of a part of its kernels"
             says = f"{build.title} has only PTX{part} of CUDA {build.toolkit} for compute capability "
             says += f"{compiled[0]}, "
-            says += f"and driver {here} loads PTX up to CUDA {newest or 'unknown'}"
+            says += f"and driver {host.driver.version} loads PTX up to CUDA {newest or 'unknown'}"
             says += f": driver {least_driver(build, host)} is the first that loads it"
             return Reason(axis="driver", holds=False, says=says)
     return Reason(axis="driver", holds=True, says=says)

@@ -32,8 +32,9 @@ class Kernels(Record, kw_only=True, frozen=True):
     library: str
     arch_list: tuple[str, ...]
     ptx: str
-    """Version of the language of their PTX: ``8.5``."""
+    """Version of the language of their PTX: ``8.5``; empty if they have none."""
     kib: int
+    """Size of what one GPU loads of them."""
 
 
 class CatalogueBuild(Record, kw_only=True, frozen=True):
@@ -89,8 +90,14 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
         return tuple(name for name in OF_ONE_TORCH if on_torch and name in map(_named, self.requirements))
 
     def lock(self, python: str) -> str:
-        """Return the name of its lock for ``python`` (``3.11``)."""
-        return lock_name(self.framework, self.version, self.variant, python, self.nvflare)
+        """Return the file name of its lock for ``python`` (``3.11``).
+
+        The version of a host's own build, and NVFlare's usual release, are not told in it.
+        """
+        version = [] if self.variant == "system" else [self.version]
+        nvflare = [] if self.nvflare == rules().nvflare.version else [f"nvflare{self.nvflare}"]
+        parts = [self.framework, *version, self.variant, *nvflare]
+        return "-".join(parts) + f"-py{python.replace('.', '')}.txt"
 
 
 def beside_own_torch(build: CatalogueBuild) -> CatalogueBuild:
@@ -190,14 +197,6 @@ class Rules(Record, kw_only=True, frozen=True):
 def python_minor(version: str) -> str:
     """Return ``3.12`` of ``3.12.3``."""
     return ".".join(version.split(".")[:2])
-
-
-def lock_name(framework: str, version: str, variant: str, python: str, nvflare: str) -> str:
-    """Return the file name of a lock; the host's own build and NVFlare's usual release are not told in it."""
-    parts = [framework, version, variant] if variant != "system" else [framework, variant]
-    if nvflare != rules().nvflare.version:
-        parts.append(f"nvflare{nvflare}")
-    return "-".join(parts) + f"-py{python.replace('.', '')}.txt"
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,8 +36,8 @@ class Decision:
     """What is to be done first where the host's GPUs cannot be used."""
 
 
-Judged = list[tuple[CatalogueBuild, tuple[Reason, ...]]]
-"""Builds, the best first, each with what every axis says of it."""
+Judged = tuple[CatalogueBuild, tuple[Reason, ...]]
+"""A build, with what every axis says of it."""
 
 
 def choose(request: Request) -> Decision:
@@ -114,9 +115,7 @@ def _no_gpu(host: HostRecord) -> Decision:
     return Decision(None, (Reason(axis=axis, holds=False, says=why.says.rstrip(".")),), why.fix.rstrip("."))
 
 
-def _distance(
-    judged: tuple[CatalogueBuild, tuple[Reason, ...]], host: HostRecord
-) -> tuple[bool, bool, int, tuple[int, ...]]:
+def _distance(judged: Judged, host: HostRecord) -> tuple[bool, bool, int, tuple[int, ...]]:
     """Put first what a host's owner cannot change, then the driver; ``min`` keeps the newest of equals."""
     build, reasons = judged
     failed = {reason.axis for reason in reasons if not reason.holds}
@@ -125,15 +124,10 @@ def _distance(
 
 
 def _with_newer(
-    build: CatalogueBuild,
-    reasons: tuple[Reason, ...],
-    judged: list[tuple[CatalogueBuild, tuple[Reason, ...]]],
+    build: CatalogueBuild, reasons: tuple[Reason, ...], judged: Sequence[Judged]
 ) -> tuple[Reason, ...]:
-    """Add to each axis why it keeps the newest build of this architecture away."""
-    same = [pair for pair in judged if pair[0].architecture == build.architecture]
-    newest, why = same[0]
-    if newest is build:
-        return reasons
+    """Add to each axis why it keeps the newest build of this architecture away, if that is another one."""
+    why = next(said for one, said in judged if one.architecture == build.architecture)
     against = {reason.axis: reason.says for reason in why if not reason.holds}
     return tuple(
         Reason(axis=reason.axis, holds=True, says=f"{reason.says} (and {against[reason.axis]})")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from rekindle.gpus.missing import hidden
 from rekindle.gpus.whole import cut, in_mig_mode, none_usable, whole
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
@@ -95,14 +97,8 @@ def _catalogued(request: Request) -> PlannedEnvironment:
 
 
 def _system(request: Request, newest: CatalogueBuild) -> PlannedEnvironment:
-    decision = choose_system(request, newest)
-    return PlannedEnvironment(
-        framework=request.framework,
-        build=decision.build,
-        reasons=decision.reasons,
-        refusal=decision.refusal,
-        warnings=(*_unusable(request.host), *decision.warnings) if decision.build else (),
-    )
+    found = choose_system(request, newest)
+    return replace(found, warnings=(*_unusable(request.host), *found.warnings)) if found.build else found
 
 
 def _unusable(host: HostRecord) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -106,33 +107,31 @@ def _drivers(request: Request) -> list[Change]:
     if not whole(request.host) or here is None:
         return []
     newer = [version for version in _known_drivers() if version_key(version) > version_key(here.version)]
-    return [_driver(version, here) for version in sorted(newer, key=version_key)]
+    return [
+        Change(
+            f"driver ≥ {version} instead of {here.version}",
+            partial(_replace_host, driver=replace(here, version=version, cuda=None)),
+        )
+        for version in sorted(newer, key=version_key)
+    ]
 
 
 def _known_drivers() -> set[str]:
     return {*rules().cuda_minimum_driver.by_major.values(), *rules().driver_cuda.by_driver}
 
 
-def _driver(version: str, here: Driver) -> Change:
-    driver = replace(here, version=version, cuda=None)
-    says = f"driver ≥ {version} instead of {here.version}"
-    return Change(says, lambda request: _replace_host(request, driver=driver))
-
-
 def _pythons(request: Request) -> list[Change]:
     """Every Python that locks are made for and the host lacks, newest first."""
-    present = {python_minor(python.version) for python in request.host.pythons}
-    absent = [minor for minor in reversed(rules().locks.pythons) if minor not in present]
-    return [_python(minor) for minor in absent]
-
-
-def _python(version: str) -> Change:
-    added = Python(path=f"python{version}", version=f"{version}.0")
-
-    def apply(request: Request) -> Request:
-        return _replace_host(request, pythons=(added, *request.host.pythons))
-
-    return Change(f"Python {version} on the host", apply)
+    here = request.host.pythons
+    present = {python_minor(python.version) for python in here}
+    return [
+        Change(
+            f"Python {minor} on the host",
+            partial(_replace_host, pythons=(Python(path=f"python{minor}", version=f"{minor}.0"), *here)),
+        )
+        for minor in reversed(rules().locks.pythons)
+        if minor not in present
+    ]
 
 
 def _others(request: Request) -> list[list[Change]]:
@@ -141,21 +140,18 @@ def _others(request: Request) -> list[list[Change]]:
     if host.os.glibc is None or version_key(host.os.glibc) < version_key(glibc):
         system = replace(host.os, glibc=glibc)
         says = f"a system with glibc ≥ {glibc}"
-        kinds.append([Change(says, lambda request: _replace_host(request, os=system))])
+        kinds.append([Change(says, partial(_replace_host, os=system))])
     if request.pin is not None:
-        kinds.append(
-            [Change(f"no pin to {request.pin}", lambda request: dataclasses.replace(request, pin=None))]
-        )
+        kinds.append([Change(f"no pin to {request.pin}", partial(dataclasses.replace, pin=None))])
     if request.nvflare != (usual := rules().nvflare.version):
-        says = f"rekindle_nvflare: {usual}"
-        kinds.append([Change(says, lambda request: dataclasses.replace(request, nvflare=usual))])
+        kinds.append([Change(f"rekindle_nvflare: {usual}", partial(dataclasses.replace, nvflare=usual))])
     gpus = whole(host)
     capabilities = dict.fromkeys(map(axes.capability_of, gpus))
     if len(capabilities) > 1:
         kinds.append([_without(request, one) for one in capabilities])
     if not gpus and request.gpus_required:
         says = "rekindle_gpus_required: false"
-        kinds.append([Change(says, lambda request: dataclasses.replace(request, gpus_required=False))])
+        kinds.append([Change(says, partial(dataclasses.replace, gpus_required=False))])
     return kinds
 
 
@@ -163,7 +159,7 @@ def _without(request: Request, capability: str | None) -> Change:
     out = [gpu for gpu in request.host.gpus if axes.capability_of(gpu) == capability]
     kept = tuple(gpu for gpu in request.host.gpus if gpu not in out)
     names = ", ".join(f"{gpu.index} ({axes.name_of(gpu)})" for gpu in out)
-    return Change(f"GPU {names} left out", lambda request: _replace_host(request, gpus=kept))
+    return Change(f"GPU {names} left out", partial(_replace_host, gpus=kept))
 
 
 def _other_frameworks(request: Request) -> list[str]:

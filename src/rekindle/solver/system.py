@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from rekindle.gpus.models import version_key
 from rekindle.gpus.whole import none_usable, whole
-from rekindle.records import Build, Complaint, HostRecord, Python, Reason
+from rekindle.records import Build, Complaint, HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
 from .catalogue import (
@@ -25,16 +24,6 @@ from .choose import Request
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
 
-@dataclass(frozen=True)
-class SystemDecision:
-    """The host's own torch with its reasons, or what stops it."""
-
-    build: Build | None
-    reasons: tuple[Reason, ...]
-    warnings: tuple[str, ...] = ()
-    refusal: str | None = None
-
-
 def on_torch(request: Request) -> CatalogueBuild | None:
     """Return the newest build of what is asked for, if it stands on torch and is built for this host."""
     found = builds(request.framework, request.nvflare)
@@ -42,7 +31,7 @@ def on_torch(request: Request) -> CatalogueBuild | None:
     return newest if newest and newest.lent else None
 
 
-def choose_system(request: Request, newest: CatalogueBuild) -> SystemDecision:
+def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironment:
     """Decide whether the host's own torch can be reused.
 
     Args:
@@ -54,10 +43,10 @@ def choose_system(request: Request, newest: CatalogueBuild) -> SystemDecision:
     if request.gpus_required and not with_gpus:
         none = Complaint("this host shows no GPU, and one is required", "use a host with GPUs")
         why = none_usable(host) or none
-        return _refused(_fails("gpu", why.says.rstrip(".")), (), why.fix.rstrip("."))
+        return _refused(request, _fails("gpu", why.says.rstrip(".")), (), why.fix.rstrip("."))
     lender = _lender(request, newest)
     if isinstance(lender, Reason):
-        return _refused(lender)
+        return _refused(request, lender)
     known, warnings = _identify(str(lender.torch), host)
     warnings += axes.of_a_venv(lender)
     newest = _beside(request, newest, python_minor(lender.version))
@@ -66,14 +55,14 @@ def choose_system(request: Request, newest: CatalogueBuild) -> SystemDecision:
     reasons = [Reason(axis="system_site", holds=True, says=says)]
     if with_gpus and known.cuda is None:
         says = f"the torch {lender.torch} of {lender.path} is a build for the CPU, and this host has GPUs"
-        return _refused(_fails("system_site", says), reasons)
+        return _refused(request, _fails("system_site", says), reasons)
     if with_gpus:
         reasons += [axes.driver(known, host), axes.glibc(known, host)]
         if known.arch_list:
             reasons.insert(1, axes.gpu(known, host))
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
-        return _refused(failed, [reason for reason in reasons if reason is not failed])
+        return _refused(request, failed, [reason for reason in reasons if reason is not failed])
     lock = _lock(newest, python_minor(lender.version))
     build = Build(
         framework=request.framework,
@@ -86,7 +75,9 @@ def choose_system(request: Request, newest: CatalogueBuild) -> SystemDecision:
         lock_sha256=lock_sha256(lock) or "",
         system_site=True,
     )
-    return SystemDecision(build, tuple(reasons), warnings)
+    return PlannedEnvironment(
+        framework=request.framework, build=build, reasons=tuple(reasons), warnings=warnings
+    )
 
 
 def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
@@ -156,6 +147,8 @@ def _fails(axis: Literal["gpu", "pin", "system_site"], says: str) -> Reason:
 
 
 def _refused(
-    failed: Reason, before: Sequence[Reason] = (), fix: str = "rekindle_system_site: false"
-) -> SystemDecision:
-    return SystemDecision(None, (*before, failed), refusal=f"{failed.says}. Fix: {fix}.")
+    request: Request, failed: Reason, before: Sequence[Reason] = (), fix: str = "rekindle_system_site: false"
+) -> PlannedEnvironment:
+    refusal = f"{failed.says}. Fix: {fix}."
+    reasons = (*before, failed)
+    return PlannedEnvironment(framework=request.framework, build=None, reasons=reasons, refusal=refusal)

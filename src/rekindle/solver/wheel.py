@@ -11,24 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .catalogue import Kernels
+
 _FLAGS = re.compile(rb"(?:(?:sm|compute)_\d+[af]? )*(?:sm|compute)_\d+[af]?(?=\0)")
 
 _MODULE = re.compile(rb"\x50\xed\x55\xba\x01\x00\x10\x00")
 """How one that nvcc or XLA's compiler made begins (fatbin): number, version, size of its header."""
 _PART = struct.Struct("<H2xIQ8xHHI")
 """Kind, size of its header and of what follows, minor and major of the language, architecture."""
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """Those of a library that were compiled for the same architectures."""
-
-    library: str
-    arch_list: Sequence[str]
-    ptx: str
-    """Version of the language of their PTX: ``8.5``; empty if they have none."""
-    kib: int
-    """Size of what one GPU loads of them."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +79,10 @@ def _kernels(wheel: zipfile.ZipFile) -> tuple[Kernels, ...]:
                     sizes[Path(member.filename).name, arch_list, ptx] += size
     for name in {name for name, _, _ in sizes}:
         _join(sizes, name)
-    groups = [Kernels(*kind, kib=size >> 10) for kind, size in sizes.most_common()]
+    groups = [
+        Kernels(library=name, arch_list=arch_list, ptx=ptx, kib=size >> 10)
+        for (name, arch_list, ptx), size in sizes.most_common()
+    ]
     least = sum(group.kib for group in groups) / 1000
     return tuple(group for group in groups if group.kib > least)
 

@@ -44,12 +44,10 @@ def repository(tmp_path):
     return folder
 
 
-def test_a_folders_commit_and_release_are_gits(jobs, repository):
+def test_a_folders_commit_is_gits_and_its_examples_are_held_to_it(jobs, repository):
     found = checkout.named(str(repository), None)
-    assert (found.commit, found.release) == ("2.7.3", "2.7")
-    assert (
-        found.code(load_job(jobs, "examples/hello-numpy")) == repository / "examples/hello-world/hello-numpy"
-    )
+    assert found.commit == "2.7.3"
+    found.hold([load_job(jobs, "examples/hello-numpy")])
 
 
 def test_a_url_is_cloned_once_into_the_users_cache(monkeypatch, tmp_path, jobs, repository):
@@ -75,15 +73,6 @@ def test_a_folder_without_examples_is_none(tmp_path):
         checkout.named(str(tmp_path), None)
 
 
-def test_an_example_that_it_lacks_is_named(jobs, repository):
-    (repository / "examples/hello-world/hello-numpy/job.py").unlink()
-    (repository / "examples/hello-world/hello-numpy").rmdir()
-    with pytest.raises(
-        RecordError, match=r"has no examples/hello-world/hello-numpy, which hello-numpy runs\. Fix: "
-    ):
-        checkout.named(str(repository), None).code(load_job(jobs, "examples/hello-numpy"))
-
-
 def _removed(jobs):
     removed = "removed: {commit: f8ee79e3b, why: stop_cond= is its heir}"
     text = JOB.replace("hello-numpy", "old").replace("command: [job.py]", f"command: [job.py], {removed}")
@@ -107,7 +96,9 @@ def test_what_was_not_removed_and_is_not_there_is_refused(jobs, repository):
     (repository / "examples/hello-world/hello-numpy").rename(repository / "examples/hello-world/moved")
     found, job = checkout.named(str(repository), None), load_job(jobs, "examples/hello-numpy")
     assert found.lacks(job) is None
-    with pytest.raises(RecordError, match="has no examples/hello-world/hello-numpy"):
+    with pytest.raises(
+        RecordError, match=r"has no examples/hello-world/hello-numpy, which hello-numpy runs\. Fix: "
+    ):
         found.hold([job])
 
 
@@ -116,7 +107,7 @@ def test_an_example_of_another_release_is_refused(jobs, repository):
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "d"], check=True)
     subprocess.run([*git, "tag", "2.9.0"], check=True)
     with pytest.raises(RecordError, match=r"is a checkout of NVFlare 2\.9\.0, and hosts get 2\.7\.3\. Fix:"):
-        checkout.named(str(repository), None).code(load_job(jobs, "examples/hello-numpy"))
+        checkout.named(str(repository), None).hold([load_job(jobs, "examples/hello-numpy")])
 
 
 def test_it_is_held_to_what_is_described_for_the_hosts_release(jobs, repository):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from xml.etree.ElementTree import Element
 
 import pytest
 from msgspec.structs import replace
@@ -56,7 +57,7 @@ HOSTILE = {
         lambda n: "".join(
             f"Unable to determine the device handle for GPU{i:08X}:00:00.0: lost\n" for i in range(n)
         ),
-        lambda text: nvidia._gpus(None, [], {name: Frame("0", text) for name in nvidia.COMMANDS}),
+        lambda text: nvidia._gpus(Element("log"), [], {name: Frame("0", text) for name in nvidia.COMMANDS}),
     ),
 }
 
