@@ -135,8 +135,8 @@ def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) ->
 
 
 def minimum_driver(build: CatalogueBuild) -> str | None:
-    """Return the oldest driver that runs the build's CUDA runtime."""
-    return rules().cuda_minimum_driver.by_major[build.cuda.split(".")[0]] if build.cuda else None
+    """Return the oldest driver that runs the build's CUDA runtime, if it has one and that is known."""
+    return rules().cuda_minimum_driver.by_major.get(build.cuda.split(".")[0]) if build.cuda else None
 
 
 def least_driver(build: CatalogueBuild, host: HostRecord) -> str | None:
@@ -162,16 +162,21 @@ def driver_cuda(host: HostRecord) -> str | None:
 
 def driver_need(build: CatalogueBuild, host: HostRecord) -> str:
     """Return the end of a sentence about a build: the driver that it needs, and the host's."""
-    needed = minimum_driver(build)
-    here = host.driver.version if host.driver else "none loaded"
-    return f"needs driver ≥ {needed}, this host has {here}" if needed else "needs no driver"
+    if build.cuda is None:
+        return "needs no driver"
+    needed, here = minimum_driver(build), host.driver.version if host.driver else "none loaded"
+    if needed is None:
+        return f"needs a driver for CUDA {build.cuda}, which its probe will tell: this host has {here}"
+    return f"needs driver ≥ {needed}, this host has {here}"
 
 
 def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
     """The driver runs the build's CUDA runtime, and loads its PTX where that is all there is."""
     needed, says = minimum_driver(build), f"{build.title} {driver_need(build, host)}"
-    if needed is None or not whole(host):
-        says = f"{build.title} needs no driver" + (" where no GPU is used" if needed else "")
+    if build.cuda is None or not whole(host):
+        says = f"{build.title} needs no driver" + (" where no GPU is used" if build.cuda else "")
+        return Reason(axis="driver", holds=True, says=says)
+    if needed is None:
         return Reason(axis="driver", holds=True, says=says)
     if host.driver is None or version_key(host.driver.version) < version_key(needed):
         return Reason(axis="driver", holds=False, says=says)

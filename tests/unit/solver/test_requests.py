@@ -197,6 +197,15 @@ def test_what_is_not_locked_for_an_architecture_or_release_is_not_lent_a_torch_e
     assert vision.build.lock == "torch+vision-system-nvflare2.9.0-py312.txt"
 
 
+@pytest.mark.parametrize(("own", "cuda"), [("2.30.0+cu140", "14.0"), ("1.12.1+cu102", "10.2")])
+def test_a_torch_of_the_hosts_for_a_cuda_whose_driver_is_not_known_is_left_to_its_probe(own, cuda):
+    planned = plan(host(H100, pythons=[python("3.12.3", torch=own)]), system_site=True)
+    assert planned.build.cuda == cuda
+    (says,) = (reason.says for reason in planned.reasons if reason.axis == "driver")
+    assert f"needs a driver for CUDA {cuda}, which its probe will tell: this host has " in says
+    assert f"The catalogue does not know torch {own}" in planned.warnings[0]
+
+
 def test_a_torch_that_the_catalogue_does_not_know_is_left_to_its_probe() -> None:
     on = host(GB10, machine="aarch64", pythons=[python("3.12.3", torch="2.9.0a0+cu130")])
     planned = plan(on, system_site=True)
