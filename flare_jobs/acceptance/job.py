@@ -151,13 +151,8 @@ def _links(said: str) -> str:
 
 def _nvls(said: str) -> bool | None:
     """Whether NCCL says that it uses NVLink SHARP; None if it says nothing of it."""
-    if "nvls channels" not in said:
-        return None
-    return any(
-        line.split(" nvls channels")[0].split()[-1] != "0"
-        for line in said.splitlines()
-        if " nvls channels" in line
-    )
+    counts = re.findall(r"(\S+) nvls channels", said)
+    return any(count != "0" for count in counts) if counts else None
 
 
 if __name__ == "__main__":

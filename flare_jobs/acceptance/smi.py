@@ -124,7 +124,7 @@ def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[s
         found += [
             _figure("memory_in_use_before", uuid, first.number("fb_memory_usage/used"), "MiB"),
             _figure("utilisation_before", uuid, first.number("utilization/gpu_util"), "%"),
-            _reached("pcie_width", last, "link_widths/{}_link_width", ("max",), ""),
+            _reached("pcie_width", last, "link_widths/{}_link_width", ("max",)),
             *_errors(last),
             *nvlink.up(after.lanes, uuid, several=len(uuids) > 1),
         ]
@@ -141,12 +141,12 @@ def _figure(name: str, uuid: str, value: float | None, unit: str, says: str = ""
     return {"name": name, "gpu": uuid, "value": value, "unit": unit, "says": told}
 
 
-def _reached(name: str, gpu: Gpu, path: str, ends: tuple[str, ...], unit: str) -> dict[str, Any]:
+def _reached(name: str, gpu: Gpu, path: str, ends: tuple[str, ...]) -> dict[str, Any]:
     """Return a figure of the PCIe link, with what both of its ends can as its norm."""
     can = [gpu.number(f"pci/pci_gpu_link_info/{path.format(end)}") for end in ends]
     norm = min((one for one in can if one is not None), default=None)
     value = gpu.number(f"pci/pci_gpu_link_info/{path.format('current')}")
-    figure = _figure(name, gpu.uuid, value, unit)
+    figure = _figure(name, gpu.uuid, value, "")
     if norm is not None:
         figure |= {"norm": norm, "source": "nvidia-smi -q: what both ends of the link can"}
     return figure
@@ -154,7 +154,7 @@ def _reached(name: str, gpu: Gpu, path: str, ends: tuple[str, ...], unit: str) -
 
 def pcie_generation(gpu: Gpu, seen: float | None) -> dict[str, Any]:
     """Return the generation of the PCIe link: the most ``seen`` under load, as an idle link rests."""
-    figure = _reached("pcie_generation", gpu, "pcie_gen/{}_link_gen", ("max_device", "max_host", "max"), "")
+    figure = _reached("pcie_generation", gpu, "pcie_gen/{}_link_gen", ("max_device", "max_host", "max"))
     return figure | {"value": max(filter(None, (figure["value"], seen)), default=None)}
 
 

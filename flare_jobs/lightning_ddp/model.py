@@ -53,7 +53,7 @@ class SmallCNN(LightningModule):
 class Digits(LightningDataModule):
     """A site's share of the training digits, and all of the held-out ones."""
 
-    def __init__(self, site: int = 0, sites: int = 1, batch_size: int = 32) -> None:
+    def __init__(self, site: int = 0, sites: int = 1) -> None:
         from sklearn.datasets import load_digits  # NVFlare's server imports this file for the network alone
         from sklearn.model_selection import train_test_split
 
@@ -66,10 +66,9 @@ class Digits(LightningDataModule):
         )
         self.held_out = TensorDataset(images[held_out], labels[held_out])
         self.mine = Subset(TensorDataset(images[train], labels[train]), range(site, len(train), sites))
-        self.batch_size = batch_size
 
     def train_dataloader(self) -> DataLoader[Any]:
-        return DataLoader(self.mine, batch_size=self.batch_size, shuffle=True)
+        return DataLoader(self.mine, batch_size=32, shuffle=True)
 
     def val_dataloader(self) -> DataLoader[Any]:
         return DataLoader(self.held_out, batch_size=360)

@@ -9,15 +9,13 @@ the same run it starts nothing, and says nothing.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from rekindle.host import batch, detached, folders, slurm
+from rekindle.host import batch, detached, folders, own, slurm
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
@@ -63,7 +61,7 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
             )
         _clear(run_dir)
         if not spec.slurm and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
-            _remove(path for path in (root / folders.TMP).glob("*") if path.name != "ansible")
+            _remove_all_but("ansible", root / folders.TMP)
         extract_job(spec.job.code or spec.job.name, run_dir / folders.JOB)
         (run_dir / folders.EVIDENCE).mkdir()
         write(run_dir / folders.SPEC, spec)
@@ -95,15 +93,13 @@ def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
 def _clear(run_dir: Path) -> None:
     """End what killed supervisors left running, and remove what this run wrote before."""
     end_all(members(run_dir.parent))
-    _remove(path for path in run_dir.iterdir() if path.name != folders.DRIVER_LOCK)
+    _remove_all_but(folders.DRIVER_LOCK, run_dir)
 
 
-def _remove(paths: Iterable[Path]) -> None:
-    for path in list(paths):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+def _remove_all_but(name: str, folder: Path) -> None:
+    for path in list(folder.glob("*")):
+        if path.name != name:
+            own.remove(path)
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from rekindle.flare.workspace import LOGS
-from rekindle.host import files, folders
+from rekindle.host import files, folders, own
 
 from .processes import descendants
 from .stacks import stack
@@ -58,10 +58,7 @@ def autopsy(
 
 def fresh(folder: Path) -> None:
     """Have an empty folder, whatever the job has put in its place."""
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder)
-    else:
-        folder.unlink(missing_ok=True)
+    own.remove(folder)
     folder.mkdir(mode=0o700)
 
 

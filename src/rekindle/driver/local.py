@@ -13,7 +13,7 @@ from typing import Any
 
 from rekindle.host import folders
 from rekindle.records import RunSpec
-from rekindle.trainer.slurm import node, step_name
+from rekindle.trainer.slurm import node, step, step_name
 
 from .allocation import AllocationError
 
@@ -37,26 +37,21 @@ def have_environment(run_dir: Path, spec: RunSpec, tell: Callable[[float, str], 
     nodes = spec.nodes or (node(os.environ),)
     name = Path(spec.python).parents[1].name
     command = [
-        *("srun", "--overlap", "--export=ALL", "--input=none", "--wait=0", "--ntasks-per-node=1"),
-        *(
-            f"--nodes={len(nodes)}",
-            f"--ntasks={len(nodes)}",
-            f"--job-name={step_name(spec.nonce)}-environment",
-        ),
+        *step(f"{step_name(spec.nonce)}-environment", len(nodes)),
         *(sys.executable, "-m", "rekindle.environments", "have", str(folders.root_of(run_dir)), name),
     ]
     log, began = run_dir / _LOG, time.monotonic()
     try:
         with (
             log.open("wb") as stream,
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream) as step,
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream) as process,
         ):
             try:
-                while step.poll() is None:
+                while process.poll() is None:
                     tell(time.monotonic() - began, f"environment {name} on {', '.join(nodes)}")
                     time.sleep(_PERIOD_S)
             finally:
-                step.terminate()
+                process.terminate()
     except OSError as error:
         raise AllocationError(f"srun cannot be started: {error.strerror}.") from error
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()

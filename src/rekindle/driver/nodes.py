@@ -24,7 +24,7 @@ import psutil
 from rekindle.host import folders
 from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
-from rekindle.trainer.slurm import node, step_name
+from rekindle.trainer.slurm import node, step, step_name
 
 from .processes import descendants, end_all, started_with
 from .sampler import Sampler
@@ -103,9 +103,7 @@ class Nodes:
         """Return what does something on each of the other nodes, as a step of that name."""
         others = self._spec.nodes[1:]
         return [
-            *("srun", "--overlap", "--export=ALL", "--input=none", "--wait=0"),
-            *(f"--nodes={len(others)}", f"--ntasks={len(others)}", "--ntasks-per-node=1"),
-            *(f"--nodelist={','.join(others)}", f"--job-name={self._steps}-{name}"),
+            *step(f"{self._steps}-{name}", len(others), f"--nodelist={','.join(others)}"),
             *(sys.executable, "-m", "rekindle.driver", verb, str(self._run_dir)),
         ]
 

@@ -41,10 +41,10 @@ class Sampler:
         Returns:
             The GPUs that answered, by UUID.
         """
-        gpus, xids = {}, self._xids.since()
+        gpus, (xids, by) = {}, self._xids.since()
         for uuid, handle in self._handles.items():
             with suppress(pynvml.NVMLError):
-                gpus[uuid] = _sample(handle, self._seen, xids.get(uuid), tuple(self._xids.by.get(uuid, ())))
+                gpus[uuid] = _sample(handle, self._seen, xids.get(uuid), by.get(uuid, ()))
         self._seen = time.time_ns() // 1000
         event = SampleEvent(
             time=round(time.time(), 3),

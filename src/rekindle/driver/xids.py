@@ -30,18 +30,16 @@ class Xids:
             "NVML": _Events(handles),
             "kernel": _KernelLog(kernel_log, handles),
         }
-        self.by: dict[str, list[str]] = {}
-        """What watched each GPU at the last call of `since`."""
 
-    def since(self) -> dict[str, tuple[int, ...]]:
-        """Return the Xid errors since the call before, by the UUIDs of the GPUs that something watches."""
+    def since(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, ...]]]:
+        """Return the Xid errors since the call before, and what watches, by the UUIDs of the GPUs watched."""
         found: dict[str, set[int]] = {}
-        self.by = {}
+        by: dict[str, tuple[str, ...]] = {}
         for name, source in self._sources.items():
             for uuid, xids in source.since().items():
                 found.setdefault(uuid, set()).update(xids)
-                self.by.setdefault(uuid, []).append(name)
-        return {uuid: tuple(sorted(xids)) for uuid, xids in found.items()}
+                by[uuid] = (*by.get(uuid, ()), name)
+        return {uuid: tuple(sorted(xids)) for uuid, xids in found.items()}, by
 
 
 class _Events:

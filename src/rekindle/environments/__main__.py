@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-from rekindle.host import batch, detached, disks, folders, slurm
+from rekindle.host import batch, detached, disks, folders, own, slurm
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
@@ -82,10 +81,7 @@ def have(root: Path, name: str) -> None:
 def _clear(root: Path) -> None:
     """Remove what a builder that was killed, or its uv, had not finished."""
     for path in (*root.glob(f"{folders.ENVS}/.*.building*"), *root.glob(f"{folders.UV_CACHE}/.tmp*")):
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        own.remove(path)
 
 
 def main() -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from rekindle.host.files import sha256
 
 _PIN = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ; platform_machine == '(?P<machine>\w+)')?"
@@ -40,16 +41,7 @@ def pins(lock: str, architecture: str) -> list[Pin]:
 
 def digests(folder: Path) -> dict[str, Path]:
     """Return the files in ``folder`` by the SHA-256 of their content."""
-    return {sha256(path): path for path in sorted(folder.glob("*")) if path.is_file()}
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, read in parts as a wheel may have gigabytes."""
-    total = hashlib.sha256()
-    with path.open("rb") as stream:
-        while part := stream.read(1 << 20):
-            total.update(part)
-    return total.hexdigest()
+    return {sha256(path.resolve()): path for path in sorted(folder.glob("*")) if path.is_file()}
 
 
 def lacking(wanted: list[Pin], folder: Path) -> Iterator[str]:

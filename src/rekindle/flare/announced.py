@@ -109,13 +109,9 @@ def sites(workspace: Workspace) -> list[str]:
     for name in (SERVER, *workspace.sites):
         member = workspace.members.get(name)
         told = member.json("simulate_job/meta.json") or member.json("meta.json") if member else {}
-        clients = told.get("job_clients")
-        if isinstance(clients, list):
-            names = {
-                one["name"] for one in clients if isinstance(one, dict) and isinstance(one.get("name"), str)
-            }
-            if names:
-                return sorted(names)
+        clients = _dicts(told.get("job_clients"))
+        if names := {one["name"] for one in clients if isinstance(one.get("name"), str)}:
+            return sorted(names)
     return []
 
 
@@ -129,10 +125,8 @@ def workflows(workspace: Workspace) -> list[Workflow]:
 
 
 def _configured(workspace: Workspace, name: str) -> Iterator[Workflow]:
-    told = configuration(workspace, name).get("workflows")
-    for one in told if isinstance(told, list) else ():
-        path = (one.get("path") or one.get("name")) if isinstance(one, dict) else None
-        arguments = one.get("args") or {} if isinstance(one, dict) else None
+    for one in _dicts(configuration(workspace, name).get("workflows")):
+        path, arguments = one.get("path") or one.get("name"), one.get("args") or {}
         if isinstance(path, str) and isinstance(arguments, dict):
             kind = path.rpartition(".")[2]
             yield Workflow(str(one.get("id")), kind, arguments, FLOWS.get(kind))
@@ -140,8 +134,7 @@ def _configured(workspace: Workspace, name: str) -> Iterator[Workflow]:
 
 def components(workspace: Workspace) -> list[dict[str, Any]]:
     """Return the components of the job's server, each with a ``path`` and ``args``."""
-    told = configuration(workspace, SERVER).get("components")
-    found = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    found = _dicts(configuration(workspace, SERVER).get("components"))
     return [
         one for one in found if isinstance(one.get("path"), str) and isinstance(one.get("args", {}), dict)
     ]

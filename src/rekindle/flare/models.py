@@ -6,8 +6,6 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import BinaryIO
 
 from . import torch_file
@@ -87,8 +85,7 @@ def _hdf5(stream: BinaryIO) -> None:
         raise UnreadableError(f"it should have {ends} bytes, and has {stream.tell()}")
 
 
-@contextmanager
-def opened_zip(stream: BinaryIO) -> Iterator[zipfile.ZipFile]:
+def opened_zip(stream: BinaryIO) -> zipfile.ZipFile:
     """Open a zip file whose directory is of a bounded size.
 
     Raises:
@@ -106,5 +103,4 @@ def opened_zip(stream: BinaryIO) -> Iterator[zipfile.ZipFile]:
         directory = max(directory % 0xFFFFFFFF, struct.unpack_from("<Q", tail, wide + 40)[0])
     if directory > _DIRECTORY:
         raise UnreadableError(f"its directory has {directory} bytes")
-    with zipfile.ZipFile(stream) as archive:
-        yield archive
+    return zipfile.ZipFile(stream)

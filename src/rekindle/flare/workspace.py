@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import re
 import zipfile
 import zlib
@@ -189,18 +190,9 @@ def _simulated(folder: Path, root: Path) -> Workspace | None:
     """Return the simulator's workspace ``folder``, if it is one; evidence names files in ``root``."""
     if not (folder / SERVER).is_dir() or folder.name.startswith("prod_"):
         return None
-    members = {path.name: Member(path) for path in sorted(folder.iterdir()) if _exists(path / LOG)}
+    members = {path.name: Member(path) for path in sorted(folder.iterdir()) if os.path.lexists(path / LOG)}
     members["server"] = Member(folder / SERVER)
     return Workspace(root, members, folder.name)
-
-
-def _exists(path: Path) -> bool:
-    """Whether there is anything at ``path``, be it a log or not."""
-    try:
-        path.lstat()
-    except OSError:
-        return False
-    return True
 
 
 def locate(path: Path) -> Workspace:

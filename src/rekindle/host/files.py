@@ -19,6 +19,7 @@ LIMIT = 64 << 20
 """Bytes of one file that are read at once."""
 MOST = 1000
 """Files of one kind in a folder that are looked at."""
+_BLOCK = 1 << 20
 _LINKED, _PEERLESS = errno.ELOOP, errno.ENXIO
 """What open(2) says of a link that is not followed, and of a socket."""
 
@@ -69,6 +70,21 @@ def end(path: str | Path, most: int) -> bytes:
     with opened(path) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
         return stream.read(most)
+
+
+def sha256(path: str | Path) -> str:
+    """Return the SHA-256 of the regular file at ``path``, read in parts as it may have gigabytes.
+
+    Raises:
+        OSError: it is no regular file, or cannot be read.
+    """
+    import hashlib  # noqa: PLC0415 - no look needs it
+
+    digest = hashlib.sha256()
+    with opened(path) as stream:
+        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # one that grows has an end too
+            digest.update(stream.read(_BLOCK))
+    return digest.hexdigest()
 
 
 def found(folder: Path, pattern: str) -> list[Path]:

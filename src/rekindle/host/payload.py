@@ -31,9 +31,11 @@ def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = Mapping
         others: folders of the code of further jobs, by the jobs' names.
     """
     content = BytesIO()
+    # A wheel has playbooks and jobs in it too.
+    package = [name for name in _every(PACKAGE) if not name.startswith(f"{PACKED}/")]
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (
-            (PACKAGE, "rekindle", _own(PACKAGE, _code())),
+            (PACKAGE, "rekindle", _own(PACKAGE, package)),
             (jobs, _JOBS, travelling(jobs)),
             *((code, f"{_JOBS}/{name}", travelling(code)) for name, code in sorted(others.items())),
         ):
@@ -92,11 +94,6 @@ def _git(root: Path, *options: str) -> list[str]:
     except OSError:
         return []
     return [os.fsdecode(name) for name in done.stdout.split(b"\0") if name] if done.returncode == 0 else []
-
-
-def _code() -> list[str]:
-    """Return the files of this package, without the playbooks and jobs that a wheel has in it."""
-    return [name for name in _every(PACKAGE) if not name.startswith(f"{PACKED}/")]
 
 
 def _every(root: Path) -> list[str]:

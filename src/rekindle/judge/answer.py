@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rekindle.flare.workspace import LogLine
+from rekindle.host.files import sha256
 from rekindle.records import ClaimResult
 from rekindle.records.base import shortened
-from rekindle.records.evidence import Line, sha256
+from rekindle.records.evidence import Line
 
 
 class Answer(NamedTuple):

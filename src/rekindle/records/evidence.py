@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -15,7 +13,6 @@ from .events import AnyEvent, decode_event
 
 _LIMIT = 4 * files.LIMIT
 """Bytes of all evidence of one run."""
-_BLOCK = 1 << 20
 EventT_co = TypeVar("EventT_co", covariant=True)
 
 
@@ -80,12 +77,3 @@ def not_read(name: str, error: OSError) -> str:
     """Return the sentence that a file of a run was not read."""
     shown = name if name.isprintable() else ascii(name)
     return f"{shown[:200]} was not read: {error.strerror}."
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a regular file's content."""
-    digest = hashlib.sha256()
-    with files.opened(path) as stream:
-        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # one that grows has an end too
-            digest.update(stream.read(_BLOCK))
-    return digest.hexdigest()

@@ -35,7 +35,6 @@ from rekindle.records import (
     to_builtins,
     write,
 )
-from rekindle.records.evidence import sha256
 from rekindle.records.folders import spec_in, verdict_in
 
 from . import seal, state
@@ -151,7 +150,7 @@ def put_seal(
         judged=timestamp(),
         nonce=sent.nonce if sent else None,
         spec=hashlib.sha256(msgspec.json.encode(to_builtins(sent))).hexdigest() if sent else None,
-        payload=sha256(code) if code else None,
+        payload=files.sha256(code) if code else None,
         lock=sent.lock_sha256 if sent else None,
     )
     public = seal.public_key(key)

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from rekindle.environments.lockfile import sha256
+from rekindle.host.files import sha256
 from rekindle.records import Record, RecordError, VerdictKind, decodable, decode
 from rekindle.records.base import Timestamp
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from rekindle import capsule
 from rekindle.host import folders
+from rekindle.host.files import sha256
 from rekindle.records import (
     Environment,
     EnvRecord,
@@ -28,7 +29,6 @@ from rekindle.records import (
     write,
 )
 from rekindle.records.base import Few, Integer, Table, Text
-from rekindle.records.evidence import sha256
 from rekindle.results import state
 from rekindle.results.home import judge_at_home
 

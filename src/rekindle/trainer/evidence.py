@@ -109,68 +109,17 @@ class Evidence:
         """Say what the server's model is as round ``number`` begins, or after the last one."""
         self._write("global", round=number, digest=model.digest, sketch=model.sketch)
 
-    def contribution(  # noqa: PLR0913 - these are the fields of one event
-        self,
-        site: str,
-        number: int,
-        *,
-        return_code: str,
-        model: Fingerprint,
-        weight: float | None,
-        distance: float,
-    ) -> None:
-        """Say what the server got from a site in round ``number``.
+    def contribution(self, *, model: Fingerprint, **fields: Any) -> None:
+        """Say what the server got from a site in a round; the event's fields say what each is.
 
-        Args:
-            site: whose it is.
-            number: the round, from 0.
-            return_code: NVFlare's.
-            model: of the weights as they are aggregated.
-            weight: the site's training steps; None if it told none.
-            distance: L2 to the global model of the round.
+        ``model`` is of the weights as they are aggregated.
         """
-        self._write(
-            "contribution",
-            site=site,
-            round=number,
-            return_code=return_code,
-            digest=model.digest,
-            sketch=model.sketch,
-            weight=weight,
-            finite=bool(model.sketch),
-            distance=distance,
-        )
+        finite = bool(model.sketch)
+        self._write("contribution", **fields, digest=model.digest, sketch=model.sketch, finite=finite)
 
-    def task(  # noqa: PLR0913 - these are the fields of one event
-        self,
-        site: str,
-        task: str,
-        *,
-        number: int | None,
-        return_code: str,
-        kind: str,
-        values: int,
-        size: int,
-        finite: bool | None,
-        norm: float | None,
-        moved: float | None,
-        metrics: dict[str, float],
-    ) -> None:
+    def task(self, **fields: Any) -> None:
         """Say what the server got from a site for a task; the event's fields say what each is."""
-        self._write(
-            "task",
-            site=site,
-            task=task,
-            round=number,
-            return_code=return_code,
-            kind=kind,
-            values=values,
-            bytes=size,
-            finite=finite,
-            norm=norm,
-            moved=moved,
-            metrics=metrics,
-        )
+        self._write("task", **fields)
 
     def model(self, name: str, *, error: str = "", **figures: Any) -> None:
         """Say what a model is that the server saved or began with; the event's fields say what each is."""

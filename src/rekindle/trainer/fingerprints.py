@@ -12,6 +12,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from .arrays import array
+
 _PARTS = 8
 """Sums in a sketch; see ``rekindle.records.events.Sketch``."""
 _ROW = 1 << 13
@@ -87,5 +89,4 @@ def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     import numpy as np  # noqa: PLC0415 - as above
 
     for name, value in sorted(_names(tree).items()):
-        here = value.detach().cpu().float().numpy() if hasattr(value, "detach") else value
-        yield name, np.ascontiguousarray(here, dtype=np.float32).reshape(-1)
+        yield name, np.ascontiguousarray(array(value), dtype=np.float32).reshape(-1)

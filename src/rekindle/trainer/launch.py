@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from .sites import SITE
-from .slurm import node, nodes_by_rank, nodes_of, step_name
+from .slurm import node, nodes_by_rank, nodes_of, step, step_name
 
 _PROCESS = (sys.executable, "-u")
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
@@ -51,15 +51,17 @@ def main() -> NoReturn:
     given = parser.parse_args()
     environ = dict(os.environ)
     if given.nodes:
-        nodes = given.nodes.split(",")
-        _become([*_one_node(given, nodes, environ), *given.command], environ)
+        starts = _one_node(given, given.nodes.split(","), environ)
     elif nodes_of(environ) > 1:
-        _become([*_step(given, environ), *given.command], environ)
+        starts = _step(given, environ)
     elif given.replicas:
-        _become([*_PROCESS, *given.command], environ)
+        starts = [*_PROCESS]
     else:
-        standalone = ["--standalone", "--nnodes=1", f"--nproc-per-node={given.ranks}"]
-        _become([*_TORCHRUN, *standalone, *given.command], environ)
+        starts = [*_TORCHRUN, "--standalone", "--nnodes=1", f"--nproc-per-node={given.ranks}"]
+    try:
+        os.execvpe(starts[0], [*starts, *given.command], environ)
+    except OSError as error:
+        sys.exit(f"{starts[0]} cannot be started: {error.strerror}. Fix: have it on PATH of the job.")
 
 
 def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
@@ -72,10 +74,9 @@ def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
             f"{SITE} has {ranks} ranks and {count} GPUs on {len(nodes)} nodes. "
             "Fix: give it as many ranks on each node, and each rank a GPU or none."
         )
+    name = step_name(environ.get("REKINDLE_NONCE", ""))
     return [
-        *("srun", "--overlap", "--export=ALL", "--input=none", "--kill-on-bad-exit=1", "--wait=0"),
-        *("--cpu-bind=none", f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1"),
-        f"--job-name={step_name(environ.get('REKINDLE_NONCE', ''))}",
+        *step(name, len(nodes), "--kill-on-bad-exit=1", "--cpu-bind=none"),
         *(sys.executable, "-m", "rekindle.trainer.launch", f"--site={given.site}", f"--ranks={ranks}"),
         *(f"--nodes={','.join(nodes)}", f"--port={_port(int(environ['SLURM_JOB_ID']), given.site)}"),
         *(f"--gpus={gpus}", *(("--replicas",) if given.replicas else ())),
@@ -128,13 +129,6 @@ def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, st
         *("--rdzv-backend=static", f"--rdzv-endpoint={nodes[0]}:{given.port}"),
         f"--rdzv-id={environ['SLURM_JOB_ID']}-{given.site}",
     ]
-
-
-def _become(command: list[str], environ: dict[str, str]) -> NoReturn:
-    try:
-        os.execvpe(command[0], command, environ)
-    except OSError as error:
-        sys.exit(f"{command[0]} cannot be started: {error.strerror}. Fix: have it on PATH of the job.")
 
 
 if __name__ == "__main__":

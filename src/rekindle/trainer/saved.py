@@ -5,7 +5,6 @@ What cannot be loaded is told like what can be, and ends nothing: it is for the 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import zipfile
@@ -13,11 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rekindle.host.files import sha256
+
 from .arrays import model
 from .evidence import Evidence
 from .hook import WORKSPACE
 
-_BLOCK = 1 << 20
 _NOT_THE_SERVERS = "cross_site_val"
 """Folder for models that sites sent to be evaluated."""
 
@@ -51,15 +51,14 @@ def _keras(path: Path) -> Any:
 def _hdf5(file: Path | io.BytesIO) -> Any:
     import h5py  # noqa: PLC0415 - as above
 
-    found = {}
+    found: dict[str, Any] = {}
+
+    def keep(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and not name.startswith("optimizer"):
+            found[name] = item[()]
+
     with h5py.File(file, "r") as stream:
-        stream.visititems(
-            lambda name, item: (
-                found.update({name: item[()]})
-                if isinstance(item, h5py.Dataset) and not name.startswith("optimizer")
-                else None
-            )
-        )
+        stream.visititems(keep)
     return found
 
 
@@ -81,17 +80,9 @@ def main() -> None:
         if load and path.is_file() and not path.is_symlink() and _NOT_THE_SERVERS not in path.parts:
             name = path.relative_to(run).as_posix()
             try:
-                evidence.model(name, sha256=_sha256(path), **model(load(path)))
+                evidence.model(name, sha256=sha256(path), **model(load(path)))
             except Exception as error:
                 evidence.model(name, error=f"{type(error).__name__}: {error}")
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 if __name__ == "__main__":

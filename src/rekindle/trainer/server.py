@@ -68,8 +68,8 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         weights = (dxo.data or {}) if dxo else {}
         steps = dxo.meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND) if dxo else None
         Evidence("server").contribution(
-            fl_ctx.get_peer_context().get_identity_name(),
-            fl_ctx.get_prop(AppConstants.CURRENT_ROUND),
+            site=fl_ctx.get_peer_context().get_identity_name(),
+            round=fl_ctx.get_prop(AppConstants.CURRENT_ROUND),
             return_code=code,
             model=fingerprint(weights),
             weight=None if steps is None else float(steps),

@@ -41,3 +41,11 @@ def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
 def step_name(nonce: str) -> str:
     """Return the name of all steps of a run."""
     return f"rekindle-{nonce or 'run'}"
+
+
+def step(name: str, nodes: int, *options: str) -> list[str]:
+    """Return the srun that starts a command once on each of so many nodes, beside other steps."""
+    return [
+        *("srun", "--overlap", "--export=ALL", "--input=none", "--wait=0", "--ntasks-per-node=1"),
+        *(f"--nodes={nodes}", f"--ntasks={nodes}", f"--job-name={name}", *options),
+    ]

@@ -67,13 +67,13 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         meta, kind = dxo.get("meta") or {}, dxo.get("kind") or ""
         number = result.get_header("current_round")
         Evidence("server").task(
-            site,
-            str(fl_ctx.get_prop(FLContextKey.TASK_NAME)),
-            number=number if isinstance(number, int) else None,
+            site=site,
+            task=str(fl_ctx.get_prop(FLContextKey.TASK_NAME)),
+            round=number if isinstance(number, int) else None,
             return_code=str(result.get_return_code()),
             kind=str(getattr(kind, "value", kind)),
-            metrics=_metrics(meta.get("initial_metrics")),
             **_figures(sent, got),
+            metrics=_metrics(meta.get("initial_metrics")),
         )
 
 
@@ -108,10 +108,10 @@ def _figures(sent: Mapping[str, Any], data: Any) -> dict[str, Any]:
                 moved += float(np.square(wide - array(before)).sum())
     return {
         "values": values,
-        "size": size,
+        "bytes": size,
+        "finite": math.isfinite(squares) if values else None,
         "norm": math.sqrt(squares) if values else None,
         "moved": math.sqrt(moved) if compared else None,
-        "finite": math.isfinite(squares) if values else None,
     }
 
 

@@ -69,7 +69,7 @@ def test_each_node_has_its_samples_and_nothing_is_left_on_any(tmp_path, allocati
             assert int(pid) in worked[node]
             _assert_gone(int(pid))
     assert list(allocation.glob("step-*")) == []
-    assert "--nodelist=n10 --job-name=rekindle-of this run-samplers" in (allocation / "calls").read_text()
+    assert "--job-name=rekindle-of this run-samplers --nodelist=n10" in (allocation / "calls").read_text()
 
 
 def test_a_run_that_has_to_be_ended_has_an_autopsy_of_every_node(tmp_path, allocation):

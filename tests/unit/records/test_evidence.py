@@ -36,7 +36,7 @@ def test_every_line_repeats_the_nonce_of_its_run(told):
     evidence.tracking("wandb", [])
     evidence.final(initial=DIGEST, final=OTHER, distance=1.0, metrics={})
     evidence.global_model(0, GOOD)
-    evidence.contribution("a", 0, return_code="OK", model=GOOD, weight=4.0, distance=1.0)
+    evidence.contribution(site="a", round=0, return_code="OK", model=GOOD, weight=4.0, distance=1.0)
     assert [event.nonce for event in told()] == ["n"] * 7
 
 
@@ -67,7 +67,7 @@ def test_a_round_has_the_sketches_of_the_weights_whose_digests_it_has(told):
 def test_weights_that_are_not_finite_are_a_line_too(told):
     _round(Evidence(), NOT_FINITE)
     Evidence("server").contribution(
-        "a", 0, return_code="OK", model=NOT_FINITE, weight=None, distance=math.nan
+        site="a", round=0, return_code="OK", model=NOT_FINITE, weight=None, distance=math.nan
     )
     trained, contribution = told()
     assert trained.sketch_out == ()

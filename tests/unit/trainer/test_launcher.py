@@ -145,8 +145,8 @@ def test_the_step_is_one_task_a_node_and_named_after_the_run(allocation):
     _launch(allocation)
     call = Path(allocation["SLURM_STAND_IN"], "calls").read_text().split(sys.executable)[0].split()
     assert call == [
-        *("--overlap", "--export=ALL", "--input=none", "--kill-on-bad-exit=1", "--wait=0", "--cpu-bind=none"),
-        *("--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--job-name=rekindle-n0"),
+        *("--overlap", "--export=ALL", "--input=none", "--wait=0", "--ntasks-per-node=1"),
+        *("--nodes=2", "--ntasks=2", "--job-name=rekindle-n0", "--kill-on-bad-exit=1", "--cpu-bind=none"),
     ]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rekindle.flare.workspace import SERVER
 from rekindle.host.archive import FILE_LIMIT
+from rekindle.host.files import sha256
 from rekindle.judge.run import Run
 from rekindle.records.events import ModelEvent, TaskEvent
-from rekindle.records.evidence import sha256
 
 from .registry import Doubt, rule
 
