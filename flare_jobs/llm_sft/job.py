@@ -51,7 +51,7 @@ def main() -> None:
     base = args.model_name_or_path or str(Path("base").absolute())
     torch.manual_seed(0)
     if not args.model_name_or_path:
-        corpus = [text for one in data_files.values() for text in texts(one)]
+        corpus = [text for of_site in data_files.values() for text in texts(of_site)]
         make_base(Path(base), corpus, full_size=sites.on_gpu)
 
     model = load_model(base, args.train_mode)
@@ -72,7 +72,7 @@ def main() -> None:
         tensor.data.copy_(final[name])
     evidence.final(
         **change(initial, final),
-        metrics={"eval_loss": mean(loss(model, base, one) for one in data_files.values())},
+        metrics={"eval_loss": mean(loss(model, base, of_site) for of_site in data_files.values())},
         model_bytes=size_of(dict(model.named_parameters())),
     )
 

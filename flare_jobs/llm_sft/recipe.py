@@ -71,10 +71,10 @@ def quantise(recipe: FedAvgRecipe, mode: str) -> None:
 
     recipe.add_server_output_filter(ModelQuantizer(mode), tasks=TRAIN)
     recipe.add_server_input_filter(ModelDequantizer(), tasks=TRAIN)
-    for one in (WholeTensors(), ModelDequantizer()):
-        recipe.add_client_input_filter(one, tasks=TRAIN)
-    for one in (WholeTensors(), ModelQuantizer(mode)):
-        recipe.add_client_output_filter(one, tasks=TRAIN)
+    for step in (WholeTensors(), ModelDequantizer()):
+        recipe.add_client_input_filter(step, tasks=TRAIN)
+    for step in (WholeTensors(), ModelQuantizer(mode)):
+        recipe.add_client_output_filter(step, tasks=TRAIN)
 
 
 def stream(recipe: FedAvgRecipe, sites: Sites) -> None:

@@ -54,7 +54,7 @@ def read_back(sites: Sites, trackers: list[str]) -> Iterator[tuple[str, list[Sca
         elif tracker == "mlflow":
             yield tracker, _mlflow(SERVER_STORE, sites.names)
         elif tracker == "mlflow_client":
-            yield tracker, [one for store in client_stores for one in _mlflow(store, sites.names)]
+            yield tracker, [scalar for store in client_stores for scalar in _mlflow(store, sites.names)]
         else:
             yield tracker, _wandb(WANDB, sites.names)
 
@@ -67,7 +67,7 @@ def _tensorboard(folder: Path) -> list[Scalar]:
         events = EventAccumulator(str(path), size_guidance={"scalars": 0})
         events.Reload()
         for tag in events.Tags()["scalars"]:
-            found += [(path.name, tag, one.step, one.value) for one in events.Scalars(tag)]
+            found += [(path.name, tag, event.step, event.value) for event in events.Scalars(tag)]
     return found
 
 
@@ -81,7 +81,7 @@ def _mlflow(store: Path, sites: list[str]) -> list[Scalar]:
             site = _site(run.info.run_name, sites)
             for tag in run.data.metrics:
                 history = client.get_metric_history(run.info.run_id, tag)
-                found += [(site, tag, one.step, one.value) for one in history]
+                found += [(site, tag, metric.step, metric.value) for metric in history]
     return found
 
 
@@ -96,7 +96,9 @@ def _wandb(folder: Path, sites: list[str]) -> list[Scalar]:
             if kind == "run":
                 site = _site(record.run.display_name, sites)
             elif kind == "history":
-                values = {".".join(one.nested_key) or one.key: one.value_json for one in record.history.item}
+                values = {
+                    ".".join(item.nested_key) or item.key: item.value_json for item in record.history.item
+                }
                 step = record.history.step.num
                 own = {tag: text for tag, text in values.items() if not tag.startswith("_")}
                 found += [(site, tag, step, float(json.loads(text))) for tag, text in own.items()]

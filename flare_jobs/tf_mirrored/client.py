@@ -35,9 +35,9 @@ def main() -> None:
     names = devices(strategy)
     given = [uuid for uuid in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if uuid]
     evidences = [Evidence(rank=GLOBAL_RANK + local) for local in range(len(names))]
-    for local, one in enumerate(evidences):
+    for local, evidence in enumerate(evidences):
         uuid = given[local] if given else None
-        one.device(names[local], uuid=uuid, name="GPU" if uuid else None, backend=backend)
+        evidence.device(names[local], uuid=uuid, name="GPU" if uuid else None, backend=backend)
 
     (images, labels), held_out = load()
     mine = slice(args.sites.index(SITE), None, len(args.sites))
@@ -82,8 +82,8 @@ def main() -> None:
         seconds = time.perf_counter() - began
         meet()
         trained = weights_of(model)
-        for local, one in enumerate(evidences):
-            one.round(
+        for local, evidence in enumerate(evidences):
+            evidence.round(
                 number,
                 samples=int(samples[local]),
                 seconds=seconds,

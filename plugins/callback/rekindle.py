@@ -23,7 +23,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
 from ansible.utils.display import Display
 
-_REPOSITORY = next(one for one in Path(__file__).resolve().parents if (one / "site.yml").is_file())
+_REPOSITORY = next(folder for folder in Path(__file__).resolve().parents if (folder / "site.yml").is_file())
 _NEEDS = ("cryptography", "jinja2", "junitparser", "msgspec", "psutil", "rich", "uv", "yaml")
 
 

@@ -55,7 +55,7 @@ def have_environment(run_dir: Path, spec: RunSpec, tell: Callable[[float, str], 
     except OSError as error:
         raise AllocationError(f"srun cannot be started: {error.strerror}.") from error
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    told = {one["node"]: one["says"] for line in lines if (one := _answer(line))}
+    told = {answer["node"]: answer["says"] for line in lines if (answer := _answer(line))}
     for name in nodes:
         if why := told.get(name, f"it did not say why: {next(reversed(lines), 'nothing')}"):
             raise AllocationError(f"{name} cannot have its environment: {why.partition(' Fix: ')[0]}")
@@ -69,7 +69,7 @@ def local_folder(root: Path, spec: RunSpec) -> Path | None:
 
 def _answer(line: str) -> Any:
     try:
-        one = json.loads(line)
-        return one if isinstance(one, dict) and {"node", "says"} <= one.keys() else None
+        answer = json.loads(line)
+        return answer if isinstance(answer, dict) and {"node", "says"} <= answer.keys() else None
     except ValueError:
         return None

@@ -45,7 +45,7 @@ def end_descendants(but: Sequence[psutil.Process] = ()) -> None:
     """End all processes below this one ``but`` these, and those that they leave as they die."""
 
     def alive() -> list[psutil.Process]:
-        return [one for one in descendants() if one not in but and status(one) not in _GONE]
+        return [process for process in descendants() if process not in but and status(process) not in _GONE]
 
     end_until_none(alive)
 

@@ -107,9 +107,9 @@ def seen(look: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
     for process in look():
         with suppress(psutil.Error, OSError):
             with process.oneshot():
-                one = _process(process)
-            if one.state not in "ZX":
-                processes.append(one)
+                found = _process(process)
+            if found.state not in "ZX":
+                processes.append(found)
     return tuple(processes)
 
 

@@ -110,7 +110,7 @@ def sites(workspace: Workspace) -> list[str]:
         member = workspace.members.get(name)
         told = member.json("simulate_job/meta.json") or member.json("meta.json") if member else {}
         clients = _dicts(told.get("job_clients"))
-        if names := {one["name"] for one in clients if isinstance(one.get("name"), str)}:
+        if names := {client["name"] for client in clients if isinstance(client.get("name"), str)}:
             return sorted(names)
     return []
 
@@ -125,18 +125,20 @@ def workflows(workspace: Workspace) -> list[Workflow]:
 
 
 def _configured(workspace: Workspace, name: str) -> Iterator[Workflow]:
-    for one in _dicts(configuration(workspace, name).get("workflows")):
-        path, arguments = one.get("path") or one.get("name"), one.get("args") or {}
+    for flow in _dicts(configuration(workspace, name).get("workflows")):
+        path, arguments = flow.get("path") or flow.get("name"), flow.get("args") or {}
         if isinstance(path, str) and isinstance(arguments, dict):
             kind = path.rpartition(".")[2]
-            yield Workflow(str(one.get("id")), kind, arguments, FLOWS.get(kind))
+            yield Workflow(str(flow.get("id")), kind, arguments, FLOWS.get(kind))
 
 
 def components(workspace: Workspace) -> list[dict[str, Any]]:
     """Return the components of the job's server, each with a ``path`` and ``args``."""
     found = _dicts(configuration(workspace, SERVER).get("components"))
     return [
-        one for one in found if isinstance(one.get("path"), str) and isinstance(one.get("args", {}), dict)
+        component
+        for component in found
+        if isinstance(component.get("path"), str) and isinstance(component.get("args", {}), dict)
     ]
 
 
@@ -144,15 +146,15 @@ def launches(workspace: Workspace, site: str) -> bool:
     """Whether the site's client launches its trainers, which else run in it."""
     member = workspace.members.get(site)
     told = member.json("config/config_fed_client.json") if member else {}
-    launchers = any(one.get("id") == "launcher" for one in _dicts(told.get("components")))
-    executors = (one.get("executor") for one in _dicts(told.get("executors")))
-    args = (one.get("args") for one in _dicts(list(executors)))
-    return launchers or any("command" in one for one in _dicts(list(args)))  # since NVFlare 2.9
+    launchers = any(component.get("id") == "launcher" for component in _dicts(told.get("components")))
+    executors = (entry.get("executor") for entry in _dicts(told.get("executors")))
+    args = (executor.get("args") for executor in _dicts(list(executors)))
+    return launchers or any("command" in given for given in _dicts(list(args)))  # since NVFlare 2.9
 
 
 def _dicts(told: object) -> list[dict[str, Any]]:
     """Return what of a list in a configuration are mappings; of anything else, nothing."""
-    return [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    return [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
 
 
 def configuration(workspace: Workspace, name: str) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def field(message: bytes, number: int) -> bytes:
         ValueError: it is no message, or cut.
     """
     found = b""
-    for one, value in fields(message):
-        if one == number and isinstance(value, bytes):
+    for key, value in fields(message):
+        if key == number and isinstance(value, bytes):
             found = value
     return found
 

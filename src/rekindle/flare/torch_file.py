@@ -74,7 +74,9 @@ def read(archive: zipfile.ZipFile, values: Values) -> None:
     except (ValueError, LookupError, TypeError, AttributeError, struct.error, OverflowError) as error:
         raise UnreadableError(f"its data.pkl cannot be followed ({str(error)[:100]})") from None
     model = whole.get("model") if isinstance(whole, dict) else None
-    below = [one for one in model.values() if isinstance(one, _Tensor)] if isinstance(model, dict) else []
+    below = (
+        [value for value in model.values() if isinstance(value, _Tensor)] if isinstance(model, dict) else []
+    )
     for tensor in dict.fromkeys(below or machine.tensors):
         _take(archive, f"{root}data/{tensor.key}", tensor, values, big)
 
@@ -187,7 +189,9 @@ class _Machine:
         kind = _KINDS.get(storage.name)
         if kind is None or not isinstance(key, str):
             raise UnknownFormatError(f"it has a {storage.name[:50]}, which is not known here")
-        if not all(isinstance(one, int) and 0 <= one <= sys.maxsize for one in (offset, *sizes, *strides)):
+        if not all(
+            isinstance(number, int) and 0 <= number <= sys.maxsize for number in (offset, *sizes, *strides)
+        ):
             raise ValueError("a tensor's size is no number")
         extent = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
         tensor = _Tensor(key, kind, offset, extent if all(sizes) else 0)

@@ -96,9 +96,9 @@ def _summary(run: str, event: bytes) -> Iterator[Scalar]:
         elif number == 5 and isinstance(value, bytes):
             summaries.append(value)
     for summary in summaries:
-        for number, one in fields(summary):
-            if number == 1 and isinstance(one, bytes):
-                value_of = dict(fields(one))
+        for number, value in fields(summary):
+            if number == 1 and isinstance(value, bytes):
+                value_of = dict(fields(value))
                 raw, tag = value_of.get(2), value_of.get(1)
                 tensor = value_of.get(8)
                 if raw is None and isinstance(tensor, bytes):

@@ -74,7 +74,7 @@ def _place(folder: Path, job: str, partitions: str) -> str:
             return place
     waiting, places = _waiting(partitions) if partitions else [], []
     for partition in partitions.split(","):
-        jobs = [one for one, where in waiting if partition in where]
+        jobs = [job for job, where in waiting if partition in where]
         if job in jobs:
             places.append((jobs.index(job) + 1, f"of {len(jobs)} in {partition}"))
     place = " ".join(map(str, min(places, default=())))

@@ -130,7 +130,7 @@ def _dolly(folder: Path) -> None:
         (folder / f"site-{site}").mkdir()
         for name, count in (("training", 320), ("validation", 32)):
             said = [chance.choice(_SENTENCES) for _ in range(count)]
-            rows = [{"input": f"{one} Who?", "output": one.split()[0]} for one in said]
+            rows = [{"input": f"{sentence} Who?", "output": sentence.split()[0]} for sentence in said]
             lines = "".join(f"{json.dumps(row)}\n" for row in rows)
             (folder / f"site-{site}" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
 

@@ -78,7 +78,7 @@ def _names(tree: Mapping[str, Any]) -> dict[str, Any]:
     named = {}
     for name, value in tree.items():
         if isinstance(value, (list, tuple)):
-            named.update({f"{name}_nvf_{number}": one for number, one in enumerate(value)})
+            named.update({f"{name}_nvf_{number}": part for number, part in enumerate(value)})
         else:
             named[str(name)] = value
     return named

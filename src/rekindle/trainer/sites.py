@@ -40,7 +40,9 @@ class Sites:
         Raises:
             SystemExit: the two do not go together.
         """
-        sets = [(many or one).split(",") for many, one in re.findall(r"\[([^\[\]]+)\]|([^\[\],\s]+)", gpu)]
+        sets = [
+            (many or alone).split(",") for many, alone in re.findall(r"\[([^\[\]]+)\]|([^\[\],\s]+)", gpu)
+        ]
         if len(sets) != len(client_ids):
             raise SystemExit(
                 f"--gpu {gpu} is for {len(sets)} sites and --client_ids names {len(client_ids)}. "
