@@ -67,7 +67,7 @@ def main() -> None:
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     logical = tf.config.list_logical_devices("GPU" if physical else "CPU")
     seen = [gpu(*pair) for pair in zip(physical, logical, strict=True)] if physical else []
-    wrong = [gpu for gpu in seen if not gpu["matmul_error"] < TOLERANCE]
+    wrong = [told for told in seen if not told["matmul_error"] < TOLERANCE]
     if wrong:
         sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
     print(json.dumps({"gpus": seen}), flush=True)
