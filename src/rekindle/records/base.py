@@ -118,8 +118,6 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}.", "name a readable file.") from None
     try:
-        if len(content) > FILE_LIMIT:
-            raise RecordError(f"it has more than {FILE_LIMIT >> 20} MiB")
         return decode(content, kind)
     except RecordError as error:
         _refuse_version(path, content, kind)
