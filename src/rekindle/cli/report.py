@@ -59,5 +59,5 @@ def _alone(folder: Path) -> Results:
     if host is None:
         verdict = judge(folder)
         row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
-        host = HostResults(verdict.host, None, None, None, None, (row,))
+        host = HostResults(verdict.host, None, None, None, (row,))
     return Results(PlaybookRecord(run=folder.resolve().name, started="", hosts=(host.name,)), (host,))

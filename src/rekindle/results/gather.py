@@ -99,7 +99,6 @@ class HostResults:
     name: str
     host: HostRecord | None
     plan: PlanRecord | None
-    env: EnvRecord | None
     outcome: Outcome | None
     rows: tuple[Row, ...]
     acceptance: AcceptanceRecord | None = None
@@ -187,7 +186,7 @@ def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResult
         rows.append(Row(name, None, "SKIPPED", missing))
     if retired and retired.retired:
         rows.append(Row(name, None, "RETIRED", _kept(retired)))
-    return HostResults(name, host, plan, env, outcome, tuple(rows), acceptance)
+    return HostResults(name, host, plan, outcome, tuple(rows), acceptance)
 
 
 def _missing(
