@@ -14,10 +14,7 @@ from .folders import Folder, host_alone, is_host, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
-def run(
-    folder: Folder,
-    json: Json = False,
-) -> Answer:
+def run(folder: Folder, json: Json = False) -> Answer:
     """Write the reports of the results folder that this is or lies in, and print the table.
 
     Of a run that lies in none, only the table is printed.
