@@ -155,7 +155,7 @@ class CallbackModule(CallbackBase):
             if self._ours and not names:
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)
-            self._refuse(settings.lines(settings.of_play(self._play, self._folder, _REPOSITORY)))
+            self._refuse(settings.of_play(self._play, self._folder, _REPOSITORY))
             now = records.timestamp(self._began)
             journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
             if told := os.environ.get("REKINDLE_TOLD"):  # the rekindle command asks where

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated
 
@@ -52,12 +51,10 @@ VERB = Verb(
 
 def of(results: list[Results], unread: list[str]) -> Board:
     """Return the board of runs, by the jobs and the known issues that are known here."""
-    issues = {issue.name: issue for issue in known_issues()}
-    return board(results, dict(_frameworks()), issues, timestamp(), unread)
-
-
-def _frameworks() -> Iterator[tuple[str, str]]:
+    frameworks: dict[str, str] = {}
     for name in expand(JOBS, known_jobs(JOBS)):
         with suppress(RecordError):  # whoever runs the job is told
             job = load_job(JOBS, name)
-            yield job.name, job.environment
+            frameworks[job.name] = job.environment
+    issues = {issue.name: issue for issue in known_issues()}
+    return board(results, frameworks, issues, timestamp(), unread)

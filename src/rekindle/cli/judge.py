@@ -15,10 +15,7 @@ from .folders import Folder, host_alone, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
-def run(
-    folder: Folder,
-    json: Json = False,
-) -> Answer:
+def run(folder: Folder, json: Json = False) -> Answer:
     """Print the verdict of the run, or of each in a results folder or a host's.
 
     Raises:

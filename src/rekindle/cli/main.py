@@ -17,25 +17,8 @@ from rekindle.capsule.wheelhouse import BundleError
 from rekindle.records import Complaint, VersionError
 from rekindle.records.text import one_line
 
-from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, schema, verify
+from . import schema
 from .verb import GOOD, UNTOLD, WRONG, Answer
-
-VERBS = (
-    plays.SITE,
-    plays.CHECK,
-    plays.RETIRE,
-    plan.VERB,
-    judge.VERB,
-    diagnose.VERB,
-    bundle.VERB,
-    diff.VERB,
-    report.VERB,
-    verify.VERB,
-    board.VERB,
-    accept.VERB,
-    examples.VERB,
-)
-"""Those that answer in JSON."""
 
 _ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
 
@@ -61,8 +44,7 @@ def _root(
     """
 
 
-schema.know(VERBS)
-for _verb in (*VERBS, schema.VERB):
+for _verb in (*schema.VERBS, schema.VERB):
     app.command(
         _verb.name,
         help=_verb.help,

@@ -14,10 +14,7 @@ from .folders import Folder, host_alone, is_host, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
 
 
-def run(
-    folder: Folder,
-    json: Json = False,
-) -> Answer:
+def run(folder: Folder, json: Json = False) -> Answer:
     """Write the reports of the results folder that this is or lies in, and print the table.
 
     Of a run that lies in none, only the table is printed.
@@ -59,5 +56,5 @@ def _alone(folder: Path) -> Results:
     if host is None:
         verdict = judge(folder)
         row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
-        host = HostResults(verdict.host, None, None, None, None, (row,))
+        host = HostResults(verdict.host, None, None, None, (row,))
     return Results(PlaybookRecord(run=folder.resolve().name, started="", hosts=(host.name,)), (host,))

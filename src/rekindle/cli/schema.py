@@ -9,21 +9,38 @@ from typing import Annotated
 import msgspec
 import typer
 
+from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, verify
 from .verb import GOOD, Answer, Verb
 
-_VERBS: dict[str, Verb] = {}
+VERBS = (
+    plays.SITE,
+    plays.CHECK,
+    plays.RETIRE,
+    plan.VERB,
+    judge.VERB,
+    diagnose.VERB,
+    bundle.VERB,
+    diff.VERB,
+    report.VERB,
+    verify.VERB,
+    board.VERB,
+    accept.VERB,
+    examples.VERB,
+)
+"""Those that answer in JSON."""
+_NAMED = {verb.name: verb for verb in VERBS}
 
 
 def run(
-    verb: Annotated[str, typer.Argument(metavar="VERB", help="Any other.", autocompletion=lambda: [*_VERBS])],
+    verb: Annotated[str, typer.Argument(metavar="VERB", help="Any other.", autocompletion=lambda: [*_NAMED])],
 ) -> Answer:
     """Print the schema."""
-    if verb not in _VERBS:
-        near = difflib.get_close_matches(verb, _VERBS, n=1)
+    if verb not in _NAMED:
+        near = difflib.get_close_matches(verb, _NAMED, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
-        raise typer.BadParameter(f"{verb!r} is none of {', '.join(_VERBS)}.{meant}", param_hint="VERB")
+        raise typer.BadParameter(f"{verb!r} is none of {', '.join(_NAMED)}.{meant}", param_hint="VERB")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return Answer(GOOD, json.dumps(schema | msgspec.json.schema(_VERBS[verb].answer), indent=2))
+    return Answer(GOOD, json.dumps(schema | msgspec.json.schema(_NAMED[verb].answer), indent=2))
 
 
 VERB = Verb(
@@ -35,8 +52,3 @@ VERB = Verb(
     "it is printed",
     untold="",
 )
-
-
-def know(verbs: tuple[Verb, ...]) -> None:
-    """Let it know the verbs that answer in JSON."""
-    _VERBS.update((verb.name, verb) for verb in verbs)

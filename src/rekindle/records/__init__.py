@@ -4,7 +4,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 `RecordError`, which says the file, the place in it and the fix.
 """
 
-from .acceptance import AcceptanceRecord, AcceptedGpu, Clock, Condition, Kind, Measurement
+from .acceptance import AcceptanceRecord, AcceptedGpu, Clock, Kind, Measurement
 from .base import (
     Record,
     Timestamp,
@@ -36,7 +36,7 @@ from .host import (
     Python,
 )
 from .images import Image, ImagesRecord
-from .job import Claim, Container, Example, GpuShortage, Job, Mend, Removed
+from .job import Claim, Container, Example, Job
 from .lease import LeaseRecord
 from .outcome import Outcome, PlaybookRecord
 from .placed import PayloadRecord, PlacedRecord
@@ -56,7 +56,6 @@ __all__ = [
     "Clock",
     "Cluster",
     "Complaint",
-    "Condition",
     "Confidence",
     "Container",
     "Cpu",
@@ -73,7 +72,6 @@ __all__ = [
     "GivenGpu",
     "Gpu",
     "GpuProcess",
-    "GpuShortage",
     "HostRecord",
     "Image",
     "ImagesRecord",
@@ -86,7 +84,6 @@ __all__ = [
     "LeftBehind",
     "Measurement",
     "Memory",
-    "Mend",
     "NodeGroup",
     "Os",
     "Outcome",
@@ -101,7 +98,6 @@ __all__ = [
     "Reason",
     "Record",
     "RecordError",
-    "Removed",
     "RetiredRecord",
     "RunSpec",
     "Rung",

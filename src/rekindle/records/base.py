@@ -12,6 +12,7 @@ from msgspec import Meta
 from rekindle.host import files, own
 
 from .complaint import MissingError, RecordError, VersionError
+from .text import with_texts
 
 FILE_LIMIT = 32 << 20
 """Bytes of a record's file: one host's record must not keep the others' from being read."""
@@ -118,8 +119,6 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}.", "name a readable file.") from None
     try:
-        if len(content) > FILE_LIMIT:
-            raise RecordError(f"it has more than {FILE_LIMIT >> 20} MiB")
         return decode(content, kind)
     except RecordError as error:
         _refuse_version(path, content, kind)
@@ -145,8 +144,8 @@ def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
 
 def write(path: Path, record: Record) -> None:
     """Write ``record`` to ``path`` as indented JSON, whole or not at all; texts are `shortened`."""
-    text = msgspec.json.format(msgspec.json.encode(_readable(to_builtins(record))), indent=2) + b"\n"
-    own.write(path, text)
+    told = with_texts(to_builtins(record), shortened)
+    own.write(path, msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
 
 
 def timestamp(moment: datetime | None = None) -> Timestamp:
@@ -173,15 +172,6 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     """Return ``text`` with its middle left out if it has more than ``longest`` characters."""
     half = (longest - 3) // 2
     return text if len(text) <= longest else f"{text[:half]} … {text[-half:]}"
-
-
-def _readable(value: Any) -> Any:
-    """Return builtins with every text as short as its reader wants it."""
-    if isinstance(value, str):
-        return shortened(value)
-    if isinstance(value, dict):
-        return {shortened(name): _readable(one) for name, one in value.items()}
-    return [_readable(one) for one in value] if isinstance(value, list) else value
 
 
 def _encode(record: Record) -> bytes:

@@ -7,14 +7,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .base import Few, Integer, Record, Text, decodable
+from .base import Few, Integer, Record, Text
 
 _Word = Annotated[str, Meta(pattern=r"^[^\s,]+\Z", max_length=255)]
 _Folder = Annotated[str, Meta(pattern=r"^/[^\s,]*\Z", max_length=255)]
 _Time = Annotated[str, Meta(pattern=r"^(?:\d{1,3}-)?\d{1,3}:[0-5]\d:[0-5]\d\Z", max_length=16)]
 
 
-@decodable
 class Slurm(Record, kw_only=True, frozen=True):
     """An allocation, under the names of sbatch's options."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -47,13 +48,13 @@ def as_json(value: Any) -> str:
     return json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
 
 
-def cleaned(value: Any) -> Any:
-    """Return builtins with every text in them clean."""
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return builtins with every text in them, and every name, as ``change`` has it."""
     if isinstance(value, str):
-        return clean(value)
+        return change(value)
     if isinstance(value, dict):
-        return {clean(name): cleaned(one) for name, one in value.items()}
-    return [cleaned(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {change(name): with_texts(one, change) for name, one in value.items()}
+    return [with_texts(one, change) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def duration(seconds: float | None) -> str:

@@ -14,16 +14,12 @@ def findings(found: tuple[Finding, ...]) -> str:
     if not found:
         return _NOTHING
     roots = [finding for finding in found if not finding.echo]
-    echoes = [finding for finding in found if finding.echo]
+    echoes = [f"  {one_line(finding.cause)} ({_location(finding)})" for finding in found if finding.echo]
     paragraphs = [_paragraph("Root cause" if finding is roots[0] else "Also", finding) for finding in roots]
     if not roots:
         paragraphs.append(_ONLY_ECHOES)
     if echoes:
-        paragraphs.append(
-            "\n".join(
-                ["Echoes:", *(f"  {one_line(finding.cause)} ({_location(finding)})" for finding in echoes)]
-            )
-        )
+        paragraphs.append("\n".join(["Echoes:", *echoes]))
     return "\n\n".join(paragraphs)
 
 

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from rekindle.host import own
 from rekindle.records import RecordError
-from rekindle.records.text import cleaned
+from rekindle.records.text import clean, with_texts
 from rekindle.results.gather import Results, gather
 
 from .accepted import worst_text
@@ -32,7 +32,7 @@ def write_reports(folder: Path) -> Results:
     """
     results = gather(folder)
     try:
-        told = cleaned(to_builtins(data(results)))
+        told = with_texts(to_builtins(data(results)), clean)
         reports = {
             "report.html": html(results).encode(),
             "results.json": json.dumps(told, indent=2, allow_nan=False).encode() + b"\n",

@@ -87,12 +87,10 @@ def _host(home: Path, found: HostResults, asked: str | None) -> HostCheck:
     cause = found.outcome.says if found.outcome else flaw
     if not cause and not found.host and asked != "retire":
         cause = "It was not read. Fix: see what is said of it above."
-    standing = None
-    if (home / "standing.json").exists():
-        standing = read(home / "standing.json", StandingRecord)
-    left_s = None
-    if (home / "lease.json").exists():
-        left_s = lease.left_s(home, datetime.now(timezone.utc))
+    path = home / "standing.json"
+    standing = read(path, StandingRecord) if path.exists() else None
+    timed = (home / "lease.json").exists()
+    left_s = lease.left_s(home, datetime.now(timezone.utc)) if timed else None
     jobs, limited = [], left_s is not None
     if found.host and found.plan:
         limited = limited or found.host.slurm is not None

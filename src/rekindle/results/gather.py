@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from rekindle.acceptance.strips import Strip
 from rekindle.host import folders
@@ -18,7 +18,6 @@ from rekindle.records import (
     Outcome,
     PlanRecord,
     PlaybookRecord,
-    Record,
     RecordError,
     RetiredRecord,
     VerdictKind,
@@ -27,11 +26,11 @@ from rekindle.records import (
     read,
 )
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
+from rekindle.records.base import RecordT
 from rekindle.records.complaint import MissingError
 
 from .accepted import Accepted, accepted
 
-RecordT = TypeVar("RecordT", bound=Record)
 RowKind = Literal[VerdictKind, "LOST", "READY", "RETIRED"]
 """A verdict; or LOST, as the host vanished after it had been reached; or READY, as no job was asked for yet;
 or RETIRED, as it was given back.
@@ -99,7 +98,6 @@ class HostResults:
     name: str
     host: HostRecord | None
     plan: PlanRecord | None
-    env: EnvRecord | None
     outcome: Outcome | None
     rows: tuple[Row, ...]
     acceptance: AcceptanceRecord | None = None
@@ -187,7 +185,7 @@ def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResult
         rows.append(Row(name, None, "SKIPPED", missing))
     if retired and retired.retired:
         rows.append(Row(name, None, "RETIRED", _kept(retired)))
-    return HostResults(name, host, plan, env, outcome, tuple(rows), acceptance)
+    return HostResults(name, host, plan, outcome, tuple(rows), acceptance)
 
 
 def _missing(

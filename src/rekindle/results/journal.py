@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from rekindle.host import own
 from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, read, write
 from rekindle.records.base import shortened
@@ -45,10 +47,7 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         began = {**known.began, **dict.fromkeys(names, now)}
         last = "plan" if checks and stage in _STAGES[2:] else stage  # nothing later is done
         asked = {**known.asked, **dict.fromkeys(names, last)}
-        write(
-            path,
-            PlaybookRecord(run=known.run, started=known.started, hosts=both, began=began, asked=asked),
-        )
+        write(path, replace(known, hosts=both, began=began, asked=asked))
     reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
     for host in set(names).difference(left):
         outcome = folder / host / "outcome.json"

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,10 @@ def mistakes(
             typed[name] = value
     settings = Settings(typed, called, jobs)
     checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times]
-    checks += [_frameworks, _pins, _nvflare, _capsule, of_slurm.slurm]
+    checks += [_frameworks, _pins, _nvflare]
+    checks += [partial(_folder, "rekindle_capsule", _flaw_of_capsule), of_slurm.slurm]
     if "environments" in stages:
-        checks.append(_wheelhouse)
+        checks.append(partial(_folder, "rekindle_wheelhouse", _flaw_of_wheelhouse))
     found += [one for check in checks for one in check(settings)]
     return _first_of_root(found, variables)
 
@@ -172,20 +174,12 @@ def _nvflare(settings: Settings) -> Iterator[Mistake]:
         yield Mistake(name, f"{name} is {value!r}, and nothing is locked with it.", instead(value, known))
 
 
-def _capsule(settings: Settings) -> Iterator[Mistake]:
-    yield from _folder(settings, "rekindle_capsule", _flaw_of_capsule)
-
-
 def _flaw_of_capsule(name: str, value: str) -> Mistake | None:
     try:
         capsule.whole(here(value))
     except RecordError as error:
         return Mistake(name, f"{name} is {value!r}, which is not a capsule: {error.says}", error.fix)
     return None
-
-
-def _wheelhouse(settings: Settings) -> Iterator[Mistake]:
-    yield from _folder(settings, "rekindle_wheelhouse", _flaw_of_wheelhouse)
 
 
 def _flaw_of_wheelhouse(name: str, value: str) -> Mistake | None:
@@ -196,7 +190,7 @@ def _flaw_of_wheelhouse(name: str, value: str) -> Mistake | None:
 
 
 def _folder(
-    settings: Settings, name: str, flaw_of: Callable[[str, str], Mistake | None]
+    name: str, flaw_of: Callable[[str, str], Mistake | None], settings: Settings
 ) -> Iterator[Mistake]:
     """Hold a setting to a folder of this machine, and what is in it to ``flaw_of``."""
     value = settings.values.get(name, "")

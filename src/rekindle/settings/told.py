@@ -47,8 +47,8 @@ def of_host(
     return mistakes(variables, values, known, site / "flare_jobs", stages)
 
 
-def of_play(play: Any, results: Path, site: Path) -> dict[Mistake, list[str]]:
-    """Return what is wrong with the settings of the hosts of a play of Ansible's, with their names.
+def of_play(play: Any, results: Path, site: Path) -> list[str]:
+    """Return a line for each mistake in the settings of a play of Ansible's, with the hosts that have it.
 
     Args:
         play: one that is about to begin.
@@ -69,11 +69,6 @@ def of_play(play: Any, results: Path, site: Path) -> dict[Mistake, list[str]]:
             said = _of_plan(variables, templar.template, results / host.name)
         for one in said:
             found.setdefault(one, []).append(host.name)
-    return found
-
-
-def lines(found: Mapping[Mistake, list[str]]) -> list[str]:
-    """Return a line for each mistake, with the hosts that have it."""
     return [" ".join(f"{_hosts(hosts)}: {mistake}".splitlines()) for mistake, hosts in found.items()]
 
 

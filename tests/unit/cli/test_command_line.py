@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from report_folders import FAIL, add_host, fill, three_hosts
 
-from rekindle.cli.main import VERBS
+from rekindle.cli.schema import VERBS
 from rekindle.records import PlaybookRecord, write
 
 NAMES = [verb.name for verb in VERBS]

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from plays import REPOSITORY
 
-from rekindle.settings import Unknown, mistakes
+from rekindle.settings.mistake import Unknown
+from rekindle.settings.mistakes import mistakes
 from rekindle.settings.told import specs
 
 JOBS = REPOSITORY / "flare_jobs"

@@ -33,7 +33,7 @@ def _play(hosts, *stages):
 @pytest.fixture
 def lines(tmp_path):
     def told(hosts, *stages):
-        return settings.lines(settings.of_play(_play(hosts, *stages), tmp_path, REPOSITORY))
+        return settings.of_play(_play(hosts, *stages), tmp_path, REPOSITORY)
 
     return told
 
