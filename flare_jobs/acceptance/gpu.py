@@ -29,13 +29,13 @@ def products(rank: Rank) -> None:
     """Multiply matrices in each number format, all GPUs at once, and compare the results bit by bit."""
     torch.backends.cuda.matmul.allow_tf32 = True
     generator = torch.Generator(rank.device).manual_seed(1)
-    one, other = (torch.randn(_SIDE, _SIDE, device=rank.device, generator=generator) for _ in range(2))
-    formats: dict[str, Callable[[], torch.Tensor]] = {"tf32": lambda: one @ other}
+    left, right = (torch.randn(_SIDE, _SIDE, device=rank.device, generator=generator) for _ in range(2))
+    formats: dict[str, Callable[[], torch.Tensor]] = {"tf32": lambda: left @ right}
     for name, kind in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
-        a, b = one.to(kind), other.to(kind)
+        a, b = left.to(kind), right.to(kind)
         formats[name] = lambda a=a, b=b: a @ b  # type: ignore[misc]
     if torch.cuda.get_device_capability(rank.device) >= (8, 9):
-        a, b = one.to(torch.float8_e4m3fn), other.to(torch.float8_e4m3fn).t().contiguous().t()
+        a, b = left.to(torch.float8_e4m3fn), right.to(torch.float8_e4m3fn).t().contiguous().t()
         unit = torch.ones((), device=rank.device)
         formats["fp8"] = lambda: torch._scaled_mm(a, b, scale_a=unit, scale_b=unit, out_dtype=torch.bfloat16)
     for multiply in formats.values():  # a first product chooses its kernel
@@ -48,7 +48,7 @@ def products(rank: Rank) -> None:
         time.sleep(0.05)
         bursts.append(2 * _SIDE**3 / seconds_of(bf16, _BURST, rank.device) / 1e12)
     says = f"{shape}, {_BURST} after a rest, before its power limit is felt"
-    rank.told("bf16_matmul", bursts[1:], "TFLOP/s", says)
+    rank.note("bf16_matmul", bursts[1:], "TFLOP/s", says)
     sustained = {"bf16_matmul_sustained": bf16, **{f"{kind}_matmul": do for kind, do in formats.items()}}
     for name, multiply in sustained.items():
         rank.meet()
@@ -56,7 +56,7 @@ def products(rank: Rank) -> None:
         seconds_of(multiply, round((_WARM_S if multiply is bf16 else _AGAIN_S) / once), rank.device)
         times = max(1, round(_PART_S / once))
         rates = [2 * _SIDE**3 / seconds_of(multiply, times, rank.device) / 1e12 for _ in range(SERIES)]
-        rank.told(name, rates, "TFLOP/s", f"{shape}, under its power limit")
+        rank.note(name, rates, "TFLOP/s", f"{shape}, under its power limit")
     _compare(rank, bf16)
 
 
@@ -66,7 +66,7 @@ def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
     digest = product.to(torch.int64).mul_(torch.arange(1, _SIDE + 1, device=rank.device)).sum()
     digests = [torch.zeros_like(digest) for _ in range(rank.count)]
     dist.all_gather(digests, digest)
-    known = [int(one) for one in digests]
+    known = [int(gathered) for gathered in digests]
     like = known.index(max(known, key=known.count))
     right = multiply().view(torch.int16) if rank.count == 1 else product.clone()
     if rank.count > 1:
@@ -74,7 +74,7 @@ def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
     wrong = int((right != product).sum())
     than = "its own second one" if rank.count == 1 else "that of most GPUs"
     says = f"{wrong} of {_SIDE**2} values of one product differ from {than}"
-    rank.told("product_differs", [float(wrong)], "values", says)
+    rank.note("product_differs", [float(wrong)], "values", says)
 
 
 def copies(rank: Rank) -> None:
@@ -82,7 +82,7 @@ def copies(rank: Rank) -> None:
     here, there = (torch.empty(_COPY, dtype=torch.uint8, device=rank.device).fill_(1) for _ in range(2))
     rank.meet()
     rates = [2 * _COPY / seconds / 1e9 for seconds in series_of(lambda: there.copy_(here), 10, rank.device)]
-    rank.told("device_copy", rates, "GB/s", f"{_COPY >> 20} MiB within its memory, read and written")
+    rank.note("device_copy", rates, "GB/s", f"{_COPY >> 20} MiB within its memory, read and written")
     pinned = torch.empty(_PINNED, dtype=torch.uint8, pin_memory=True)
     part = here[:_PINNED]
     says = f"{_PINNED >> 20} MiB of pinned memory {rank.numa}"
@@ -91,14 +91,14 @@ def copies(rank: Rank) -> None:
         "device_to_host": lambda: pinned.copy_(part, non_blocking=True),
     }
     rank.meet()
-    rates = [_PINNED / one / 1e9 for one in series_of(ways["host_to_device"], 4, rank.device)]
-    rank.told("host_to_device_together", rates, "GB/s", f"{says}, all GPUs at once")
+    rates = [_PINNED / seconds / 1e9 for seconds in series_of(ways["host_to_device"], 4, rank.device)]
+    rank.note("host_to_device_together", rates, "GB/s", f"{says}, all GPUs at once")
     for turn in range(rank.count):
         rank.meet()
         if turn == rank.number:
             for name, copy in ways.items():
-                rates = [_PINNED / one / 1e9 for one in series_of(copy, 2, rank.device)]
-                rank.told(name, rates, "GB/s", f"{says}, alone")
+                rates = [_PINNED / seconds / 1e9 for seconds in series_of(copy, 2, rank.device)]
+                rank.note(name, rates, "GB/s", f"{says}, alone")
 
 
 def memory(rank: Rank) -> None:
@@ -125,10 +125,11 @@ def memory(rank: Rank) -> None:
     for number, chunk in enumerate(chunks[1:]):
         wrong += (chunk.sub_(number * size) != index).sum()
     tested = 100 * len(chunks) * size / free
-    found = int(wrong)
+    errors = int(wrong)
     says = f"{len(chunks) * size >> 20} of {free >> 20} MiB that were free, three patterns"
-    rank.told("memory_tested", [tested], "%", says)
-    rank.told("memory_errors", [float(found)], "words", f"{found} words of 8 bytes were read back otherwise")
+    rank.note("memory_tested", [tested], "%", says)
+    says = f"{errors} words of 8 bytes were read back otherwise"
+    rank.note("memory_errors", [float(errors)], "words", says)
     del chunks, index
     torch.cuda.empty_cache()
 
@@ -148,7 +149,7 @@ def burn(rank: Rank, minutes: float) -> None:
         if rank.number == 0:
             print(f"{rates[-1]:.0f} TFLOP/s, {ends - time.monotonic():.0f} s left", flush=True)
     says = f"products without a pause for {minutes:g} min"
-    rank.told("bf16_matmul_sustained", rates, "TFLOP/s", says)
-    rank.told(
+    rank.note("bf16_matmul_sustained", rates, "TFLOP/s", says)
+    rank.note(
         "product_differs", [float(wrong)], "values", f"{wrong} values changed while it did the same product"
     )

@@ -43,29 +43,29 @@ def main() -> None:
     evidence = Path(os.environ["REKINDLE_EVIDENCE"])
     began, started = time.monotonic(), time.gmtime()
     before = smi.read()
-    _all_there(uuids, before)
+    _require_gpus(uuids, before)
     gpus = [before.gpus[uuid] for uuid in uuids]
     with tempfile.TemporaryDirectory() as folder, meanwhile.Sampler(Path(folder), uuids) as sampler:
         ranks = _start(uuids, Path(folder), args.minutes)
         with ThreadPoolExecutor() as pool:
             disks = pool.submit(storage.measure, {"root": evidence, "tmp": Path(tempfile.gettempdir())})
             _wait(ranks, _LIMIT_S + 60 * args.minutes)
-            found = disks.result()
+            figures = disks.result()
         for path in sorted(Path(folder).glob("rank-*.json")):
-            found += json.loads(path.read_text())
+            figures += json.loads(path.read_text())
         conditions = sampler.conditions()
-        said = "\n".join(path.read_text(errors="replace") for path in Path(folder).glob("nccl-*.log"))
-    for figure in found:
-        if figure["name"].startswith(_TOGETHER) and (links := _links(said)):
+        nccl_log = "\n".join(path.read_text(errors="replace") for path in Path(folder).glob("nccl-*.log"))
+    for figure in figures:
+        if figure["name"].startswith(_TOGETHER) and (links := _links(nccl_log)):
             figure["says"] += f", by {links}"
     after = smi.read()
-    _all_there(uuids, after)
-    found += smi.measurements(before, after, uuids)
-    found += ports.measure()
+    _require_gpus(uuids, after)
+    figures += smi.measurements(before, after, uuids)
+    figures += ports.measure()
     for uuid in uuids:
-        seen = (one.pop("pcie_generation") for one in conditions if one["gpu"] == uuid)
-        found.append(smi.pcie_generation(after.gpus[uuid], max(filter(None, seen), default=None)))
-    found += meanwhile.measurements(conditions, uuids, burn=args.minutes > 0)
+        seen = (condition.pop("pcie_generation") for condition in conditions if condition["gpu"] == uuid)
+        figures.append(smi.pcie_generation(after.gpus[uuid], max(filter(None, seen), default=None)))
+    figures += meanwhile.measurements(conditions, uuids, burn=args.minutes > 0)
     record: dict[str, Any] = {
         "schema": "rekindle/acceptance/1",
         "host": json.loads((evidence.parent / "spec.json").read_text())["host"],
@@ -76,7 +76,7 @@ def main() -> None:
             "model": " + ".join(sorted({gpu.name for gpu in gpus})),
             "count": len(gpus),
             "topology": smi.worst_link([gpu.index for gpu in gpus]),
-            "nvls": _nvls(said),
+            "nvls": _nvls(nccl_log),
             "driver": before.driver,
         },
         "gpus": [
@@ -89,15 +89,15 @@ def main() -> None:
             }
             for gpu in gpus
         ],
-        "measurements": found,
+        "measurements": figures,
         "conditions": conditions,
     }
     line = {"event": "acceptance", "time": time.time(), "nonce": os.environ.get("REKINDLE_NONCE") or None}
     (evidence / "acceptance.jsonl").write_text(json.dumps(line | {"record": record}) + "\n")
-    print(f"{len(found)} figures of {len(gpus)} GPUs in {record['seconds']} s.")
+    print(f"{len(figures)} figures of {len(gpus)} GPUs in {record['seconds']} s.")
 
 
-def _all_there(uuids: list[str], report: smi.Report) -> None:
+def _require_gpus(uuids: list[str], report: smi.Report) -> None:
     if gone := [uuid for uuid in uuids if uuid not in report.gpus]:
         sys.exit(f"nvidia-smi does not show {', '.join(gone)}: it was lost. Fix: restart the host.")
 
@@ -143,15 +143,15 @@ def _wait(ranks: list[subprocess.Popen[bytes]], limit_s: float) -> None:
             rank.wait()
 
 
-def _links(said: str) -> str:
+def _links(nccl_log: str) -> str:
     """Return by what NCCL's channels go between GPUs, the most first: ``P2P/CUMEM``, ``SHM/direct``."""
-    ways = Counter(re.findall(r" via ([A-Z][A-Z0-9]*/\w+)", said))
+    ways = Counter(re.findall(r" via ([A-Z][A-Z0-9]*/\w+)", nccl_log))
     return " and ".join(way for way, _ in ways.most_common())
 
 
-def _nvls(said: str) -> bool | None:
+def _nvls(nccl_log: str) -> bool | None:
     """Whether NCCL says that it uses NVLink SHARP; None if it says nothing of it."""
-    counts = re.findall(r"(\S+) nvls channels", said)
+    counts = re.findall(r"(\S+) nvls channels", nccl_log)
     return any(count != "0" for count in counts) if counts else None
 
 

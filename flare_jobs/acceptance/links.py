@@ -41,7 +41,7 @@ def _pair(rank: Rank, buffers: list[list[torch.Tensor]], sender: int, receiver: 
         size / seconds / 1e9
         for seconds in series_of(lambda: buffers[receiver][0].copy_(buffers[sender][0]), 5, source)
     ]
-    rank.told("peer_copy", rates, "GB/s", says, **who)
+    rank.note("peer_copy", rates, "GB/s", says, **who)
     if sender < receiver:
         # A copy waits for the streams of both ends, so that each way has its own on each.
         back = [torch.cuda.Stream(torch.device("cuda", number)) for number in (receiver, sender)]
@@ -57,7 +57,7 @@ def _pair(rank: Rank, buffers: list[list[torch.Tensor]], sender: int, receiver: 
             torch.cuda.synchronize(source)
             torch.cuda.synchronize(receiver)
             both.append(10 * size / 1e9 / (time.perf_counter() - began))
-        rank.told("peer_copy_both_ways", both[1:], "GB/s", f"{says}, both ways at once, summed", **who)
+        rank.note("peer_copy_both_ways", both[1:], "GB/s", f"{says}, both ways at once, summed", **who)
 
 
 def collectives(rank: Rank) -> None:
@@ -85,18 +85,18 @@ def _collect(rank: Rank, size: int) -> None:
         rank.meet()
         series = series_of(run, 50 if size < 1 << 20 else 10 if size < 1 << 28 else 3, rank.device)
         if rank.number == 0:
-            _tell(rank, name, 4 * count, factor * (rank.count - 1) / rank.count, series)
+            _note_speed(rank, name, 4 * count, factor * (rank.count - 1) / rank.count, series)
         says = f"{wrong} values that the {name} of {size} bytes left on it are wrong"
-        rank.told("collective_errors", [float(wrong)], "values", says, size=size)
+        rank.note("collective_errors", [float(wrong)], "values", says, size=size)
 
 
-def _tell(rank: Rank, name: str, size: int, share: float, series: list[float]) -> None:
+def _note_speed(rank: Rank, name: str, size: int, share: float, series: list[float]) -> None:
     if size < _SIZES[1]:
         micro = [1e6 * seconds for seconds in series]
-        rank.told(f"{name}_latency", micro, "µs", f"of {size} bytes", gpu=None, size=size)
+        rank.note(f"{name}_latency", micro, "µs", f"of {size} bytes", gpu=None, size=size)
     else:
         rates = [share * size / seconds / 1e9 for seconds in series]
-        rank.told(name, rates, "GB/s", f"bus bandwidth at {size >> 20} MiB", gpu=None, size=size)
+        rank.note(name, rates, "GB/s", f"bus bandwidth at {size >> 20} MiB", gpu=None, size=size)
 
 
 def _wrong(rank: Rank, name: str, run: Callable[[], object], whole: torch.Tensor, part: torch.Tensor) -> int:

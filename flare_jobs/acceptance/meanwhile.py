@@ -10,7 +10,7 @@ from statistics import linear_regression
 from types import TracebackType
 from typing import Any
 
-from smi import figure
+from smi import number_of
 
 _PERIOD_MS = 200
 _FIELDS = "timestamp,uuid,clocks.sm,power.draw,temperature.gpu,pcie.link.gen.current,{}"
@@ -66,7 +66,7 @@ class Sampler:
 
 def parse(lines: str, uuids: list[str]) -> list[dict[str, Any]]:
     """Return a Condition for each whole line that nvidia-smi printed of these GPUs."""
-    found, first = [], None
+    conditions, first = [], None
     for line in lines.splitlines():
         words = [word.strip() for word in line.split(",")]
         if len(words) != 7 or words[1] not in uuids:
@@ -77,54 +77,54 @@ def parse(lines: str, uuids: list[str]) -> list[dict[str, Any]]:
             continue
         first = at if first is None else first
         mask = int(words[6], 16) if _MASK.fullmatch(words[6]) else 0
-        found.append(
+        conditions.append(
             {
                 "seconds": round(at - first, 3),
                 "gpu": words[1],
-                "sm_clock_mhz": figure(words[2]),
-                "power_w": figure(words[3]),
-                "temperature_c": figure(words[4]),
-                "pcie_generation": figure(words[5]),
+                "sm_clock_mhz": number_of(words[2]),
+                "power_w": number_of(words[3]),
+                "temperature_c": number_of(words[4]),
+                "pcie_generation": number_of(words[5]),
                 "throttle": [name for bit, name in _BITS.items() if mask & bit],
             }
         )
-    return found
+    return conditions
 
 
 def measurements(conditions: list[dict[str, Any]], uuids: list[str], burn: bool) -> list[dict[str, Any]]:
     """Return each GPU's share of samples in which its hardware slowed it, and what became of it in a burn."""
-    found = []
+    figures = []
     for uuid in uuids:
-        mine = [one for one in conditions if one["gpu"] == uuid]
-        slowed = [one for one in mine if _HARD & set(one["throttle"])]
-        share = 100.0 * len(slowed) / len(mine) if mine else None
-        says = f"in {len(slowed)} of {len(mine)} samples"
-        found.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "says": says})
+        samples = [condition for condition in conditions if condition["gpu"] == uuid]
+        slowed = [sample for sample in samples if _HARD & set(sample["throttle"])]
+        share = 100.0 * len(slowed) / len(samples) if samples else None
+        says = f"in {len(slowed)} of {len(samples)} samples"
+        figures.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "says": says})
         if burn:
-            found += _slopes(uuid, mine)
+            figures += _slopes(uuid, samples)
         if burn and slowed:
             at, why = slowed[0]["seconds"], " and ".join(slowed[0]["throttle"])
-            told = {"value": at, "unit": "s", "says": f"first {why}"}
-            found.append({"name": "time_to_throttle", "gpu": uuid, **told})
-    return found
+            figure = {"value": at, "unit": "s", "says": f"first {why}"}
+            figures.append({"name": "time_to_throttle", "gpu": uuid, **figure})
+    return figures
 
 
-def _slopes(uuid: str, mine: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _slopes(uuid: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fit lines through the second half of the load, when a GPU is as warm as it gets."""
-    most = max((one["power_w"] or 0.0 for one in mine), default=0.0)
-    loaded = [one for one in mine if (one["power_w"] or 0.0) >= _LOADED * most]
+    most = max((sample["power_w"] or 0.0 for sample in samples), default=0.0)
+    loaded = [sample for sample in samples if (sample["power_w"] or 0.0) >= _LOADED * most]
     later = loaded[len(loaded) // 2 :]
-    found = []
+    figures = []
     for name, field, unit in (
         ("clock_slope", "sm_clock_mhz", "%/min"),
         ("temperature_slope", "temperature_c", "K/min"),
     ):
-        points = [(one["seconds"] / 60, one[field]) for one in later if one[field] is not None]
+        points = [(sample["seconds"] / 60, sample[field]) for sample in later if sample[field] is not None]
         value = None
         if len({x for x, _ in points}) > 1:
             fit = linear_regression(*zip(*points, strict=True))
             middle = fit.intercept + fit.slope * points[len(points) // 2][0]
             value = 100 * fit.slope / middle if unit == "%/min" and middle else fit.slope
         says = f"over {len(points)} samples of the load's second half"
-        found.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "says": says})
-    return found
+        figures.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "says": says})
+    return figures

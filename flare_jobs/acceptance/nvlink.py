@@ -37,28 +37,28 @@ def _lines(said: str) -> Iterator[tuple[str, str]]:
 
 def lanes(said: str) -> Lanes:
     """Return what ``nvidia-smi nvlink -s`` tells; nothing of a GPU without NVLink."""
-    found: Lanes = {}
+    by_gpu: Lanes = {}
     for uuid, line in _lines(said):
         if line.strip().startswith("Link "):
-            found.setdefault(uuid, []).append("GB/s" in line)
+            by_gpu.setdefault(uuid, []).append("GB/s" in line)
         elif _NONE_UP in line.lower():
-            found.setdefault(uuid, [])
-    return found
+            by_gpu.setdefault(uuid, [])
+    return by_gpu
 
 
 def errors(said: str) -> Errors:
     """Return what ``nvidia-smi nvlink -e`` tells; nothing of a GPU whose counters are not known here."""
-    found: Errors = {}
+    by_gpu: Errors = {}
     for uuid, line in _lines(said):
-        told = _COUNTER.fullmatch(line)
-        if told and told[2] in _ERRORS:
-            found.setdefault(uuid, {})[int(told[1]), told[2]] = int(told[3])
-    return found
+        match = _COUNTER.fullmatch(line)
+        if match and match[2] in _ERRORS:
+            by_gpu.setdefault(uuid, {})[int(match[1]), match[2]] = int(match[3])
+    return by_gpu
 
 
-def up(told: Lanes, uuid: str, several: bool) -> list[dict[str, Any]]:
+def up(by_gpu: Lanes, uuid: str, several: bool) -> list[dict[str, Any]]:
     """Return how many lanes of a GPU are up, if it has any; one alone has none to be up for."""
-    mine = told.get(uuid)
+    mine = by_gpu.get(uuid)
     if mine is None or (not any(mine) and not several):
         return []
     says = f"{sum(mine)} of {len(mine)} lanes are up" if mine else "no lane is up"
@@ -73,14 +73,16 @@ def counted(before: Errors, after: Errors, uuid: str) -> dict[str, Any]:
     first, last = before.get(uuid), after.get(uuid)
     if not first or not last:
         return figure | {"says": "nvidia-smi nvlink -e tells no error counter of it that is known here"}
-    came = {}
+    new_errors = {}
     for counter, count in last.items():
         stood = first.get(counter, 0)
         if new := count if count == _FULL or count < stood else count - stood:
-            came[counter] = new
-    each = "".join(f", link {lane}: {count} {name}" for (lane, name), count in sorted(came.items())[:5])
-    says = (
-        f"{sum(came.values())} came meanwhile on {len({lane for lane, _ in last})} links, "
-        f"{sum(first.values())} stood before{each}"
+            new_errors[counter] = new
+    details = "".join(
+        f", link {lane}: {count} {name}" for (lane, name), count in sorted(new_errors.items())[:5]
     )
-    return figure | {"value": float(sum(came.values())), "says": says}
+    says = (
+        f"{sum(new_errors.values())} came meanwhile on {len({lane for lane, _ in last})} links, "
+        f"{sum(first.values())} stood before{details}"
+    )
+    return figure | {"value": float(sum(new_errors.values())), "says": says}

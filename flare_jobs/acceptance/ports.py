@@ -17,27 +17,27 @@ def measure(devices: Path = Path("/sys/class/infiniband")) -> list[dict[str, Any
     """
     ports = {
         f"{port.parents[1].name}/{port.name}": tuple(
-            _said(port / name).rpartition(": ")[2] for name in ("state", "phys_state")
+            _content(port / name).rpartition(": ")[2] for name in ("state", "phys_state")
         )
         for port in sorted(devices.glob("*/ports/*"))
-        if _said(port / "link_layer") == "InfiniBand"
+        if _content(port / "link_layer") == "InfiniBand"
     }
     if not ports:
         return []
     down = {name: states for name, states in ports.items() if states[0] != "ACTIVE"}
-    each = "".join(f", {name} is {state} ({link})" for name, (state, link) in down.items())
+    details = "".join(f", {name} is {state} ({link})" for name, (state, link) in down.items())
     figure = {
         "name": "infiniband_ports_down",
         "value": float(len(down)),
         "unit": "ports",
-        "says": f"of {len(ports)} InfiniBand ports{each}",
+        "says": f"of {len(ports)} InfiniBand ports{details}",
         "norm": float(sum(link not in _LINKED for _, link in down.values())),
         "source": "those without a link, in which there may never have been a cable",
     }
     return [figure]
 
 
-def _said(path: Path) -> str:
+def _content(path: Path) -> str:
     try:
         return path.read_text(errors="replace").strip()
     except OSError:

@@ -41,7 +41,7 @@ class Rank:
         torch.cuda.synchronize()
         dist.all_reduce(torch.zeros(1))
 
-    def told(self, name: str, series: list[float], unit: str, says: str, **more: Any) -> None:
+    def note(self, name: str, series: list[float], unit: str, says: str, **more: Any) -> None:
         """Note a figure, by default of this GPU."""
         value = median(series) if series else None
         figure = {
@@ -56,8 +56,8 @@ class Rank:
 
 def _bind(device: torch.device) -> str:
     """Run on the cores of the GPU's own NUMA node, so that pinned memory comes to lie there; tell which."""
-    told = torch.cuda.get_device_properties(device)
-    bus = f"{told.pci_domain_id:04x}:{told.pci_bus_id:02x}:{told.pci_device_id:02x}.0"
+    properties = torch.cuda.get_device_properties(device)
+    bus = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
     try:
         node = int(Path(f"/sys/bus/pci/devices/{bus}/numa_node").read_text())
         cores = Path(f"/sys/devices/system/node/node{node}/cpulist").read_text().strip()

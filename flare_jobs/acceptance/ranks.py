@@ -30,7 +30,7 @@ def host_memory(rank: Rank) -> None:
             began = time.perf_counter()
             there.copy_(here)
             rates.append(2 * here.numel() * 4 / 1e9 / (time.perf_counter() - began))
-        rank.told("memory_bandwidth", rates, "GB/s", "1 GiB copied by all cores, read and written", gpu=None)
+        rank.note("memory_bandwidth", rates, "GB/s", "1 GiB copied by all cores, read and written", gpu=None)
     rank.meet()
 
 

@@ -18,7 +18,7 @@ _LINKS = ("SYS", "NODE", "PHB", "PXB", "PIX")
 """Worst first; any NVLink is better."""
 
 
-def figure(word: str) -> float | None:
+def number_of(word: str) -> float | None:
     """Return the number that a word is; None if it is none, or not finite."""
     try:
         number = float(word)
@@ -35,16 +35,16 @@ class Gpu(NamedTuple):
     serial: str | None
     name: str
     bus: str
-    told: ElementTree.Element
+    element: ElementTree.Element
 
     def text(self, path: str) -> str | None:
         """Return what it says at ``path``; None if that is not there or not known."""
-        said = (self.told.findtext(path) or "").strip()
+        said = (self.element.findtext(path) or "").strip()
         return said if said and not said.startswith(("N/A", "[", "Requested")) else None
 
     def number(self, path: str) -> float | None:
         """Return the number that it says there, whatever its unit."""
-        return figure((self.text(path) or "").split(" ")[0].rstrip("x%"))
+        return number_of((self.text(path) or "").split(" ")[0].rstrip("x%"))
 
 
 class Report(NamedTuple):
@@ -59,7 +59,7 @@ class Report(NamedTuple):
 def read() -> Report:
     """Ask nvidia-smi; ends the program with a sentence if it has no answer."""
     with ThreadPoolExecutor() as pool:
-        return parse(*pool.map(_said, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"))))
+        return parse(*pool.map(_output_of, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"))))
 
 
 def parse(report: str, lanes: str, errors: str) -> Report:
@@ -72,13 +72,13 @@ def parse(report: str, lanes: str, errors: str) -> Report:
     gpus = [
         Gpu(
             index=index,
-            uuid=told.findtext("uuid") or "",
-            serial=None if (told.findtext("serial") or "N/A") == "N/A" else told.findtext("serial"),
-            name=told.findtext("product_name") or "",
-            bus=told.get("id") or "",
-            told=told,
+            uuid=element.findtext("uuid") or "",
+            serial=None if (element.findtext("serial") or "N/A") == "N/A" else element.findtext("serial"),
+            name=element.findtext("product_name") or "",
+            bus=element.get("id") or "",
+            element=element,
         )
-        for index, told in enumerate(root.findall("gpu"))
+        for index, element in enumerate(root.findall("gpu"))
     ]
     driver = root.findtext("driver_version") or ""
     return Report(driver, {gpu.uuid: gpu for gpu in gpus}, nvlink.lanes(lanes), nvlink.errors(errors))
@@ -86,7 +86,7 @@ def parse(report: str, lanes: str, errors: str) -> Report:
 
 def worst_link(indexes: list[int]) -> str:
     """Return the worst link between two of these GPUs, as ``nvidia-smi topo -m`` names it."""
-    return worst_of(_said(("topo", "-m")), indexes)
+    return worst_of(_output_of(("topo", "-m")), indexes)
 
 
 def worst_of(matrix: str, indexes: list[int]) -> str:
@@ -95,8 +95,8 @@ def worst_of(matrix: str, indexes: list[int]) -> str:
         return "alone"
     rows = [line.replace("\x1b[4m", "").replace("\x1b[0m", "").split() for line in matrix.splitlines()]
     links = {int(row[0][3:]): row[1:] for row in rows if row and row[0][:3] == "GPU" and row[0][3:].isdigit()}
-    pairs = [(links.get(one, []), other) for one in indexes for other in indexes if one != other]
-    words = [row[other] for row, other in pairs if other < len(row)]
+    pairs = [(links.get(first, []), second) for first in indexes for second in indexes if first != second]
+    words = [row[second] for row, second in pairs if second < len(row)]
 
     def quality(word: str) -> int:
         return _LINKS.index(word) if word in _LINKS else int(word[2:]) + len(_LINKS)
@@ -105,7 +105,7 @@ def worst_of(matrix: str, indexes: list[int]) -> str:
     return min(known, key=quality, default="unknown")
 
 
-def _said(words: tuple[str, ...]) -> str:
+def _output_of(words: tuple[str, ...]) -> str:
     """Return what nvidia-smi prints; it hangs on a GPU that is lost."""
     try:
         done = subprocess.run(
@@ -118,10 +118,10 @@ def _said(words: tuple[str, ...]) -> str:
 
 def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[str, Any]]:
     """Return the figures of each GPU that nvidia-smi tells."""
-    found = []
+    figures = []
     for uuid in uuids:
         first, last = before.gpus[uuid], after.gpus[uuid]
-        found += [
+        figures += [
             _figure("memory_in_use_before", uuid, first.number("fb_memory_usage/used"), "MiB"),
             _figure("utilisation_before", uuid, first.number("utilization/gpu_util"), "%"),
             _reached("pcie_width", last, "link_widths/{}_link_width", ("max",)),
@@ -129,22 +129,22 @@ def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[s
             *nvlink.up(after.lanes, uuid, several=len(uuids) > 1),
         ]
         if after.lanes.get(uuid):
-            found.append(nvlink.counted(before.errors, after.errors, uuid))
+            figures.append(nvlink.counted(before.errors, after.errors, uuid))
         if fabric := last.text("fabric/state"):
             up = float(fabric == "Completed" and last.text("fabric/status") in {"Success", None})
-            found.append(_figure("fabric_manager", uuid, up, "up", f"its state is {fabric}"))
-    return found
+            figures.append(_figure("fabric_manager", uuid, up, "up", f"its state is {fabric}"))
+    return figures
 
 
 def _figure(name: str, uuid: str, value: float | None, unit: str, says: str = "") -> dict[str, Any]:
-    told = says or ("as nvidia-smi says" if value is not None else "nvidia-smi does not tell it")
-    return {"name": name, "gpu": uuid, "value": value, "unit": unit, "says": told}
+    sentence = says or ("as nvidia-smi says" if value is not None else "nvidia-smi does not tell it")
+    return {"name": name, "gpu": uuid, "value": value, "unit": unit, "says": sentence}
 
 
 def _reached(name: str, gpu: Gpu, path: str, ends: tuple[str, ...]) -> dict[str, Any]:
     """Return a figure of the PCIe link, with what both of its ends can as its norm."""
-    can = [gpu.number(f"pci/pci_gpu_link_info/{path.format(end)}") for end in ends]
-    norm = min((one for one in can if one is not None), default=None)
+    limits = [gpu.number(f"pci/pci_gpu_link_info/{path.format(end)}") for end in ends]
+    norm = min((limit for limit in limits if limit is not None), default=None)
     value = gpu.number(f"pci/pci_gpu_link_info/{path.format('current')}")
     figure = _figure(name, gpu.uuid, value, "")
     if norm is not None:
@@ -169,13 +169,13 @@ def _errors(gpu: Gpu) -> list[dict[str, Any]]:
             "dram_uncorrectable",
         )
     ]
-    told = [one for one in uncorrected if one is not None]
-    found = [_figure("ecc_uncorrected", gpu.uuid, sum(told) if told else None, "errors")]
+    known = [count for count in uncorrected if count is not None]
+    figures = [_figure("ecc_uncorrected", gpu.uuid, sum(known) if known else None, "errors")]
     for memory in ("dram", "sram"):
-        found.append(
+        figures.append(
             _figure(f"ecc_corrected_{memory}", gpu.uuid, gpu.number(f"{now}/{memory}_correctable"), "errors")
         )
     for what, name in (("pending", "remap_pending"), ("failure", "remap_failed")):
         said = gpu.text(f"remapped_rows/remapped_row_{what}")
-        found.append(_figure(name, gpu.uuid, None if said is None else float(said == "Yes"), "yes"))
-    return found
+        figures.append(_figure(name, gpu.uuid, None if said is None else float(said == "Yes"), "yes"))
+    return figures

@@ -20,13 +20,13 @@ _MOST_S = 1.0
 
 def measure(folders: Mapping[str, Path]) -> list[dict[str, Any]]:
     """Return write and read rates by name of each folder, and the size of /dev/shm."""
-    found = []
+    figures = []
     for name, folder in folders.items():
-        found += _rates(name, folder)
-    told = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None
-    free = told.f_bavail * told.f_frsize / (1 << 20) if told else None
-    found.append({"name": "shm_mib", "value": free, "unit": "MiB", "says": "free in /dev/shm"})
-    return found
+        figures += _rates(name, folder)
+    shm = os.statvfs("/dev/shm") if Path("/dev/shm").is_dir() else None
+    free = shm.f_bavail * shm.f_frsize / (1 << 20) if shm else None
+    figures.append({"name": "shm_mib", "value": free, "unit": "MiB", "says": "free in /dev/shm"})
+    return figures
 
 
 def _rates(name: str, folder: Path) -> list[dict[str, Any]]:

@@ -105,37 +105,37 @@ def _content(name: str) -> str:
 
 
 @cache
-def _told() -> _Measures:
+def _catalogue() -> _Measures:
     return decode(_content("measurements.json"), _Measures)
 
 
 @cache
 def measures() -> dict[str, Measure]:
     """Return what is measured, by name."""
-    return _told().measurements
+    return _catalogue().measurements
 
 
-def possible(one: Measurement) -> bool:
+def possible(measurement: Measurement) -> bool:
     """Whether a figure can be true, if there is one: no count is negative, and no share above 100 %."""
-    measure = measures().get(one.name)
-    if measure is None or one.value is None:
+    measure = measures().get(measurement.name)
+    if measure is None or measurement.value is None:
         return True
-    most = _told().most.get(measure.unit, float("inf"))
-    return (measure.signed or one.value >= 0) and abs(one.value) <= most
+    most = _catalogue().most.get(measure.unit, float("inf"))
+    return (measure.signed or measurement.value >= 0) and abs(measurement.value) <= most
 
 
-def comparable(one: Measurement) -> Measure | None:
+def comparable(measurement: Measurement) -> Measure | None:
     """Return what a figure is if it is held against the same of other GPUs, hosts and times."""
-    measure = measures().get(one.name)
-    if measure is None or measure.distance is None or one.value is None or not possible(one):
+    measure = measures().get(measurement.name)
+    if measure is None or measure.distance is None or measurement.value is None or not possible(measurement):
         return None
-    return measure if (one.size or 0) >= measure.from_size else None
+    return measure if (measurement.size or 0) >= measure.from_size else None
 
 
 @cache
 def remedy(name: str) -> str:
     """Return what to do where the measurement ``name`` does not hold, a sentence or two."""
-    return measures()[name].remedy or _told().remedies[measures()[name].fault]
+    return measures()[name].remedy or _catalogue().remedies[measures()[name].fault]
 
 
 @cache
@@ -150,16 +150,17 @@ def norms() -> Norms:
     return decode(_content("norms.json"), Norms)
 
 
-def norm_of(one: Measurement, kind: Kind) -> Norm | None:
+def norm_of(measurement: Measurement, kind: Kind) -> Norm | None:
     """Return the norm of a measurement: never of another model, topology, count or NVLS state."""
+    size = measurement.size
     for norm in norms().norms:
         if (
-            norm.name == one.name
+            norm.name == measurement.name
             and (not norm.models or any(kind.model in norms().gpus[model] for model in norm.models))
             and norm.count in {None, kind.count}
             and (not norm.topologies or kind.topology in norm.topologies)
             and (norm.nvls is None or norm.nvls is kind.nvls)
-            and (norm.sizes is None or (one.size is not None and norm.sizes[0] <= one.size <= norm.sizes[1]))
+            and (norm.sizes is None or (size is not None and norm.sizes[0] <= size <= norm.sizes[1]))
         ):
             return norm
     return None

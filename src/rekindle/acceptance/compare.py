@@ -65,14 +65,14 @@ def _limit(measure: Measure) -> float:
 
 
 def _spread(figures: Sequence[float], centre: float) -> float:
-    return _SCALE * median_low([abs(one - centre) for one in figures])
+    return _SCALE * median_low([abs(figure - centre) for figure in figures])
 
 
 def cover(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
     """Return a few GPUs that have all ``pairs`` among them, each with its own, most first."""
-    left, found = list(pairs), {}
+    left, covered = list(pairs), {}
     while left:
-        gpu = Counter(one for pair in left for one in set(pair)).most_common(1)[0][0]
-        found[gpu] = [pair for pair in left if gpu in pair]
+        gpu = Counter(member for pair in left for member in set(pair)).most_common(1)[0][0]
+        covered[gpu] = [pair for pair in left if gpu in pair]
         left = [pair for pair in left if gpu not in pair]
-    return found
+    return covered

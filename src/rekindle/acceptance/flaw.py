@@ -12,7 +12,7 @@ from rekindle.records.base import shortened
 
 from .catalogue import remedy
 from .compare import cover
-from .held import figure, gpu, where
+from .held import gpu_label, reading, where
 
 Grave = Literal["FAIL", "UNPROVEN"]
 
@@ -34,13 +34,13 @@ class Flaw(msgspec.Struct, kw_only=True, frozen=True):
     remedy: str
 
 
-def flaw(
+def flaw_of(
     record: AcceptanceRecord, name: str, uuid: str | None, says: str, worse: float | None = None
 ) -> Flaw:
     """Return a failure of the measurement ``name``, of a GPU by its UUID or of the host."""
     return Flaw(
         host=record.host,
-        gpu=next((one.index for one in record.gpus if one.uuid == uuid), None),
+        gpu=next((gpu.index for gpu in record.gpus if gpu.uuid == uuid), None),
         uuid=uuid,
         measurement=name,
         worse=worse,
@@ -49,19 +49,25 @@ def flaw(
     )
 
 
-def of_pairs(record: AcceptanceRecord, found: list[tuple[Measurement, float]], than: str) -> Iterator[Flaw]:
+def flaws_of_pairs(
+    record: AcceptanceRecord, slow_pairs: list[tuple[Measurement, float]], than: str
+) -> Iterator[Flaw]:
     """Yield a failure for each GPU that slow pairs have in common.
 
     Args:
         record: of the host.
-        found: figures of pairs under one name, and how much worse each is; none or more.
+        slow_pairs: figures of pairs under one name, and how much worse each is; none or more.
         than: what they are worse than.
     """
-    told = {(one.gpu or "", one.peer or ""): (one, worse) for one, worse in found}
-    for uuid, pairs in cover(told).items():
-        one, worse = max((told[pair] for pair in pairs), key=lambda each: each[1])
-        others = {other for pair in pairs for other in pair if other != uuid}
-        says = f"{where(record, one)}: {figure(one)}, {than}"
+    by_pair = {
+        (measurement.gpu or "", measurement.peer or ""): (measurement, worse)
+        for measurement, worse in slow_pairs
+    }
+    for uuid, pairs in cover(by_pair).items():
+        measurement, worse = max((by_pair[pair] for pair in pairs), key=lambda slow: slow[1])
+        peers = {peer for pair in pairs for peer in pair if peer != uuid}
+        says = f"{where(record, measurement)}: {reading(measurement)}, {than}"
         if len(pairs) > 1:
-            says += f"; so are {len(pairs)} directions between {gpu(record, uuid)} and {len(others)} others"
-        yield flaw(record, one.name, uuid, f"{says}.", worse)
+            label = gpu_label(record, uuid)
+            says += f"; so are {len(pairs)} directions between {label} and {len(peers)} others"
+        yield flaw_of(record, measurement.name, uuid, f"{says}.", worse)

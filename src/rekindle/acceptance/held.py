@@ -23,27 +23,30 @@ def held(record: AcceptanceRecord) -> AcceptanceRecord:
     near = beside(record)
     return replace(
         record,
-        measurements=tuple(_held(record, one, near.get(n)) for n, one in enumerate(record.measurements)),
+        measurements=tuple(
+            _held(record, measurement, near.get(place))
+            for place, measurement in enumerate(record.measurements)
+        ),
     )
 
 
-def where(record: AcceptanceRecord, one: Measurement) -> str:
+def where(record: AcceptanceRecord, measurement: Measurement) -> str:
     """Return what a figure is of: ``GPU 3 (GPU-…)``."""
-    if one.gpu is None:
-        many = one.name in measures() and measures()[one.name].of == "gpus"
-        size = f" at {told_bytes(one.size)}" if one.size is not None else ""
+    if measurement.gpu is None:
+        many = measurement.name in measures() and measures()[measurement.name].of == "gpus"
+        size = f" at {readable_size(measurement.size)}" if measurement.size is not None else ""
         return ("All GPUs" if many else "The host") + size
-    peer = f" to {gpu(record, one.peer)}" if one.peer is not None else ""
-    return gpu(record, one.gpu) + peer
+    peer = f" to {gpu_label(record, measurement.peer)}" if measurement.peer is not None else ""
+    return gpu_label(record, measurement.gpu) + peer
 
 
-def gpu(record: AcceptanceRecord, uuid: str) -> str:
+def gpu_label(record: AcceptanceRecord, uuid: str) -> str:
     """Return a GPU's index and UUID."""
-    index = next((one.index for one in record.gpus if one.uuid == uuid), "?")
+    index = next((gpu.index for gpu in record.gpus if gpu.uuid == uuid), "?")
     return f"GPU {index} ({shortened(uuid, 100)})"
 
 
-def told_bytes(size: int) -> str:
+def readable_size(size: int) -> str:
     """Return ``4 GiB``."""
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if size >= 1 << power:
@@ -51,21 +54,21 @@ def told_bytes(size: int) -> str:
     return f"{size} B"
 
 
-def figure(one: Measurement) -> str:
+def reading(measurement: Measurement) -> str:
     """Return ``bf16_matmul is 790 TFLOP/s``."""
-    unit = measures()[one.name].unit
-    return f"{one.name} is {one.value:.4g}{' ' if unit else ''}{unit}"
+    unit = measures()[measurement.name].unit
+    return f"{measurement.name} is {measurement.value:.4g}{' ' if unit else ''}{unit}"
 
 
-def _held(record: AcceptanceRecord, one: Measurement, near: tuple[float, bool] | None) -> Measurement:
-    measure = measures().get(one.name)
-    if measure is None or one.value is None or not possible(one):
-        return replace(one, holds=None)
-    norm, source = _norm(record, one, measure)
-    holds = None if norm is None else one.value >= norm if measure.better == "higher" else one.value <= norm
-    says = f"{where(record, one)}: {figure(one)}"
-    if one.name == "xids" and one.value:
-        codes, holds = _codes(one)
+def _held(record: AcceptanceRecord, measurement: Measurement, near: tuple[float, bool] | None) -> Measurement:
+    measure, value = measures().get(measurement.name), measurement.value
+    if measure is None or value is None or not possible(measurement):
+        return replace(measurement, holds=None)
+    norm, source = _norm(record, measurement, measure)
+    holds = None if norm is None else value >= norm if measure.better == "higher" else value <= norm
+    says = f"{where(record, measurement)}: {reading(measurement)}"
+    if measurement.name == "xids" and value:
+        codes, holds = _codes(measurement)
         says += f", {codes}"
     if norm is not None:
         most = "at least " if measure.better == "higher" else "at most " if norm else ""
@@ -77,10 +80,10 @@ def _held(record: AcceptanceRecord, one: Measurement, near: tuple[float, bool] |
         worse = f"{abs(distance):.1%} {'worse' if distance > 0 else 'better'} than"
         says += f"; it is {worse if round(distance, 3) else 'as'} the median of the host's own"
         holds = False if stands_out else holds
-    known = one.says.startswith(f"{where(record, one)}: {one.name} is ")
-    note = one.says.partition(NOTE)[2] if known else one.says
+    known = measurement.says.startswith(f"{where(record, measurement)}: {measurement.name} is ")
+    note = measurement.says.partition(NOTE)[2] if known else measurement.says
     return replace(
-        one,
+        measurement,
         norm=norm,
         source=source,
         holds=holds,
@@ -88,22 +91,24 @@ def _held(record: AcceptanceRecord, one: Measurement, near: tuple[float, bool] |
     )
 
 
-def _norm(record: AcceptanceRecord, one: Measurement, measure: Measure) -> tuple[float | None, str | None]:
+def _norm(
+    record: AcceptanceRecord, measurement: Measurement, measure: Measure
+) -> tuple[float | None, str | None]:
     """Return the norm and its source; what a link can be is what the host found of both its ends."""
-    norm = norm_of(one, record.kind)
+    norm = norm_of(measurement, record.kind)
     if norm is None:
-        own = one.norm if measure.fault == "link" else None
-        return own, None if own is None else one.source or "what both ends can"
+        own = measurement.norm if measure.fault == "link" else None
+        return own, None if own is None else measurement.source or "what both ends can"
     share = 1 - norm.margin if measure.better == "higher" else 1 + norm.margin
     less = f", {norm.value:.6g} less {norm.margin:.0%}" if norm.margin else ""
     return round(norm.value * share, 6), norm.source + less
 
 
-def _codes(one: Measurement) -> tuple[str, bool]:
+def _codes(measurement: Measurement) -> tuple[str, bool]:
     """Return the driver's error codes with what to do about each, and whether none of them matters."""
-    codes = sorted({int(code) for code in one.series})
-    told = "; ".join(xids.named(code) for code in codes) or "without their codes"
-    return told, bool(codes) and not any(xids.fails(code) for code in codes)
+    codes = sorted({int(code) for code in measurement.series})
+    named = "; ".join(xids.named(code) for code in codes) or "without their codes"
+    return named, bool(codes) and not any(xids.fails(code) for code in codes)
 
 
 def beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
@@ -111,23 +116,25 @@ def beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
 
     Where more than a quarter would, the host is built so: GPUs on two sockets, links of two kinds.
     """
-    models = {one.uuid: one.name for one in record.gpus}
+    models = {gpu.uuid: gpu.name for gpu in record.gpus}
     groups: dict[tuple[str, int | None, object], list[int]] = {}
-    for place, one in enumerate(record.measurements):
-        measure = comparable(one)
+    for place, measurement in enumerate(record.measurements):
+        measure = comparable(measurement)
         if measure and measure.of in {"gpu", "pair"}:
-            of = models.get(one.gpu or ""), models.get(one.peer or "")
-            groups.setdefault((one.name, one.size, of), []).append(place)
-    found = {}
+            of = models.get(measurement.gpu or ""), models.get(measurement.peer or "")
+            groups.setdefault((measurement.name, measurement.size, of), []).append(place)
+    distances = {}
     few = max(1, len(record.gpus) // 4)
     for (name, _, _), places in groups.items():
         if len(places) < 2:
             continue
         figures = [record.measurements[place].value or 0.0 for place in places]
-        told: Stray = stray(figures, measures()[name])
-        slow = [record.measurements[places[number]] for number in told.worse]
-        blamed = cover((one.gpu or "", one.peer or one.gpu or "") for one in slow)
+        outliers: Stray = stray(figures, measures()[name])
+        slow = [record.measurements[places[number]] for number in outliers.worse]
+        blamed = cover(
+            (measurement.gpu or "", measurement.peer or measurement.gpu or "") for measurement in slow
+        )
         for number, place in enumerate(places):
-            distance = measures()[name].worse(figures[number], told.middle)
-            found[place] = (distance, number in told.worse and len(blamed) <= few)
-    return found
+            distance = measures()[name].worse(figures[number], outliers.middle)
+            distances[place] = (distance, number in outliers.worse and len(blamed) <= few)
+    return distances

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import comparable, limits, measures
-from .flaw import Flaw, flaw
-from .held import figure, where
+from .flaw import Flaw, flaw_of
+from .held import reading, where
 
 Key = tuple[str, int | None, str, str | None]
 
@@ -23,45 +23,47 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
         earlier: any others; those that are not older say nothing, nor do those of another model.
     """
     past = limits().history
-    older = [one for one in earlier if one.started < record.started and one.kind.model == record.kind.model]
+    older = [
+        previous
+        for previous in earlier
+        if previous.started < record.started and previous.kind.model == record.kind.model
+    ]
     last: dict[Key, tuple[str, float]] = {}
-    for then in sorted(older, key=lambda one: one.started):
-        for _, value, keys in _figures(then):
-            last.update(dict.fromkeys(keys, (then.started, value)))
-    for one, value, keys in _figures(record):
+    for previous in sorted(older, key=lambda previous: previous.started):
+        for _, value, keys in _figures(previous):
+            last.update(dict.fromkeys(keys, (previous.started, value)))
+    for measurement, value, keys in _figures(record):
         when, before = max((last[key] for key in keys if key in last), default=("", 0.0))
         if not before:
             continue
-        measure = measures()[one.name]
+        measure = measures()[measurement.name]
         worse = measure.worse(value, before)
         if abs(worse) <= past.said:
             continue
         fails = worse > (max(past.fails, measure.distance) if measure.distance else 0.0)
         how = f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {before:.4g} of {when[:40]}"
-        says = f"{where(record, one)}: {figure(one)}, {how} ({past.source})."
-        found = flaw(record, one.name, one.gpu, says, worse)
-        yield found if fails else replace(found, verdict=None)
+        says = f"{where(record, measurement)}: {reading(measurement)}, {how} ({past.source})."
+        change = flaw_of(record, measurement.name, measurement.gpu, says, worse)
+        yield change if fails else replace(change, verdict=None)
 
 
 def _figures(record: AcceptanceRecord) -> Iterator[tuple[Measurement, float, list[Key]]]:
     """Yield the figures of GPUs that are compared at all, by serial and by UUID: a host may lack the one, and
     have the other anew. Boards without a serial have zeros, or one that another GPU of the host has too.
     """
-    serials = [one.serial for one in record.gpus]
-    by_uuid = {one.uuid: one.uuid for one in record.gpus}
+    serials = [gpu.serial for gpu in record.gpus]
+    by_uuid = {gpu.uuid: gpu.uuid for gpu in record.gpus}
     by_serial = {
-        one.uuid: one.serial
-        for one in record.gpus
-        if one.serial and one.serial.strip("0") and serials.count(one.serial) == 1
+        gpu.uuid: gpu.serial
+        for gpu in record.gpus
+        if gpu.serial and gpu.serial.strip("0") and serials.count(gpu.serial) == 1
     }
-    for one in record.measurements:
-        if comparable(one) and one.value is not None and one.gpu in by_uuid:
-            yield (
-                one,
-                one.value,
-                [
-                    (one.name, one.size, names[one.gpu], names.get(one.peer or ""))
-                    for names in (by_serial, by_uuid)
-                    if one.gpu in names and (one.peer is None or one.peer in names)
-                ],
-            )
+    for measurement in record.measurements:
+        gpu, peer = measurement.gpu, measurement.peer
+        if comparable(measurement) and measurement.value is not None and gpu in by_uuid:
+            keys = [
+                (measurement.name, measurement.size, names[gpu], names.get(peer or ""))
+                for names in (by_serial, by_uuid)
+                if gpu in names and (peer is None or peer in names)
+            ]
+            yield measurement, measurement.value, keys

@@ -10,7 +10,7 @@ from rekindle.records import AcceptanceRecord, Kind, Measurement
 from .catalogue import Measure, comparable, measures
 from .compare import middle
 from .flaw import Flaw
-from .held import figure, where
+from .held import reading, where
 
 _PRECISE = 0.1
 """Distances above are of figures that vary too much for a GPU to be named by them alone."""
@@ -49,61 +49,61 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
         records: as `held` returns them, one a host.
         flaws: what was found of them.
     """
-    bad = {(one.host, one.uuid, one.measurement) for one in flaws if one.verdict and one.worse}
+    bad = {(flaw.host, flaw.uuid, flaw.measurement) for flaw in flaws if flaw.verdict and flaw.worse}
     groups: dict[tuple[str, Kind, str], list[tuple[AcceptanceRecord, Measurement, float]]] = {}
     for record in records:
-        models = {one.uuid: one.name for one in record.gpus}
-        for (name, uuid), (one, value) in _shown(record).items():
+        models = {gpu.uuid: gpu.name for gpu in record.gpus}
+        for (name, uuid), (measurement, value) in _shown(record).items():
             model = models.get(uuid or "", record.kind.model)
-            groups.setdefault((name, record.kind, model), []).append((record, one, value))
+            groups.setdefault((name, record.kind, model), []).append((record, measurement, value))
     order = list(measures())
-    found = []
+    drawn = []
     for (name, kind, model), figures in sorted(groups.items(), key=lambda group: order.index(group[0][0])):
         measure = measures()[name]
         centre = middle([value for _, _, value in figures], measure)
         points = tuple(
             Point(
                 record.host,
-                f"{where(record, one)}: {figure(one)}",
+                f"{where(record, measurement)}: {reading(measurement)}",
                 value,
                 measure.worse(value, centre),
-                not bad.isdisjoint({(record.host, one.gpu, name), (record.host, None, name)}),
+                not bad.isdisjoint({(record.host, measurement.gpu, name), (record.host, None, name)}),
             )
-            for record, one, value in figures
+            for record, measurement, value in figures
         )
         nvls = " with NVLS" if kind.nvls else ""
         its = "" if model == kind.model else f", of these {model}"
         of = f"{kind.count} × {kind.model}{its} by {kind.topology}{nvls}, driver {kind.driver}"
-        found.append(Strip(name, of, measure, figures[0][1].size, centre, figures[0][1].norm, points))
-    return found
+        drawn.append(Strip(name, of, measure, figures[0][1].size, centre, figures[0][1].norm, points))
+    return drawn
 
 
-def worst(told: Iterable[Strip]) -> list[Point]:
+def worst(drawn: Iterable[Strip]) -> list[Point]:
     """Return the three GPUs that are furthest below a median, each once, what was found of them first."""
     points = [
         point
-        for strip in told
+        for strip in drawn
         if strip.measure.of == "gpu" and (strip.measure.distance or 0) < _PRECISE
         for point in strip.points
         if point.worse > 0
     ]
     points.sort(key=lambda point: (not point.bad, -point.worse))
-    each = {(point.host, point.says.partition(":")[0]): point for point in reversed(points)}
-    return sorted(each.values(), key=lambda point: (not point.bad, -point.worse))[:3]
+    by_gpu = {(point.host, point.says.partition(":")[0]): point for point in reversed(points)}
+    return sorted(by_gpu.values(), key=lambda point: (not point.bad, -point.worse))[:3]
 
 
 def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measurement, float]]:
     """Return one figure for each GPU and name: of its pairs the worst, of a host's sizes the largest."""
     shown: dict[tuple[str, str | None], tuple[Measurement, float]] = {}
-    for one in record.measurements:
-        measure = comparable(one)
-        if measure is None or measure.of == "host" or one.value is None:
+    for measurement in record.measurements:
+        measure = comparable(measurement)
+        if measure is None or measure.of == "host" or measurement.value is None:
             continue
-        known = shown.get((one.name, one.gpu))
+        known = shown.get((measurement.name, measurement.gpu))
         if measure.of == "gpus":
-            first = known is None or (one.size or 0) > (known[0].size or 0)
+            first = known is None or (measurement.size or 0) > (known[0].size or 0)
         else:
-            first = known is None or measure.worse(one.value, known[1]) > 0
+            first = known is None or measure.worse(measurement.value, known[1]) > 0
         if first:
-            shown[one.name, one.gpu] = one, one.value
+            shown[measurement.name, measurement.gpu] = measurement, measurement.value
     return shown

@@ -13,8 +13,8 @@ from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
 from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
-from .flaw import Flaw, flaw, of_pairs
-from .held import NOTE, beside, figure, gpu, where
+from .flaw import Flaw, flaw_of, flaws_of_pairs
+from .held import NOTE, beside, gpu_label, reading, where
 
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
 _Of = tuple[str | None, str | None]
@@ -42,14 +42,14 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
         compared: whether its speed was compared with other hosts of its kind.
     """
     flaws: dict[tuple[str, str | None], Flaw] = {}
-    for one in (*_broken(record), *_noted(record), *outside, *_untold(record, compared)):
-        known = flaws.get((one.measurement, one.uuid))
-        if known is None or (known.verdict != "FAIL" and one.verdict == "FAIL"):
-            flaws[one.measurement, one.uuid] = one
-    found = sorted(flaws.values(), key=_weight)
-    grave = [one for one in found if one.verdict]
+    for flaw in (*_broken(record), *_noted(record), *outside, *_unmeasured(record, compared)):
+        known = flaws.get((flaw.measurement, flaw.uuid))
+        if known is None or (known.verdict != "FAIL" and flaw.verdict == "FAIL"):
+            flaws[flaw.measurement, flaw.uuid] = flaw
+    ordered = sorted(flaws.values(), key=_weight)
+    grave = [flaw for flaw in ordered if flaw.verdict]
     if not grave:
-        return Judgement(host=record.host, verdict="PASS", cause=None, remedy=None, flaws=tuple(found))
+        return Judgement(host=record.host, verdict="PASS", cause=None, remedy=None, flaws=tuple(ordered))
     first = grave[0]
     more = f" (and {len(grave) - 1} more)" if grave[1:] else ""
     return Judgement(
@@ -57,7 +57,7 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
         verdict=first.verdict or "UNPROVEN",
         cause=shortened(f"{first.says.removesuffix('.')}{more}."),
         remedy=first.remedy,
-        flaws=tuple(found),
+        flaws=tuple(ordered),
     )
 
 
@@ -66,118 +66,133 @@ def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
 
     What fails and is not one GPU's (the fabric manager, a collective operation) is all of theirs.
     """
-    failed = [one.uuid for one in judged(record).flaws if one.verdict == "FAIL"]
+    failed = [flaw.uuid for flaw in judged(record).flaws if flaw.verdict == "FAIL"]
     if None in failed:
-        return frozenset(one.uuid for one in record.gpus)
+        return frozenset(gpu.uuid for gpu in record.gpus)
     return frozenset(uuid for uuid in failed if uuid is not None)
 
 
-def _weight(one: Flaw) -> tuple[int, int, float]:
+def _weight(flaw: Flaw) -> tuple[int, int, float]:
     """Return what to sort by: what fails before what cannot be told, wrong results before slow ones."""
-    grave = {"FAIL": 0, "UNPROVEN": 1}.get(one.verdict or "", 2)
-    return grave, _RANK[measures()[one.measurement].fault], -(one.worse or 0.0)
+    grave = {"FAIL": 0, "UNPROVEN": 1}.get(flaw.verdict or "", 2)
+    return grave, _RANK[measures()[flaw.measurement].fault], -(flaw.worse or 0.0)
 
 
 def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
     """Yield what does not hold; pairs of GPUs by the GPU that they share."""
     pairs: dict[tuple[str, int | None], list[tuple[Measurement, float]]] = {}
     near = beside(record)
-    for place, one in enumerate(record.measurements):
-        if one.holds is not False or one.name not in measures() or one.value is None:
+    for place, measurement in enumerate(record.measurements):
+        if measurement.holds is not False or measurement.name not in measures() or measurement.value is None:
             continue
-        measure = measures()[one.name]
+        measure = measures()[measurement.name]
         worse = max(
-            measure.worse(one.value, one.norm) if one.norm else 0.0, near[place][0] if place in near else 0.0
+            measure.worse(measurement.value, measurement.norm) if measurement.norm else 0.0,
+            near[place][0] if place in near else 0.0,
         )
         if measure.of == "pair":
-            pairs.setdefault((one.name, one.size), []).append((one, worse))
+            pairs.setdefault((measurement.name, measurement.size), []).append((measurement, worse))
             continue
-        found = flaw(record, one.name, one.gpu, _sentence(one), worse)
-        yield replace(found, verdict="UNPROVEN") if measure.fault == "coverage" else found
+        broken = flaw_of(record, measurement.name, measurement.gpu, _sentence(measurement), worse)
+        yield replace(broken, verdict="UNPROVEN") if measure.fault == "coverage" else broken
     for slow in pairs.values():
         norm = slow[0][0].norm
         than = f"and the norm is at least {norm:.4g}" if norm else "far from the host's other pairs"
-        yield from of_pairs(record, slow, than)
+        yield from flaws_of_pairs(record, slow, than)
 
 
 def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:
     """Yield what holds, and is worth a word."""
-    for one in record.measurements:
-        norm = norm_of(one, record.kind) if one.holds else None
-        if norm and norm.said is not None and measures()[one.name].worse(one.value or 0.0, norm.said) > 0:
-            yield replace(flaw(record, one.name, one.gpu, _sentence(one)), verdict=None)
+    for measurement in record.measurements:
+        norm = norm_of(measurement, record.kind) if measurement.holds else None
+        value = measurement.value or 0.0
+        if norm and norm.said is not None and measures()[measurement.name].worse(value, norm.said) > 0:
+            noted = flaw_of(record, measurement.name, measurement.gpu, _sentence(measurement))
+            yield replace(noted, verdict=None)
 
 
-def _sentence(one: Measurement) -> str:
+def _sentence(measurement: Measurement) -> str:
     """Return what is said of it, without the norm's source and the host's own words."""
-    return one.says.partition(NOTE)[0].replace(f" ({one.source})", "")
+    return measurement.says.partition(NOTE)[0].replace(f" ({measurement.source})", "")
 
 
-def _untold(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
+def _unmeasured(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
     """Yield what has to be measured and was not, and speed for which there is no measure."""
-    uuids = {one.uuid for one in record.gpus}
+    uuids = {gpu.uuid for gpu in record.gpus}
     if not record.gpus or not record.kind.count == len(record.gpus) == len(uuids):
         says = f"{record.kind.count} GPUs were to be measured, and {len(uuids)} were."
         yield _unproven(record, "memory_tested", None, says)
-    model, models = record.kind.model, " + ".join(sorted({one.name for one in record.gpus}))
+    model, models = record.kind.model, " + ".join(sorted({gpu.name for gpu in record.gpus}))
     if record.gpus and model != models:
         says = f"It was measured as {shortened(model, 200)}, and its GPUs are {shortened(models, 200)}."
         yield _unproven(record, "memory_tested", None, says)
-    for one in record.measurements:
-        if not possible(one):
-            yield _unproven(
-                record, one.name, one.gpu, f"{where(record, one)}: {figure(one)}, which cannot be."
-            )
+    for measurement in record.measurements:
+        if not possible(measurement):
+            says = f"{where(record, measurement)}: {reading(measurement)}, which cannot be."
+            yield _unproven(record, measurement.name, measurement.gpu, says)
     taken: dict[str, list[Measurement]] = {}
-    for one in record.measurements:
-        taken.setdefault(one.name, []).append(one)
+    for measurement in record.measurements:
+        taken.setdefault(measurement.name, []).append(measurement)
     for name, measure in measures().items():
         yield from _missing(record, name, measure, taken.get(name, []))
-    if record.gpus and not compared and not _fast(record):
+    if record.gpus and not compared and not _has_speed_norm(record):
         kind = f"{record.kind.count} × {shortened(record.kind.model, 200)}"
         says = f"No norm is known for {kind}, nor was it compared with another: its speed cannot be told."
         yield replace(_unproven(record, "fp16_matmul", None, says), remedy=_ALONE)
 
 
 def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) -> Flaw:
-    return replace(flaw(record, name, uuid, says), verdict="UNPROVEN", remedy=remedy("memory_tested"))
+    return replace(flaw_of(record, name, uuid, says), verdict="UNPROVEN", remedy=remedy("memory_tested"))
 
 
 def _missing(
     record: AcceptanceRecord, name: str, measure: Measure, taken: list[Measurement]
 ) -> Iterator[Flaw]:
-    why = {(one.gpu, one.peer): one.says for one in taken if one.value is None}
-    have = Counter((one.gpu, one.peer, one.size) for one in taken if one.value is not None)
-    each: dict[int | None, int] = {}
+    why = {
+        (measurement.gpu, measurement.peer): measurement.says
+        for measurement in taken
+        if measurement.value is None
+    }
+    have = Counter(
+        (measurement.gpu, measurement.peer, measurement.size)
+        for measurement in taken
+        if measurement.value is not None
+    )
+    counts: dict[int | None, int] = {}
     for (_, _, size), count in have.items():
-        each[size] = max(count, each.get(size, 0))
+        counts[size] = max(count, counts.get(size, 0))
     lacking = [
-        (one, peer)
-        for one, peer in _needed(record, measure, {uuid for uuid, _, _ in have})
-        if any(have[one, peer, size] < count for size, count in (each or {None: 1}).items())
+        (gpu, peer)
+        for gpu, peer in _needed(record, measure, {uuid for uuid, _, _ in have})
+        if any(have[gpu, peer, size] < count for size, count in (counts or {None: 1}).items())
     ]
-    for uuid in dict.fromkeys(one[0] for one in lacking):
-        reason = next((why[one] for one in lacking if one[0] == uuid and why.get(one)), "nobody said why.")
-        of = gpu(record, uuid) if uuid else "The host"
+    for uuid in dict.fromkeys(pair[0] for pair in lacking):
+        reasons = (why[pair] for pair in lacking if pair[0] == uuid and why.get(pair))
+        reason = next(reasons, "nobody said why.")
+        of = gpu_label(record, uuid) if uuid else "The host"
         yield _unproven(record, name, uuid, f"{of}: {name} was not measured: {reason}")
 
 
 def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -> list[_Of]:
     """Return the GPUs, pairs, or None for the host, that need a measurement which the GPUs ``have``."""
     if measure.of == "gpu" and measure.required is None:
-        models = {one.uuid: one.name for one in record.gpus}
+        models = {gpu.uuid: gpu.name for gpu in record.gpus}
         known = {models.get(uuid or "") for uuid in have}
         return [(uuid, None) for uuid, model in models.items() if model in known]
     several = {"several"} if len(record.gpus) > 1 else set()
     if measure.required not in {"always", record.mode, *several}:
         return []
-    uuids: list[str | None] = [one.uuid for one in record.gpus]
+    uuids: list[str | None] = [gpu.uuid for gpu in record.gpus]
     if measure.of == "pair":
-        return [(one, other) for one in uuids for other in uuids if one != other]
-    return [(one, None) for one in (uuids if measure.of == "gpu" else [None])]
+        return [(uuid, peer) for uuid in uuids for peer in uuids if uuid != peer]
+    return [(uuid, None) for uuid in (uuids if measure.of == "gpu" else [None])]
 
 
-def _fast(record: AcceptanceRecord) -> bool:
+def _has_speed_norm(record: AcceptanceRecord) -> bool:
     """Whether matrix products of every GPU were held against a norm; one that fails is told elsewhere."""
-    held = {one.gpu for one in record.measurements if "_matmul" in one.name and one.norm is not None}
-    return held >= {one.uuid for one in record.gpus}
+    held = {
+        measurement.gpu
+        for measurement in record.measurements
+        if "_matmul" in measurement.name and measurement.norm is not None
+    }
+    return held >= {gpu.uuid for gpu in record.gpus}
