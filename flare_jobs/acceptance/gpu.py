@@ -61,18 +61,26 @@ def products(rank: Rank) -> None:
 
 
 def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
-    """Hold one product to that of most GPUs, or, with one GPU, to its own second one."""
+    """Hold one product to that of most GPUs, or, with one GPU, to its own second one.
+
+    Where as many GPUs have one result as have another, which is right cannot be told, and all differ.
+    """
     product = multiply().view(torch.int16)
     digest = product.to(torch.int64).mul_(torch.arange(1, _SIDE + 1, device=rank.device)).sum()
     digests = [torch.zeros_like(digest) for _ in range(rank.count)]
     dist.all_gather(digests, digest)
     known = [int(gathered) for gathered in digests]
-    like = known.index(max(known, key=known.count))
+    most = max(map(known.count, known))
+    likeliest = list(dict.fromkeys(gathered for gathered in known if known.count(gathered) == most))
     right = multiply().view(torch.int16) if rank.count == 1 else product.clone()
     if rank.count > 1:
-        dist.broadcast(right.view(torch.bfloat16), src=like)
-    wrong = int((right != product).sum())
+        dist.broadcast(right.view(torch.bfloat16), src=known.index(likeliest[0]))
+    differing = (right != product).sum()
     than = "its own second one" if rank.count == 1 else "that of most GPUs"
+    if len(likeliest) > 1:
+        dist.all_reduce(differing, dist.ReduceOp.MAX)
+        than = "those of other GPUs, and which is right cannot be told"
+    wrong = int(differing)
     says = f"{wrong} of {_SIDE**2} values of one product differ from {than}"
     rank.note("product_differs", [float(wrong)], "values", says)
 

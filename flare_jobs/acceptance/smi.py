@@ -141,11 +141,14 @@ def _figure(name: str, uuid: str, value: float | None, unit: str, says: str = ""
     return {"name": name, "gpu": uuid, "value": value, "unit": unit, "says": sentence}
 
 
-def _reached(name: str, gpu: Gpu, path: str, ends: tuple[str, ...]) -> dict[str, Any]:
-    """Return a figure of the PCIe link, with what both of its ends can as its norm."""
+def _reached(
+    name: str, gpu: Gpu, path: str, ends: tuple[str, ...], seen: float | None = None
+) -> dict[str, Any]:
+    """Return the most that a PCIe link reached, now or as it was ``seen``; its norm is what both ends can."""
     limits = [gpu.number(f"pci/pci_gpu_link_info/{path.format(end)}") for end in ends]
     norm = min((limit for limit in limits if limit is not None), default=None)
-    value = gpu.number(f"pci/pci_gpu_link_info/{path.format('current')}")
+    reached = (gpu.number(f"pci/pci_gpu_link_info/{path.format('current')}"), seen)
+    value = max((number for number in reached if number is not None), default=None)
     figure = _figure(name, gpu.uuid, value, "")
     if norm is not None:
         figure |= {"norm": norm, "source": "nvidia-smi -q: what both ends of the link can"}
@@ -154,8 +157,8 @@ def _reached(name: str, gpu: Gpu, path: str, ends: tuple[str, ...]) -> dict[str,
 
 def pcie_generation(gpu: Gpu, seen: float | None) -> dict[str, Any]:
     """Return the generation of the PCIe link: the most ``seen`` under load, as an idle link rests."""
-    figure = _reached("pcie_generation", gpu, "pcie_gen/{}_link_gen", ("max_device", "max_host", "max"))
-    return figure | {"value": max(filter(None, (figure["value"], seen)), default=None)}
+    ends = ("max_device", "max_host", "max")
+    return _reached("pcie_generation", gpu, "pcie_gen/{}_link_gen", ends, seen)
 
 
 def _errors(gpu: Gpu) -> list[dict[str, Any]]:

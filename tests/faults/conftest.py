@@ -50,20 +50,25 @@ def outcomes(request, host_records, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def in_torch(host_records, pytestconfig):
+def torch_python(host_records):
+    """Return the interpreter of the torch environment."""
+    environments = read(host_records / "env.json", EnvRecord).environments
+    return next(environment.python for environment in environments if environment.framework == "torch")
+
+
+@pytest.fixture(scope="session")
+def in_torch(torch_python, pytestconfig):
     """Return what runs a table's Python in the torch environment, and why lines of it failed, by their name.
 
     Each line runs with names of its own, after the beginning; one process runs all.
     """
-    environments = read(host_records / "env.json", EnvRecord).environments
-    python = next(one.python for one in environments if one.framework == "torch")
     env = {"PYTHONPATH": str(pytestconfig.rootpath / "src")}
 
     @cache
     def run(begin, table):
         told = json.dumps([begin, dict(table)])
         done = subprocess.run(
-            [python, "-c", EACH], input=told, env=env, capture_output=True, text=True, check=True
+            [torch_python, "-c", EACH], input=told, env=env, capture_output=True, text=True, check=True
         )
         return json.loads(done.stdout.splitlines()[-1])
 
