@@ -62,10 +62,10 @@ class ActionModule(Action):
         stands = frames.there(built, "built", nonce)
         sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
         answer = self._low_level_execute_command(f"{stands}; {sizes}; printf '@@{nonce} end 0\\n'")
-        said = frames.parse(answer["stdout"], nonce)
-        if said["built"].answered:
+        parsed = frames.parse(answer["stdout"], nonce)
+        if parsed["built"].answered:
             return None
-        pairs = (line.split(maxsplit=1) for line in said["built"].text.splitlines())
+        pairs = (line.split(maxsplit=1) for line in parsed["built"].text.splitlines())
         return {pair[1]: int(pair[0]) for pair in pairs if len(pair) == 2}
 
     def _bring(self, source: Path, target: Path, there: dict[str, int], who: str) -> int:

@@ -22,8 +22,8 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check the host's variables; nothing is asked of the host."""
         stages = task_vars.get("ansible_play_role_names", ())
-        if found := settings.of_host(task_vars, self._templar.template, places.repository(), stages):
-            raise Failed("\n".join(map(str, found)))
+        if mistakes := settings.of_host(task_vars, self._templar.template, places.repository(), stages):
+            raise Failed("\n".join(map(str, mistakes)))
         host = task_vars["inventory_hostname"]
         started = lease.started(Path(args["results"]), host) or datetime.now(timezone.utc)
         ends = lease.deadline(args["lease_ends"], args["budget"], started)

@@ -45,12 +45,12 @@ class ActionModule(Action):
             elif verdict.required and verdict.verdict != "PASS":
                 why = " ".join(filter(None, (verdict.contradiction, verdict.cause)))
                 complaints.append(Complaint(f"{name} is {verdict.verdict}: {why}", str(verdict.remedy)))
-        said = "\n".join(map(str, complaints))
-        return {"failed": bool(said), "msg": said or "Every required job passed."}
+        reasons = "\n".join(map(str, complaints))
+        return {"failed": bool(reasons), "msg": reasons or "Every required job passed."}
 
 
 def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
     left_s = lease.left_s(folder, datetime.now(timezone.utc))
-    said = jobs.stops(jobs.load_planned(_JOBS, plan), host, plan, left_s)
-    return {"failed": bool(said), "msg": said or "Every required job could run."}
+    reasons = jobs.stops(jobs.load_planned(_JOBS, plan), host, plan, left_s)
+    return {"failed": bool(reasons), "msg": reasons or "Every required job could run."}

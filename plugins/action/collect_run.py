@@ -47,10 +47,10 @@ class ActionModule(Action):
         command = shlex.join([args["python"], "-m", "rekindle.host.archive", placed.run, packed])
         answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(placed.payload)} {command}")
         if answer["rc"] != 0:
-            said = " ".join(answer["stderr"].split())[-500:]
-            raise Failed(f"The run could not be packed on the host: {said}")
+            complaint = " ".join(answer["stderr"].split())[-500:]
+            raise Failed(f"The run could not be packed on the host: {complaint}")
         clock = None if placed.spec.job.federated else self._clock(args["python"])
-        said = ""
+        complaint = ""
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
@@ -60,19 +60,21 @@ class ActionModule(Action):
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:
-                said = f"{packed} could not be fetched, or has more than {TOTAL_LIMIT >> 20} MiB: {error}"
+                complaint = (
+                    f"{packed} could not be fetched, or has more than {TOTAL_LIMIT >> 20} MiB: {error}"
+                )
             except (ArchiveError, RecordError) as error:
-                said = str(error)
+                complaint = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")
-        if said:
-            raise Failed(said)
+        if complaint:
+            raise Failed(complaint)
         if left := _left(dest):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}
 
     def _clock(self, python: str) -> records.Clock | None:
         """Return how far the host's clock is from ours, by the shortest of a few round trips."""
-        found = []
+        clocks = []
         for _ in range(_LOOKS):
             began = time.time()
             answer = self._low_level_execute_command(f"{shlex.quote(python)} -ISc {shlex.quote(_TIME)}")
@@ -80,8 +82,8 @@ class ActionModule(Action):
             with suppress(ValueError, RecordError):
                 there = float(answer["stdout"])
                 offset, error = there - (began + ended) / 2, (ended - began) / 2
-                found.append(records.checked(records.Clock(offset_s=offset, error_s=error)))
-        return min(found, key=lambda one: one.error_s, default=None)
+                clocks.append(records.checked(records.Clock(offset_s=offset, error_s=error)))
+        return min(clocks, key=lambda clock: clock.error_s, default=None)
 
 
 def _left(run: Path) -> str:

@@ -40,12 +40,15 @@ class ActionModule(Action):
                 image, changed = self._fetched(host, name, args["wheelhouse"]), True
             images.append(image)
         write(folder / "images.json", ImagesRecord(host=host.host, images=tuple(images)))
-        return {"changed": changed, "warnings": [f"{one.says} Fix: {one.fix}" for one in images if one.says]}
+        return {
+            "changed": changed,
+            "warnings": [f"{image.says} Fix: {image.fix}" for image in images if image.says],
+        }
 
     def _known(self, host: HostRecord, name: str) -> Image | None:
-        found = self._docker(host, "image", "inspect", "--format", "{{.Id}}", name)
-        digest = _DIGEST.search(found["stdout"])
-        return Image(name=name, id=digest[0]) if found["rc"] == 0 and digest else None
+        inspected = self._docker(host, "image", "inspect", "--format", "{{.Id}}", name)
+        digest = _DIGEST.search(inspected["stdout"])
+        return Image(name=name, id=digest[0]) if inspected["rc"] == 0 and digest else None
 
     def _fetched(self, host: HostRecord, name: str, wheelhouse: str) -> Image:
         archive = Path(wheelhouse, archive_of(name))

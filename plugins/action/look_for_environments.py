@@ -54,8 +54,8 @@ class ActionModule(Action):
         looks = [frames.there(path, name, nonce) for name, path in there.items()]
         answer = self._low_level_execute_command(f"{'; '.join(looks)}; printf '@@{nonce} end 0\\n'")
         try:
-            said = frames.parse(answer["stdout"], nonce)
-            return tuple(name for name in there if said[name].answered)
+            parsed = frames.parse(answer["stdout"], nonce)
+            return tuple(name for name in there if parsed[name].answered)
         except frames.FactsError:
             raise Failed(
                 f"{host} does not say which environments it has.", "see that its login shell runs sh."

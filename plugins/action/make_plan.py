@@ -67,9 +67,9 @@ class ActionModule(Action):
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
         lacking: list[str] = []
         if any(job.example and job.example.folder for job in loaded):
-            found = checkout.named(args["checkout"], args["nvflare"])
-            found.hold(loaded)
-            lacking = [str(lack) for job in loaded if job.required and (lack := found.lacks(job))]
+            source = checkout.named(args["checkout"], args["nvflare"])
+            source.hold(loaded)
+            lacking = [str(lack) for job in loaded if job.required and (lack := source.lacks(job))]
         needed = [job.environment for job in loaded if job.federated] + args["frameworks"]
         needed += [environment_of(job, needed) for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
@@ -86,7 +86,7 @@ class ActionModule(Action):
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )
         own = {job.name: str(file) for name, job in asked.items() if (file := own_path(name))}
-        could = [one.job for one in foresee(loaded, host, plan, None) if one.refusal is None]
+        could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
         images = dict.fromkeys(image for job in could if (image := image_of(job)))
         plan = replace(plan, own=own, images=tuple(images))
         if kept:
@@ -99,6 +99,6 @@ class ActionModule(Action):
             wheelhouse.hold(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
-            if said := "\n".join(filter(None, (*lacking, stops(loaded, host, plan, left_s)))):
-                raise Failed(said)
+            if reasons := "\n".join(filter(None, (*lacking, stops(loaded, host, plan, left_s)))):
+                raise Failed(reasons)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

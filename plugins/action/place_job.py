@@ -51,17 +51,17 @@ class ActionModule(Action):
         env = records.read(folder / "env.json", records.EnvRecord)
         verdict = folder / job.name / folders.VERDICT
         from_checkout = job.example is not None and job.example.folder is not None
-        found = checkout.named(args["checkout"], plan.nvflare) if from_checkout else None
+        source = checkout.named(args["checkout"], plan.nvflare) if from_checkout else None
         prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
-        if found and (lack := found.lacks(job)):
+        if source and (lack := source.lacks(job)):
             prepared = jobs.without_a_run(job, host.host, "UNSUPPORTED", lack.says, lack.fix)
         image = jobs.image_of(job)
         if image and isinstance(prepared, records.RunSpec):
             prepared = _in_image(prepared, folder, image)
         if isinstance(prepared, records.RunSpec):
             versions = {**prepared.versions}
-            if found:
-                versions["examples"] = found.commit
+            if source:
+                versions["examples"] = source.commit
             elif path := plan.own.get(job.name):
                 versions["code"] = payload.digest(Path(path).parent)
             prepared = msgspec.structs.replace(prepared, versions=versions)
@@ -85,12 +85,12 @@ class ActionModule(Action):
 def _in_image(spec: records.RunSpec, folder: Path, image: str) -> records.RunSpec | records.VerdictRecord:
     """Return ``spec`` with the digest of the image that it runs in, or the verdict that the host lacks it."""
     path = folder / "images.json"
-    had = records.read(path, records.ImagesRecord).images if path.is_file() else ()
-    found = next((one for one in had if one.name == image), None)
-    if found and found.id:
-        return msgspec.structs.replace(spec, versions={**spec.versions, "image id": found.id})
-    says = (found and found.says) or f"Nobody has looked whether {spec.host} has the image {image}."
-    fix = (found and found.fix) or "Run playbooks/containers.yml."
+    images = records.read(path, records.ImagesRecord).images if path.is_file() else ()
+    entry = next((entry for entry in images if entry.name == image), None)
+    if entry and entry.id:
+        return msgspec.structs.replace(spec, versions={**spec.versions, "image id": entry.id})
+    says = (entry and entry.says) or f"Nobody has looked whether {spec.host} has the image {image}."
+    fix = (entry and entry.fix) or "Run playbooks/containers.yml."
     return jobs.without_a_run(spec.job, spec.host, "UNSUPPORTED", says, fix)
 
 

@@ -38,21 +38,21 @@ class ActionModule(Action):
             python = self._python(args["root"]) or args["python"]
             task_vars = {**task_vars, "ansible_python_interpreter": python}
 
-        def there(verb: str) -> dict[str, Any]:
+        def on_host(verb: str) -> dict[str, Any]:
             given = {"root": args["root"], "stop": args["stop"], "verb": verb}
-            said: dict[str, Any] = self._execute_module("retire", given, task_vars=task_vars)
-            return said
+            answer: dict[str, Any] = self._execute_module("retire", given, task_vars=task_vars)
+            return answer
 
-        told = there("pack")
-        if told.get("failed") or told.get("unreachable") or self._task.check_mode:
-            return told
+        answer = on_host("pack")
+        if answer.get("failed") or answer.get("unreachable") or self._task.check_mode:
+            return answer
         try:
-            if "root" in told:
-                self._copy(lastcopy.packed(told), host, home)
-                told = there("remove")
-            if not told.get("failed"):
+            if "root" in answer:
+                self._copy(lastcopy.packed(answer), host, home)
+                answer = on_host("remove")
+            if not answer.get("failed"):
                 lastcopy.note_gone(host, home)
-            return told
+            return answer
         except ArchiveError as error:
             raise Failed(str(error)) from None
 

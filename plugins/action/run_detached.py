@@ -108,7 +108,7 @@ class ActionModule(Action):
             try:
                 with within(_LOOK_S):
                     answer = self._low_level_execute_command(look)
-                said = frames.parse(answer["stdout"], nonce)
+                parsed = frames.parse(answer["stdout"], nonce)
                 break
             except (AnsibleConnectionFailure, TimeoutError, frames.FactsError) as error:
                 if time.monotonic() > lost:
@@ -117,9 +117,9 @@ class ActionModule(Action):
                 with suppress(TimeoutError), within(_LOOK_S):
                     self._connection.reset()
                 time.sleep(_PERIODS_S[-1])
-        held = "held" in said if "held" in said or "free" in said else None
+        held = "held" in parsed if "held" in parsed or "free" in parsed else None
         try:
-            return held, decode(said["record"].text, Progress)
+            return held, decode(parsed["record"].text, Progress)
         except (frames.FactsError, RecordError):
             return held, None
 

@@ -23,14 +23,16 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check what came from the host against the schema, and write it."""
         folder, kept = Path(args["folder"]), Path(args["capsule"]) if args["capsule"] else None
-        said = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
+        answer = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
         try:
-            env = convert(said, EnvRecord)
+            env = convert(answer, EnvRecord)
             plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
             sent = environment_specs(plan, host, capsule=kept)
             locks = sorted((spec["name"], spec["lock"], spec["lock_sha256"]) for spec in sent)
-            told = sorted((built.framework, built.lock, built.lock_sha256) for built in env.environments)
-            if told != locks:
+            built_locks = sorted(
+                (built.framework, built.lock, built.lock_sha256) for built in env.environments
+            )
+            if built_locks != locks:
                 raise RecordError("its locks are not those that were sent")
             capsule.save(env, folder)
         except RecordError as error:

@@ -92,8 +92,8 @@ def whole(capsule: Path) -> None:
     Raises:
         RecordError: ``capsule`` holds no env.json, or not a lock that it names.
     """
-    for one in _environments(capsule):
-        lock_text(one.lock, one.lock_sha256, capsule)
+    for environment in _environments(capsule):
+        lock_text(environment.lock, environment.lock_sha256, capsule)
 
 
 def hold(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
@@ -130,11 +130,15 @@ def _hold(
         return lock.rpartition("-")[0]
 
     minor = wanted.python_version.rpartition(".")[0]
-    pythons = [found for found in host.pythons if found.version.rpartition(".")[0] == minor]
+    pythons = [interpreter for interpreter in host.pythons if interpreter.version.rpartition(".")[0] == minor]
     what = f"Python {minor}"
     if build.system_site:
         torch = wanted.system_site.get("torch")
-        pythons = [found for found in pythons if found.path == build.python and found.torch == torch]
+        pythons = [
+            interpreter
+            for interpreter in pythons
+            if interpreter.path == build.python and interpreter.torch == torch
+        ]
         what += f" that lends torch {torch}"
     python = next(iter(pythons), None)
     if stem(build.lock) != stem(wanted.lock) or python is None:
@@ -145,7 +149,9 @@ def _hold(
             refusal=f"The capsule's {wanted.lock} cannot be rebuilt here: {fits}. "
             "Fix: leave rekindle_capsule out, or lease a host like the first.",
         )
-    exact = next((found for found in pythons if found.version == wanted.python_version), python)
+    exact = next(
+        (interpreter for interpreter in pythons if interpreter.version == wanted.python_version), python
+    )
     chosen = build.python if build.python_version == exact.version else exact.path
     build = msgspec.structs.replace(
         build, lock=wanted.lock, lock_sha256=wanted.lock_sha256, python=chosen, python_version=exact.version

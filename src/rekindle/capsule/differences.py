@@ -8,10 +8,10 @@ from typing import Any
 from rekindle.records import Environment, EnvRecord
 
 
-def differences(one: EnvRecord, other: EnvRecord) -> Iterator[str]:
+def differences(first: EnvRecord, second: EnvRecord) -> Iterator[str]:
     """Yield what differs, environment by environment; when and where they were built does not count."""
-    left = {environment.framework: environment for environment in one.environments}
-    right = {environment.framework: environment for environment in other.environments}
+    left = {environment.framework: environment for environment in first.environments}
+    right = {environment.framework: environment for environment in second.environments}
     for name in sorted(left.keys() | right.keys()):
         if name not in left or name not in right:
             yield f"{name}: only in the {'first' if name in left else 'second'}"

@@ -32,7 +32,7 @@ def to_fetch(specs: Iterable[Specification], host: HostRecord) -> int | None:
 
     None if a lock, of a capsule that another version of Rekindle made, names files that we do not know.
     """
-    known, versions = known_files(), {one.path: one.version for one in host.pythons}
+    known, versions = known_files(), {python.path: python.version for python in host.pythons}
     taken: dict[str, int] = {}
     for spec in specs:
         tags = wheel_tags(

@@ -112,18 +112,18 @@ def _fill(wheelhouse: Path, target: Target) -> Bundled:
     folder = wheelhouse / target.sha256[:12]
     folder.mkdir(exist_ok=True)
     wanted = pins(target.text, target.architecture)
-    have = digests(folder)
+    present = digests(folder)
     locked = frozenset().union(*(pin.digests for pin in wanted))
-    for digest, path in have.items():
+    for digest, path in present.items():
         if digest not in locked:
             path.unlink()
-    for other in wheelhouse.iterdir():
-        if other != folder and other.is_dir():
-            for digest, path in digests(other).items() if not locked <= have.keys() else ():
-                if digest in locked and digest not in have:
+    for sibling in wheelhouse.iterdir():
+        if sibling != folder and sibling.is_dir():
+            for digest, path in digests(sibling).items() if not locked <= present.keys() else ():
+                if digest in locked and digest not in present:
                     os.link(path, folder / path.name)
-                    have[digest] = folder / path.name
-    missing = [pin for pin in wanted if not pin.digests & have.keys()]
+                    present[digest] = folder / path.name
+    missing = [pin for pin in wanted if not pin.digests & present.keys()]
     print(f"{target.lock}: {len(wanted) - len(missing)} of {len(wanted)} files are there", flush=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for number, size in enumerate(pool.map(lambda pin: fetch(pin, folder, target), missing), 1):

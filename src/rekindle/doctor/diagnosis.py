@@ -34,9 +34,9 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, .
     ended = _record(run_dir / folders.ENDED, Ended)
     logs = list(_logs(run_dir, ended))
     failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
-    found = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)
+    findings = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)
     nodes = spec.nodes if spec else ()
-    return tuple(_name_node(name_holder(finding, run_dir, spec, logs), nodes) for finding in found)
+    return tuple(_name_node(name_holder(finding, run_dir, spec, logs), nodes) for finding in findings)
 
 
 def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
@@ -60,7 +60,7 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
         RecordError: a path is not there, cannot be read, or is a folder without any log.
     """
     files: list[Text] = []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for path in paths:
         try:
             if not path.is_dir():
@@ -70,12 +70,12 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
             if not any(texts.logs(path)) and not any(path.glob("evidence/*.jsonl")):
                 raise RecordError(f"{path} holds no log.", "name a run's folder, a workspace, or a log file.")
             for finding in diagnose_run(path):
-                found.append(replace(finding, file=str(path / finding.file) if finding.file else None))
+                findings.append(replace(finding, file=str(path / finding.file) if finding.file else None))
         except OSError as error:
             raise RecordError(
                 f"{path} cannot be read: {error.strerror}.", "name a log file, or the folder of a run."
             ) from None
-    return tuple(sorted([*found, *diagnose_texts(files)], key=lambda finding: finding.echo))
+    return tuple(sorted([*findings, *diagnose_texts(files)], key=lambda finding: finding.echo))
 
 
 def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:

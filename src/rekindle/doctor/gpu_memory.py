@@ -55,12 +55,12 @@ def _holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> li
 
     messages = [event.message for event in events if isinstance(event, ExceptionEvent)]
     messages += [log.body for log in logs]
-    told = [
+    holders = [
         f"{name(int(match['pid']))}: {match['held']}" for text in messages for match in _TORCH.finditer(text)
     ]
-    told += [f"the trainer itself: {match['held']}" for text in messages for match in _OWN.finditer(text)]
-    if told:
-        return told
+    holders += [f"the trainer itself: {match['held']}" for text in messages for match in _OWN.finditer(text)]
+    if holders:
+        return holders
     held: dict[int, int] = {}
     for pid, mib in _sampled(events, logs):
         held[pid] = max(mib, held.get(pid, 0))

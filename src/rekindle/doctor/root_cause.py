@@ -51,11 +51,11 @@ def root_first(
 
 def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Found]:
     """Find what trainers wrote down as they raised it, the earliest first."""
-    told = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
-    for event, line in sorted(told, key=lambda pair: pair[0].time)[:_MOST]:
-        said = one_line(f"{event.kind}: {event.message}")
+    raised_events = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
+    for event, line in sorted(raised_events, key=lambda pair: pair[0].time)[:_MOST]:
+        exception = one_line(f"{event.kind}: {event.message}")
         entry = known(f"{event.kind}: {event.message}", installed)
-        cause = f"{event.who} raised {said} at {event.place}."
+        cause = f"{event.who} raised {exception} at {event.place}."
         remedy = f"Mend what raises at {event.place}."
         unknown = Finding(name="exception", cause=cause, layer="job", remedy=remedy, confidence="certain")
         finding = entry.finding if entry else unknown

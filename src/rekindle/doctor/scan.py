@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     """Return the first place of each entry that ``text`` shows; ``installed`` are versions by package."""
-    found: dict[tuple[int, Rank], Found] = {}
+    by_place: dict[tuple[int, Rank], Found] = {}
     for entry in catalogue():
         applies = versions.apply(entry.versions, installed)
         match = None if applies is False else entry.expression.search(text.body)
@@ -60,8 +60,8 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
             line=line,
         )
         place = text.line(match.end()), entry.rank
-        found.setdefault(place, Found(finding, entry.rank, text.time(line), text.nearness))
-    return list(found.values())
+        by_place.setdefault(place, Found(finding, entry.rank, text.time(line), text.nearness))
+    return list(by_place.values())
 
 
 def known(text: str, installed: Mapping[str, str]) -> Found | None:
@@ -75,8 +75,8 @@ def raised(text: Text, failed: bool) -> Found | None:
     Unless it is known that something ``failed``, one that more text follows has been handled.
     """
     for match in reversed(list(_TRACEBACK.finditer(text.body))):
-        said = one_line(f"{match['kind']}: {match['message'] or ''}")
-        if match["kind"].endswith(_ENDINGS) or known(said, {}):
+        exception = one_line(f"{match['kind']}: {match['message'] or ''}")
+        if match["kind"].endswith(_ENDINGS) or known(exception, {}):
             continue
         if not failed and text.body[match.end() :].strip():
             return None
@@ -87,7 +87,7 @@ def raised(text: Text, failed: bool) -> Found | None:
         line = text.line(match.start("kind"))
         finding = Finding(
             name="exception",
-            cause=f"A process raised {said} at {place}.",
+            cause=f"A process raised {exception} at {place}.",
             layer="job",
             remedy=f"Mend what raises at {place}.",
             confidence="likely",

@@ -134,8 +134,8 @@ def since(kernel: Text, started: str) -> Text:
     kept = []
     for line in kernel.raw.split("\n"):
         match = _TIME.match(line)
-        told = match and match[4] and _moment(f"{match[1]}T{match[2]}{match[4]}")
-        kept.append("" if beginning and told and told < beginning else line)
+        logged = match and match[4] and _moment(f"{match[1]}T{match[2]}{match[4]}")
+        kept.append("" if beginning and logged and logged < beginning else line)
     return Text(kernel.file, "\n".join(kept))
 
 

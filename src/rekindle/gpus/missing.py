@@ -50,17 +50,17 @@ def trace(host: HostRecord) -> bool:
 
 def expected(host: HostRecord) -> tuple[Gpu, ...]:
     """Return the GPUs that a driver would show, of those on the bus whose model is known."""
-    found = ((one.device, device_name(one.device)) for one in host.pci_devices)
+    named_devices = ((pci_gpu.device, device_name(pci_gpu.device)) for pci_gpu in host.pci_devices)
     return tuple(
         Gpu(index=index, state="ok", name=name, device=device, compute_capability=capability_of(name))
-        for index, (device, name) in enumerate(found)
+        for index, (device, name) in enumerate(named_devices)
         if name
     )
 
 
 def least_driver(host: HostRecord) -> str:
     """Return the oldest driver that shows every GPU on the bus and runs a build."""
-    known = [since for one in host.pci_devices if (since := first_driver(one.device))]
+    known = [since for pci_gpu in host.pci_devices if (since := first_driver(pci_gpu.device))]
     return max([OLDEST_DRIVER, *known], key=version_key)
 
 
@@ -99,8 +99,8 @@ def hidden(host: HostRecord) -> Complaint | None:
     if not host.gpus or (host.pci_gpus or 0) <= len(host.gpus):
         return None
     shown = {_address(gpu.pci_bus_id or "") for gpu in host.gpus}
-    out = [one for one in host.pci_devices if _address(one.address) not in shown]
-    missing = ", ".join(f"{_name(one)} at {one.address}" for one in out)
+    out = [pci_gpu for pci_gpu in host.pci_devices if _address(pci_gpu.address) not in shown]
+    missing = ", ".join(f"{_name(pci_gpu)} at {pci_gpu.address}" for pci_gpu in out)
     says = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}"
     return Complaint(f"{says}{f': {missing} is missing' if missing else ''}.", f"{_cure(host, out)}.")
 
@@ -117,17 +117,17 @@ def _by_words(failed: FailedProbe | None) -> str | None:
 
 def _load(host: HostRecord) -> str:
     """Return how a host without a driver gets one that shows its GPUs."""
-    models = [model_of(device_name(one.device)) for one in host.pci_devices]
+    models = [model_of(device_name(pci_gpu.device)) for pci_gpu in host.pci_devices]
     kinds = {model.open_module for model in models if model}
-    module = _MODULE[next((one for one in (True, False) if one in kinds), None)]
+    module = _MODULE[next((kind for kind in (True, False) if kind in kinds), None)]
     ends = [model.last_driver for model in models if model and model.last_driver]
     end = min(ends, key=version_key, default=None)
     last = f", of branch {end} at most" if end else ""
     if end and version_key(end) < version_key(OLDEST_DRIVER)[:1]:
         return f"use another host, as branch {end} is the last for it, and no build runs there"
-    held = any(one.kernel_driver == "nouveau" for one in host.pci_devices)
+    held = any(pci_gpu.kernel_driver == "nouveau" for pci_gpu in host.pci_devices)
     instead = " instead of nouveau" if held else ""
-    if any(device_name(one.device) is None for one in host.pci_devices):
+    if any(device_name(pci_gpu.device) is None for pci_gpu in host.pci_devices):
         return f"load the newest NVIDIA driver{instead} and run preflight again"
     return f"load an NVIDIA driver ≥ {least_driver(host)}{module}{last}{instead} and run preflight again"
 
@@ -135,8 +135,12 @@ def _load(host: HostRecord) -> str:
 def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:
     """Return what makes the loaded driver show GPUs that are on the bus."""
     driver, out = host.driver, list(out)
-    for one in out if driver else ():
-        model, since, name = model_of(device_name(one.device)), first_driver(one.device), _name(one)
+    for pci_gpu in out if driver else ():
+        model, since, name = (
+            model_of(device_name(pci_gpu.device)),
+            first_driver(pci_gpu.device),
+            _name(pci_gpu),
+        )
         if driver is None or model is None:
             continue
         kind, last = _MODULE[model.open_module], model.last_driver
@@ -147,7 +151,7 @@ def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:
         if model.open_module is not None and {model.open_module, driver.open_module} in _OTHER_MODULE:
             return f"load driver {driver.version}{kind}, which {name} needs"
     fallen = "look for Xid lines in dmesg (79: fallen off the bus), reset the GPUs or restart the host"
-    unknown = any(device_name(one.device) is None for one in out) or not (out or host.gpus)
+    unknown = any(device_name(pci_gpu.device) is None for pci_gpu in out) or not (out or host.gpus)
     if driver and unknown:
         newer = f"load a newer driver if they came out after {driver.version}"
         return f"{newer} (Blackwell needs the open kernel module); else {fallen}, {_ANOTHER}"
@@ -156,12 +160,12 @@ def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:
 
 def _named(devices: Iterable[PciGpu]) -> str:
     """Return the models, each once: ``NVIDIA H200``, or ``4 × Tesla V100, 2 × NVIDIA T4``."""
-    found = Counter(map(_name, devices))
-    return ", ".join(f"{count} × {name}" if len(found) > 1 else name for name, count in found.items())
+    counts = Counter(map(_name, devices))
+    return ", ".join(f"{count} × {name}" if len(counts) > 1 else name for name, count in counts.items())
 
 
-def _name(one: PciGpu) -> str:
-    return device_name(one.device) or f"a model of PCI id 10DE:{one.device}, which is not known here"
+def _name(pci_gpu: PciGpu) -> str:
+    return device_name(pci_gpu.device) or f"a model of PCI id 10DE:{pci_gpu.device}, which is not known here"
 
 
 def _address(text: str) -> str:

@@ -81,7 +81,9 @@ def first_driver(device: str | None) -> str | None:
 @functools.cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Model], ...]:
     data = decode(files("rekindle.gpus").joinpath("models.json").read_bytes(), _Models)
-    return tuple((re.compile(rf"(?<![A-Za-z0-9])(?:{one.name})(?![A-Za-z0-9])"), one) for one in data.models)
+    return tuple(
+        (re.compile(rf"(?<![A-Za-z0-9])(?:{model.name})(?![A-Za-z0-9])"), model) for model in data.models
+    )
 
 
 @functools.cache

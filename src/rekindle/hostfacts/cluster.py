@@ -37,8 +37,8 @@ def cluster(frames: Frames) -> Cluster | None:
     """Return what the frames tell; None if that is nothing that can be used."""
     if not frames["sinfo"].answered:
         return None
-    told = [(name, line) for name in ("accounts", "qos") for line in frames[name].text.splitlines()]
-    limits = [f"{name}: {line}" for name, line in told if line.strip() and frames[name].answered]
+    lines = [(name, line) for name in ("accounts", "qos") for line in frames[name].text.splitlines()]
+    limits = [f"{name}: {line}" for name, line in lines if line.strip() and frames[name].answered]
     try:
         groups = tuple(map(_group, filter(str.strip, frames["sinfo"].text.splitlines())))
         return convert({"groups": groups, "limits": limits}, Cluster)
@@ -48,17 +48,17 @@ def cluster(frames: Frames) -> Cluster | None:
 
 def _group(line: str) -> dict[str, object]:
     *words, nodes, why = line.split("|", len(_FIELDS) + 1)
-    told: dict[str, object] = dict(zip(_FIELDS, words, strict=True))
-    numbers = {name: int(str(told[name]).rstrip("+")) for name in ("count", "cpus", "memory_mib")}
-    none = {name: None for name in ("gres", "features") if told[name] in _NONE}
-    partition = str(told["partition"]).rstrip("*")
+    fields: dict[str, object] = dict(zip(_FIELDS, words, strict=True))
+    numbers = {name: int(str(fields[name]).rstrip("+")) for name in ("count", "cpus", "memory_mib")}
+    none = {name: None for name in ("gres", "features") if fields[name] in _NONE}
+    partition = str(fields["partition"]).rstrip("*")
     own = {"nodes": nodes, "why": None if why in _NONE else why, "partition": partition}
-    return {**told, **numbers, **none, **own, "up": told["up"] == "up"}
+    return {**fields, **numbers, **none, **own, "up": fields["up"] == "up"}
 
 
 def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
     """Complain of what the cluster of ``host`` can never give."""
-    groups = _of(known, wanted.partition)
+    groups = _groups_of(known, wanted.partition)
     if not groups:
         names = ", ".join(dict.fromkeys(group.partition for group in known.groups)) or "none"
         yield Complaint(
@@ -78,7 +78,7 @@ def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
 
 def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
     """Say what of the cluster may keep jobs waiting, or give them another node than was looked at."""
-    groups = _of(known, wanted.partition)
+    groups = _groups_of(known, wanted.partition)
     unfit = [group for group in groups if not takes_jobs(group)]
     if not all(group.up for group in groups):
         yield f"{wanted.partition} of {host} is not up, so that no job starts there."
@@ -88,19 +88,22 @@ def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
         )
         says = f"{fit} nodes of {wanted.partition} take jobs now, and rekindle_slurm asks for {wanted.nodes}"
         yield f"{says}: {states}."
-    found = kinds(known, wanted.partition)
-    if len(found) > 1:
-        said = "; ".join(f"{', '.join(one.nodes for one in kind)} ({_kind(kind[0])})" for kind in found)
-        says = f"{wanted.partition} of {host} has {len(found)} kinds of nodes, and runs may get any: {said}."
+    node_kinds = kinds(known, wanted.partition)
+    if len(node_kinds) > 1:
+        listed = "; ".join(
+            f"{', '.join(group.nodes for group in kind)} ({_kind(kind[0])})" for kind in node_kinds
+        )
+        says = f"{wanted.partition} of {host} has {len(node_kinds)} kinds of nodes"
+        says += f", and runs may get any: {listed}."
         yield f"{says} Fix: say which by --constraint, --nodelist or --exclude in rekindle_slurm's extra."
 
 
 def kinds(known: Cluster, partition: str) -> list[list[NodeGroup]]:
     """Return the groups of a partition by what their nodes are, whatever state those are in."""
-    found: dict[str, list[NodeGroup]] = {}
-    for group in _of(known, partition):
-        found.setdefault(_kind(group), []).append(group)
-    return list(found.values())
+    by_kind: dict[str, list[NodeGroup]] = {}
+    for group in _groups_of(known, partition):
+        by_kind.setdefault(_kind(group), []).append(group)
+    return list(by_kind.values())
 
 
 def _kind(group: NodeGroup) -> str:
@@ -122,24 +125,24 @@ def first(nodes: str) -> str:
 def has(groups: Iterable[NodeGroup], node: str) -> bool:
     """Whether a node is one of these groups'."""
     items = (item for group in groups for item in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)*", group.nodes))
-    return any(_is(node, item) for item in items)
+    return any(_is_among(node, item) for item in items)
 
 
-def _is(node: str, item: str) -> bool:
+def _is_among(node: str, item: str) -> bool:
     """Whether ``n10`` is one of ``n[9-10,12]``."""
     parts = re.split(r"\[([^\]]*)\]", item)
     pattern = "".join(r"(\d+)" if number % 2 else re.escape(part) for number, part in enumerate(parts))
     match = re.fullmatch(pattern, node)
     return match is not None and all(
-        any(_within(value, one) for one in ranges.split(","))
+        any(_within(value, bounds) for bounds in ranges.split(","))
         for value, ranges in zip(match.groups(), parts[1::2], strict=True)
     )
 
 
-def _within(value: str, one: str) -> bool:
-    low, _, high = one.partition("-")
+def _within(value: str, bounds: str) -> bool:
+    low, _, high = bounds.partition("-")
     return len(value) >= len(low) and low.isdigit() and int(low) <= int(value) <= int(high or low)
 
 
-def _of(known: Cluster, partition: str) -> list[NodeGroup]:
+def _groups_of(known: Cluster, partition: str) -> list[NodeGroup]:
     return [group for group in known.groups if group.partition == partition]

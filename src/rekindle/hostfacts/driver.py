@@ -12,12 +12,12 @@ from .system import digits, line
 _MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\.[\d.]{1,40})")
 
 
-def driver(frames: Frames, told: str | None, cuda: str | None) -> Driver | None:
+def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver | None:
     """Return what is loaded, as the first tells it that knows; None if nothing is.
 
     Args:
         frames: of the collector.
-        told: version that nvidia-smi gives.
+        smi_version: version that nvidia-smi gives.
         cuda: the same, of the newest CUDA that it runs.
     """
     proc = frames["driver-proc"].text
@@ -32,5 +32,5 @@ def driver(frames: Frames, told: str | None, cuda: str | None) -> Driver | None:
         return Driver(
             version=version, source="/proc/driver/nvidia/version", cuda=newest, open_module=open_module
         )
-    version = digits(told)
+    version = digits(smi_version)
     return Driver(version=version, source="nvidia-smi", cuda=newest) if version else None

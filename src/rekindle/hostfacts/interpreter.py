@@ -14,6 +14,6 @@ def interpreter(pythons: tuple[Python, ...]) -> str | None:
 
     None if none fits, as a path does not that a shell would split.
     """
-    fit = [one for one in pythons if supported(one) and not flaw("it", one.path)]
-    best = max(fit, key=lambda one: (not one.venv, version_key(one.version)), default=None)
+    fit = [python for python in pythons if supported(python) and not flaw("it", python.path)]
+    best = max(fit, key=lambda python: (not python.venv, version_key(python.version)), default=None)
     return best.path if best else None

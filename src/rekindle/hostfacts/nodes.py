@@ -86,8 +86,8 @@ class Nodes:
 
     def others(self, wanted: Slurm, place: str, given: str) -> Iterator[tuple[str, HostRecord | str]]:
         """Yield a node of each other kind than ``given``'s that the partition has, or why it was not seen."""
-        found = cluster.kinds(self._login.cluster, wanted.partition) if self._login.cluster else []
-        for kind in [one for one in found if not cluster.has(one, given)][:_MOST_KINDS]:
+        kinds = cluster.kinds(self._login.cluster, wanted.partition) if self._login.cluster else []
+        for kind in [kind for kind in kinds if not cluster.has(kind, given)][:_MOST_KINDS]:
             fit = [group for group in kind if cluster.takes_jobs(group)]
             name = cluster.first(fit[0].nodes) if fit else ""
             if not name:

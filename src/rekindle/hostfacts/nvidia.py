@@ -110,8 +110,8 @@ def parse(frames: Frames) -> Nvidia:
     rows = _rows(frames["nvidia-query"].text)
     gpus = _gpus(log, rows, frames)
     by_csv = (row["driver_version"] for row in rows if "driver_version" in row)
-    told = log.findtext("driver_version") or next(by_csv, None)
-    loaded = driver(frames, told, log.findtext("cuda_version"))
+    version = log.findtext("driver_version") or next(by_csv, None)
+    loaded = driver(frames, version, log.findtext("cuda_version"))
     return Nvidia(loaded, gpus, _topology(frames["nvidia-topo"], len(gpus)))
 
 
@@ -142,27 +142,27 @@ def _rows(text: str) -> list[Values]:
 def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple[Gpu, ...]:
     links = _nvlinks(frames["nvidia-nvlink"].text)
     by_bus = {_bus(row["pci_bus_id"]) or f"#{i}": row for i, row in enumerate(rows)}
-    found: dict[str, Gpu] = {}
+    gpus: dict[str, Gpu] = {}
     for position, element in enumerate(log.findall("gpu")):
         bus = _bus(element.get("id", "")) or f"#{position}"
         row = by_bus.pop(bus, None) or by_bus.pop(f"#{position}", {})
-        found[bus] = _gpu({**row, **dict(_values(element))}, position, links, element)
+        gpus[bus] = _gpu({**row, **dict(_values(element))}, position, links, element)
     for bus, row in by_bus.items():
-        found[bus] = _gpu(row, len(found), links, ElementTree.Element("gpu"))
+        gpus[bus] = _gpu(row, len(gpus), links, ElementTree.Element("gpu"))
     messages = "\n".join(frames[name].text for name in COMMANDS)
-    last = max((gpu.index for gpu in found.values()), default=-1)
+    last = max((gpu.index for gpu in gpus.values()), default=-1)
     for address, says in _NO_HANDLE.findall(messages):
         state: State = "lost" if _LOST.search(says) else "error"
         words = " ".join(says.split()).rstrip(".")
         new = Gpu(index=last + 1, state=state, says=words, pci_bus_id=_bus(address))
-        last = max(last, found.setdefault(_bus(address), new).index)
-    return tuple(sorted(found.values(), key=lambda gpu: gpu.index))
+        last = max(last, gpus.setdefault(_bus(address), new).index)
+    return tuple(sorted(gpus.values(), key=lambda gpu: gpu.index))
 
 
 def _bus(address: str) -> str:
     """Return a PCI address with the eight digits of domain that nvidia-smi prints; empty if it is none."""
-    found = re.fullmatch(r"([0-9A-F]{4,8})(:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F])", address.strip().upper())
-    return f"{found[1]:0>8}{found[2]}" if found else ""
+    match = re.fullmatch(r"([0-9A-F]{4,8})(:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F])", address.strip().upper())
+    return f"{match[1]:0>8}{match[2]}" if match else ""
 
 
 def _values(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
@@ -182,20 +182,20 @@ def _values(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
 def _gpu(
     values: Values, position: int, links: Mapping[str, tuple[float, ...]], element: ElementTree.Element
 ) -> Gpu:
-    said = [f"{field} reads {text}" for field, text in values.items() if _complaint(text)]
+    complaints = [f"{field} reads {text}" for field, text in values.items() if _complaint(text)]
     action = element.findtext("gpu_recovery_action") or "None"
     if not _NO_FIGURE.fullmatch(action):
-        said.append(f"gpu_recovery_action is {action}")
-    state = ("lost" if any(_LOST.search(text) for text in said) else "error") if said else "ok"
+        complaints.append(f"gpu_recovery_action is {action}")
+    state = ("lost" if any(_LOST.search(text) for text in complaints) else "error") if complaints else "ok"
     index = _integer(values.get("index"))
     uuid, name = _figure(values.get("uuid")), _figure(values.get("name"))
-    told = re.match(r"(?:0x)?([0-9A-F]{4})10DE\Z", values.get("device", "").upper())
-    device = told[1] if told else None
+    match = re.match(r"(?:0x)?([0-9A-F]{4})10DE\Z", values.get("device", "").upper())
+    device = match[1] if match else None
     return convert(
         {
             "index": position if index is None else index,
             "state": state,
-            "says": said[0] if said else None,
+            "says": complaints[0] if complaints else None,
             "throttle_reasons": _throttle_reasons(element),
             "nvlink_gb_per_s": links.get(uuid or "", ()),
             "processes": _processes(element),
@@ -221,8 +221,8 @@ def _figure(text: str | None) -> str | None:
 
 def _integer(text: str | None) -> int | None:
     """Return the number that ``text`` begins with: ``143771 MiB``, ``16x``."""
-    found = re.match(r"\s*([0-9]{1,15})(?![0-9])", text or "")
-    return int(found[1]) if found else None
+    match = re.match(r"\s*([0-9]{1,15})(?![0-9])", text or "")
+    return int(match[1]) if match else None
 
 
 def _throttle_reasons(element: ElementTree.Element) -> tuple[str, ...]:
@@ -251,10 +251,10 @@ def _nvlinks(text: str) -> dict[str, tuple[float, ...]]:
     links: dict[str, list[float]] = {}
     speeds: list[float] = []
     for text_line in text.splitlines():
-        if found := re.search(r"^GPU \d+:.{1,200}?UUID: ([^)]{1,100})\)", text_line):
-            speeds = links.setdefault(found[1], [])
-        elif found := _LINK.search(text_line):
-            speeds.append(float(found[1] or 0))
+        if match := re.search(r"^GPU \d+:.{1,200}?UUID: ([^)]{1,100})\)", text_line):
+            speeds = links.setdefault(match[1], [])
+        elif match := _LINK.search(text_line):
+            speeds.append(float(match[1] or 0))
     return {uuid: tuple(speeds) for uuid, speeds in links.items()}
 
 

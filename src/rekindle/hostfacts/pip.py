@@ -38,5 +38,5 @@ def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
             problems.append(FailedProbe(name=name, says=says))
             continue
         texts.append(text)
-    found = pip_settings(texts, environment)
-    return {name: masked(value) for name, value in found.items()}, tuple(problems)
+    values = pip_settings(texts, environment)
+    return {name: masked(value) for name, value in values.items()}, tuple(problems)

@@ -17,8 +17,8 @@ def flaw(name: str, path: str) -> Complaint | None:
     """Return what keeps the setting ``name`` from being a folder on the host; None if nothing does."""
     if not path.startswith(("/", "~/")) and path != "~":
         return Complaint(f"{name} is {path!r}, a relative path.", "begin it with / or ~/.")
-    if found := _UNFIT.search(path):
-        what = "white space" if found[0].isspace() else repr(found[0])
+    if match := _UNFIT.search(path):
+        what = "white space" if match[0].isspace() else repr(match[0])
         return Complaint(f"{name} is {path!r}, and no path may have {what} in it.", "name another.")
     return None
 
@@ -68,14 +68,16 @@ def host_record(frames: Frames, host: str, root: str) -> HostRecord:
 
 def _problems(frames: Frames) -> tuple[FailedProbe, ...]:
     limit = system.required(frames, "limit")
-    found = []
+    failed = []
     for name, frame in frames.items():
         if frame.late:
             command = nvidia.COMMANDS.get(name, f"The probe {name}")
-            found.append(FailedProbe(name=name, says=f"{command} timed out after {limit} s.", timed_out=True))
+            failed.append(
+                FailedProbe(name=name, says=f"{command} timed out after {limit} s.", timed_out=True)
+            )
         elif says := _problem(name, frame):
-            found.append(FailedProbe(name=name, says=says))
-    return tuple(found)
+            failed.append(FailedProbe(name=name, says=says))
+    return tuple(failed)
 
 
 def _problem(name: str, frame: Frame) -> str | None:

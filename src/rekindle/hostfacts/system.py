@@ -28,16 +28,16 @@ def required(frames: Frames, name: str) -> str:
     Raises:
         FactsError: it failed or was late; every Linux host answers it.
     """
-    said = line(frames, name)
+    answer = line(frames, name)
     if name in frames and frames[name].late:
         raise FactsError(
             f"The host was slow: it did not tell its {name} within {frames['limit'].first_line} s.",
             "run preflight again when it has less to do, or ask for another one.",
         )
-    if said is None:
+    if answer is None:
         how = f"status {frames[name].status}: {frames[name].first_line}" if name in frames else "no answer"
         raise FactsError(f"The host does not tell its {name} ({how}).", "use a Linux host with coreutils.")
-    return said
+    return answer
 
 
 def operating_system(frames: Frames) -> Os:
@@ -58,8 +58,8 @@ def operating_system(frames: Frames) -> Os:
 
 def digits(text: str | None) -> str | None:
     """Return the numbers that a version begins with, without what a distribution adds; None if it is none."""
-    found = _DIGITS.match((text or "").strip())
-    return found[0] if found else None
+    match = _DIGITS.match((text or "").strip())
+    return match[0] if match else None
 
 
 def cpu(frames: Frames) -> Cpu:
@@ -89,14 +89,14 @@ def disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
         "tmpdir": frames["path-tmpdir"].text.rstrip("\n"),
         "shm": "/dev/shm",
     }
-    found = []
+    measured = []
     for use in get_args(get_type_hints(Disk)["use"]):
         frame = frames[f"disk-{use}"]
         figures = re.search(r"\s(\d+)\s+\d+\s+(-?\d+)\s+(?:\d+%|-)\s+/", frame.text)
         if frame.answered and figures:
             total, free = (max(int(kib), 0) // 1024 for kib in figures.groups())
-            found.append(Disk(use=use, path=paths[use], total_mib=total, free_mib=free))
-    return tuple(found)
+            measured.append(Disk(use=use, path=paths[use], total_mib=total, free_mib=free))
+    return tuple(measured)
 
 
 def pythons(frames: Frames) -> tuple[Python, ...]:
@@ -104,12 +104,14 @@ def pythons(frames: Frames) -> tuple[Python, ...]:
 
     Of a probe that was given up, those that answered in time.
     """
-    found: dict[str, Python] = {}
+    by_path: dict[str, Python] = {}
     for text in frames["pythons"].text.splitlines():
         with suppress(RecordError):  # what a shell says of an interpreter that it cannot start
-            said = decode(text, Python)
-            found.setdefault(said.path, said)
-    return tuple(sorted(found.values(), key=lambda one: (version_key(one.version), one.path), reverse=True))
+            python = decode(text, Python)
+            by_path.setdefault(python.path, python)
+    return tuple(
+        sorted(by_path.values(), key=lambda python: (version_key(python.version), python.path), reverse=True)
+    )
 
 
 def pci_gpus(frames: Frames) -> int | None:
@@ -120,30 +122,30 @@ def pci_gpus(frames: Frames) -> int | None:
 
 def pci_devices(frames: Frames) -> tuple[PciGpu, ...]:
     """Return those of which the bus tells the model."""
-    found: list[Any] = _PCI.findall(frames["pci"].text)
+    matches: list[Any] = _PCI.findall(frames["pci"].text)
     return tuple(
         PciGpu(address=address, device=device.upper(), kernel_driver=driver or None)
-        for address, device, driver in found
+        for address, device, driver in matches
     )
 
 
 def cuda_toolkit(frames: Frames) -> str | None:
     """Return the release that nvcc gives: ``12.8``."""
-    found = re.search(r"release (\d+\.\d+)", frames["toolkit"].text)
-    return found[1] if found and frames["toolkit"].answered else None
+    match = re.search(r"release (\d+\.\d+)", frames["toolkit"].text)
+    return match[1] if match and frames["toolkit"].answered else None
 
 
 def docker(frames: Frames) -> Docker | None:
     """Return the container engine, whether or not its daemon answers; None if there is none."""
     frame = frames.get("docker", Frame("127", ""))
-    path, *said = [line.strip() for line in frame.text.splitlines() if line.strip()] or [""]
+    path, *lines = [line.strip() for line in frame.text.splitlines() if line.strip()] or [""]
     if not path.startswith("/"):
         return None
-    found = next((match for line in said if (match := _DOCKER.fullmatch(line))), None)
-    if frame.answered and found and found[1]:
-        nvidia = "nvidia" in found[2].split() or any("/nvidia-" in line for line in said)
-        return Docker(path=path, version=found[1], nvidia=nvidia)
-    words = [line for line in said if not _DOCKER.fullmatch(line)]
+    engine = next((match for line in lines if (match := _DOCKER.fullmatch(line))), None)
+    if frame.answered and engine and engine[1]:
+        nvidia = "nvidia" in engine[2].split() or any("/nvidia-" in line for line in lines)
+        return Docker(path=path, version=engine[1], nvidia=nvidia)
+    words = [line for line in lines if not _DOCKER.fullmatch(line)]
     late = frame.late or frame.status == "124"
     says = "it gave no answer in time" if late else (words[-1] if words else f"status {frame.status}")
     return Docker(path=path, version=None, says=says[:200].rstrip(".?"))

@@ -71,8 +71,8 @@ class Checkout:
     def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
         """Return the folder of each of ``jobs`` that is an example and lies here, by its name."""
         described = {job.name: job.example.folder for job in jobs if job.example and job.example.folder}
-        found = {name: self.folder / _EXAMPLES / folder for name, folder in described.items()}
-        return {name: folder for name, folder in found.items() if folder.is_dir()}
+        examples = {name: self.folder / _EXAMPLES / folder for name, folder in described.items()}
+        return {name: folder for name, folder in examples.items() if folder.is_dir()}
 
 
 def named(setting: str, nvflare: str | None) -> Checkout:

@@ -31,15 +31,15 @@ def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: flo
         plan: what was decided for it.
         left_s: seconds until the lease ends, as if nothing had to be built; None if nobody said.
     """
-    found = []
+    foreseen = []
     for job in jobs:
         refusal, late = _refusal(job, host, plan), None
         if refusal is None and allowance(job, left_s, host.slurm) is None:
             late = too_short(job, left_s, host.slurm)
         elif refusal is None and left_s is not None:
             left_s -= job.expected_s
-        found.append(Foreseen(job, refusal, late))
-    return found
+        foreseen.append(Foreseen(job, refusal, late))
+    return foreseen
 
 
 def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> str:
@@ -47,8 +47,8 @@ def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float
 
     The arguments are those of `foresee`.
     """
-    required = [one for one in foresee(jobs, host, plan, left_s) if one.job.required]
-    return "\n".join(str(why) for one in required if (why := one.refusal or one.late))
+    required = [foreseen for foreseen in foresee(jobs, host, plan, left_s) if foreseen.job.required]
+    return "\n".join(str(why) for foreseen in required if (why := foreseen.refusal or foreseen.late))
 
 
 def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:

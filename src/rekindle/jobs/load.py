@@ -66,7 +66,11 @@ def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
 def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
     """Return ``asked`` with each example in place of ``examples/all``, and none twice."""
     every = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]
-    return list(dict.fromkeys(name for one in asked for name in (every if one == _ALL else [one])))
+    return list(
+        dict.fromkeys(
+            name for asked_name in asked for name in (every if asked_name == _ALL else [asked_name])
+        )
+    )
 
 
 def load_job(jobs: Path, name: str) -> Job:
@@ -129,7 +133,7 @@ def _own(jobs: Path, path: Path) -> Job:
     """Read a job that lies elsewhere, whose code lies beside its ``path``."""
     folder = path.parent.name
     job = _read(path, **({"name": folder} if re.fullmatch(NAME, folder) else {}))
-    taken = (one.removeprefix(f"{_EXAMPLES}/") for one in known_jobs(jobs))
+    taken = (name.removeprefix(f"{_EXAMPLES}/") for name in known_jobs(jobs))
     if job.name in {*_RESERVED, *ACCEPTANCE.values(), *taken}:
         raise RecordError(
             f"{path} is of a job {job.name!r}, and Rekindle has one of that name.",

@@ -44,8 +44,8 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
             "Ask for nodes: 1.",
         )
     if not gpus:
-        one = nodes > 1 and job.environment == "tensorflow"  # replica, as MultiWorkerMirroredStrategy has it
-        ranks = (1 if one else job.ranks_per_site) * nodes
+        one_replica = nodes > 1 and job.environment == "tensorflow"  # as MultiWorkerMirroredStrategy has it
+        ranks = (1 if one_replica else job.ranks_per_site) * nodes
         return tuple(Site(name=name, ranks=ranks, gpus=()) for name in names)
     least = job.sites * (1 if job.when_short_of_gpus == "fewer" else job.ranks_per_site)
     if job.example and "{gpus}" not in job.example.command:  # each takes the first it sees; all see the same

@@ -89,7 +89,7 @@ def prepare(
 
 def environment_of(job: Job, frameworks: Iterable[str]) -> str:
     """Return which of the environments for ``frameworks`` a job runs in: any with torch, if it measures."""
-    with_torch = (one for one in frameworks if one.partition("+")[0] in _WITH_TORCH)
+    with_torch = (framework for framework in frameworks if framework.partition("+")[0] in _WITH_TORCH)
     return job.environment if job.federated else next(with_torch, job.environment)
 
 

@@ -12,8 +12,8 @@ from .placement import Unplaceable
 
 def minor(version: str) -> str | None:
     """Return ``2.7`` of ``2.7.2-2-g8b25406a6``; None if it is no version."""
-    found = re.match(r"\d+\.\d+", version)
-    return found[0] if found else None
+    match = re.match(r"\d+\.\d+", version)
+    return match[0] if match else None
 
 
 def hold_to_release(job: Job, nvflare: str | None) -> None:

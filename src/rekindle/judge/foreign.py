@@ -70,7 +70,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
     root = next((finding for finding in findings if not finding.echo), None)
     verdict, cause, remedy = _verdict(answers, broken)
     identity = workspace.find(SERVER, r"\[identity=([^,\]]+)")
-    told, ours = account.records, Answer(None, "It takes evidence that Rekindle's runs leave.")
+    records, ours = account.records, Answer(None, "It takes evidence that Rekindle's runs leave.")
     evidence = {**answers, **dict.fromkeys(UNTOLD, ours)}.items()
     return VerdictRecord(
         job=workspace.name,
@@ -82,7 +82,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
         findings=findings,
         evidence=tuple(answer.result(claim, workspace.folder) for claim, answer in evidence),
         started=None,
-        duration_s=round(told[-1].time - told[0].time, 3) if told else None,
+        duration_s=round(records[-1].time - records[0].time, 3) if records else None,
         lock_sha256=None,
         versions={},
         devices=(),
@@ -150,12 +150,12 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
 
 def _server_log_clean(workspace: Workspace) -> Answer:
     """As the claim of that name; but an error that was logged before the server gave up is why it did."""
-    told = server_log_clean(workspace)
+    answer = server_log_clean(workspace)
     server = workspace.members.get(SERVER)
     logged = read_records(workspace, SERVER, server.error_log) if server else []
     record, says = next(unexplained(SERVER, logged, ended=True), (None, ""))
-    if told.holds is not False or record is None or "Aborting current RUN" in says:
-        return told
+    if answer.holds is not False or record is None or "Aborting current RUN" in says:
+        return answer
     return Answer(False, f"The server logged: {_cause(record, says)}", record.at)
 
 
@@ -192,7 +192,7 @@ def _came_to_its_end(workspace: Workspace, account: Account) -> Answer:
     return Answer(None, f"{says}. A trainer inside NVFlare's client that ended early leaves no line.", at)
 
 
-def _gone(told: list[LogRecord]) -> LogRecord | None:
+def _gone(records: list[LogRecord]) -> LogRecord | None:
     """Return where a site's log says last of its trainer that it is gone; None if it says something else."""
-    own = [record for record in told if _OF_TRAINER.search(f"{record.logger} {record.message}")]
+    own = [record for record in records if _OF_TRAINER.search(f"{record.logger} {record.message}")]
     return own[-1] if own and (own[-1].logger not in TRAINERS or RAISED.match(own[-1].message)) else None

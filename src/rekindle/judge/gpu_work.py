@@ -15,41 +15,43 @@ def most_used(samples: Iterable[SampleEvent], uuid: str, warm: Mapping[str, floa
         uuid: the GPU's.
         warm: by PID, from when its work counts, seconds since the epoch: making a context is work too.
     """
-    told = [(one.time, one.gpus[uuid].process_utilisation) for one in samples if uuid in one.gpus]
-    last = max((time for time, shares in told if shares is not None), default=0.0)
+    looks = [
+        (sample.time, sample.gpus[uuid].process_utilisation) for sample in samples if uuid in sample.gpus
+    ]
+    last = max((time for time, shares in looks if shares is not None), default=0.0)
     most = {pid: 0 for pid, begin in warm.items() if last > begin}
-    for time, shares in told:
+    for time, shares in looks:
         for pid, share in (shares or {}).items():
             if pid in most and time > warm[pid]:
                 most[pid] = max(share, most[pid])
     return most
 
 
-def by_process(uuid: str, said: str, shares: Mapping[str, int]) -> tuple[bool | None, str]:
+def by_process(uuid: str, held: str, shares: Mapping[str, int]) -> tuple[bool | None, str]:
     """Return whether a GPU worked for all of a run who held it, and what shows it.
 
     Args:
         uuid: the GPU's.
-        said: what they held of it.
+        held: what they held of it, as the end of a sentence.
         shares: the most that each used, percent by name.
     """
     idle = next((who for who, share in shares.items() if not share), None)
     if not any(shares.values()):
-        return False, f"{uuid} peaked at 0 % {said}: it did not work for this run"
+        return False, f"{uuid} peaked at 0 % {held}: it did not work for this run"
     if idle:
         return None, f"{idle} was never seen at work on {uuid}, where others were"
-    return True, f"{uuid} peaked at {max(shares.values())} % for one of them {said}"
+    return True, f"{uuid} peaked at {max(shares.values())} % for one of them {held}"
 
 
 def by_gpu(
-    uuid: str, said: str, pids: Collection[str], gpus: Collection[GpuSample]
+    uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSample]
 ) -> tuple[bool | None, str]:
     """Count work only while no process but ``pids`` held the GPU, as what a process did is not told."""
     own = [gpu.utilisation for gpu in gpus if gpu.processes and gpu.processes.keys() <= set(pids)]
     shared = [gpu.utilisation for gpu in gpus if gpu.processes.keys() - set(pids)]
     peak = max(own, default=0)
     if peak:
-        return True, f"{uuid} peaked at {peak} % {said}"
+        return True, f"{uuid} peaked at {peak} % {held}"
     if any(shared):
         return None, f"{uuid} worked only while processes of others held it too"
-    return False, f"{uuid} peaked at 0 % {said}: it did not work for this run"
+    return False, f"{uuid} peaked at 0 % {held}: it did not work for this run"

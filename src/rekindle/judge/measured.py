@@ -33,17 +33,19 @@ def measured(run: Run) -> AcceptanceRecord:
     Raises:
         RecordError: it left no such record, or that of another run, host or set of GPUs.
     """
-    told = [line.event for line in run.of(AcceptanceEvent)]
-    if len(told) != 1 or told[0].nonce != (run.spec.nonce or None):
+    events = [line.event for line in run.of(AcceptanceEvent)]
+    if len(events) != 1 or events[0].nonce != (run.spec.nonce or None):
         raise RecordError(
             "No figures of this run are in its evidence.", "read its job.log, and measure again."
         )
-    record, given = told[0].record, {uuid for site in run.spec.sites for uuid in site.gpus}
+    record, given = events[0].record, {uuid for site in run.spec.sites for uuid in site.gpus}
     if record.host != run.spec.host:
         raise RecordError(f"It measured {record.host}, and not {run.spec.host}.", "measure it again.")
     if {gpu.uuid for gpu in record.gpus} != given or len(record.gpus) != len(given):
         raise RecordError("It measured other GPUs than it was given.", "measure them again.")
-    others = [one for one in record.measurements if one.name not in {"xids", "clock_offset"}]
+    others = [
+        measurement for measurement in record.measurements if measurement.name not in {"xids", "clock_offset"}
+    ]
     clock = clock_in(run.folder) if (run.folder / folders.CLOCK).exists() else None
     seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *((_offset(clock),) if clock else ()))
     return held(replace(record, started=_started(record, clock), measurements=(*others, *seen)))
@@ -61,13 +63,13 @@ def judgement(run: Run) -> Judgement:
 def _xids(run: Run, uuid: str) -> Measurement:
     """Return the driver's error codes of a GPU in all samples; nothing where nobody could watch for them."""
     looks = [line.event.gpus[uuid] for line in run.samples_for(uuid) if uuid in line.event.gpus]
-    told = [look.xids for look in looks if look.xids is not None]
-    found = [float(code) for codes in told for code in codes]
-    says = f"in {len(told)} of {len(looks)} looks of the driver's sampler"
+    answered = [look.xids for look in looks if look.xids is not None]
+    codes = [float(code) for codes in answered for code in codes]
+    says = f"in {len(answered)} of {len(looks)} looks of the driver's sampler"
     if by := sorted({source for look in looks for source in look.xids_by}):
-        says += f", by {' and '.join(_SOURCES.get(one, one) for one in by)}"
-    value = float(len(found)) if told else None
-    return Measurement(name="xids", gpu=uuid, value=value, unit="events", series=tuple(found), says=says)
+        says += f", by {' and '.join(_SOURCES.get(source, source) for source in by)}"
+    value = float(len(codes)) if answered else None
+    return Measurement(name="xids", gpu=uuid, value=value, unit="events", series=tuple(codes), says=says)
 
 
 def _offset(clock: Clock) -> Measurement:

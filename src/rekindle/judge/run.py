@@ -68,10 +68,10 @@ class Run:
         ended = ended_in(folder) if (folder / folders.ENDED).exists() else None
         if not spec.sites:
             raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
-        workspace, told = of_run(folder), read_evidence(folder)
+        workspace, evidence = of_run(folder), read_evidence(folder)
         left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
-        unread = (*told.unread, *workspace.unread(), *_left_behind(left))
-        return cls(folder, spec, ended, told.lines, workspace, unread, tuple(told.broken), left)
+        unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
+        return cls(folder, spec, ended, evidence.lines, workspace, unread, tuple(evidence.broken), left)
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
@@ -79,10 +79,10 @@ class Run:
 
     @cached_property
     def _by_kind(self) -> dict[type[Event], list[Line[Any]]]:
-        found: dict[type[Event], list[Line[Any]]] = {}
+        by_kind: dict[type[Event], list[Line[Any]]] = {}
         for line in self.lines:
-            found.setdefault(type(line.event), []).append(line)
-        return found
+            by_kind.setdefault(type(line.event), []).append(line)
+        return by_kind
 
     @cached_property
     def members(self) -> list[str]:
@@ -100,10 +100,10 @@ class Run:
 
     @cached_property
     def _rounds(self) -> dict[tuple[str, int], list[Line[RoundEvent]]]:
-        found: dict[tuple[str, int], list[Line[RoundEvent]]] = {}
+        by_rank: dict[tuple[str, int], list[Line[RoundEvent]]] = {}
         for line in sorted(self.of(RoundEvent), key=lambda line: line.event.round):
-            found.setdefault((line.event.site, line.event.rank), []).append(line)
-        return found
+            by_rank.setdefault((line.event.site, line.event.rank), []).append(line)
+        return by_rank
 
     @cached_property
     def samples(self) -> list[Line[SampleEvent]]:
@@ -121,10 +121,10 @@ class Run:
 
     @cached_property
     def _samples(self) -> dict[str, list[Line[SampleEvent]]]:
-        found: dict[str, list[Line[SampleEvent]]] = {}
+        by_file: dict[str, list[Line[SampleEvent]]] = {}
         for line in self.samples:
-            found.setdefault(line.file, []).append(line)
-        return found
+            by_file.setdefault(line.file, []).append(line)
+        return by_file
 
     def samples_for(self, uuid: str) -> list[Line[SampleEvent]]:
         """Return those of the node that has this GPU, in the order of their times."""
@@ -180,7 +180,9 @@ class Run:
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:
         """Node and PID of each rank that told its device, by site and rank; None for the one machine."""
         events = (line.event for line in self.of(DeviceEvent))
-        return {(one.site, one.rank): (one.node if self.spec.nodes else None, one.pid) for one in events}
+        return {
+            (event.site, event.rank): (event.node if self.spec.nodes else None, event.pid) for event in events
+        }
 
     @cached_property
     def started(self) -> float | None:

@@ -40,7 +40,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     results = (*(result for result in claims if result), *rules)
     verdict, cause = _verdict(run, results)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
-    root = next((found for found in findings if _is_root(run, found)), None)
+    root = next((finding for finding in findings if _is_root(run, finding)), None)
     remedy = None
     if root is not None:
         cause, remedy = root.cause, root.remedy
@@ -96,10 +96,10 @@ def _verdict(run: Run, results: Sequence[ClaimResult]) -> tuple[VerdictKind, str
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 
 
-def _is_root(run: Run, found: Finding) -> bool:
+def _is_root(run: Run, finding: Finding) -> bool:
     """Whether a finding is why the run has not passed; what is only likely may echo its driver's death."""
     enough = {"certain"} if run.ended is None else {"certain", "likely"}
-    return not found.echo and found.confidence in enough
+    return not finding.echo and finding.confidence in enough
 
 
 def _cure(run: Run) -> str:

@@ -64,14 +64,14 @@ class Packed(Record, frozen=True):
     environments: Few[Built]
 
 
-def packed(told: dict[str, Any]) -> Packed:
+def packed(answer: dict[str, Any]) -> Packed:
     """Return what the host told, checked.
 
     Raises:
         RecordError: it does not fit the schema.
     """
     try:
-        return convert({name: told.get(name) for name in Packed.__struct_fields__}, Packed)
+        return convert({name: answer.get(name) for name in Packed.__struct_fields__}, Packed)
     except RecordError as error:
         raise RecordError(
             f"What the host packed is not what was asked for: {error.says}.", "look at its runs/ folder."

@@ -69,8 +69,8 @@ def pack(root: Path) -> dict[str, Any]:
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
             if parent.is_dir() and error.errno not in _NO_ROOM:
-                said = f"{error.filename} cannot be packed: {error.strerror}."
-                raise RetireError(f"{said} Fix: make it readable for its owner.") from None
+                says = f"{error.filename} cannot be packed: {error.strerror}."
+                raise RetireError(f"{says} Fix: make it readable for its owner.") from None
     raise RetireError(
         f"{root}, /dev/shm and /tmp have no room for the copy. Fix: free some; {root}/cache is not kept."
     )
@@ -158,12 +158,14 @@ def _size(path: Path) -> int:
 
 
 def _environments(root: Path) -> list[dict[str, Any]]:
-    found = []
+    environments = []
     for path in sorted(root.glob(f"{folders.ENVS}/[!.]*/{folders.ENV_MARKER}")):
         with suppress(ValueError, KeyError, TypeError):  # half of one is none
             marker = json.loads(path.read_text(encoding="utf-8"))
-            found.append({"environment": marker["environment"], "lock_text": marker.get("lock_text", "")})
-    return found
+            environments.append(
+                {"environment": marker["environment"], "lock_text": marker.get("lock_text", "")}
+            )
+    return environments
 
 
 def _remove(folder: Path) -> None:

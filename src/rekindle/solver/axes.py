@@ -71,10 +71,12 @@ def covers(arch_list: tuple[str, ...], capability: str) -> tuple[Coverage, str] 
 
 def runs(build: CatalogueBuild, capability: str) -> Runs | None:
     """Return how GPUs of ``capability`` run ``build``; None if one of its libraries has no code for them."""
-    parts = [(one.arch_list, one.kib) for one in build.kernels] or [(build.arch_list, 1)]
+    parts = [(kernels.arch_list, kernels.kib) for kernels in build.kernels] or [(build.arch_list, 1)]
     covered = [(covers(arch_list, capability), size) for arch_list, size in parts]
-    machine_code = [(found[1], size) for found, size in covered if found and found[0] == "machine code"]
-    ptx = [(found[1], size) for found, size in covered if found and found[0] == "PTX"]
+    machine_code = [
+        (coverage[1], size) for coverage, size in covered if coverage and coverage[0] == "machine code"
+    ]
+    ptx = [(coverage[1], size) for coverage, size in covered if coverage and coverage[0] == "PTX"]
     if len(machine_code) + len(ptx) < len(parts):
         return None
     share = sum(size for _, size in machine_code) / sum(size for _, size in parts)
@@ -88,31 +90,31 @@ def gpu(build: CatalogueBuild, host: HostRecord) -> Reason:
     gpus = whole(host)
     if build.cuda is None or not gpus:
         return Reason(axis="gpu", holds=True, says=f"{build.title} runs without a GPU")
-    unknown = next((one for one in gpus if capability_of(one) is None), None)
+    unknown = next((device for device in gpus if capability_of(device) is None), None)
     if unknown:
         says = f"GPU {unknown.index} ({name_of(unknown)}) gives no compute capability"
         says += ", and its model is not known"
         return Reason(axis="gpu", holds=False, says=says)
-    said: list[str] = []
+    sentences: list[str] = []
     for kind, name in _kinds(gpus):
-        found, failure = runs(build, kind), _unwritten(build, kind)
-        if found is None or failure:
+        kernels, failure = runs(build, kind), _unwritten(build, kind)
+        if kernels is None or failure:
             says = f"{build.title} has no kernels for compute capability {kind} ({name}): "
             says += f"it is compiled for {' '.join(build.arch_list)}"
             says += f", and {failure}" if failure else ""
             return Reason(axis="gpu", holds=False, says=says)
-        says = f"compute capability {kind} ({name}) runs its {found.how} {found.architecture}"
-        if found.how == "machine code" and found.share < 1:
-            says += f", and the PTX of {1 - found.share:.0%} of its kernels"
-        said.append(says)
-    return Reason(axis="gpu", holds=True, says=", ".join(said))
+        says = f"compute capability {kind} ({name}) runs its {kernels.how} {kernels.architecture}"
+        if kernels.how == "machine code" and kernels.share < 1:
+            says += f", and the PTX of {1 - kernels.share:.0%} of its kernels"
+        sentences.append(says)
+    return Reason(axis="gpu", holds=True, says=", ".join(sentences))
 
 
 def _unwritten(build: CatalogueBuild, capability: str) -> str | None:
     """Return why a build's own compiler writes nothing for a GPU; None if it does, or there is none."""
-    told = rules().ptx_targets.by_capability
-    begins = told.get(capability)
-    if build.emits is None or version_key(capability) < min(map(version_key, told)):
+    first_ptx = rules().ptx_targets.by_capability
+    begins = first_ptx.get(capability)
+    if build.emits is None or version_key(capability) < min(map(version_key, first_ptx)):
         return None
     writes = f"its compiler (XLA) writes PTX {build.emits}"
     if begins is None:
@@ -126,10 +128,10 @@ def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) ->
     """Return the GPUs, as ``9.0 (NVIDIA H200)``, for which most kernels of the build are PTX, or some."""
     if build.cuda is None:
         return []
-    found = [(kind, runs(build, kind[0])) for kind in _kinds(whole(host))]
+    by_kind = [(kind, runs(build, kind[0])) for kind in _kinds(whole(host))]
     return [
         f"{capability} ({name})"
-        for (capability, name), how in found
+        for (capability, name), how in by_kind
         if how and (how.share < _MOST if mostly else how.share < 1)
     ]
 
@@ -222,9 +224,11 @@ def of_a_venv(interpreter: Python) -> tuple[str, ...]:
 
 def python(build: CatalogueBuild, host: HostRecord) -> Reason:
     """There is a lock of the build for a Python of the host."""
-    found = python_for(build, host)
-    if found:
-        return Reason(axis="python", holds=True, says=f"{build.title} is locked for Python {found.version}")
+    interpreter = python_for(build, host)
+    if interpreter:
+        return Reason(
+            axis="python", holds=True, says=f"{build.title} is locked for Python {interpreter.version}"
+        )
     locked = [minor for minor in build.pythons if lock_sha256(build.lock(minor))]
     says = f"{build.title} is locked for Python {', '.join(locked) or 'none'}, {_has(host)}"
     return Reason(axis="python", holds=False, says=says)
@@ -246,9 +250,9 @@ def _has(host: HostRecord) -> str:
 def _kinds(gpus: list[Gpu]) -> list[tuple[str, str]]:
     """Return each compute capability once, with the name of its first GPU."""
     kinds: dict[str, str] = {}
-    for one in gpus:
-        if known := capability_of(one):
-            kinds.setdefault(known, name_of(one))
+    for device in gpus:
+        if known := capability_of(device):
+            kinds.setdefault(known, name_of(device))
     return list(kinds.items())
 
 

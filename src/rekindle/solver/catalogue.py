@@ -75,7 +75,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     @property
     def emits(self) -> str | None:
         """Return the newest PTX that its compiler (XLA) writes, which is that of its own kernels."""
-        return max((one.ptx for one in self.kernels if one.ptx), key=version_key, default=None)
+        return max((kernels.ptx for kernels in self.kernels if kernels.ptx), key=version_key, default=None)
 
     @property
     def name(self) -> str:
@@ -102,7 +102,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
 
 def beside_own_torch(build: CatalogueBuild) -> CatalogueBuild:
     """Return ``build`` without what the host lends, as it is locked for a host with a torch of its own."""
-    rest = tuple(one for one in build.requirements if _named(one) not in build.lent)
+    rest = tuple(requirement for requirement in build.requirements if _named(requirement) not in build.lent)
     return msgspec.structs.replace(build, variant="system", requirements=rest)
 
 
@@ -234,16 +234,22 @@ def _builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     if framework in {"lightning", "transformers"}:
         data = decode(_data(framework), _OnTorchBuilds)
         pairs = itertools.product(data.builds, _builds("torch"))
-        found = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
+        catalogued = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
     else:
-        found = list(decode(_data(framework), _Builds).builds)
-    found.sort(key=lambda build: (version_key(build.torch or build.version), build.variant), reverse=True)
-    return tuple(found)
+        catalogued = list(decode(_data(framework), _Builds).builds)
+    catalogued.sort(
+        key=lambda build: (version_key(build.torch or build.version), build.variant), reverse=True
+    )
+    return tuple(catalogued)
 
 
 def environments() -> list[Framework]:
     """Return every name that an environment can have."""
-    extended = (f"{framework}+{name}" for name, one in _extensions().items() for framework in one.frameworks)
+    extended = (
+        f"{framework}+{name}"
+        for name, extension in _extensions().items()
+        for framework in extension.frameworks
+    )
     return [*FRAMEWORKS, *extended]
 
 
@@ -254,8 +260,8 @@ def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
     torches = extension.frameworks.get(framework, ())
     for build in _builds(framework):
         pythons = tuple(minor for minor in build.pythons if minor in extension.pythons)
-        told = (build.torch or build.version) in torches and build.architecture in extension.architectures
-        if told and pythons:
+        locked = (build.torch or build.version) in torches and build.architecture in extension.architectures
+        if locked and pythons:
             yield msgspec.structs.replace(
                 build,
                 framework=f"{framework}+{name}",

@@ -46,11 +46,11 @@ def choose(request: Request) -> Decision:
     with_gpus = bool(whole(host))
     if not with_gpus and request.gpus_required:
         return _no_gpu(host)
-    found = builds(request.framework, request.nvflare)
-    if not found:
+    catalogued = builds(request.framework, request.nvflare)
+    if not catalogued:
         says = f"{request.framework} is not locked with NVFlare {request.nvflare}"
         return Decision(None, (Reason(axis="nvflare", holds=False, says=says),))
-    kind = _kind(found, with_gpus)
+    kind = _for_gpus_or_cpu(catalogued, with_gpus)
     pinned = [
         build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
     ]
@@ -94,16 +94,19 @@ def candidates(request: Request) -> list[CatalogueBuild]:
     with_gpus = bool(whole(request.host))
     if request.gpus_required and not with_gpus:
         return []
-    found = _kind(builds(request.framework, request.nvflare), with_gpus)
-    return [one for one in found if all(reason.holds for reason in axes.evaluate(one, request.host))]
+    of_kind = _for_gpus_or_cpu(builds(request.framework, request.nvflare), with_gpus)
+    return [build for build in of_kind if all(reason.holds for reason in axes.evaluate(build, request.host))]
 
 
-def _kind(found: tuple[CatalogueBuild, ...], with_gpus: bool) -> list[CatalogueBuild]:
+def _for_gpus_or_cpu(catalogued: tuple[CatalogueBuild, ...], with_gpus: bool) -> list[CatalogueBuild]:
     """Return the builds for GPUs, or those for the CPU and then those for both, which torch's are."""
-    for_gpus = [build for build in found if build.cuda is not None]
+    for_gpus = [build for build in catalogued if build.cuda is not None]
     if with_gpus:
         return for_gpus
-    return [*(build for build in found if build.cuda is None), *(one for one in for_gpus if one.lent)]
+    return [
+        *(build for build in catalogued if build.cuda is None),
+        *(build for build in for_gpus if build.lent),
+    ]
 
 
 def _no_gpu(host: HostRecord) -> Decision:
@@ -127,7 +130,9 @@ def _with_newer(
     build: CatalogueBuild, reasons: tuple[Reason, ...], judged: Sequence[Judged]
 ) -> tuple[Reason, ...]:
     """Add to each axis why it keeps the newest build of this architecture away, if that is another one."""
-    why = next(said for one, said in judged if one.architecture == build.architecture)
+    why = next(
+        its_reasons for candidate, its_reasons in judged if candidate.architecture == build.architecture
+    )
     against = {reason.axis: reason.says for reason in why if not reason.holds}
     return tuple(
         Reason(axis=reason.axis, holds=True, says=f"{reason.says} (and {against[reason.axis]})")

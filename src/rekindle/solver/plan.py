@@ -45,7 +45,9 @@ def solve(  # noqa: PLR0913 - each is a part of the question
         host_sha256: digest of the host record's file.
     """
     release = nvflare or rules().nvflare.version
-    requests = [Request(one, host, gpus_required, release, _pin(one, pins)) for one in frameworks]
+    requests = [
+        Request(framework, host, gpus_required, release, _pin(framework, pins)) for framework in frameworks
+    ]
     environments = [
         _system(request, newest) if system_site and (newest := on_torch(request)) else _catalogued(request)
         for request in requests
@@ -86,7 +88,7 @@ def _catalogued(request: Request) -> PlannedEnvironment:
             f"{decision.build.title} brings CUDA's libraries, gigabytes that this host has no use for",
         )
     build = planned(decision.build, request.host)
-    warnings += axes.of_a_venv(next(one for one in request.host.pythons if one.path == build.python))
+    warnings += axes.of_a_venv(next(python for python in request.host.pythons if python.path == build.python))
     return PlannedEnvironment(
         framework=request.framework,
         build=build,
@@ -97,8 +99,8 @@ def _catalogued(request: Request) -> PlannedEnvironment:
 
 
 def _system(request: Request, newest: CatalogueBuild) -> PlannedEnvironment:
-    found = choose_system(request, newest)
-    return replace(found, warnings=(*_unusable(request.host), *found.warnings)) if found.build else found
+    entry = choose_system(request, newest)
+    return replace(entry, warnings=(*_unusable(request.host), *entry.warnings)) if entry.build else entry
 
 
 def _unusable(host: HostRecord) -> tuple[str, ...]:

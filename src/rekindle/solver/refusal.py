@@ -32,24 +32,24 @@ class Change:
 def refusal(request: Request, decision: Decision) -> str:
     """Return one sentence for what failed and one with every way out."""
     what = "; ".join(reason.says for reason in decision.reasons if not reason.holds)
-    ways = ["; ".join([decision.cure, *_then(request)])] if decision.cure else ways_out(request)
+    ways = ["; ".join([decision.cure, *_once_gpus_show(request)])] if decision.cure else ways_out(request)
     fix = "; or ".join(ways) if ways else f"use another host; {_reach(request.framework)}"
     return f"{what}. Fix: {fix}."
 
 
 def ways_out(request: Request) -> list[str]:
     """Return the smallest sets of changes after which a build fits, and other frameworks that fit now."""
-    kinds = [kind for kind in (_drivers(request), _pythons(request), *_others(request)) if kind]
+    kinds = [kind for kind in (_drivers(request), _pythons(request), *_other_changes(request)) if kind]
     ways: list[str] = []
     for size in range(1, len(kinds) + 1):
         for chosen in itertools.combinations(kinds, size):
-            ways += _working(request, chosen)
+            ways += _combinations_that_fit(request, chosen)
         if ways:
             break
     return [*ways, *_machines(request), *_telling(request), *_other_frameworks(request)]
 
 
-def _then(request: Request) -> list[str]:
+def _once_gpus_show(request: Request) -> list[str]:
     """Return what fits with the smallest driver that shows the GPUs on the bus and runs a build."""
     host, seen = request.host, expected(request.host)
     if host.gpus or not seen or len(seen) < len(host.pci_devices):
@@ -88,7 +88,7 @@ def _telling(request: Request) -> list[str]:
     return [f"{says}, and run preflight again"]
 
 
-def _working(request: Request, kinds: Sequence[Sequence[Change]]) -> list[str]:
+def _combinations_that_fit(request: Request, kinds: Sequence[Sequence[Change]]) -> list[str]:
     """Return the combinations, one change of each kind, that lead to a build, each build once."""
     ways: dict[str, str] = {}
     for changes in itertools.product(*kinds):
@@ -134,7 +134,7 @@ def _pythons(request: Request) -> list[Change]:
     ]
 
 
-def _others(request: Request) -> list[list[Change]]:
+def _other_changes(request: Request) -> list[list[Change]]:
     host, glibc = request.host, rules().locks.glibc
     kinds: list[list[Change]] = []
     if host.os.glibc is None or version_key(host.os.glibc) < version_key(glibc):
@@ -148,7 +148,7 @@ def _others(request: Request) -> list[list[Change]]:
     gpus = whole(host)
     capabilities = dict.fromkeys(map(axes.capability_of, gpus))
     if len(capabilities) > 1:
-        kinds.append([_without(request, one) for one in capabilities])
+        kinds.append([_without(request, capability) for capability in capabilities])
     if not gpus and request.gpus_required:
         says = "rekindle_gpus_required: false"
         kinds.append([Change(says, partial(dataclasses.replace, gpus_required=False))])
@@ -173,8 +173,8 @@ def _other_frameworks(request: Request) -> list[str]:
 
 def _reach(framework: Framework) -> str:
     newest = builds(framework)[0]
-    found = dict.fromkeys(name for build in builds(framework) for name in build.arch_list)
-    return f"builds of {newest.name} know {', '.join(sorted(found, key=_number))}"
+    architectures = dict.fromkeys(name for build in builds(framework) for name in build.arch_list)
+    return f"builds of {newest.name} know {', '.join(sorted(architectures, key=_number))}"
 
 
 def _number(architecture: str) -> tuple[str, int]:

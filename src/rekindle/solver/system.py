@@ -26,8 +26,8 @@ _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
 def on_torch(request: Request) -> CatalogueBuild | None:
     """Return the newest build of what is asked for, if it stands on torch and is built for this host."""
-    found = builds(request.framework, request.nvflare)
-    newest = next((build for build in found if build.architecture == request.host.os.architecture), None)
+    catalogued = builds(request.framework, request.nvflare)
+    newest = next((build for build in catalogued if build.architecture == request.host.os.architecture), None)
     return newest if newest and newest.lent else None
 
 
@@ -47,19 +47,19 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
     lender = _lender(request, newest)
     if isinstance(lender, Reason):
         return _refused(request, lender)
-    known, warnings = _identify(str(lender.torch), host)
+    torch_build, warnings = _identify(str(lender.torch), host)
     warnings += axes.of_a_venv(lender)
     newest = _beside(request, newest, python_minor(lender.version))
     lends = " and ".join(f"{name} {getattr(lender, name)}" for name in newest.lent)
     says = f"{lender.path} (Python {lender.version}) has {lends}"
     reasons = [Reason(axis="system_site", holds=True, says=says)]
-    if with_gpus and known.cuda is None:
+    if with_gpus and torch_build.cuda is None:
         says = f"the torch {lender.torch} of {lender.path} is a build for the CPU, and this host has GPUs"
         return _refused(request, _fails("system_site", says), reasons)
     if with_gpus:
-        reasons += [axes.driver(known, host), axes.glibc(known, host)]
-        if known.arch_list:
-            reasons.insert(1, axes.gpu(known, host))
+        reasons += [axes.driver(torch_build, host), axes.glibc(torch_build, host)]
+        if torch_build.arch_list:
+            reasons.insert(1, axes.gpu(torch_build, host))
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
         return _refused(request, failed, [reason for reason in reasons if reason is not failed])
@@ -68,7 +68,7 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
         framework=request.framework,
         version=newest.version if newest.torch else str(lender.torch),
         variant="system",
-        cuda=known.cuda,
+        cuda=torch_build.cuda,
         python=lender.path,
         python_version=lender.version,
         lock=lock,
@@ -87,33 +87,36 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
         says = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
         return _fails("pin", says)
     minors = [minor for minor in rules().locks.pythons if lock_sha256(_lock(newest, minor))]
-    needs: dict[str, Callable[[Python], bool]] = {
-        f"torch in a Python from {minors[0]} to {minors[-1]}": lambda one: python_minor(one.version) in minors
-    }
+    needs: dict[str, Callable[[Python], bool]] = {}
+    locked = f"torch in a Python from {minors[0]} to {minors[-1]}"
+    needs[locked] = lambda python: python_minor(python.version) in minors
     if newest.torch:
         base = builds(newest.framework.partition("+")[0])
         oldest = min((str(build.torch) for build in base), key=version_key)
         new_enough = f"torch {oldest} or newer, with which {name} is locked"
-        needs[new_enough] = lambda one: version_key(str(one.torch)) >= version_key(oldest)
+        needs[new_enough] = lambda python: version_key(str(python.torch)) >= version_key(oldest)
     elif pin:
-        needs[f"torch {pin}"] = lambda one: pin in {one.torch, str(one.torch).partition("+")[0]}
+        needs[f"torch {pin}"] = lambda python: pin in {python.torch, str(python.torch).partition("+")[0]}
     if "torchvision" in newest.lent:
-        needs[f"torchvision beside its torch, as {name} needs it"] = lambda one: one.torchvision is not None
+        with_torchvision = f"torchvision beside its torch, as {name} needs it"
+        needs[with_torchvision] = lambda python: python.torchvision is not None
     lenders = with_torch = [python for python in request.host.pythons if python.torch]
     for need, fits in needs.items():
         lenders = [python for python in lenders if fits(python)]
         if not lenders:
-            found = ", ".join(f"torch {one.torch} in {one.path} ({one.version})" for one in with_torch)
+            found = ", ".join(
+                f"torch {python.torch} in {python.path} ({python.version})" for python in with_torch
+            )
             says = f"no interpreter of this host has {need}; found: {found or 'no torch at all'}"
             return _fails("system_site", says)
-    return max(lenders, key=lambda one: (not one.venv, version_key(one.version)))
+    return max(lenders, key=lambda python: (not python.venv, version_key(python.version)))
 
 
 def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBuild:
     """Return the newest build that is locked beside a torch in Python ``minor``."""
-    found = builds(request.framework, request.nvflare)
-    same = (one for one in found if one.architecture == newest.architecture)
-    return next((one for one in same if minor in one.pythons), newest)
+    catalogued = builds(request.framework, request.nvflare)
+    same = (build for build in catalogued if build.architecture == newest.architecture)
+    return next((build for build in same if minor in build.pythons), newest)
 
 
 def _lock(newest: CatalogueBuild, python: str) -> str:

@@ -41,8 +41,10 @@ class Together:
 
 def together(requests: Sequence[Request]) -> Together:
     """Return the builds for the hosts of ``requests``, which are for one framework."""
-    found: list[_Host] = [(one, {_key(build): build for build in candidates(one)}) for one in requests]
-    hosts = [(request, fit) for request, fit in found if fit]
+    every_host: list[_Host] = [
+        (request, {_key(build): build for build in candidates(request)}) for request in requests
+    ]
+    hosts = [(request, fit) for request, fit in every_host if fit]
     keys = _fewest(fit for _, fit in hosts)
     groups: dict[Key, list[_Host]] = {}
     for request, fit in hosts:
@@ -53,7 +55,7 @@ def together(requests: Sequence[Request]) -> Together:
             for key, members in groups.items()
         ),
         tuple(_held_back(hosts, keys)),
-        tuple(request.host.host for request, fit in found if not fit),
+        tuple(request.host.host for request, fit in every_host if not fit),
     )
 
 
@@ -63,11 +65,11 @@ def _key(build: CatalogueBuild) -> Key:
 
 def _fewest(choices: Iterable[Iterable[Key]]) -> tuple[Key, ...]:
     """Return the fewest builds of which each host has one, the newest of as few."""
-    sets = [frozenset(one) for one in choices]
+    sets = [frozenset(keys) for keys in choices]
     every = sorted(frozenset[Key]().union(*sets), reverse=True)
     for size in range(1, len(every) + 1):
         for chosen in itertools.combinations(every, size):
-            if all(one.intersection(chosen) for one in sets):
+            if all(keys.intersection(chosen) for keys in sets):
                 return chosen
     return ()
 
@@ -81,11 +83,11 @@ def _held_back(hosts: Sequence[_Host], keys: tuple[Key, ...]) -> Iterator[str]:
         most = len(keys) > 1 and len(out) > len(rest)
         if not rest or most or (-len(better), better) <= (-len(keys), keys):
             continue
-        key = next(one for one in better if one not in kind)
-        newer = next(build for builds_of in rest for one, build in builds_of.items() if one == key)
+        key = next(key for key in better if key not in kind)
+        newer = next(fit[key] for fit in rest if key in fit)
         first = out[0]
-        same = (one for one in builds(first.framework, first.nvflare) if _key(one) == key)
-        own = next((one for one in same if one.architecture == first.host.os.architecture), newer)
+        same = (build for build in builds(first.framework, first.nvflare) if _key(build) == key)
+        own = next((build for build in same if build.architecture == first.host.os.architecture), newer)
         why = "; ".join(reason.says for reason in evaluate(own, first.host) if not reason.holds)
         why = why or f"it gets a build for {'GPUs' if whole(first.host) else 'the CPU'}"
         names = ", ".join(request.host.host for request in out)

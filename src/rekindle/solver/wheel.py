@@ -58,13 +58,13 @@ def read_wheel(path: Path) -> WheelReport:
 
 
 def _torch(path: Path, version: bytes, library: bytes) -> WheelReport:
-    found = re.search(rb"^cuda(?:: Optional\[str\])? = '(\d+\.\d+)'", version, re.MULTILINE)
-    if found is None:
+    cuda = re.search(rb"^cuda(?:: Optional\[str\])? = '(\d+\.\d+)'", version, re.MULTILINE)
+    if cuda is None:
         return WheelReport(None, ())
     lists = {tuple(flags.decode().split(" ")) for flags in _FLAGS.findall(library) if b" " in flags}
     if len(lists) != 1:
         raise ValueError(f"{path} holds {len(lists)} lists of architectures in libtorch_python.so, not one.")
-    return WheelReport(found[1].decode(), lists.pop())
+    return WheelReport(cuda[1].decode(), lists.pop())
 
 
 def _kernels(wheel: zipfile.ZipFile) -> tuple[Kernels, ...]:
@@ -73,8 +73,8 @@ def _kernels(wheel: zipfile.ZipFile) -> tuple[Kernels, ...]:
     for member in wheel.infolist():
         if ".so" in Path(member.filename).name:
             library = wheel.read(member)
-            for found in _MODULE.finditer(library):
-                arch_list, ptx, size = _module(library, found.start())
+            for match in _MODULE.finditer(library):
+                arch_list, ptx, size = _module(library, match.start())
                 if arch_list:
                     sizes[Path(member.filename).name, arch_list, ptx] += size
     for name in {name for name, _, _ in sizes}:

@@ -19,10 +19,10 @@ _HOLDS = {"PASS": True, "FAIL": False, "UNPROVEN": None}
 def gpus_accepted(run: Run, options: dict[str, Any]) -> Answer:
     """Every GPU was measured, computes right, and is as fast as its norm and its neighbours."""
     try:
-        found = judgement(run)
+        verdict = judgement(run)
     except RecordError as error:
         return Answer(None, error.says)
     says = (
-        found.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as what they are held to."
+        verdict.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as what they are held to."
     )
-    return Answer(_HOLDS[found.verdict], says, next(iter(run.of(AcceptanceEvent)), None))
+    return Answer(_HOLDS[verdict.verdict], says, next(iter(run.of(AcceptanceEvent)), None))

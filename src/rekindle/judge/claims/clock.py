@@ -124,9 +124,9 @@ def _ahead(lines: list[_Round]) -> _Misfit | None:
     for line in lines:
         seconds_each = line.event.seconds / max(line.event.samples, 1)
         paces.setdefault(line.event.round, []).append((seconds_each, line))
-    for number, told in paces.items():
-        (fast, first), *rest = sorted(told, key=lambda pair: pair[0])
-        undelayed = (each - _DELAY_S / max(line.event.samples, 1) for each, line in rest)
+    for number, by_rank in paces.items():
+        (fast, first), *rest = sorted(by_rank, key=lambda pair: pair[0])
+        undelayed = (seconds_each - _DELAY_S / max(line.event.samples, 1) for seconds_each, line in rest)
         if fast * _FASTER < min(undelayed, default=0.0):
             return f"{first.event.who} was {_FASTER} times as fast as all others in round {number}.", first
     return None

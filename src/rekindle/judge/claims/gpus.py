@@ -29,7 +29,7 @@ def gpus_used(run: Run, options: dict[str, Any]) -> Answer | None:
         return Answer(None, "No trainer reported its device.")
     used = [_used(run, uuid) for uuid in assigned]
     worst = min((holds for holds, _ in used), key=[False, None, True].index)
-    says = "; ".join(said for holds, said in used if holds is worst)
+    says = "; ".join(clause for holds, clause in used if holds is worst)
     return Answer(worst, f"{says}.", run.samples[-1])
 
 
@@ -56,10 +56,10 @@ def _used(run: Run, uuid: str) -> tuple[bool | None, str]:
     if held[least] == 0:
         return None, f"{uuid} does not tell the memory of {who}"
     mean = fmean(gpu.utilisation for gpu in gpus)
-    said = f"({mean:.1f} % on average) with {sum(held.values())} MiB held by its trainers"
+    clause = f"({mean:.1f} % on average) with {sum(held.values())} MiB held by its trainers"
     used = most_used(_samples(run, uuid), uuid, _warm(run, trainers))
     shares = {trainers[pid].who: share for pid, share in used.items()}
-    return by_process(uuid, said, shares) if shares else by_gpu(uuid, said, trainers, gpus)
+    return by_process(uuid, clause, shares) if shares else by_gpu(uuid, clause, trainers, gpus)
 
 
 def _samples(run: Run, uuid: str) -> list[SampleEvent]:

@@ -87,5 +87,5 @@ def memory_told(run: Run, options: dict[str, Any]) -> Answer:
     missing = [name for name in run.members if not peaks.get(name)]
     if missing:
         return Answer(None, f"No sample has the memory of {missing[0]}.")
-    told = ", ".join(f"{name} {mib} MiB" for name, mib in sorted(peaks.items()))
-    return Answer(True, f"Peak host memory: {told}.", run.samples[-1])
+    by_member = ", ".join(f"{name} {mib} MiB" for name, mib in sorted(peaks.items()))
+    return Answer(True, f"Peak host memory: {by_member}.", run.samples[-1])

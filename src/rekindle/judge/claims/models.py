@@ -29,8 +29,8 @@ def global_model_saved(run: Run, options: dict[str, Any]) -> Answer:
     """
     if run.workspace.models() or not run.models_left:
         return model_saved(run.workspace)
-    found = [_stayed(run, name, file) for name, file in sorted(run.models_left.items())]
-    return min(found, key=lambda answer: (False, True, None).index(answer.holds))
+    answers = [_stayed(run, name, file) for name, file in sorted(run.models_left.items())]
+    return min(answers, key=lambda answer: (False, True, None).index(answer.holds))
 
 
 def _stayed(run: Run, name: str, file: str) -> Answer:
@@ -47,11 +47,11 @@ def model_saved(workspace: Workspace) -> Answer:
     names = workspace.models()
     if not names:
         return Answer(None, "No model file is in the server's folder.")
-    found = [_told(workspace, name) for name in sorted(names)]
-    return min(found, key=lambda answer: (False, True, None).index(answer.holds))
+    answers = [_model_answer(workspace, name) for name in sorted(names)]
+    return min(answers, key=lambda answer: (False, True, None).index(answer.holds))
 
 
-def _told(workspace: Workspace, name: str) -> Answer:
+def _model_answer(workspace: Workspace, name: str) -> Answer:
     member = workspace.members[SERVER]
     at, size = member.path(name), member.sizes[name]
     try:
@@ -101,11 +101,11 @@ def _flat(nested: object) -> Iterator[object]:
     """Yield the first numbers of nested lists, in their order."""
     left, count = [iter([nested])], 0
     while left and count <= KEPT:
-        one = next(left[-1], left)
-        if one is left:
+        item = next(left[-1], left)
+        if item is left:
             left.pop()
-        elif isinstance(one, list):
-            left.append(iter(one))
+        elif isinstance(item, list):
+            left.append(iter(item))
         else:
             count += 1
-            yield one
+            yield item

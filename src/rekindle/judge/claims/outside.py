@@ -20,19 +20,19 @@ def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
 
     Where a result cannot be compared, as a gradient cannot with a model, it is a number other than 0.
     """
-    told = [line for line in run.of(TaskEvent) if line.event.task == _TRAINS]
-    for line in told:
+    results = [line for line in run.of(TaskEvent) if line.event.task == _TRAINS]
+    for line in results:
         if says := _wrong(line.event):
             return Answer(False, says, line)
-    untold = [line for line in told if line.event.moved is None]
-    if untold and len(untold) < len(told):
+    untold = [line for line in results if line.event.moved is None]
+    if untold and len(untold) < len(results):
         event = untold[0].event
         return Answer(None, f"{event.site}'s result was compared with nothing, unlike others.", untold[0])
-    silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in told})
+    silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in results})
     if silent:
         return Answer(None, f"The server told no training result of {silent[0]}.")
-    said = f"Every site sent back another model than it was sent, in {len(told)} results."
-    return Answer(True, said, told[-1])
+    summary = f"Every site sent back another model than it was sent, in {len(results)} results."
+    return Answer(True, summary, results[-1])
 
 
 def _wrong(event: TaskEvent) -> str | None:

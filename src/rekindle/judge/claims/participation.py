@@ -23,9 +23,9 @@ def took_part(account: Account) -> Answer:
     """Whether every announced site returned every task of every workflow."""
     if not account.sites or not account.flows:
         return Answer(None, "Nothing tells which sites there should be, and what they should do.")
-    found = [_not_good(task, flow, account.ended) for flow in account.flows for task in account.of(flow)]
-    found += [_fewer(site, flow, account) for site in account.sites for flow in account.flows]
-    wrong = [answer for answer in found if answer]
+    answers = [_not_good(task, flow, account.ended) for flow in account.flows for task in account.of(flow)]
+    answers += [_fewer(site, flow, account) for site in account.sites for flow in account.flows]
+    wrong = [answer for answer in answers if answer]
     at = account.tasks[-1].last.at if account.tasks else None
     for answer in sorted(wrong, key=lambda answer: answer.holds is None):
         return answer if answer.at else answer._replace(at=at)
@@ -77,11 +77,11 @@ def completed(account: Account) -> Answer:
     """Whether every workflow that was announced finished, one after the other."""
     if not account.flows:
         return Answer(None, "Nothing tells which workflows there should be.")
-    found = [_finished(account, flow) for flow in account.flows]
-    for answer in sorted(found, key=lambda answer: answer.holds is None):
+    answers = [_finished(account, flow) for flow in account.flows]
+    for answer in sorted(answers, key=lambda answer: answer.holds is None):
         if not answer.holds:
             return answer if account.ended else answer._replace(holds=None)
-    return Answer(True, " ".join(answer.says for answer in found), found[-1].at)
+    return Answer(True, " ".join(answer.says for answer in answers), answers[-1].at)
 
 
 def _finished(account: Account, flow: Workflow) -> Answer:
@@ -90,12 +90,12 @@ def _finished(account: Account, flow: Workflow) -> Answer:
         return _unknown(account, flow)
     done = list(account.logged(flow, flow.flow.done)) if flow.flow.done else []
     if flow.flow.round_done and flow.rounds is not None:
-        found = list(account.logged(flow, flow.flow.round_done))
-        enough = len(found) == flow.rounds or (flow.may_stop and 0 < len(found) < flow.rounds)
-        says = f"{flow.kind} completed {len(found)} of {flow.rounds} rounds"
+        ended = list(account.logged(flow, flow.flow.round_done))
+        enough = len(ended) == flow.rounds or (flow.may_stop and 0 < len(ended) < flow.rounds)
+        says = f"{flow.kind} completed {len(ended)} of {flow.rounds} rounds"
         if not enough or not done:
-            return Answer(False, f"{says}{'' if done else ' and did not go on to its end'}.", *found[-1:])
-        return Answer(True, f"{says}{'' if len(found) == flow.rounds else ', as it may'}.", found[-1])
+            return Answer(False, f"{says}{'' if done else ' and did not go on to its end'}.", *ended[-1:])
+        return Answer(True, f"{says}{'' if len(ended) == flow.rounds else ', as it may'}.", ended[-1])
     if flow.flow.done:
         says = f"{flow.kind} {'went' if done else 'did not go'} on to its end."
         return Answer(bool(done), says, *done[-1:])
@@ -106,10 +106,12 @@ def _by_tasks(account: Account, flow: Workflow, kind: Flow) -> Answer:
     """A workflow that logs no rounds: by the results of its tasks."""
     good = [task for task in account.of(flow) if task.good]
     at = good[-1].last.at if good else None
-    for name, each in _asked(flow, kind):
-        had, wanted = sum(task.name == name for task in good), (each or 1) * len(account.sites)
-        if had < wanted or not wanted:
-            says = f"{flow.kind} had {had} of {wanted if each else 'its'} results of the task {name}."
+    for name, per_site in _asked(flow, kind):
+        returned, wanted = sum(task.name == name for task in good), (per_site or 1) * len(account.sites)
+        if returned < wanted or not wanted:
+            says = (
+                f"{flow.kind} had {returned} of {wanted if per_site else 'its'} results of the task {name}."
+            )
             return Answer(None if flow.may_stop or not wanted else False, says, at)
     rounds = f" in {flow.rounds} rounds" if flow.rounds else ""
     return Answer(True, f"{flow.kind} had {len(good)} results{rounds}.", at)

@@ -28,10 +28,10 @@ _FLOWER_DONE = re.compile(r"Run finished (\d{1,9}) round\(s\)")
 @of_workspace
 def cross_validation_complete(workspace: Workspace) -> Answer:
     """Each announced site evaluated every model, and each told at least one finite metric of it."""
-    sites, (at, told) = announced.sites(workspace), _json(workspace, SERVER, "cross_val_results.json")
+    sites, (at, evaluations) = announced.sites(workspace), _json(workspace, SERVER, "cross_val_results.json")
     if at is None or not sites:
         return Answer(None, "No cross_val_results.json is there, or nothing tells the sites.")
-    rows = {site: _table(row) for site, row in _table(told).items()}
+    rows = {site: _table(row) for site, row in _table(evaluations).items()}
     models = sorted({model for row in rows.values() for model in row})
     if not models:
         return Answer(False, "The cross-site evaluation is empty: no model was evaluated.", at)
@@ -51,29 +51,31 @@ def statistics_complete(workspace: Workspace) -> Answer:
     """Every statistic asked for is told for every announced site and for all together, and counts add up."""
     sites = announced.sites(workspace)
     asked = next((flow.arguments.get("statistic_configs") for flow in announced.workflows(workspace)), None)
-    paths = [one.get("args", {}).get("output_path") for one in announced.components(workspace)]
+    paths = [component.get("args", {}).get("output_path") for component in announced.components(workspace)]
     name = next((Path(path).name for path in paths if isinstance(path, str) and path), "")
-    at, told = _json(workspace, SERVER, name) if name else (None, None)
+    at, features = _json(workspace, SERVER, name) if name else (None, None)
     if not sites or not isinstance(asked, dict):
         return Answer(None, "Nothing tells which statistics of which sites there should be.")
     if at is None:
         return Answer(False, "The server wrote no file of statistics.")
-    if not isinstance(told, dict) or not told:
+    if not isinstance(features, dict) or not features:
         return Answer(False, "The file of statistics has no feature.", at)
-    wrong = next(_missing(told, sorted(map(str, asked)), sites), None)
+    wrong = next(_missing(features, sorted(map(str, asked)), sites), None)
     if wrong:
         return Answer(False, wrong, at)
     return Answer(
-        True, f"{len(asked)} statistics of {len(told)} features of {', '.join(sites)} and of all.", at
+        True, f"{len(asked)} statistics of {len(features)} features of {', '.join(sites)} and of all.", at
     )
 
 
-def _missing(told: dict[str, Any], asked: list[str], sites: list[str]) -> Iterator[str]:
+def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> Iterator[str]:
     for statistic in asked:
-        if statistic != _NO_DIGEST and not any(statistic in _table(of) for of in told.values()):
+        if statistic != _NO_DIGEST and not any(
+            statistic in _table(statistics) for statistics in features.values()
+        ):
             yield f"The statistic {statistic} is not told of any feature."
-    for feature, of in told.items():
-        for statistic, rows in _table(of).items():
+    for feature, statistics in features.items():
+        for statistic, rows in _table(statistics).items():
             wanted = (*sites, _GLOBAL)
             if statistic == _NO_DIGEST and not any(_numbers(rows)):
                 wanted = tuple(sites)
@@ -84,9 +86,9 @@ def _missing(told: dict[str, Any], asked: list[str], sites: list[str]) -> Iterat
                 if not all(map(math.isfinite, _numbers(row))):
                     yield f"The statistic {statistic} of {feature[:100]} is not finite for {site}."
             if statistic == "count":
-                each = [sum(_numbers(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
-                if sum(each[:-1]) != each[-1]:
-                    yield f"The counts of {feature[:100]} add up to {sum(each[:-1])}, not to {each[-1]}."
+                counts = [sum(_numbers(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
+                if sum(counts[:-1]) != counts[-1]:
+                    yield f"The counts of {feature[:100]} add up to {sum(counts[:-1])}, not to {counts[-1]}."
 
 
 @of_workspace
@@ -96,11 +98,11 @@ def survival_curves_fall(workspace: Workspace) -> Answer:
     if not sites:
         return Answer(None, "Nothing tells which sites there should be.")
     for site in sites:
-        at, told = _json(workspace, site, "km_global.json")
+        at, content = _json(workspace, site, "km_global.json")
         if at is None:
             return Answer(False, f"{site} has no curve.")
-        first = told if first is None else first
-        if told != first:
+        first = content if first is None else first
+        if content != first:
             return Answer(False, f"{site}'s curve is another than {sites[0]}'s.", at)
     curve = list(_numbers(_table(first).get("km_estimate")))
     times = list(_numbers(_table(first).get("timeline")))
@@ -122,7 +124,7 @@ def flower_results_received(workspace: Workspace) -> Answer:
     if member is None or name is None or not sites:
         return Answer(None, "No log of Flower's server is there, or nothing tells the sites.")
     text, at = (member.read(name) or b"").decode("utf-8", "replace"), member.path(name)
-    received = [tuple(map(int, found.groups())) for found in _RECEIVED.finditer(text)]
+    received = [tuple(map(int, match.groups())) for match in _RECEIVED.finditer(text)]
     for number, (results, failures) in enumerate(received, 1):
         if results != len(sites) or failures:
             says = f"Flower's round {number} had {results} results and {failures} failures"
@@ -137,17 +139,19 @@ def flower_results_received(workspace: Workspace) -> Answer:
 def _json(workspace: Workspace, name: str, ending: str) -> tuple[Path | None, Any]:
     """Return where the first file of ``name`` with that ending is, and its content; None if it is no JSON."""
     member = workspace.members.get(name)
-    found = _named(member, ending)
-    if member is None or found is None:
+    file = _named(member, ending)
+    if member is None or file is None:
         return None, None
     try:
-        return member.path(found), json.loads(member.read(found) or b"")
+        return member.path(file), json.loads(member.read(file) or b"")
     except (ValueError, RecursionError):
-        return member.path(found), None
+        return member.path(file), None
 
 
 def _named(member: Member | None, ending: str) -> str | None:
-    return next((one for one in member.sizes if f"/{one}".endswith(f"/{ending}")), None) if member else None
+    return (
+        next((name for name in member.sizes if f"/{name}".endswith(f"/{ending}")), None) if member else None
+    )
 
 
 def _table(of: Any) -> dict[str, Any]:
@@ -158,10 +162,10 @@ def _numbers(nested: Any) -> Iterator[float]:
     """Yield the numbers in nested lists and tables."""
     left = [nested]
     while left:
-        one = left.pop()
-        if isinstance(one, dict):
-            left.extend(reversed(one.values()))
-        elif isinstance(one, list):
-            left.extend(reversed(one))
-        elif isinstance(one, (int, float)) and not isinstance(one, bool):
-            yield one if abs(one) < _LARGEST else math.nan
+        item = left.pop()
+        if isinstance(item, dict):
+            left.extend(reversed(item.values()))
+        elif isinstance(item, list):
+            left.extend(reversed(item))
+        elif isinstance(item, (int, float)) and not isinstance(item, bool):
+            yield item if abs(item) < _LARGEST else math.nan

@@ -44,10 +44,10 @@ def server_log_clean(workspace: Workspace) -> Answer:
     if server is None or errors is None:
         return Answer(None, "NVFlare's server left no error log.")
     says, at = f"The server's error log has {len(errors)} bytes.", server.path(server.error_log)
-    told = read_records(workspace, SERVER, server.error_log)
-    for record, error in unexplained(SERVER, told, ended=True):
+    records = read_records(workspace, SERVER, server.error_log)
+    for record, error in unexplained(SERVER, records, ended=True):
         return Answer(False, f"The server logged: {error[:300]}", record.at)
-    if errors and not told:
+    if errors and not records:
         return Answer(False, says, at)
     if not _ended(workspace):
         return Answer(None, "The server's log does not go on to the end of the run.")
@@ -62,10 +62,10 @@ def best_model_selected(run: Run, options: dict[str, Any]) -> Answer:
     """
     rounds = run.spec.job.rounds - 1
     for site in run.spec.sites:
-        told = run.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")
-        if len(told) != rounds:
-            says = f"{site.name}'s metric reached the server in {len(told)} of {rounds} rounds."
-            return Answer(False, says, told[-1] if told else None)
+        metrics = run.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")
+        if len(metrics) != rounds:
+            says = f"{site.name}'s metric reached the server in {len(metrics)} of {rounds} rounds."
+            return Answer(False, says, metrics[-1] if metrics else None)
     best = run.find("server", r"new best validation metric at round (\d+): (\S+)")
     if not best:
         return Answer(False, "The server selected no best model.")

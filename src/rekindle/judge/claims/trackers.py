@@ -30,11 +30,11 @@ def tracker_kept(workspace: Workspace, tracker: str) -> Answer:
         why = "which sites there should be" if tracker in TRACKERS else f"how {tracker[:50]} keeps runs"
         return Answer(None, f"Nothing tells {why}.")
     try:
-        found = kept(workspace, tracker)
+        scalars = kept(workspace, tracker)
     except BrokenTrackerError as error:
         return Answer(None, str(error))
     runs: dict[str, set[str]] = {site: set() for site in sites}
-    for scalar in found:
+    for scalar in scalars:
         if not isfinite(scalar.value):
             says = f"{tracker} has {scalar.value} for {scalar.tag[:100]} of {scalar.run[:100]}."
             return Answer(False, says)
@@ -47,7 +47,7 @@ def tracker_kept(workspace: Workspace, tracker: str) -> Answer:
     for site, names in runs.items():
         if len(names) != 1:
             return Answer(False, f"{tracker} kept {len(names) or 'no'} runs of {site}.")
-    steps = len({scalar.step for scalar in found})
-    tags = ", ".join(sorted({scalar.tag for scalar in found})[:10])
-    says = f"{tracker} kept {len(found)} values of {tags} at {steps} steps, in one run of each site."
+    steps = len({scalar.step for scalar in scalars})
+    tags = ", ".join(sorted({scalar.tag for scalar in scalars})[:10])
+    says = f"{tracker} kept {len(scalars)} values of {tags} at {steps} steps, in one run of each site."
     return Answer(True, says)

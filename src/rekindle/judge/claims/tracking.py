@@ -18,7 +18,7 @@ def tracking_read_back(run: Run, options: dict[str, Any]) -> Answer | None:
     asked = run.spec.job.arguments.get("use_tracking", ())
     if not isinstance(asked, tuple) or not asked:
         return None
-    told = {line.event.tracker: line for line in run.of(TrackingEvent)}
+    read_back = {line.event.tracker: line for line in run.of(TrackingEvent)}
     wanted = {
         (site.name, line.event.round): line.event.losses[-1]
         for site in run.spec.sites
@@ -26,16 +26,16 @@ def tracking_read_back(run: Run, options: dict[str, Any]) -> Answer | None:
         if line.event.losses
     }
     for tracker in asked:
-        if tracker not in told:
+        if tracker not in read_back:
             return Answer(None, f"Nothing was read back from {tracker}.")
-        found = {
-            (site, step): value for site, tag, step, value in told[tracker].event.scalars if tag == "loss"
+        losses = {
+            (site, step): value
+            for site, tag, step, value in read_back[tracker].event.scalars
+            if tag == "loss"
         }
         for place, loss in wanted.items():
-            if place not in found or loss is None or not isclose(found[place], loss, rel_tol=1e-5):
-                says = (
-                    f"{tracker} has {found.get(place)} for {place[0]}'s loss of round {place[1]}, not {loss}."
-                )
-                return Answer(False, says, told[tracker])
+            if place not in losses or loss is None or not isclose(losses[place], loss, rel_tol=1e-5):
+                says = f"{tracker} has {losses.get(place)} for {place[0]}'s loss of round {place[1]}"
+                return Answer(False, f"{says}, not {loss}.", read_back[tracker])
     says = f"{', '.join(asked)} each gave back {len(wanted)} losses as the sites told them."
-    return Answer(bool(wanted), says, told[asked[-1]])
+    return Answer(bool(wanted), says, read_back[asked[-1]])

@@ -63,11 +63,13 @@ def site_logs_show(run: Run, options: dict[str, Any]) -> Answer | None:
 def every_rank_trained(run: Run, options: dict[str, Any]) -> Answer:
     """Every rank trained and changed the weights in every round, and a site's ranks agree on them."""
     wanted = list(range(run.spec.job.rounds))
-    told = {(line.event.site, line.event.rank) for line in run.lines if isinstance(line.event, _OF_RANKS)}
-    silent = [f"{site} rank {rank}" for site, rank in run.ranks if (site, rank) not in told]
+    reporting = {
+        (line.event.site, line.event.rank) for line in run.lines if isinstance(line.event, _OF_RANKS)
+    }
+    silent = [f"{site} rank {rank}" for site, rank in run.ranks if (site, rank) not in reporting]
     sent: dict[tuple[str, int], str] = {}
     for site, rank in run.ranks:
-        if (site, rank) not in told:
+        if (site, rank) not in reporting:
             continue
         lines, who = run.rounds(site, rank), f"{site} rank {rank}"
         done = [line.event.round for line in lines]
@@ -96,19 +98,19 @@ def every_rank_trained(run: Run, options: dict[str, Any]) -> Answer:
 @validator("spec", "evidence")
 def loss_falls(run: Run, options: dict[str, Any]) -> Answer:
     """Each site's training loss is finite in every epoch and lower at the end than at the start."""
-    said = []
+    falls = []
     for site in run.spec.sites:
         lines = run.rounds(site.name, 0)
-        told = [loss for line in lines for loss in line.event.losses]
-        losses = [loss for loss in told if loss is not None]
-        if len(losses) < len(told):
+        reported = [loss for line in lines for loss in line.event.losses]
+        losses = [loss for loss in reported if loss is not None]
+        if len(losses) < len(reported):
             return Answer(False, f"{site.name} reported a loss that is not finite.", lines[-1])
         if len(losses) < 2:
             return Answer(None, f"{site.name} reported {len(losses)} losses; it takes two.")
-        said.append(f"{site.name} {losses[0]:.4f} → {losses[-1]:.4f}")
+        falls.append(f"{site.name} {losses[0]:.4f} → {losses[-1]:.4f}")
         if losses[-1] >= losses[0]:
-            return Answer(False, f"The loss did not fall: {said[-1]}.", lines[-1])
-    return Answer(True, f"The loss fell: {', '.join(said)}.", lines[-1])
+            return Answer(False, f"The loss did not fall: {falls[-1]}.", lines[-1])
+    return Answer(True, f"The loss fell: {', '.join(falls)}.", lines[-1])
 
 
 @validator("evidence")
@@ -144,9 +146,9 @@ def metric_fell(run: Run, options: dict[str, Any]) -> Answer:
     name, share = str(options["metric"]), float(options["to_share"])
     value = run.final.event.metrics.get(name) if run.final else None
     lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
-    told = [first for line in lines if (first := line.event.metrics.get(name)) is not None]
-    if value is None or len(told) != len(run.spec.sites) or not sum(told):
+    firsts = [first for line in lines if (first := line.event.metrics.get(name)) is not None]
+    if value is None or len(firsts) != len(run.spec.sites) or not sum(firsts):
         return Answer(None, f"Not every {name}, first and final, was reported.", run.final)
-    first = sum(told) / len(told)
+    first = sum(firsts) / len(firsts)
     says = f"{name} fell from {first:.4f} to {value:.4f}, {value / first:.2f} of it; {share:g} asked."
     return Answer(value <= share * first, says, run.final)

@@ -27,9 +27,9 @@ def processes_are_distinct(run: Run) -> Iterator[Doubt]:
         if not 1 < event.pid <= _PID_MAX:
             yield Doubt(f"{event.who} has PID {event.pid}, which no process has.", line)
         process = (event.node if run.spec.nodes else None, event.pid)
-        other = owners.setdefault(process, event.site)
-        if other != event.site:
-            yield Doubt(f"{event.site} and {other} both ran in process {event.pid}.", line)
+        owner = owners.setdefault(process, event.site)
+        if owner != event.site:
+            yield Doubt(f"{event.site} and {owner} both ran in process {event.pid}.", line)
         of_site.setdefault(event.site, set()).add(process)
     for site in run.spec.sites:
         count = len(of_site.get(site.name, ()))
@@ -77,8 +77,8 @@ def device_names_agree(run: Run) -> Iterator[Doubt]:
     TensorFlow tells no name but ``GPU``.
     """
     names = {gpu.uuid: gpu.name for gpu in run.spec.gpus if gpu.name}
-    told = [line for line in run.of(DeviceEvent) if line.event.uuid]
-    for line in told:
-        name, known = line.event.name, names.get(line.event.uuid or "", told[0].event.name)
-        if name != known and (name != "GPU" or not names):
-            yield Doubt(f"{line.event.who} calls {line.event.uuid} {name}; it is {known}.", line)
+    lines = [line for line in run.of(DeviceEvent) if line.event.uuid]
+    for line in lines:
+        name, usual = line.event.name, names.get(line.event.uuid or "", lines[0].event.name)
+        if name != usual and (name != "GPU" or not names):
+            yield Doubt(f"{line.event.who} calls {line.event.uuid} {name}; it is {usual}.", line)

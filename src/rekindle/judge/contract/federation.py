@@ -37,10 +37,10 @@ def every_site_sends_its_own(run: Run) -> Iterator[Doubt]:
     sent: dict[str, RoundEvent] = {}
     starts = {line.event.model_in: line.event.round for line in run.of(RoundEvent)}
     for line in run.of(RoundEvent):
-        event, other = line.event, sent.setdefault(line.event.model_out, line.event)
+        event, earlier = line.event, sent.setdefault(line.event.model_out, line.event)
         ended = f"{event.who} ended round {event.round} with the very weights"
-        if (other.site, other.round) != (event.site, event.round):
-            says = f"{ended} with which {other.who} ended round {other.round}."
+        if (earlier.site, earlier.round) != (event.site, event.round):
+            says = f"{ended} with which {earlier.who} ended round {earlier.round}."
             yield Doubt(says, line, holds=False)
         start = starts.get(event.model_out)
         if start is not None and _others(run, event):
@@ -81,13 +81,13 @@ def no_clones(run: Run) -> Iterator[Doubt]:
         lines = run.rounds(site, rank)
         if not lines:
             continue
-        told = tuple(line.event.losses for line in lines)
-        twin = losses.setdefault(told, lines[0]) if any(told) else lines[0]
+        losses_of_rank = tuple(line.event.losses for line in lines)
+        twin = losses.setdefault(losses_of_rank, lines[0]) if any(losses_of_rank) else lines[0]
         if twin.event.site != site:
             yield Doubt(f"{site} tells the losses of {twin.event.site} to the last digit.", lines[0])
         process = run.processes.get((site, rank), (site, rank))
         clock = tuple((line.event.time, line.event.seconds) for line in lines)
-        other, first = clocks.setdefault(clock, (process, lines[0]))
-        if other != process:
+        owner, first = clocks.setdefault(clock, (process, lines[0]))
+        if owner != process:
             says = f"{lines[0].event.who} tells the times of {first.event.who} to the last digit."
             yield Doubt(says, lines[0])

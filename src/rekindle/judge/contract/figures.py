@@ -54,13 +54,13 @@ def losses_still_fall(run: Run) -> Iterator[Doubt]:
     """No rank's loss rises tenfold from one epoch to the next, and no two rounds or epochs tell the same."""
     for site, rank in run.ranks:
         lines, who = run.rounds(site, rank), f"{site} rank {rank}"
-        told = [line.event.losses for line in lines]
-        if len(set(told)) < len(told) and any(told):
+        by_round = [line.event.losses for line in lines]
+        if len(set(by_round)) < len(by_round) and any(by_round):
             yield Doubt(f"{who} tells the losses of one round in another too.", lines[0])
         for line in lines:
             if len(line.event.losses) > 1 and len(set(line.event.losses)) == 1:
                 yield Doubt(f"{who} tells one loss of all epochs of a round.", line)
-        for before, after in pairwise(loss for losses in told for loss in losses if loss is not None):
+        for before, after in pairwise(loss for losses in by_round for loss in losses if loss is not None):
             if after > 10 * max(before, 1e-3):
                 yield Doubt(f"{who} tells a loss of {after:g} after one of {before:g}.", lines[0])
 
@@ -72,18 +72,18 @@ def ranks_agree(run: Run) -> Iterator[Doubt]:
         first = {line.event.round: line.event for line in run.rounds(site.name, 0)}
         for rank in range(1, site.ranks):
             for line in run.rounds(site.name, rank):
-                event, other = line.event, first.get(line.event.round)
+                event, of_rank_0 = line.event, first.get(line.event.round)
                 where = f"{site.name} ranks 0 and {rank} in round {event.round}"
-                if other is None:
+                if of_rank_0 is None:
                     continue
-                if not _same_all(event.losses, other.losses):
+                if not _same_all(event.losses, of_rank_0.losses):
                     yield Doubt(f"{where} tell different losses.", line)
-                if event.metrics.keys() != other.metrics.keys() or not _same_all(
-                    tuple(event.metrics.values()), tuple(other.metrics[name] for name in event.metrics)
+                if event.metrics.keys() != of_rank_0.metrics.keys() or not _same_all(
+                    tuple(event.metrics.values()), tuple(of_rank_0.metrics[name] for name in event.metrics)
                 ):
                     yield Doubt(f"{where} tell different metrics of one model.", line)
-                if event.samples != other.samples:
-                    says = f"{where} tell {other.samples} and {event.samples} samples."
+                if event.samples != of_rank_0.samples:
+                    says = f"{where} tell {of_rank_0.samples} and {event.samples} samples."
                     yield Doubt(says, line)
                 if (event.bytes_in, event.bytes_out) != (None, None):
                     says = f"{event.who} tells sizes of messages, which rank 0 alone exchanges."
@@ -109,9 +109,9 @@ def metrics_in_their_range(run: Run) -> Iterator[Doubt]:
     """Every metric is finite, in the range of its name, and told in every round by every rank."""
     rounds = run.of(RoundEvent)
     names = {name for line in rounds for name in line.event.metrics}
-    told = [(line.event.who, line, line.event.metrics) for line in rounds]
+    of_rounds = [(line.event.who, line, line.event.metrics) for line in rounds]
     final = [("job.py", run.final, run.final.event.metrics)] if run.final else []
-    for who, line, metrics in [*told, *final]:
+    for who, line, metrics in [*of_rounds, *final]:
         if who != "job.py" and metrics.keys() != names:
             yield Doubt(f"{who} does not tell {', '.join(sorted(names - metrics.keys()))}.", line)
         for name, value in metrics.items():
@@ -131,10 +131,10 @@ def first_metrics_are_of_one_model(run: Run) -> Iterator[Doubt]:
     firsts = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
     for line in firsts:
         for name, value in line.event.metrics.items():
-            other = firsts[0].event.metrics.get(name)
-            if value and other and not 1 / _SPREAD <= value / other <= _SPREAD:
+            at_first = firsts[0].event.metrics.get(name)
+            if value and at_first and not 1 / _SPREAD <= value / at_first <= _SPREAD:
                 says = (
-                    f"The first model has {name} {value:g} at {line.event.site} and {other:g} at "
+                    f"The first model has {name} {value:g} at {line.event.site} and {at_first:g} at "
                     f"{firsts[0].event.site}."
                 )
                 yield Doubt(says, line)
@@ -152,7 +152,7 @@ def server_saw_these_metrics(run: Run) -> Iterator[Doubt]:
         logged = run.find("server", pattern)
         for line, log in zip(lines[1:], logged, strict=False):
             value = _number(log.match[1])
-            if not any(_same(value, told) for told in line.event.metrics.values()):
+            if not any(_same(value, metric) for metric in line.event.metrics.values()):
                 says = (
                     f"The server had {log.match[1]} as {site.name}'s metric of round {line.event.round}, "
                     "which is none that the site told."
@@ -168,7 +168,9 @@ def final_metrics_follow(run: Run) -> Iterator[Doubt]:
         for line in run.rounds(site.name, 0):
             rounds.setdefault(line.event.round, []).append(line.event.metrics)
     for name, final in run.final.event.metrics.items() if run.final else ():
-        means = [mean(values) for _, told in sorted(rounds.items()) if (values := _values(told, name))]
+        means = [
+            mean(values) for _, of_round in sorted(rounds.items()) if (values := _values(of_round, name))
+        ]
         if final is None or len(means) < 2 or min(means) <= 0 or final <= 0:
             continue
         steps = [after / before for before, after in pairwise(means)]
@@ -177,8 +179,8 @@ def final_metrics_follow(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"The final {name} is {final:g}, after {means[-1]:g} in the last round.", run.final)
 
 
-def _values(told: list[dict[str, float | None]], name: str) -> list[float]:
-    return [value for metrics in told if (value := metrics.get(name)) is not None]
+def _values(of_round: list[dict[str, float | None]], name: str) -> list[float]:
+    return [value for metrics in of_round if (value := metrics.get(name)) is not None]
 
 
 @rule()
@@ -190,12 +192,12 @@ def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
             figures = {**line.event.metrics, "loss": line.event.losses[-1] if line.event.losses else None}
             wanted.update({(site.name, tag, line.event.round): value for tag, value in figures.items()})
     for tracked in run.of(TrackingEvent):
-        told = {(site, tag, step): value for site, tag, step, value in tracked.event.scalars}
-        tags = {tag for _, tag, _ in told}
+        read_back = {(site, tag, step): value for site, tag, step, value in tracked.event.scalars}
+        tags = {tag for _, tag, _ in read_back}
         due = {key for key in wanted if key[1] in tags}
-        if len(told) != len(tracked.event.scalars) or told.keys() != due:
+        if len(read_back) != len(tracked.event.scalars) or read_back.keys() != due:
             yield Doubt(f"{tracked.event.tracker} does not have one figure per site, tag and round.", tracked)
-        for key, value in told.items():
+        for key, value in read_back.items():
             if key in wanted and not _same(value, wanted[key]):
                 says = f"{tracked.event.tracker} has {value:g} as {key[0]}'s {key[1]} of round {key[2]}."
                 yield Doubt(says, tracked)
@@ -206,14 +208,14 @@ def best_model_is_of_a_round(run: Run) -> Iterator[Doubt]:
     """The best metric that the server logged lies between what the sites told of that very round."""
     for line in run.find("server", r"new best validation metric at round (\d{1,9}): (\S{1,40})"):
         number, value = int(line.match[1]), _number(line.match[2])
-        told = [
+        metrics = [
             figure
-            for event in (told.event for told in run.of(RoundEvent))
+            for event in (line.event for line in run.of(RoundEvent))
             if event.round == number and event.rank == 0
             for figure in event.metrics.values()
             if figure is not None
         ]
-        if value is None or not told or not _between(min(told), value, max(told)):
+        if value is None or not metrics or not _between(min(metrics), value, max(metrics)):
             says = f"The server's best metric is {line.match[2]} of round {number}, which no site told."
             yield Doubt(says, line)
 
@@ -270,10 +272,10 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _same(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return math.isclose(one, other, rel_tol=_AGREE, abs_tol=1e-9)
+def _same(first: float | None, second: float | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return math.isclose(first, second, rel_tol=_AGREE, abs_tol=1e-9)
 
 
 def _same_all(some: tuple[float | None, ...], others: tuple[float | None, ...]) -> bool:

@@ -32,11 +32,11 @@ class _Seen(NamedTuple):
 
     def __str__(self) -> str:
         """Return them as a clause."""
-        said = [
+        parts = [
             f"{site} {mib} MiB" + (f" and {self.shares[site]} %" if self.shares else "")
             for site, mib in sorted(self.held.items())
         ]
-        return f"{self.uuid}: {', '.join(said) or 'no process of its sites'}"
+        return f"{self.uuid}: {', '.join(parts) or 'no process of its sites'}"
 
 
 @rule(3)
@@ -56,14 +56,14 @@ def given_gpus_worked(run: Run) -> Iterator[Doubt]:
     seen = [_seen(run, uuid, sites, during) for uuid, sites in sorted(given.items())]
     at = next((line for line in reversed(run.samples) if line.event in during[-1:]), None)
     if not _needed(run):
-        said = "; ".join(map(str, seen))
-        yield Doubt(f"The job's description asks for no GPU. On {said}.", at, holds=True)
+        clauses = "; ".join(map(str, seen))
+        yield Doubt(f"The job's description asks for no GPU. On {clauses}.", at, holds=True)
     elif not during:
         yield Doubt("The samples do not reach from the first task to the last result.")
     elif not run.owners:
         yield Doubt("No sample tells the PIDs of a site, by which its work on GPUs could be told.", at)
     else:
-        used = [_used(run, one, given[one.uuid], during) for one in seen]
+        used = [_used(run, gpu, given[gpu.uuid], during) for gpu in seen]
         worst = min((holds for holds, _ in used), key=[False, None, True].index)
         yield Doubt(f"{'; '.join(says for holds, says in used if holds is worst)}.", at, worst)
 
@@ -71,8 +71,8 @@ def given_gpus_worked(run: Run) -> Iterator[Doubt]:
 def _needed(run: Run) -> bool:
     """Whether a job's description says that its sites use all GPUs that they are given."""
     job = run.spec.job
-    told = job.example is not None and (job.example.gpus > 0 or "{gpus}" in job.example.command)
-    return told or job.ranks_per_site > 1
+    asked = job.example is not None and (job.example.gpus > 0 or "{gpus}" in job.example.command)
+    return asked or job.ranks_per_site > 1
 
 
 def _during(run: Run) -> list[SampleEvent]:
@@ -124,16 +124,16 @@ def _held(run: Run, seen: _Seen, sites: list[str], during: list[SampleEvent]) ->
     return True, f"with {' and '.join(f'{seen.held[site]} MiB held by {site}' for site in sites)}"
 
 
-def _busy(run: Run, seen: _Seen, during: list[SampleEvent], said: str) -> tuple[bool | None, str]:
+def _busy(run: Run, seen: _Seen, during: list[SampleEvent], held: str) -> tuple[bool | None, str]:
     """Return whether a GPU worked for the sites that held it, and what shows it."""
     if seen.shares:
-        holds, says = by_process(seen.uuid, said, seen.shares)
+        holds, says = by_process(seen.uuid, held, seen.shares)
         return holds, str(seen) if holds else says
     warm = _warm(run, seen.uuid, seen.held)
-    later = [one for one in during if seen.uuid in one.gpus and one.time > min(warm.values())]
+    later = [sample for sample in during if seen.uuid in sample.gpus and sample.time > min(warm.values())]
     if not later:
         return None, f"{seen.uuid} was held for less than {_WARM_S:.0f} s, too short to see work there"
-    return by_gpu(seen.uuid, said, warm, [one.gpus[seen.uuid] for one in later])
+    return by_gpu(seen.uuid, held, warm, [sample.gpus[seen.uuid] for sample in later])
 
 
 def _unmatched(run: Run, uuid: str, during: list[SampleEvent]) -> str | None:

@@ -39,7 +39,7 @@ def _errors(run: Run, uuid: str) -> list[Doubt]:
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
-            was, now = ("untold" if told is None else str(told) for told in (counts[0][0], count))
+            was, now = ("untold" if errors is None else str(errors) for errors in (counts[0][0], count))
             says = f"{uuid}'s uncorrected memory errors (ECC) went from {was} to {now} in the run"
             return [*seen.values(), Doubt(says, line)]
     return [*seen.values()]

@@ -120,19 +120,19 @@ def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
         if entry.kind == "assigned":
             given.setdefault(entry.site, []).append(entry.task)
     for site in run.spec.sites:
-        told = run.site_ledgers[site.name]
-        tasks = [entry.task for entry in told if entry.kind == "assigned"]
+        entries = run.site_ledgers[site.name]
+        tasks = [entry.task for entry in entries if entry.kind == "assigned"]
         if tasks != given.get(site.name, []):
-            yield Doubt(f"{site.name}'s log has other tasks than the server gave it.", _at(told))
-        kinds = [entry.kind for entry in told if entry.kind in ("assigned", "result")]
+            yield Doubt(f"{site.name}'s log has other tasks than the server gave it.", _at(entries))
+        kinds = [entry.kind for entry in entries if entry.kind in ("assigned", "result")]
         if kinds != ["assigned", "result"] * len(tasks):
-            yield Doubt(f"{site.name} did not send one result for each of its tasks.", _at(told))
+            yield Doubt(f"{site.name} did not send one result for each of its tasks.", _at(entries))
         for word in run.wording.task:
             count = sum(word in record.message for record in run.records(site.name))
             if count < len(tasks):
                 yield Doubt(f"{site.name}'s log has {count} of {len(tasks)} times: {word}")
-        if not any(entry.kind == "ended" for entry in told):
-            yield Doubt(f"The server did not ask {site.name} to end.", _at(told))
+        if not any(entry.kind == "ended" for entry in entries):
+            yield Doubt(f"The server did not ask {site.name} to end.", _at(entries))
 
 
 @rule(3)
@@ -142,14 +142,14 @@ def sites_had_the_servers_tasks(run: Run) -> Iterator[Doubt]:
     for line in run.find("server", GIVEN.pattern):
         given.setdefault(line.match[1], []).append(f"{line.match[2]} {line.match[3]}")
     for site in run.spec.sites:
-        told = [(kind, match) for record in run.records(site.name) for kind, match in _steps(record.message)]
-        tasks = [f"{match[1]} {match[2]}" for kind, match in told if kind == "assigned"]
+        steps = [(kind, match) for record in run.records(site.name) for kind, match in _steps(record.message)]
+        tasks = [f"{match[1]} {match[2]}" for kind, match in steps if kind == "assigned"]
         if tasks != given.get(site.name, []):
             yield Doubt(f"{site.name}'s log has other tasks than the server gave it.")
-        kinds = [kind for kind, _ in told if kind != "ended"]
+        kinds = [kind for kind, _ in steps if kind != "ended"]
         if kinds != ["assigned", "result"] * len(tasks):
             yield Doubt(f"{site.name} did not send one result for each of its tasks.")
-        if not any(kind == "ended" for kind, _ in told):
+        if not any(kind == "ended" for kind, _ in steps):
             yield Doubt(f"The server did not ask {site.name} to end.")
 
 

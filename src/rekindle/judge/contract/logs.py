@@ -106,24 +106,26 @@ def harmless() -> tuple[Harmless, ...]:
 def logs_are_whole(run: Run) -> Iterator[Doubt]:
     """The logs of server and sites go from NVFlare's first word to its last, and never back."""
     for name in run.members:
-        told, kind = run.records(name), "server" if name == "server" else "site"
-        if not told:
+        records, kind = run.records(name), "server" if name == "server" else "site"
+        if not records:
             yield Doubt(f"{name} left no log.")
             continue
         if any("\0" in line for line in run.workspace.members[name].log or ()):
-            yield Doubt(f"{name}'s log has zeros in it, as after a loss of power.", told[0].at)
-        if told[0].message.strip() not in _FIRST[kind] or told[0].at.line != 1:
-            yield Doubt(f"{name}'s log does not begin with NVFlare's first word.", told[0].at)
-        last = next((record for record in reversed(told) if not _AFTER_LAST.match(record.message)), told[-1])
+            yield Doubt(f"{name}'s log has zeros in it, as after a loss of power.", records[0].at)
+        if records[0].message.strip() not in _FIRST[kind] or records[0].at.line != 1:
+            yield Doubt(f"{name}'s log does not begin with NVFlare's first word.", records[0].at)
+        last = next(
+            (record for record in reversed(records) if not _AFTER_LAST.match(record.message)), records[-1]
+        )
         if last.message.strip() != _LAST[kind]:
             yield Doubt(f"{name}'s log does not end with NVFlare's last word.", last.at)
         words = _BACKBONE[kind]
         if kind == "site":
             words += (run.wording.launches, run.wording.launched)
         for word in words if run.version < 3 else ():  # an example trains in other ways
-            if not any(word in record.message for record in told):
+            if not any(word in record.message for record in records):
                 yield Doubt(f"{name}'s log lacks the line: {word}")
-        for before, after in pairwise(told):
+        for before, after in pairwise(records):
             if after.time < before.time - _BACKWARDS_S:
                 yield Doubt(f"The times of {name}'s log go backwards.", after.at)
 
@@ -169,12 +171,12 @@ def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
             over = over or any(word in record.message for word in _ENDING)
             if record.logger not in TRAINERS:
                 continue
-            said = _RANK.sub("", record.message)
-            begun += said.startswith("Traceback (most recent call last)")
-            if RAISED.match(said) or _DIED.match(said):
+            message = _RANK.sub("", record.message)
+            begun += message.startswith("Traceback (most recent call last)")
+            if RAISED.match(message) or _DIED.match(message):
                 ended += 1
-                if not _is_harmless("site", record.logger, said, over):
-                    yield Doubt(f"A trainer, as {name} logged it: {said[:300]}", record.at)
+                if not _is_harmless("site", record.logger, message, over):
+                    yield Doubt(f"A trainer, as {name} logged it: {message[:300]}", record.at)
         if begun > ended:
             yield Doubt(f"A trainer printed a traceback, as {name} logged it, that does not say of what.")
 
@@ -189,11 +191,11 @@ def error_logs_are_empty(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{name} left no error log.")
             continue
         at = member.path(member.error_log).relative_to(run.folder).as_posix()
-        told = run.records(name, member.error_log)
-        if content.strip() and not told:
+        records = run.records(name, member.error_log)
+        if content.strip() and not records:
             yield Doubt(f"{name}'s error log is not NVFlare's.", at)
         kind: Literal["server", "site"] = "server" if name == "server" else "site"
-        for record in told:
+        for record in records:
             if not _is_harmless(kind, record.logger, record.message, after_end=True):
                 yield Doubt(f"{name} logged: {record.message[:300]}", record.at, holds=False)
 

@@ -19,11 +19,11 @@ _WIDEST = 8
 @rule(3)
 def saved_models_load(run: Run) -> Iterator[Doubt]:
     """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
-    told, began = run.loaded, run.loaded.get("")
+    loaded, began = run.loaded, run.loaded.get("")
     sent = {line.event.values for line in run.of(TaskEvent)}
     for name in sorted(run.workspace.models()):
         path = run.workspace.members[SERVER].path(name)
-        line = told.get(path.relative_to(run.folder).as_posix())
+        line = loaded.get(path.relative_to(run.folder).as_posix())
         if line is None:
             yield Doubt(f"Nothing tells whether {name} loads in the run's environment.")
         elif says := _wrong(line.event, began.event if began else None):
@@ -31,7 +31,7 @@ def saved_models_load(run: Run) -> Iterator[Doubt]:
         elif line.event.sha256 != sha256(path):
             yield Doubt(f"{name} is not the file that was loaded in the run's environment.", line)
     for name, file in sorted(run.models_left.items()):
-        line = told.get(file)
+        line = loaded.get(file)
         if line is None:
             yield Doubt(f"{name} stayed on the host, and nothing tells whether it loads there.")
         elif says := _wrong(line.event, began.event if began else None):

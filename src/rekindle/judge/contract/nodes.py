@@ -33,11 +33,11 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoC
 @rule(2)
 def ranks_on_their_nodes(run: Run) -> Iterator[Doubt]:
     """Every node of the allocation had its ranks of every site; of one machine, all ranks are on it."""
-    told = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
-    first = next(iter(told.values()), None)
+    devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
+    first = next(iter(devices.values()), None)
     for site in run.spec.sites:
         for rank in range(site.ranks):
-            who, line = f"{site.name} rank {rank}", told.get((site.name, rank))
+            who, line = f"{site.name} rank {rank}", devices.get((site.name, rank))
             node = run.spec.node_of(site, rank)
             if line is None:
                 if node:
@@ -62,15 +62,15 @@ def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
                     says = f"{line.event.who} computed for {own:g} s in a round of {line.event.seconds:g} s."
                     yield Doubt(says, line)
             node, events = run.spec.node_of(site, rank), [line.event for line in lines[1:] or lines]
-            told = [event.forward_s for event in events if event.forward_s is not None]
-            if node and events and len(told) == len(events):  # the first round also loads and compiles
-                by_node.setdefault(node, []).append(sum(told))
+            forwards = [event.forward_s for event in events if event.forward_s is not None]
+            if node and events and len(forwards) == len(events):  # the first round also loads and compiles
+                by_node.setdefault(node, []).append(sum(forwards))
                 whole = max(whole, sum(event.seconds for event in events))
     taken = {node: median(seconds) for node, seconds in by_node.items()}
     for node, seconds in taken.items():
-        others = median([taken[other] for other in taken if other != node] or [seconds])
+        others = median([taken[name] for name in taken if name != node] or [seconds])
         if seconds > _STRAGGLES * others and seconds - others > _MATTERS * whole:
-            where = f"where {' and '.join(other for other in taken if other != node)} took {others:.2f} s"
+            where = f"where {' and '.join(name for name in taken if name != node)} took {others:.2f} s"
             says = (
                 f"{node} straggles: its ranks took {seconds:.2f} s for their own part of the steps, {where}."
             )
@@ -83,12 +83,12 @@ def ranks_crossed_the_network(run: Run) -> Iterator[Doubt]:
     if len(run.nodes) < 2:
         return
     for site in run.spec.sites:
-        told = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
-        backends = {line.event.backend for line in told}
+        lines = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
+        backends = {line.event.backend for line in lines}
         if backends <= _OVER_TCP.keys():
-            if told:
+            if lines:
                 by = " and ".join(sorted(_OVER_TCP[backend] for backend in backends))
-                yield Doubt(f"Ranks crossed the network by {by}, over TCP.", told[-1], holds=True)
+                yield Doubt(f"Ranks crossed the network by {by}, over TCP.", lines[-1], holds=True)
             continue
         crossed: dict[str, str] = {}
         for path in files.found(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):

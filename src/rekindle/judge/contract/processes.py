@@ -39,43 +39,43 @@ def every_site_worked(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"No {what}.")
         return
     given = first_tasks(run)
-    found = []
+    used_by_sites = []
     for site, last in sorted(done.items()):
         seen = [line for line in run.samples if site in line.event.worked]
         if not seen:
             yield Doubt(f"No sample has a process of {site}, which sent the server results.")
             continue
         used = _used(run, site, seen, given.get(site), last)
-        found.append(used)
+        used_by_sites.append(used)
         if used.seconds is None:
             yield Doubt(f"No sample has a trainer of {site}, which its client launches.", used.at)
         elif not used.seconds > 0:
             says = f"{site} used no CPU time from its first task to its last result: it did not train."
             yield Doubt(says, used.at, holds=False)
-    if found:
-        found.sort(key=lambda used: used.seconds or 0.0)
-        more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        said = "; ".join(used.says for used in found[:_NAMED])
-        says = f"CPU time from the first task to the last result: {said}{more}."
-        yield Doubt(says, found[0].at, holds=True)
+    if used_by_sites:
+        used_by_sites.sort(key=lambda used: used.seconds or 0.0)
+        more = f"; and {len(used_by_sites) - _NAMED} more" if len(used_by_sites) > _NAMED else ""
+        figures = "; ".join(used.says for used in used_by_sites[:_NAMED])
+        says = f"CPU time from the first task to the last result: {figures}{more}."
+        yield Doubt(says, used_by_sites[0].at, holds=True)
 
 
 def last_results(run: Run) -> dict[str, float]:
     """Return when the server got each site's last result, seconds since the epoch."""
     done: dict[str, float] = {}
-    for told in run.of(TaskEvent):
-        done[told.event.site] = max(told.event.time, done.get(told.event.site, 0.0))
+    for result in run.of(TaskEvent):
+        done[result.event.site] = max(result.event.time, done.get(result.event.site, 0.0))
     return done
 
 
 def first_tasks(run: Run) -> dict[str, float]:
     """Return when the server gave each site its first task, seconds since the epoch."""
-    found: dict[str, float] = {}
+    given: dict[str, float] = {}
     zone = run.zone("server")
     for record in run.records("server"):
         if match := GIVEN.search(record.message):
-            found.setdefault(match[1], record.time - zone)
-    return found
+            given.setdefault(match[1], record.time - zone)
+    return given
 
 
 def _used(run: Run, site: str, seen: list[Line[SampleEvent]], first: float | None, last: float) -> _Used:

@@ -103,17 +103,17 @@ def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
             continue
         samples = run.samples_for(event.uuid)
         times = [sample.event.time for sample in samples]
-        for told in run.rounds(event.site, event.rank):
-            begin = bisect_left(times, told.event.time - told.event.seconds + _PERIOD_S)
-            end = bisect_right(times, told.event.time)
+        for trained in run.rounds(event.site, event.rank):
+            begin = bisect_left(times, trained.event.time - trained.event.seconds + _PERIOD_S)
+            end = bisect_right(times, trained.event.time)
             seen = [
                 sample.event.gpus[event.uuid]
                 for sample in samples[begin:end]
                 if event.uuid in sample.event.gpus
             ]
             if seen and not any(str(event.pid) in gpu.processes for gpu in seen):
-                says = f"{event.who} held no memory on {event.uuid} in round {told.event.round}."
-                yield Doubt(says, told)
+                says = f"{event.who} held no memory on {event.uuid} in round {trained.event.round}."
+                yield Doubt(says, trained)
 
 
 @rule()

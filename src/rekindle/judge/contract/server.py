@@ -28,10 +28,10 @@ def server_told_every_round(run: Run) -> Iterator[Doubt]:
     if models != set(range(rounds + 1)):
         yield Doubt(f"The server told the global models of rounds {sorted(models)}, not 0 to {rounds}.")
     wanted = {(site.name, number) for site in run.spec.sites for number in range(rounds)}
-    told = {(line.event.site, line.event.round) for line in run.of(ContributionEvent)}
-    for site, number in sorted(wanted ^ told):
-        known = (site, number) in wanted
-        says = "told nothing" if known else "told, unasked,"
+    results = {(line.event.site, line.event.round) for line in run.of(ContributionEvent)}
+    for site, number in sorted(wanted ^ results):
+        due = (site, number) in wanted
+        says = "told nothing" if due else "told, unasked,"
         yield Doubt(f"The server {says} of {site}'s result of round {number}.")
 
 
@@ -53,9 +53,9 @@ def contributions_are_sound(run: Run) -> Iterator[Doubt]:
 @rule(2)
 def contributions_go_as_far(run: Run) -> Iterator[Doubt]:
     """No result is a hundred times as far from the global model as the others, or a hundredth as far."""
-    told = run.of(ContributionEvent)
-    usual = median([line.event.distance or 0.0 for line in told] or [0.0])
-    for line in told:
+    lines = run.of(ContributionEvent)
+    usual = median([line.event.distance or 0.0 for line in lines] or [0.0])
+    for line in lines:
         distance = line.event.distance or 0.0
         if not usual / _FURTHER <= distance <= usual * _FURTHER:
             yield Doubt(
@@ -92,14 +92,14 @@ def aggregated_from_all(run: Run) -> Iterator[Doubt]:
     results: dict[int, list[ContributionEvent]] = {}
     for line in run.of(ContributionEvent):
         results.setdefault(line.event.round, []).append(line.event)
-    for number, told in sorted(results.items()):
+    for number, of_round in sorted(results.items()):
         following = models.get(number + 1)
-        total = sum(_weight(result) for result in told)
+        total = sum(_weight(result) for result in of_round)
         if following is None or not total:
             continue
         mean = tuple(
-            sum(_weight(result) * value for result, value in zip(told, values, strict=True)) / total
-            for values in zip(*(result.sketch for result in told), strict=False)
+            sum(_weight(result) * value for result, value in zip(of_round, values, strict=True)) / total
+            for values in zip(*(result.sketch for result in of_round), strict=False)
         )
         if not _same(mean, following.event.sketch, _tolerance(run)):
             says = f"The global model after round {number} is not the mean of what the sites sent in it."
@@ -146,10 +146,10 @@ def _tolerance(run: Run) -> float:
     return _QUANTISED if run.lossy else _EXACT
 
 
-def _same(one: Sketch | None, other: Sketch | None, tolerance: float) -> bool:
-    if one is None or other is None or len(one) != len(other):
+def _same(first: Sketch | None, second: Sketch | None, tolerance: float) -> bool:
+    if first is None or second is None or len(first) != len(second):
         return False
-    scale = max((abs(value) for value in (*one, *other)), default=0.0)
+    scale = max((abs(value) for value in (*first, *second)), default=0.0)
     return math.isfinite(scale) and all(
-        abs(a - b) <= tolerance * max(scale, 1e-12) for a, b in zip(one, other, strict=True)
+        abs(a - b) <= tolerance * max(scale, 1e-12) for a, b in zip(first, second, strict=True)
     )

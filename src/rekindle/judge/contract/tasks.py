@@ -20,24 +20,24 @@ def runs_as_described(run: Run) -> Iterator[Doubt]:
         yield Doubt("The run's spec is of an example and describes none.", "spec.json")
         return
     if example.folder:
-        said = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
+        parts = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
     else:
-        said = [f"{run.spec.job.name}, the user's own, its code {run.spec.versions.get('code', 'unknown')}"]
+        parts = [f"{run.spec.job.name}, the user's own, its code {run.spec.versions.get('code', 'unknown')}"]
     if example.container:
         digest = run.spec.versions.get("image id", "unknown")
-        said.append(f"in the container {example.container.image} ({digest})")
+        parts.append(f"in the container {example.container.image} ({digest})")
     mends = [mend for mend in example.mends if mend.where == "anywhere" or not run.spec.gpus]
-    said += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in mends]
-    said += [f"data: a stand-in for {name}, not the real one" for name in example.data]
-    yield Doubt(f"{'; '.join(said)}.", "spec.json", holds=True)
+    parts += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in mends]
+    parts += [f"data: a stand-in for {name}, not the real one" for name in example.data]
+    yield Doubt(f"{'; '.join(parts)}.", "spec.json", holds=True)
 
 
 @rule(3)
 def server_told_every_result(run: Run) -> Iterator[Doubt]:
     """Our component at the server told every result that the server's log has, site by site, and no other."""
     given, logged = _count(run, GIVEN.pattern), _count(run, CAME.pattern)
-    told = Counter((line.event.site, line.event.task) for line in run.of(TaskEvent))
-    if not told:
+    results = Counter((line.event.site, line.event.task) for line in run.of(TaskEvent))
+    if not results:
         yield Doubt("Our component at the server told no result.")
     for site, task in sorted(logged.keys()):
         if given[site, task] < logged[site, task]:
@@ -50,11 +50,11 @@ def server_told_every_result(run: Run) -> Iterator[Doubt]:
     for (site, task, number), count in sorted(rounds.items()):
         if count > 1:
             yield Doubt(f"{site} gave the server a result of {task} twice in round {number}.")
-    for site, task in sorted(logged.keys() | told.keys()):
-        if logged[site, task] != told[site, task]:
+    for site, task in sorted(logged.keys() | results.keys()):
+        if logged[site, task] != results[site, task]:
             yield Doubt(
                 f"The server's log has {logged[site, task]} results of {site} for {task}, and our component "
-                f"there told {told[site, task]}."
+                f"there told {results[site, task]}."
             )
 
 

@@ -68,8 +68,8 @@ def told_in_order(run: Run) -> Iterator[Doubt]:
             if line.event.time > final.event.time:
                 yield Doubt("A round ended after the final model was looked at.", line)
     for site, rank in run.ranks:
-        told = run.rounds(site, rank)
-        for before, after in pairwise(told):
+        lines = run.rounds(site, rank)
+        for before, after in pairwise(lines):
             if after.line <= before.line or after.event.time <= before.event.time:
                 says = f"{after.event.who} tells round {after.event.round} before an earlier one."
                 yield Doubt(says, after)

@@ -58,9 +58,9 @@ def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
         *run.of(ContributionEvent),
         *run.of(TaskEvent),
     ]
-    for told in results:
-        if told.event.site not in sites:
-            yield Doubt(f"The server tells of a site {told.event.site!r} that the run has not.", told)
+    for result in results:
+        if result.event.site not in sites:
+            yield Doubt(f"The server tells of a site {result.event.site!r} that the run has not.", result)
 
 
 @rule()
