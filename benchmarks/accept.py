@@ -34,15 +34,15 @@ def gpus() -> list[str]:
         raise SystemExit("nvidia-smi is not here. Fix: run this on a host with GPUs.") from None
     except subprocess.TimeoutExpired:
         raise SystemExit("nvidia-smi did not end within 60 s. Fix: restart the host.") from None
-    found = dict(re.findall(r"^(\d+), (GPU-\S+)$", done.stdout, re.MULTILINE))
-    if done.returncode != 0 or not found:
+    uuid_of = dict(re.findall(r"^(\d+), (GPU-\S+)$", done.stdout, re.MULTILINE))
+    if done.returncode != 0 or not uuid_of:
         said = " ".join((done.stdout + done.stderr).split())[:300] or "nothing"
         raise SystemExit(f"nvidia-smi shows no GPU, but says: {said}. Fix: run this on a host with GPUs.")
-    kept = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if kept is None:
-        return [*found.values()]
-    uuids = [found.get(one.strip(), one.strip()) for one in kept.split(",")]
-    if strange := [one for one in uuids if one not in found.values()]:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return [*uuid_of.values()]
+    uuids = [uuid_of.get(name.strip(), name.strip()) for name in visible.split(",")]
+    if strange := [uuid for uuid in uuids if uuid not in uuid_of.values()]:
         raise SystemExit(
             f"CUDA_VISIBLE_DEVICES names {strange[0]!r}, which nvidia-smi does not show. Fix: unset it."
         )
@@ -79,9 +79,9 @@ def measure(uuids: list[str]) -> dict[str, float]:
 
 def row(name: str, times: list[dict[str, float]], parts: list[str]) -> str:
     """Return medians as a row; what is no part is where the rest of the process went."""
-    rest = [one["process"] - sum(one.get(part, 0.0) for part in parts) for one in times]
-    cells = [median(one["process"] for one in times), median(rest)]
-    cells += [median(one.get(part, 0.0) for one in times) for part in parts]
+    rest = [run["process"] - sum(run.get(part, 0.0) for part in parts) for run in times]
+    cells = [median(run["process"] for run in times), median(rest)]
+    cells += [median(run.get(part, 0.0) for run in times) for part in parts]
     return f"| {name} | {' | '.join(f'{seconds:.1f}' for seconds in cells)} |"
 
 
@@ -93,14 +93,14 @@ def main() -> None:
     first = measure(uuids[:1])
     times: dict[int, list[dict[str, float]]] = {count: [] for count in counts(len(uuids))}
     for _ in range(REPEATS):
-        for count, told in times.items():
-            told.append(measure(uuids[:count]))
-    parts = list(dict.fromkeys(part for told in times.values() for one in told for part in one))[1:]
+        for count, runs in times.items():
+            runs.append(measure(uuids[:count]))
+    parts = list(dict.fromkeys(part for runs in times.values() for run in runs for part in run))[1:]
     print(f"| GPUs | s, the whole process | start, nvidia-smi | {' | '.join(parts)} |")
     print("|---" * (len(parts) + 3) + "|")
     print(row("1, the first time", [first], parts))
-    for count, told in times.items():
-        print(row(str(count), told, parts))
+    for count, runs in times.items():
+        print(row(str(count), runs, parts))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 def specs() -> list[Specification]:
     """Return what ``build`` takes, for the Python that runs this."""
-    found = []
+    specifications = []
     for name, lock in LOCKS.items():
         text = files("rekindle.locks").joinpath(lock).read_text(encoding="utf-8")
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -53,8 +53,8 @@ def specs() -> list[Specification]:
             "local": "",
             "offline": False,
         }
-        found.append(spec)
-    return found
+        specifications.append(spec)
+    return specifications
 
 
 def rekindle(root: Path) -> tuple[float, float]:
@@ -115,8 +115,8 @@ def disk(*folders: Path) -> float:
     for folder in folders:
         for base, _, names in os.walk(folder):
             for name in names:
-                found = os.lstat(Path(base, name))
-                sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
+                status = os.lstat(Path(base, name))
+                sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
     return sum(sizes.values()) / 1e9
 
 

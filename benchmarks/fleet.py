@@ -156,16 +156,16 @@ def main() -> None:
     recaps: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder, prepared(Path(folder, "model")) as disk, fleet(disk) as lab:
         for size in SIZES:
-            found: dict[str, list[Cost]] = {name: [] for name in COMMANDS}
+            repeats: dict[str, list[Cost]] = {name: [] for name in COMMANDS}
             for _ in range(REPEATS):
                 for name, command in COMMANDS.items():
                     cost, said = measured(lab, size, command, Path(folder, name.replace(" ", "-")))
-                    found[name].append(cost)
+                    repeats[name].append(cost)
                     if name != "ping":
                         recaps[name] = tasks(said)
             costs[size] = {
-                name: Cost(median(one.wall for one in all_), median(one.cpu for one in all_))
-                for name, all_ in found.items()
+                name: Cost(median(cost.wall for cost in taken), median(cost.cpu for cost in taken))
+                for name, taken in repeats.items()
             }
     show(costs, recaps)
 

@@ -57,14 +57,14 @@ class Timing:
 
 def main() -> None:
     """Print one table."""
-    pythons = dict(one.split("=", 1) for one in sys.argv[1:])
+    pythons = dict(argument.split("=", 1) for argument in sys.argv[1:])
     listed = subprocess.run(
         ["nvidia-smi", "-L"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     print(f"{'':14}{'GPUs':>5}{'samples/s':>11}{'of linear':>11}{'of plain':>10}{'outside, s':>12}")
-    for case in (one for one in CASES if one.environment in pythons):
+    for case in (case for case in CASES if case.environment in pythons):
         first = 0.0
-        for count in (one for one in case.counts if one <= len(listed)):
+        for count in (count for count in case.counts if count <= len(listed)):
             with tempfile.TemporaryDirectory() as folder:
                 work = Path(folder, case.job)
                 inside = federated(case, pythons[case.environment], count, work)
@@ -121,18 +121,18 @@ def timed(command: list[str], cwd: Path, evidence: Path, variables: dict[str, st
         json.loads(line) for path in evidence.glob("site-1.*.jsonl") for line in path.read_text().splitlines()
     ]
     rounds: dict[int, list[dict[str, float]]] = {}
-    for line in (one for one in lines if one["event"] == "round"):
+    for line in (line for line in lines if line["event"] == "round"):
         rounds.setdefault(line["round"], []).append(line)
     if sorted(rounds) != list(range(ROUNDS)):
         raise SystemExit(
             f"{shlex.join(command)} did not train {ROUNDS} rounds:\n{(done.stdout + done.stderr)[-3000:]}"
         )
     speeds = [
-        sum(one["samples"] for one in ranks) / max(one["seconds"] for one in ranks)
+        sum(rank["samples"] for rank in ranks) / max(rank["seconds"] for rank in ranks)
         for number, ranks in rounds.items()
         if number
     ]
-    inside = sum(max(one["seconds"] for one in ranks) for ranks in rounds.values())
+    inside = sum(max(rank["seconds"] for rank in ranks) for ranks in rounds.values())
     return Timing(median(speeds), wall - inside)
 
 

@@ -38,13 +38,13 @@ def main() -> None:
         return
     rates: dict[str, list[float]] = {"torchrun": [], "launcher, one node": [], "launcher, two nodes": []}
     for _ in range(args.rounds):
-        for way, found in rates.items():
-            found.append(_measure(way, args.ranks))
+        for way, measured in rates.items():
+            measured.append(_measure(way, args.ranks))
     first = median(rates["torchrun"])
     print("| way | samples/s, median | to torchrun's | lowest | highest |\n| --- | --- | --- | --- | --- |")
-    for way, found in rates.items():
-        own = median(found)
-        print(f"| {way} | {own:.0f} | {own / first:.3f} | {min(found):.0f} | {max(found):.0f} |")
+    for way, measured in rates.items():
+        own = median(measured)
+        print(f"| {way} | {own:.0f} | {own / first:.3f} | {min(measured):.0f} | {max(measured):.0f} |")
 
 
 def _measure(way: str, ranks: int) -> float:

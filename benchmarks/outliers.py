@@ -39,9 +39,9 @@ Blamed = tuple[str, int | None, str]
 """Host, index of a GPU, measurement."""
 
 
-def share(found: int, of: int) -> str:
+def share(part: int, whole: int) -> str:
     """Return a percentage."""
-    return f"{100 * found / of:.2f} %"
+    return f"{100 * part / whole:.2f} %"
 
 
 def one_measurement() -> Iterator[str]:
@@ -99,7 +99,8 @@ def _fleet(size: int, number: int) -> tuple[set[Blamed], set[Blamed], set[Blamed
 def _host(name: str, seed: int) -> AcceptanceRecord:
     """Return a healthy host with the figures that vary."""
     record = accepted(name, kind(8, "NVIDIA Z9"), seed)
-    return replace(record, measurements=tuple(one for one in record.measurements if one.name in H200))
+    kept = tuple(measurement for measurement in record.measurements if measurement.name in H200)
+    return replace(record, measurements=kept)
 
 
 def _blamed(fleet: list[AcceptanceRecord]) -> set[Blamed]:
@@ -107,7 +108,7 @@ def _blamed(fleet: list[AcceptanceRecord]) -> set[Blamed]:
     for host in fleet:
         if any(stands_out for _, stands_out in beside(host).values()):
             flaws += [flaw for flaw in judged(held(host), (), True).flaws if flaw.verdict == "FAIL"]
-    return {(one.host, one.gpu, one.measurement) for one in flaws}
+    return {(flaw.host, flaw.gpu, flaw.measurement) for flaw in flaws}
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def measured(count: int, folder: Path) -> Cost:
     with (folder / "driver.log").open("wb") as log:
         driver = psutil.Popen(command, env=environ, stdout=log, stderr=log)
         try:
-            _until(lambda: len(_samples(run)) == count and _told(run) == 2 * RANKS * count, driver)
+            _until(lambda: len(_samples(run)) == count and _ranks(run) == 2 * RANKS * count, driver)
             before, began = _lines(run), time.monotonic()
             cpu = sum(driver.cpu_times()[:2])
             time.sleep(WINDOW_S)
@@ -124,7 +124,7 @@ def measured(count: int, folder: Path) -> Cost:
 
 
 def _spec(run: Path, names: tuple[str, ...]) -> RunSpec:
-    sites = tuple(Site(name=f"site-{one}", ranks=RANKS * len(names), gpus=()) for one in (1, 2))
+    sites = tuple(Site(name=f"site-{number}", ranks=RANKS * len(names), gpus=()) for number in (1, 2))
     job = Job(
         schema="rekindle/job/1",
         name="toy",
@@ -155,7 +155,7 @@ def _samples(run: Path) -> list[Path]:
     return [path for path in run.glob(folders.ALL_SAMPLES) if path.stat().st_size]
 
 
-def _told(run: Path) -> int:
+def _ranks(run: Path) -> int:
     """How many ranks have told their device."""
     return len(list(run.glob(folders.EVENTS)))
 

@@ -34,7 +34,9 @@ def main() -> None:
     """Print one table."""
     host = Path(sys.argv[1])
     env = read(host / "env.json", EnvRecord)
-    python = next(one.python for one in env.environments if one.framework == "transformers")
+    python = next(
+        environment.python for environment in env.environments if environment.framework == "transformers"
+    )
     job = load_job(JOBS, "tensor_stream")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
@@ -46,8 +48,10 @@ def main() -> None:
             arguments = {**job.arguments, **given, "tensor_stream": streamed}
             changed = msgspec.structs.replace(job, arguments=arguments, ranks_per_site=1)
             verdict = run_here(changed, JOBS, host, Path(folder, name.replace(" ", "-")))
-            told = {one.claim: one.says for one in verdict.evidence if one.claim == "bytes_exchanged"}
-            print(f"{name}: {verdict.duration_s} s, {told.get('bytes_exchanged', verdict.cause)}")
+            says = {
+                result.claim: result.says for result in verdict.evidence if result.claim == "bytes_exchanged"
+            }
+            print(f"{name}: {verdict.duration_s} s, {says.get('bytes_exchanged', verdict.cause)}")
             peaks[name] = verdict.host_memory_mib
     for process in sorted(peaks["streamed"]):
         with_, without = peaks["streamed"][process], peaks["not streamed"][process]

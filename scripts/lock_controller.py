@@ -27,8 +27,8 @@ def render(entries: Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
     pins, names = [], dict[str, str]()
     for entry in entries:
         marker = f" ; {entry['marker']}" if "marker" in entry else ""
-        found = files([*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])])
-        digests = {name: file.sha256 for name, file in found.items()}
+        file_of = files([*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])])
+        digests = {name: file.sha256 for name, file in file_of.items()}
         hashes = [f"    --hash=sha256:{digest}" for digest in sorted(digests.values())]
         pins.append(" \\\n".join([f"{entry['name']}=={entry['version']}{marker}", *hashes]) + "\n")
         names |= digests

@@ -74,27 +74,32 @@ def pins(text: str, architecture: str) -> dict[str, str]:
     return {name: version for name, version, machine in lines if machine in {"", architecture}}
 
 
-def render(lock: Lock, found: Mapping[str, Iterable[Package]]) -> str:
+def render(lock: Lock, resolved: Mapping[str, Iterable[Package]]) -> str:
     """Return the text of a lock from what each architecture resolved to."""
     pinned: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for architecture, packages in found.items():
+    for architecture, packages in resolved.items():
         for package in packages:
             digests = {file.sha256 for file in (package.wheels or package.sdist).values()}
             by_machine = pinned.setdefault((package.name, package.version), {})
             by_machine.setdefault(architecture, set()).update(digests)
-    for (name, version), (other, another) in itertools.combinations(pinned, 2):
-        if name == other and set(pinned[name, version]) & set(pinned[other, another]):
+    for (name, version), (other_name, other_version) in itertools.combinations(pinned, 2):
+        if name == other_name and set(pinned[name, version]) & set(pinned[other_name, other_version]):
             raise SystemExit(
-                f"{name} is {version} for one Python and {another} for another. Fix: a lock for each."
+                f"{name} is {version} for one Python and {other_version} for another. Fix: a lock for each."
             )
     versions = f"{lock.pythons[0]} and newer" if len(lock.pythons) > 1 else lock.pythons[0]
-    where = f"Python {versions} on Linux {' and '.join(sorted(found))}, glibc {rules().locks.glibc} or newer"
+    machines = " and ".join(sorted(resolved))
+    where = f"Python {versions} on Linux {machines}, glibc {rules().locks.glibc} or newer"
     lines = [f"# Written by scripts/make_locks.py for {where}."]
     for (name, version), by_machine in sorted(pinned.items()):
-        marker = "" if len(by_machine) == len(found) else f" ; platform_machine == '{next(iter(by_machine))}'"
+        marker = (
+            "" if len(by_machine) == len(resolved) else f" ; platform_machine == '{next(iter(by_machine))}'"
+        )
         hashes = sorted(set().union(*by_machine.values()))
         lines.append(
-            " \\\n".join([f"{name}=={version}{marker}", *(f"    --hash=sha256:{one}" for one in hashes)])
+            " \\\n".join(
+                [f"{name}=={version}{marker}", *(f"    --hash=sha256:{digest}" for digest in hashes)]
+            )
         )
     return "\n".join(lines) + "\n"
 
@@ -107,11 +112,12 @@ def write(name: str, lock: Lock, upgrade: bool) -> dict[str, File]:
     """
     path, glibc = LOCKS / name, rules().locks.glibc
     extended = LOCKS / re.sub(r"\+[a-z]+|-nvflare[\d.]+(?=-)", "", name)  # its own, unless it extends one
-    kept = next((one for one in (path, extended) if one.exists()), None)
+    kept = next((candidate for candidate in (path, extended) if candidate.exists()), None)
     before = kept.read_text(encoding="utf-8") if kept and not upgrade else ""
-    found: dict[str, list[Package]] = {}
+    resolved: dict[str, list[Package]] = {}
     for architecture, requirements in lock.requirements.items():
-        known, find_links = pins(before, architecture), any("+cpu" in one for one in requirements)
+        known = pins(before, architecture)
+        find_links = any("+cpu" in requirement for requirement in requirements)
         for python in lock.pythons:
             try:
                 packages = resolve(
@@ -125,11 +131,11 @@ def write(name: str, lock: Lock, upgrade: bool) -> dict[str, File]:
                 )
             except NoSolution as error:
                 raise SystemExit(f"{name}: {error}") from None
-            found.setdefault(architecture, []).extend(packages)
-    path.write_text(render(lock, found), encoding="utf-8")
+            resolved.setdefault(architecture, []).extend(packages)
+    path.write_text(render(lock, resolved), encoding="utf-8")
     print(name, flush=True)
-    every = itertools.chain.from_iterable(found.values())
-    return {name: file for one in every for name, file in (one.wheels or one.sdist).items()}
+    every = itertools.chain.from_iterable(resolved.values())
+    return {name: file for package in every for name, file in (package.wheels or package.sdist).items()}
 
 
 def keep_files(new: Mapping[str, File]) -> None:
@@ -155,15 +161,15 @@ def main() -> None:
     unknown = sorted(set(args.names) - set(wanted))
     if unknown:
         parser.error(f"{unknown[0]} is no lock of the catalogue")
-    found: dict[str, File] = {}
+    all_files: dict[str, File] = {}
     with ThreadPoolExecutor(4) as pool:  # each waits for the index
         for files in pool.map(lambda name: write(name, wanted[name], args.upgrade), args.names or wanted):
-            found |= files
+            all_files |= files
     if not args.names:
         for path in LOCKS.glob("*.txt"):
             if path.name not in wanted:
                 path.unlink()
-    keep_files(found)
+    keep_files(all_files)
 
 
 if __name__ == "__main__":

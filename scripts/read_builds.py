@@ -45,14 +45,14 @@ def from_index(build: dict[str, Any]) -> dict[str, Any]:
         except NoSolution:
             continue
         facts["pythons"].append(python)
-        package = next(one for one in packages if one.name == _distribution(build))
-        oldest = _glibc(package, python, build["architecture"])
+        own = next(package for package in packages if package.name == _distribution(build))
+        oldest = _glibc(own, python, build["architecture"])
         facts["glibc"] = max(facts.get("glibc", "2.0"), oldest, key=_minor)
-        for one in packages:
-            if _RUNTIME.match(one.name):
-                facts["cuda"] = ".".join(one.version.split(".")[:2])
-            if _NCCL.match(one.name):
-                facts["nccl"] = one.version
+        for package in packages:
+            if _RUNTIME.match(package.name):
+                facts["cuda"] = ".".join(package.version.split(".")[:2])
+            if _NCCL.match(package.name):
+                facts["nccl"] = package.version
     if not facts["pythons"]:
         raise SystemExit(f"{build['requirements'][0]} is not in the index. Fix: drop it.")
     return facts
@@ -77,7 +77,7 @@ def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
             if report.toolkit:
                 build.update(toolkit=report.toolkit, arch_list=list(report.arch_list))
             if report.kernels:
-                build["kernels"] = [to_builtins(one) for one in report.kernels]
+                build["kernels"] = [to_builtins(kernels) for kernels in report.kernels]
             return
     raise SystemExit(f"The catalogue has no build of {path.name}. Fix: add its version first.")
 
@@ -86,36 +86,36 @@ def newest(data: dict[str, Any], pair: dict[str, Any], builds: list[dict[str, An
     """Return the newest version, of what stands on torch, that a torch build resolves to everywhere."""
     own = [text.partition("==")[0] for text in data["requirements"]]
     versions = {
-        one.version
+        package.version
         for build in builds
         if (build["version"], build["variant"]) == (pair["torch"], pair["variant"])
         for python in build["pythons"]
         if python in pair.get("pythons", data["pythons"])
-        for one in _resolve([*own, *build["requirements"]], python, build["architecture"])
-        if one.name == data["framework"]
+        for package in _resolve([*own, *build["requirements"]], python, build["architecture"])
+        if package.name == data["framework"]
     }
     return min(versions, key=_minor)
 
 
 def _resolve(requirements: list[str], python: str, architecture: str) -> list[Package]:
-    find_links = any("+cpu" in one for one in requirements)
+    find_links = any("+cpu" in requirement for requirement in requirements)
     return resolve(requirements, python, architecture, glibc=rules().locks.glibc, find_links=find_links)
 
 
 def _distribution(build: dict[str, Any]) -> str:
-    found = re.match(r"[\w-]+", build["requirements"][0])
-    return found[0] if found else ""
+    match = re.match(r"[\w-]+", build["requirements"][0])
+    return match[0] if match else ""
 
 
 def _glibc(package: Package, python: str, architecture: str) -> str:
     """Return the oldest glibc that a wheel of the package allows."""
     aliases = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
-    found = []
+    versions = []
     for tag in {tag for name in package.wheels for tag in parse_wheel_filename(name)[3]}:
         if tag in linux_tags(python, architecture):
             policy = tag.platform.removesuffix(f"_{architecture}")
-            found.append(aliases.get(policy) or policy.removeprefix("manylinux_").replace("_", "."))
-    return min(found, key=_minor)
+            versions.append(aliases.get(policy) or policy.removeprefix("manylinux_").replace("_", "."))
+    return min(versions, key=_minor)
 
 
 def _minor(version: str) -> tuple[int, ...]:
@@ -125,7 +125,7 @@ def _minor(version: str) -> tuple[int, ...]:
 def _text(data: dict[str, Any]) -> str:
     """Return JSON with every list of words on one line."""
     lists = re.compile(r'\[\s+((?:"[^"]*",?\s+)+)\]')
-    one_line = lists.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(data, indent=2))
+    one_line = lists.sub(lambda match: f"[{' '.join(match[1].split())}]", json.dumps(data, indent=2))
     return one_line + "\n"
 
 
@@ -145,9 +145,11 @@ def main() -> int:
         for build, facts in zip(builds, pool.map(from_index, builds), strict=True):
             build.update(facts)
         torch = data["torch"]["builds"]
-        for one in (data["lightning"], data["transformers"]):
-            versions = pool.map(lambda pair, one=one: newest(one, pair, torch), one["builds"])
-            for pair, version in zip(one["builds"], versions, strict=True):
+        for framework in (data["lightning"], data["transformers"]):
+            versions = pool.map(
+                lambda pair, framework=framework: newest(framework, pair, torch), framework["builds"]
+            )
+            for pair, version in zip(framework["builds"], versions, strict=True):
                 pair["version"] = version
     for path in args.wheels:
         from_wheel(path, builds)

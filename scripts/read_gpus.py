@@ -49,10 +49,10 @@ def since(kernel_modules: str) -> tuple[dict[str, str], dict[str, str]]:
     for release in sorted(releases, key=version_key):
         for name, device, subsystem in _ROW.findall(_git(kernel_modules, "show", f"{release}:README.md")):
             first.setdefault(device, release)
-            found = names.setdefault(device, Counter())
-            found[name] += 1 if subsystem else 1_000  # the name of any board, rather than of one
+            rows = names.setdefault(device, Counter())
+            rows[name] += 1 if subsystem else 1_000  # the name of any board, rather than of one
     first |= _SEEN
-    return {device: found.most_common(1)[0][0] for device, found in names.items()}, first
+    return {device: rows.most_common(1)[0][0] for device, rows in names.items()}, first
 
 
 def main() -> None:
@@ -74,7 +74,7 @@ def main() -> None:
     data = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"sources": {}}
     data |= {"drivers": dict(sorted(drivers.items(), key=lambda pair: version_key(pair[0]))), "devices": kept}
     lists = re.compile(r"\[\s+((?:\"[^\"]*\",?\s+)+)\]")
-    text = lists.sub(lambda found: f"[{' '.join(found[1].split())}]", json.dumps(data, indent=2))
+    text = lists.sub(lambda match: f"[{' '.join(match[1].split())}]", json.dumps(data, indent=2))
     DATA.write_text(text + "\n", encoding="utf-8")
 
 

@@ -77,8 +77,8 @@ def resolve(  # noqa: PLR0913 - each is a part of the question
     oldest = [f"--python-version={python}", platform + glibc.replace(".", "_")]
     newest = [f"--python-version={python}", platform + _NEWEST_OF_UV, "--no-deps"]
     pins = {
-        one["name"]: one["version"]
-        for one in compile_pylock(requirements, known or {}, oldest, find_links=find_links, without=without)
+        entry["name"]: entry["version"]
+        for entry in compile_pylock(requirements, known or {}, oldest, find_links=find_links, without=without)
     }
     # uv lists the wheels that the platform can install, and a newer host prefers those for a newer glibc.
     exact = [f"{name}=={version}" for name, version in pins.items()]
@@ -131,8 +131,8 @@ def compile_pylock(
         )
         if done.returncode != 0:
             raise NoSolution(f"{', '.join(requirements)} ({' '.join(options)}): {done.stderr}")
-        found: list[dict[str, Any]] = tomllib.loads(output.read_text(encoding="utf-8"))["packages"]
-    return found
+        packages: list[dict[str, Any]] = tomllib.loads(output.read_text(encoding="utf-8"))["packages"]
+    return packages
 
 
 def _package(entry: Mapping[str, Any], tags: frozenset[Tag]) -> Package:
@@ -149,7 +149,7 @@ def files(entries: Iterable[Mapping[str, Any]]) -> dict[str, File]:
     Raises:
         SystemExit: the index tells no size.
     """
-    found = {}
+    by_name = {}
     for entry in entries:
         place: str = entry.get("url") or entry["path"]
         name: str = entry.get("name") or unquote(place.rsplit("/", 1)[-1])
@@ -158,5 +158,5 @@ def files(entries: Iterable[Mapping[str, Any]]) -> dict[str, File]:
             size = Path(unquote(urlsplit(place).path)).stat().st_size
         if size is None:
             raise SystemExit(f"The index tells no size of {name}. Fix: lock against one that does.")
-        found[name] = File(entry["hashes"]["sha256"], size)
-    return found
+        by_name[name] = File(entry["hashes"]["sha256"], size)
+    return by_name

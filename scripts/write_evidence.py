@@ -20,7 +20,7 @@ def short_form(run: Path) -> str:
     verdict = judge(run)
     gpus = {device.uuid: device for device in verdict.devices if device.uuid}
     where = f"{len(gpus)} × {next(iter(gpus.values())).name}" if gpus else "CPU"
-    claims = [one for one in verdict.evidence if one.claim not in RULES or not one.holds]
+    claims = [claim for claim in verdict.evidence if claim.claim not in RULES or not claim.holds]
     versions = ", ".join(f"{name} {version}" for name, version in verdict.versions.items())
     lines = [
         f"# {run.name}: {verdict.verdict}",
@@ -30,7 +30,7 @@ def short_form(run: Path) -> str:
         "",
         "| claim | evidence | file |",
         "|---|---|---|",
-        *(f"| {one.claim} | {one.says} | {one.file or ''}:{one.line or ''} |" for one in claims),
+        *(f"| {claim.claim} | {claim.says} | {claim.file or ''}:{claim.line or ''} |" for claim in claims),
         "",
         f"Beside its claims, {len(verdict.evidence) - len(claims)} rules of the contract hold.",
         "",
@@ -42,8 +42,8 @@ def short_form(run: Path) -> str:
         name = device.uuid or device.device
         lines.append(f"| {device.site}, {device.rank} | {name} | {held[0]} | {held[1]} |")
     if verdict.host_memory_mib:
-        told = ", ".join(f"{name} {mib}" for name, mib in sorted(verdict.host_memory_mib.items()))
-        lines += ["", f"Peak host memory of NVFlare's processes, MiB: {told}."]
+        memory = ", ".join(f"{name} {mib}" for name, mib in sorted(verdict.host_memory_mib.items()))
+        lines += ["", f"Peak host memory of NVFlare's processes, MiB: {memory}."]
     return "\n".join(lines) + "\n"
 
 

@@ -16,11 +16,11 @@ def run(folders: Runs, json: Json = False) -> Answer:
     Raises:
         RecordError: a folder holds no run, or no run an acceptance.
     """
-    told, _ = accepted(*runs(folders))
-    if not told.hosts:
+    acceptance, _ = accepted(*runs(folders))
+    if not acceptance.hosts:
         raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
-    status = {"good": GOOD, "bad": BAD, "untold": UNTOLD}[told.state]
-    return answer(status, accepted_text(told, *terminal()), told, json)
+    status = {"good": GOOD, "bad": BAD, "untold": UNTOLD}[acceptance.state]
+    return answer(status, accepted_text(acceptance, *terminal()), acceptance, json)
 
 
 VERB = Verb(

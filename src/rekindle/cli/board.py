@@ -33,9 +33,9 @@ def run(
     """
     if json and markdown:
         raise typer.BadParameter("it is one or the other", param_hint="--json, --markdown")
-    told = of(*runs(folders))
-    text = board_markdown(told) if markdown else board_text(told, *terminal())
-    return answer({"good": GOOD, "bad": BAD, "untold": UNTOLD}[told.state], text, told, json)
+    current = of(*runs(folders))
+    text = board_markdown(current) if markdown else board_text(current, *terminal())
+    return answer({"good": GOOD, "bad": BAD, "untold": UNTOLD}[current.state], text, current, json)
 
 
 VERB = Verb(

@@ -36,7 +36,7 @@ def run(
     if "-" in given:
         text = doctor.texts.text("standard input", sys.stdin.buffer.read(doctor.texts.LIMIT))
         found += doctor.diagnose_texts([text])
-    found = tuple(sorted(found, key=lambda one: one.echo))
+    found = tuple(sorted(found, key=lambda finding: finding.echo))
     return answer(BAD if found else GOOD, findings(found), found, json)
 
 

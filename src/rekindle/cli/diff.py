@@ -23,8 +23,8 @@ class Differences(msgspec.Struct):
 
 
 def run(
-    one: Annotated[Path, typer.Argument(metavar="ENV_A", help="An env.json, or the folder that holds it.")],
-    other: Annotated[Path, typer.Argument(metavar="ENV_B", help="Another.")],
+    first: Annotated[Path, typer.Argument(metavar="ENV_A", help="An env.json, or the folder that holds it.")],
+    second: Annotated[Path, typer.Argument(metavar="ENV_B", help="Another.")],
     json: Json = False,
 ) -> Answer:
     """Print each difference on a line of its own.
@@ -32,10 +32,10 @@ def run(
     Raises:
         RecordError: there is no env.json.
     """
-    envs = [read(record(path, "env.json"), EnvRecord) for path in (one, other)]
-    found = list(differences(*envs))
-    text = "\n".join(map(printed, found)) if found else "The environments are the same."
-    return answer(BAD if found else GOOD, text, Differences(found), json)
+    envs = [read(record(path, "env.json"), EnvRecord) for path in (first, second)]
+    lines = list(differences(*envs))
+    text = "\n".join(map(printed, lines)) if lines else "The environments are the same."
+    return answer(BAD if lines else GOOD, text, Differences(lines), json)
 
 
 VERB = Verb(

@@ -60,12 +60,13 @@ def run(
     results, unread = runs(folders) if folders else ([], [])
     lines = board.of(results, unread).lines if results else []
     hosts: dict[str, HostRecord | None] = {}
-    for one in sorted(results, key=lambda one: one.playbook.started):
-        hosts |= {found.name: found.host or hosts.get(found.name) for found in one.hosts}
+    for run_results in sorted(results, key=lambda run_results: run_results.playbook.started):
+        hosts |= {host.name: host.host or hosts.get(host.name) for host in run_results.hosts}
     on_hosts = [_on_host(name, host, loaded, lines) for name, host in sorted(hosts.items())]
-    told = [ExampleData(job, list(there)) for job, *there in zip(loaded, *on_hosts, strict=True)]
+    examples = [ExampleData(job, list(there)) for job, *there in zip(loaded, *on_hosts, strict=True)]
     untold = unread or None in hosts.values()
-    return answer(UNTOLD if untold else GOOD, "\n".join([_text(told), *map(one_line, unread)]), told, json)
+    text = "\n".join([_text(examples), *map(one_line, unread)])
+    return answer(UNTOLD if untold else GOOD, text, examples, json)
 
 
 VERB = Verb(
@@ -87,13 +88,13 @@ def _on_host(
     if host:
         frameworks = list(dict.fromkeys(job.environment for job in loaded))
         plan = solve(host, frameworks, gpus_required=trace(host), made=timestamp(), host_sha256="")
-        refusals = {one.job.name: one.refusal for one in foresee(loaded, host, plan, None)}
+        refusals = {foreseen.job.name: foreseen.refusal for foreseen in foresee(loaded, host, plan, None)}
     newest = {line.job: line for line in sorted(lines, key=lambda line: line.began) if line.host == name}
     for job in loaded:
         refusal, line = refusals.get(job.name), newest.get(job.name)
         could = refusal is None if host else None
-        told = (line.verdict, line.cause, line.run) if line else (None, None, None)
-        yield OnHost(name, could, refusal, *told)
+        last = (line.verdict, line.cause, line.run) if line else (None, None, None)
+        yield OnHost(name, could, refusal, *last)
 
 
 def _limits(example: Example) -> Iterator[str]:
@@ -106,28 +107,28 @@ def _limits(example: Example) -> Iterator[str]:
         yield f"Mended{' on CPU' if mend.where == 'cpu' else ''} ({mend.fault}): {mend.because}."
 
 
-def _text(told: list[ExampleData]) -> str:
+def _text(examples: list[ExampleData]) -> str:
     needs = [
         {
-            "example": one.job.name,
-            "environment": one.job.environment,
-            "sites": f"{one.job.sites} × {one.job.ranks_per_site}",
+            "example": data.job.name,
+            "environment": data.job.environment,
+            "sites": f"{data.job.sites} × {data.job.ranks_per_site}",
             "data": ", ".join(f"{name} (stand-in)" for name in example.data) or "its own",
-            "what": " ".join([f"{one.job.summary}.", *_limits(example)]),
+            "what": " ".join([f"{data.job.summary}.", *_limits(example)]),
         }
-        for one in told
-        if (example := one.job.example)
+        for data in examples
+        if (example := data.job.example)
     ]
     there = [
         {
-            "host": one_line(on.host),
-            "example": one.job.name,
-            "can run": {True: "yes", False: "no", None: "untold"}[on.could_run],
-            "verdict": on.verdict or "–",
-            "why": one_line(" ".join(filter(None, (on.refusal, on.cause)))),
+            "host": one_line(host.host),
+            "example": data.job.name,
+            "can run": {True: "yes", False: "no", None: "untold"}[host.could_run],
+            "verdict": host.verdict or "–",
+            "why": one_line(" ".join(filter(None, (host.refusal, host.cause)))),
         }
-        for one in told
-        for on in one.hosts
+        for data in examples
+        for host in data.hosts
     ]
     size = terminal()
     tables = [grid(needs, {"example": 0.25, "environment": 0.16, "sites": 1.0, "data": 0.16}, *size)]

@@ -51,10 +51,10 @@ def records(path: Path, name: str) -> list[Path]:
     if not path.is_dir():
         return [path]
     hosts = read(path / "run.json", PlaybookRecord).hosts if is_results(path) else ("",)
-    found = [path / host / name for host in hosts if (path / host / name).is_file()]
-    if not found:
+    files = [path / host / name for host in hosts if (path / host / name).is_file()]
+    if not files:
         raise RecordError(f"{path} holds no {name}.", "name a folder of results, a host's, or a file.")
-    return found
+    return files
 
 
 def record(path: Path, name: str) -> Path:
@@ -63,11 +63,11 @@ def record(path: Path, name: str) -> Path:
     Raises:
         RecordError: there is none, or several hosts have one.
     """
-    found = records(path, name)
-    if len(found) > 1:
-        hosts = ", ".join(one.parent.name for one in found)
-        raise RecordError(f"{path} has the {name} of {len(found)} hosts: {hosts}.", "name one's folder.")
-    return found[0]
+    files = records(path, name)
+    if len(files) > 1:
+        hosts = ", ".join(file.parent.name for file in files)
+        raise RecordError(f"{path} has the {name} of {len(files)} hosts: {hosts}.", "name one's folder.")
+    return files[0]
 
 
 def runs(folders: list[Path]) -> tuple[list[Results], list[str]]:
@@ -76,14 +76,14 @@ def runs(folders: list[Path]) -> tuple[list[Results], list[str]]:
     Raises:
         RecordError: one of ``folders`` is neither, or nothing can be read.
     """
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for folder in folders:
         here = [folder] if is_results(folder) else [path.parent for path in sorted(folder.glob("*/run.json"))]
         if not here:
             raise RecordError(f"{folder} holds no run.", "name a folder of results, or one that has some.")
-        found |= dict.fromkeys(path.resolve() for path in here)
+        paths |= dict.fromkeys(path.resolve() for path in here)
     results, flaws = [], []
-    for path in found:
+    for path in paths:
         try:
             results.append(gather(path))
         except RecordError as error:

@@ -71,10 +71,10 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
 
 def _lines(verdict: VerdictRecord) -> Iterator[str]:
     yield f"{verdict.host} {verdict.job}: {verdict.verdict}" + (f": {verdict.cause}" if verdict.cause else "")
-    for one in verdict.evidence:
-        mark = {True: "holds", False: "FAILS", None: "cannot be told"}[one.holds]
-        place = f" ({one.file}{f':{one.line}' if one.line else ''})" if one.file else ""
-        yield f"  {one.claim}: {mark}. {one.says}{place}"
+    for result in verdict.evidence:
+        mark = {True: "holds", False: "FAILS", None: "cannot be told"}[result.holds]
+        place = f" ({result.file}{f':{result.line}' if result.line else ''})" if result.file else ""
+        yield f"  {result.claim}: {mark}. {result.says}{place}"
     for rung in verdict.rungs:
         word = {True: "holds", False: "FAILS", None: "not tried"}[rung.holds]
         yield f"  step {rung.name}: {word}. {rung.says}"

@@ -73,13 +73,13 @@ def main() -> int:
             return GOOD
         return UNTOLD if error.code else GOOD
     except Exception as error:
-        says, status = _told(error)
+        says, status = _failure(error)
         with suppress(OSError):
             print(one_line(says), file=sys.stderr, flush=True)
         return status
 
 
-def _told(error: Exception) -> tuple[str, int]:
+def _failure(error: Exception) -> tuple[str, int]:
     """Return what is wrong in a sentence, and the status; none may say that the answer is bad."""
     match error:
         case VersionError() | BundleError():

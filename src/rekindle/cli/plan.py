@@ -37,10 +37,10 @@ def _environment(name: str) -> str:
 
 
 def _driver(text: str) -> str:
-    found = _DRIVER.fullmatch(text)
-    if found is None:
+    match = _DRIVER.fullmatch(text)
+    if match is None:
         raise typer.BadParameter(f"{text!r} is no driver; write one as driver=580 or driver=580.95.05")
-    return found[1]
+    return match[1]
 
 
 def run(
@@ -72,24 +72,26 @@ def run(
         RecordError: there is no host.json.
     """
     wanted = (framework,) if framework else FRAMEWORKS
-    found = _apart([(path, read(path, HostRecord)) for one in hosts for path in records(one, "host.json")])
+    host_records = _apart(
+        [(path, read(path, HostRecord)) for source in hosts for path in records(source, "host.json")]
+    )
     several = len(hosts) > 1 or is_results(hosts[0])
-    plans = [_plan(path, host, wanted) for path, host in found]
+    plans = [_plan(path, host, wanted) for path, host in host_records]
     if what_if is not None:
-        then = [_plan(path, with_driver(host, what_if), wanted, trace(host)) for path, host in found]
-        changes = zip((host for _, host in found), plans, then, strict=True)
+        then = [_plan(path, with_driver(host, what_if), wanted, trace(host)) for path, host in host_records]
+        changes = zip((host for _, host in host_records), plans, then, strict=True)
         lines = [line for change in changes for line in _change(*change, what_if)]
         plans = [plan for pair in zip(plans, then, strict=True) for plan in pair]
         several, planned = True, then
     elif len(hosts) > 1:
-        shared = {name: together([_request(host, name) for _, host in found]) for name in wanted}
-        lines = [line for name, one in shared.items() for line in _shared(name, one, plans)]
-        plans = [_plan(path, host, wanted, pins=_pins(shared, host)) for path, host in found]
+        shared = {name: together([_request(host, name) for _, host in host_records]) for name in wanted}
+        lines = [line for name, grouping in shared.items() for line in _shared(name, grouping, plans)]
+        plans = [_plan(path, host, wanted, pins=_pins(shared, host)) for path, host in host_records]
         planned = plans
     else:
         lines = [line for plan in plans for line in (*([f"{plan.host}:"] if several else []), *_text(plan))]
         planned = plans
-    built = all(one.build for plan in planned for one in plan.environments)
+    built = all(environment.build for plan in planned for environment in plan.environments)
     said = "\n".join(map(printed, lines))
     return answer(GOOD if built else UNTOLD, said, plans if several else plans[0], json)
 
@@ -111,12 +113,12 @@ VERB = Verb(
 )
 
 
-def _apart(found: list[tuple[Path, HostRecord]]) -> list[tuple[Path, HostRecord]]:
+def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[tuple[Path, HostRecord]]:
     """Return hosts with names of their own: of those that several have, the file is told too."""
-    names = Counter(host.host for _, host in found)
+    names = Counter(host.host for _, host in host_records)
     return [
         (path, replace(host, host=f"{host.host} of {path}") if names[host.host] > 1 else host)
-        for path, host in found
+        for path, host in host_records
     ]
 
 
@@ -142,7 +144,7 @@ def _request(host: HostRecord, framework: Framework) -> Request:
 
 
 def _text(plan: PlanRecord) -> list[str]:
-    return [line for one in plan.environments for line in plan_lines(one)]
+    return [line for environment in plan.environments for line in plan_lines(environment)]
 
 
 def _change(host: HostRecord, now: PlanRecord, then: PlanRecord, version: str) -> Iterator[str]:
@@ -167,27 +169,29 @@ def _build(environment: PlannedEnvironment) -> str:
     return f"{build.version} ({f'CUDA {build.cuda}' if build.cuda else 'CPU'})"
 
 
-def _shared(framework: Framework, found: Together, plans: Iterable[PlanRecord]) -> Iterator[str]:
+def _shared(framework: Framework, grouping: Together, plans: Iterable[PlanRecord]) -> Iterator[str]:
     """Yield the build that all hosts can share, or those of the fewest groups."""
-    if len(found.groups) == 1:
-        group = found.groups[0]
+    if len(grouping.groups) == 1:
+        group = grouping.groups[0]
         yield f"{framework}: {group.build.title} fits all of {', '.join(group.hosts)}"
-    elif found.groups:
-        yield f"{framework}: no build fits all hosts, {len(found.groups)} do"
-        yield from (f"  {group.build.title}: {', '.join(group.hosts)}" for group in found.groups)
+    elif grouping.groups:
+        yield f"{framework}: no build fits all hosts, {len(grouping.groups)} do"
+        yield from (f"  {group.build.title}: {', '.join(group.hosts)}" for group in grouping.groups)
     else:
         yield f"{framework}: no build fits any host"
-    yield from (f"  {sentence}" for sentence in found.held_back)
+    yield from (f"  {sentence}" for sentence in grouping.held_back)
     for plan in plans:
-        if plan.host in found.refused:
-            refused = next(one for one in plan.environments if one.framework == framework)
+        if plan.host in grouping.refused:
+            refused = next(
+                environment for environment in plan.environments if environment.framework == framework
+            )
             yield f"  {plan.host} is refused: {refused.refusal}"
 
 
 def _pins(shared: dict[Framework, Together], host: HostRecord) -> dict[str, str]:
     return {
         name: f"{group.build.version}+{group.build.variant}"
-        for name, one in shared.items()
-        for group in one.groups
+        for name, grouping in shared.items()
+        for group in grouping.groups
         if host.host in group.hosts
     }

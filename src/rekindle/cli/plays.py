@@ -46,8 +46,8 @@ def _running(playbook: str, *options: str, tell: Callable[[Path], Any] = _result
 
     def run(context: typer.Context, json: Json = False) -> Answer:
         arguments = [str(places.repository() / playbook), *options, *context.args]
-        status, told = _play(arguments, json, tell)
-        return answer(status, "", told, json) if json and told else Answer(status, "")
+        status, said = _play(arguments, json, tell)
+        return answer(status, "", said, json) if json and said else Answer(status, "")
 
     return run
 
@@ -91,7 +91,7 @@ RETIRE = Verb(
 def _play(arguments: list[str], json: bool, tell: Callable[[Path], Any]) -> tuple[int, Any]:
     """Run ansible-playbook; return our exit status, and what ``tell`` says of a run that began."""
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
-        told = Path(folder, "results")
+        note = Path(folder, "results")
         runner = init_command_config(
             sys.executable,
             ["-P", "-m", "ansible", "playbook", *arguments],  # -P: no module of the user's folder
@@ -101,20 +101,20 @@ def _play(arguments: list[str], json: bool, tell: Callable[[Path], Any]) -> tupl
             error_fd=sys.stderr,
             status_handler=_forget_environment,
         )
-        runner.config.env = _environment(told)
+        runner.config.env = _environment(note)
         with _signals_are_ansibles():
             runner.run()
-        results = Path(told.read_text(encoding="utf-8")) if told.exists() else None
+        results = Path(note.read_text(encoding="utf-8")) if note.exists() else None
         said = tell(results) if json and results and is_results(results) else None
     return _status(runner.rc, results is not None), said
 
 
-def _environment(told: Path) -> dict[str, str]:
-    """Return the user's environment, and what finds our plays; the callback notes the results in ``told``."""
+def _environment(note: Path) -> dict[str, str]:
+    """Return the user's environment, and what finds our plays; the callback notes the results in ``note``."""
     modules = [str(places.PACKAGE.parent), os.environ.get("ANSIBLE_MODULE_UTILS", "")]
     environment = {
         **os.environ,
-        "REKINDLE_TOLD": str(told),
+        "REKINDLE_TOLD": str(note),
         "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),
         "ANSIBLE_MODULE_UTILS": os.pathsep.join(filter(None, modules)),
     }

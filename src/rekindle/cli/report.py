@@ -23,7 +23,7 @@ def run(folder: Folder, json: Json = False) -> Answer:
         RecordError: there is nothing to report on, or the folder cannot be written.
     """
     here = folder.absolute()
-    around = next((one for one in (folder, here.parent, here.parent.parent) if is_results(one)), None)
+    around = next(filter(is_results, (folder, here.parent, here.parent.parent)), None)
     if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
         results = write_reports(around)
     else:

@@ -43,9 +43,9 @@ class Verb:
     @property
     def epilog(self) -> str:
         """Return examples and exit statuses, as lines that the help does not wrap (``\\b``)."""
-        told = ((GOOD, self.good), (BAD, self.bad), (WRONG, self.wrong), (UNTOLD, self.untold))
-        statuses = [f"  {status}  {says}" for status, says in told if says]
-        examples = [f"  rekindle {self.name} {one}" for one in self.examples]
+        meanings = ((GOOD, self.good), (BAD, self.bad), (WRONG, self.wrong), (UNTOLD, self.untold))
+        statuses = [f"  {status}  {says}" for status, says in meanings if says]
+        examples = [f"  rekindle {self.name} {arguments}" for arguments in self.examples]
         return "\n".join(["\b", "Examples:", *examples, "", "\b", "Exit status:", *statuses])
 
 

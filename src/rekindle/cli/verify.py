@@ -61,14 +61,14 @@ def run(
     own = state.own_key()
     asked = _read_key(key) if key else seal.public_key(own) if own else None
     runs = [_verified(folder, [asked] if asked else [*_beside(folder)]) for folder in folders]
-    lines = [line for one in runs for line in _lines(one)]
+    lines = [line for verified in runs for line in _lines(verified)]
     if asked is None:
         lines.append(
             "The keys lie beside the seals: whether they are the controller's, only its user can tell."
         )
-    told = Verification(runs, "asked" if key else "yours" if asked else "beside")
-    status = BAD if any(one.differs for one in runs) else GOOD
-    return answer(status, "\n".join(map(one_line, lines)), told, json)
+    verification = Verification(runs, "asked" if key else "yours" if asked else "beside")
+    status = BAD if any(verified.differs for verified in runs) else GOOD
+    return answer(status, "\n".join(map(one_line, lines)), verification, json)
 
 
 VERB = Verb(
@@ -83,30 +83,33 @@ VERB = Verb(
 
 
 def _verified(folder: Path, keys: list[bytes]) -> Verified:
-    told = Verified(folder.parent.name, folder.name)
-    name = f"{told.host}/{told.job}"
+    verified = Verified(folder.parent.name, folder.name)
+    name = f"{verified.host}/{verified.job}"
     try:
         statement = seal.opened(seal_of(folder).read_bytes(), keys)
         sealed = statement.predicate
-        if (sealed.host, sealed.job) != (told.host, told.job):
+        if (sealed.host, sealed.job) != (verified.host, verified.job):
             raise seal.SealError(f"is that of {sealed.host}/{sealed.job}")
-        told.judged, told.verdict = sealed.judged, sealed.verdict
-        told.differs = [f"{name}/{one}." for one in seal.differences(statement, folder)]
+        verified.judged, verified.verdict = sealed.judged, sealed.verdict
+        verified.differs = [f"{name}/{difference}." for difference in seal.differences(statement, folder)]
     except seal.SealError as error:
-        told.differs = [f"{name}: its seal {error}."]
+        verified.differs = [f"{name}: its seal {error}."]
     except FileNotFoundError:
         gone = "was placed on its host, and neither its files nor its seal are here"
-        told.absent = None if folder.exists() else why_absent(folder) or None
-        told.differs = [] if told.absent else [f"{name} {'has no seal' if folder.exists() else gone}."]
+        verified.absent = None if folder.exists() else why_absent(folder) or None
+        verified.differs = (
+            [] if verified.absent else [f"{name} {'has no seal' if folder.exists() else gone}."]
+        )
     except OSError as error:
-        told.differs = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
-    return told
+        verified.differs = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
+    return verified
 
 
-def _lines(one: Verified) -> list[str]:
-    if one.absent:
-        return [f"{one.host}/{one.job} never came home: {one.absent}"]
-    return one.differs or [f"{one.host}/{one.job} is as it was sealed at {one.judged}: {one.verdict}."]
+def _lines(verified: Verified) -> list[str]:
+    name = f"{verified.host}/{verified.job}"
+    if verified.absent:
+        return [f"{name} never came home: {verified.absent}"]
+    return verified.differs or [f"{name} is as it was sealed at {verified.judged}: {verified.verdict}."]
 
 
 def _folders(results: Path) -> Iterator[Path]:

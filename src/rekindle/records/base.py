@@ -131,12 +131,12 @@ def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
     """Raise VersionError if ``content`` has the schema of ``kind`` in a version that is not read here."""
     known = get_args(get_type_hints(kind).get("schema"))
     try:
-        found = decode(content, _Versioned).schema
+        schema = decode(content, _Versioned).schema
     except RecordError:
         return
-    if found not in known and found.rpartition("/")[0] in {one.rpartition("/")[0] for one in known}:
+    if schema not in known and schema.rpartition("/")[0] in {name.rpartition("/")[0] for name in known}:
         raise VersionError(
-            f"{path} was written by another version of Rekindle: it is {shortened(found, 100)}, "
+            f"{path} was written by another version of Rekindle: it is {shortened(schema, 100)}, "
             f"and this one reads {' and '.join(known)}.",
             "use the version that wrote it.",
         )
@@ -144,8 +144,8 @@ def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
 
 def write(path: Path, record: Record) -> None:
     """Write ``record`` to ``path`` as indented JSON, whole or not at all; texts are `shortened`."""
-    told = with_texts(to_builtins(record), shortened)
-    own.write(path, msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
+    builtins = with_texts(to_builtins(record), shortened)
+    own.write(path, msgspec.json.format(msgspec.json.encode(builtins), indent=2) + b"\n")
 
 
 def timestamp(moment: datetime | None = None) -> Timestamp:

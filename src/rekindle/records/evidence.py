@@ -25,7 +25,7 @@ class Line(Generic[EventT_co]):
     line: int
 
 
-class Told(NamedTuple):
+class EvidenceRead(NamedTuple):
     """What evidence there is."""
 
     lines: list[Line[AnyEvent]]
@@ -44,12 +44,12 @@ def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
     return read_evidence(run_dir).lines
 
 
-def read_evidence(run_dir: Path) -> Told:
+def read_evidence(run_dir: Path) -> EvidenceRead:
     """Return what `read_lines` does, and what of it could not be read."""
-    told, room = Told([], [], []), _LIMIT
+    evidence, room = EvidenceRead([], [], []), _LIMIT
     paths = files.found(run_dir, folders.EVENTS)
     if len(paths) == files.MOST:
-        told.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
+        evidence.unread.append(f"Of evidence/ no more than {files.MOST} files were read.")
     samples = files.found(run_dir, folders.ALL_SAMPLES)
     for path in [*paths, *samples]:
         name = path.relative_to(run_dir).as_posix()
@@ -58,19 +58,19 @@ def read_evidence(run_dir: Path) -> Told:
         except FileNotFoundError:
             continue
         except OSError as error:
-            told.unread.append(not_read(name, error))
+            evidence.unread.append(not_read(name, error))
             continue
         room -= len(content)
         texts = content.splitlines()
         for number, text in enumerate(texts, 1):
             try:
-                told.lines.append(Line(decode_event(text), name, number))
+                evidence.lines.append(Line(decode_event(text), name, number))
             except RecordError:
                 if not text.strip():
                     continue
                 if path not in samples or number < len(texts) or content.endswith(b"\n"):
-                    told.broken.append((name, number))
-    return told
+                    evidence.broken.append((name, number))
+    return evidence
 
 
 def not_read(name: str, error: OSError) -> str:

@@ -39,7 +39,7 @@ def seconds_of(limit: str) -> int | None:
     match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d\d)", limit)
     if match is None:
         return None
-    days, hours, minutes, seconds = (int(one or 0) for one in match.groups())
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 

@@ -53,8 +53,8 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {change(name): with_texts(one, change) for name, one in value.items()}
-    return [with_texts(one, change) for one in value] if isinstance(value, (list, tuple)) else value
+        return {change(name): with_texts(item, change) for name, item in value.items()}
+    return [with_texts(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def duration(seconds: float | None) -> str:

@@ -113,7 +113,7 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
             return f"It is of {self.job} on {self.host}."
         if self.verdict != "PASS":
             return None
-        if not self.evidence or any(one.holds is not True for one in self.evidence):
+        if not self.evidence or any(result.holds is not True for result in self.evidence):
             return "It says PASS without evidence that every claim holds."
         measured = self.job in JOBS.values()
         if self.started is None or self.duration_s is None or not (self.rounds or measured):

@@ -10,33 +10,33 @@ from .table import grid
 _SHARES = {"host": 0.16, "verdict": 1.0}
 
 
-def accepted_text(told: Accepted, width: int, colour: bool) -> str:
+def accepted_text(accepted: Accepted, width: int, colour: bool) -> str:
     """Return the hosts that are not PASS, what was found of each, and the worst three GPUs."""
-    bad = [one for one in told.hosts if one.verdict != "PASS"]
+    bad = [host for host in accepted.hosts if host.verdict != "PASS"]
     rows = [
-        {"host": one_line(one.host), "verdict": one.verdict, "cause": one_line(one.cause or "")}
-        for one in bad
+        {"host": one_line(host.host), "verdict": host.verdict, "cause": one_line(host.cause or "")}
+        for host in bad
     ]
-    found = [
+    flaws = [
         one_line(f"{flaw.host}: {flaw.verdict or 'said'}: {flaw.says} Fix: {flaw.remedy}")
-        for host in told.hosts
+        for host in accepted.hosts
         for flaw in host.flaws
     ]
     parts = [
-        f"{len(told.hosts) - len(bad)} of {len(told.hosts)} hosts PASS.",
+        f"{len(accepted.hosts) - len(bad)} of {len(accepted.hosts)} hosts PASS.",
         grid(rows, _SHARES, width, colour) if rows else "",
-        "\n".join(found),
-        worst_text(told),
-        "\n".join(map(one_line, told.unread)),
+        "\n".join(flaws),
+        worst_text(accepted),
+        "\n".join(map(one_line, accepted.unread)),
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def worst_text(told: Accepted) -> str:
+def worst_text(accepted: Accepted) -> str:
     """Return the worst three GPUs, a line each; nothing where none is below a median."""
     lines = [
-        f"  {one_line(f'{one.host}: {one.says}')}, {one.worse:.1%} worse than the median"
-        + ("" if one.bad else ", which is within limits")
-        for one in told.worst
+        f"  {one_line(f'{gpu.host}: {gpu.says}')}, {gpu.worse:.1%} worse than the median"
+        + ("" if gpu.bad else ", which is within limits")
+        for gpu in accepted.worst
     ]
     return "\n".join(["The worst GPUs:", *lines]) if lines else ""

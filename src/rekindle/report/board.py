@@ -37,7 +37,7 @@ def board_markdown(board: Board) -> str:
         cells[4] = f"**{cells[4]}**" if line.notice else cells[4]
         rows.append(cells)
     table = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([*table, *(f"\n{markdown(one)}" for one in board.unread)])
+    return "\n".join([*table, *(f"\n{markdown(reason)}" for reason in board.unread)])
 
 
 def markdown(text: str) -> str:
@@ -49,11 +49,11 @@ def _cells(line: BoardLine) -> list[str]:
     """Return job, host, environment, NVFlare, verdict, since when, duration, and what is to be said of it."""
     environment = " ".join(filter(None, (line.framework, line.version, line.build)))
     nvflare = (line.nvflare or "–") + (f" (examples {line.examples})" if line.examples else "")
-    told = [line.notice, line.cause]
+    notes = [line.notice, line.cause]
     if line.verdict == "KNOWN_ISSUE":
         until = f"{'until' if line.good else 'expired on'} {line.expires}: {line.source}"
-        told.append(f"Known issue {line.known_issue}, {until if line.expires else 'listed no more'}.")
-    told += [f"Changed: {'; '.join(line.changed)}."] if line.changed else []
+        notes.append(f"Known issue {line.known_issue}, {until if line.expires else 'listed no more'}.")
+    notes += [f"Changed: {'; '.join(line.changed)}."] if line.changed else []
     cells = [line.job or "–", line.host, environment or "–", nvflare, line.verdict + "!" * bool(line.notice)]
-    cells += [line.since[:16].replace("T", " "), duration(line.duration_s), " ".join(filter(None, told))]
+    cells += [line.since[:16].replace("T", " "), duration(line.duration_s), " ".join(filter(None, notes))]
     return [one_line(cell) for cell in cells]

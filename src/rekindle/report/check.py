@@ -19,16 +19,16 @@ def check_text(checked: CheckData) -> str:
 
 def _lines(host: HostCheck) -> Iterator[str]:
     yield f"{host.host}: {host.word}{f': {host.cause}' if host.cause else ''}"
-    for one in host.environments:
-        head, *more = plan_lines(one.planned)
+    for environment in host.environments:
+        head, *more = plan_lines(environment.planned)
         there = {True: "; it is there already", False: "; it is to be built", None: ""}
-        yield f"  {head}{there[one.there] if one.planned.build else ''}"
+        yield f"  {head}{there[environment.there] if environment.planned.build else ''}"
         yield from (f"  {line}" for line in more)
     if host.wheels_mb is not None:
         yield f"  wheels to bring: at most {host.wheels_mb} MB"
     if host.fetch_mb is not None:
         yield f"  to fetch from the package index: at most {host.fetch_mb} MB"
-    elif host.wheels_mb is None and any(one.there is not None for one in host.environments):
+    elif host.wheels_mb is None and any(environment.there is not None for environment in host.environments):
         yield "  to fetch from the package index: not known, as the capsule is of another version of Rekindle"
     for number, job in enumerate(host.jobs, 1):
         what = f": {job.refusal}" if job.refusal else f", about {duration(job.about_s)}"

@@ -31,14 +31,14 @@ def html(results: Results) -> str:
         finalize=_clean,
     )
     environment.filters["duration"] = duration
-    told, strips = results.accepted
+    accepted, strips = results.accepted
     return environment.get_template("report.html.j2").render(
         results=results,
         plots=plots,
         axes=axes,
         no_hosts=NO_HOSTS,
-        accepted=told,
-        strips=[lane.drawn(one) for one in strips],
+        accepted=accepted,
+        strips=[lane.drawn(strip) for strip in strips],
         lane=lane,
     )
 
@@ -50,21 +50,21 @@ def _clean(value: Any) -> Any:
 
 def plots(verdict: VerdictRecord) -> list[Plot]:
     """Lay out loss, and each metric, by round with one line a site, no more than a person tells apart."""
-    sites = set(list(dict.fromkeys(told.site for told in verdict.rounds))[:_LINES])
+    sites = set(list(dict.fromkeys(job_round.site for job_round in verdict.rounds))[:_LINES])
     losses: dict[str, list[tuple[int, float]]] = {}
     metrics: dict[str, dict[str, list[tuple[int, float]]]] = {}
-    for told in verdict.rounds:
-        if told.site in sites and told.loss is not None:
-            losses.setdefault(told.site, []).append((told.round + 1, told.loss))
-        for metric, value in told.metrics.items() if told.site in sites else ():
+    for job_round in verdict.rounds:
+        if job_round.site in sites and job_round.loss is not None:
+            losses.setdefault(job_round.site, []).append((job_round.round + 1, job_round.loss))
+        for metric, value in job_round.metrics.items() if job_round.site in sites else ():
             if metric in metrics or len(metrics) < _FIGURES:
                 # What a site receives in round n has been aggregated n times.
-                metrics.setdefault(metric, {}).setdefault(told.site, []).append((told.round, value))
-    last = max((told.round for told in verdict.rounds), default=0) + 1
-    found = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]
+                metrics.setdefault(metric, {}).setdefault(job_round.site, []).append((job_round.round, value))
+    last = max((job_round.round for job_round in verdict.rounds), default=0) + 1
+    figures = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]
     for metric, values in metrics.items():
         if metric in verdict.final_metrics:
             values["final model"] = [(last, verdict.final_metrics[metric])]
         label = _Y_LABELS.get(metric, metric)
-        found.append(plot(f"Held-out {metric} of the global model", "rounds aggregated", label, values))
-    return [figure for figure in found if figure]
+        figures.append(plot(f"Held-out {metric} of the global model", "rounds aggregated", label, values))
+    return [figure for figure in figures if figure]

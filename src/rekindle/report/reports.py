@@ -32,10 +32,10 @@ def write_reports(folder: Path) -> Results:
     """
     results = gather(folder)
     try:
-        told = with_texts(to_builtins(data(results)), clean)
+        cleaned = with_texts(to_builtins(data(results)), clean)
         reports = {
             "report.html": html(results).encode(),
-            "results.json": json.dumps(told, indent=2, allow_nan=False).encode() + b"\n",
+            "results.json": json.dumps(cleaned, indent=2, allow_nan=False).encode() + b"\n",
             "junit.xml": junit(results),
         }
         for name, content in reports.items():

@@ -47,8 +47,13 @@ def drawn(strip: Strip) -> Drawn:
 
     step = (BOTTOM - TOP) / (_ROWS - 1)
     dots = [
-        Dot(across(one.value), round(TOP + number % _ROWS * step, 1), one.bad, f"{one.host}: {one.says}")
-        for number, one in enumerate(strip.points)
+        Dot(
+            across(point.value),
+            round(TOP + number % _ROWS * step, 1),
+            point.bad,
+            f"{point.host}: {point.says}",
+        )
+        for number, point in enumerate(strip.points)
     ]
     dots.sort(key=lambda dot: dot.bad)
     unit = f" {strip.measure.unit}" if strip.measure.unit else ""

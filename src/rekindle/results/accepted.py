@@ -58,25 +58,26 @@ def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list
                 taken.setdefault(host.name, []).append(replace(host.acceptance, host=host.name))
             elif host.host and host.host.gpus:
                 lacking[host.name] = host
-    newest = {name: max(records, key=lambda one: one.started) for name, records in taken.items()}
-    past = [one for records in taken.values() for one in records]
+    newest = {name: max(records, key=lambda record: record.started) for name, records in taken.items()}
+    past = [record for records in taken.values() for record in records]
     records = [held(record) for _, record in sorted(newest.items())]
     fleet = compared(records)
-    found = []
+    judgements = []
     for record in records:
-        outside = [one for one in fleet.flaws if one.host == record.host]
-        found.append(judged(record, [*outside, *since_last(record, past)], record.host in fleet.hosts))
-    found += [_lacking(lacking[name]) for name in sorted(lacking.keys() - newest.keys())]
-    shown = strips(records, [flaw for one in found for flaw in one.flaws])
-    told = [Worst(point.host, point.says, point.worse, point.bad) for point in worst(shown)]
-    return Accepted("rekindle/accepted/1", _state(found, lacking, unread), found, told, unread), shown
+        outside = [flaw for flaw in fleet.flaws if flaw.host == record.host]
+        judgements.append(judged(record, [*outside, *since_last(record, past)], record.host in fleet.hosts))
+    judgements += [_lacking(lacking[name]) for name in sorted(lacking.keys() - newest.keys())]
+    shown = strips(records, [flaw for judgement in judgements for flaw in judgement.flaws])
+    worst_gpus = [Worst(point.host, point.says, point.worse, point.bad) for point in worst(shown)]
+    state = _state(judgements, lacking, unread)
+    return Accepted("rekindle/accepted/1", state, judgements, worst_gpus, unread), shown
 
 
-def _state(found: list[Judgement], lacking: dict[str, HostResults], unread: list[str]) -> State:
-    bad = [one.host for one in found if one.verdict != "PASS"]
-    other = {host.name for host in lacking.values() if any(row.other_version for row in host.rows)}
+def _state(judgements: list[Judgement], lacking: dict[str, HostResults], unread: list[str]) -> State:
+    bad = [judgement.host for judgement in judgements if judgement.verdict != "PASS"]
+    of_other_version = {host.name for host in lacking.values() if any(row.other_version for row in host.rows)}
     if bad:
-        return "untold" if other.issuperset(bad) else "bad"
+        return "untold" if of_other_version.issuperset(bad) else "bad"
     return "untold" if unread else "good"
 
 

@@ -73,7 +73,7 @@ class _Place(NamedTuple):
     nvflare: str | None = None
 
 
-class _Seen(NamedTuple):
+class _Entry(NamedTuple):
     """A row of one run."""
 
     began: str
@@ -98,7 +98,7 @@ def board(
         now: timestamp of the board.
         unread: why further runs are left out, a sentence each.
     """
-    seen: dict[tuple[str, str | None], list[_Seen]] = {}
+    histories: dict[tuple[str, str | None], list[_Entry]] = {}
     newest: dict[str, tuple[str, str]] = {}
     for results in runs:
         for host in results.hosts:
@@ -106,16 +106,18 @@ def board(
             run = (playbook.began.get(host.name, playbook.started), playbook.run)
             newest[host.name] = max(run, newest.get(host.name, run))
             for row in host.rows:
-                seen.setdefault((host.name, row.job), []).append(_Seen(*run, row, host.plan))
+                histories.setdefault((host.name, row.job), []).append(_Entry(*run, row, host.plan))
     lines = []
-    for (name, job), history in seen.items():
+    for (name, job), history in histories.items():
         if job is None:
-            told = [one for one in history if one[:2] == newest[name] and one.row.kind not in _NO_VERDICT]
-            lines += [_line(_Place(), [one], None, issues, now) for one in told]
+            entries = [
+                entry for entry in history if entry[:2] == newest[name] and entry.row.kind not in _NO_VERDICT
+            ]
+            lines += [_line(_Place(), [entry], None, issues, now) for entry in entries]
         else:
-            history.sort(key=lambda one: one[:2])
+            history.sort(key=lambda entry: entry[:2])
             lines += _lines(history, frameworks.get(job), issues, now)
-    lines.sort(key=lambda one: (one.job or "", one.host, one.framework or "", one.began))
+    lines.sort(key=lambda line: (line.job or "", line.host, line.framework or "", line.began))
     required = [line for line in lines if line.required]
     bad = [line for line in required if not line.good]
     if bad or not required:
@@ -125,12 +127,12 @@ def board(
 
 
 def _lines(
-    history: list[_Seen], framework: str | None, issues: Mapping[str, KnownIssue], now: str
+    history: list[_Entry], framework: str | None, issues: Mapping[str, KnownIssue], now: str
 ) -> Iterator[BoardLine]:
     """Yield the lines of a job's runs on one host, oldest first, in their several places."""
-    verdicts = [one.row.verdict for one in history]
-    releases = _filled([one.versions.get("nvflare") if one else None for one in verdicts])
-    builds = _filled([_build(one, framework) for one in history])
+    verdicts = [entry.row.verdict for entry in history]
+    releases = _filled([verdict.versions.get("nvflare") if verdict else None for verdict in verdicts])
+    builds = _filled([_build(entry, framework) for entry in history])
     places: dict[_Place, list[int]] = {}
     for number, (build, release) in enumerate(zip(builds, releases, strict=True)):
         place = (build or _Place(framework))._replace(nvflare=release)
@@ -141,17 +143,17 @@ def _lines(
         yield _line(place, [history[number] for number in numbers], was, issues, now)
 
 
-def _filled(told: list[T | None]) -> list[T | None]:
+def _filled(values: list[T | None]) -> list[T | None]:
     """Return what each run told; of one that ended before that, what the one before it did, or the next."""
-    last = next((one for one in told if one is not None), None)
-    return [last := last if one is None else one for one in told]
+    last = next((value for value in values if value is not None), None)
+    return [last := last if value is None else value for value in values]
 
 
-def _build(one: _Seen, framework: str | None) -> _Place | None:
+def _build(entry: _Entry, framework: str | None) -> _Place | None:
     """Return framework, version and build by the lock that the run names, or else as they were planned."""
-    verdict = one.row.verdict
+    verdict = entry.row.verdict
     lock = verdict.lock_sha256 if verdict else None
-    for build in (planned.build for planned in (one.plan.environments if one.plan else ())):
+    for build in (planned.build for planned in (entry.plan.environments if entry.plan else ())):
         if build and (build.lock_sha256 == lock or (lock is None and build.framework == framework)):
             return _Place(build.framework, build.version, build.variant)
     version = verdict.versions.get((framework or "").partition("+")[0]) if verdict else None
@@ -159,14 +161,14 @@ def _build(one: _Seen, framework: str | None) -> _Place | None:
 
 
 def _line(
-    place: _Place, history: list[_Seen], was: Row | None, issues: Mapping[str, KnownIssue], now: str
+    place: _Place, history: list[_Entry], was: Row | None, issues: Mapping[str, KnownIssue], now: str
 ) -> BoardLine:
     newest = first = history[-1]
     row, verdict = newest.row, newest.row.verdict
-    for one in reversed(history):
-        if one.row.kind != row.kind:
+    for entry in reversed(history):
+        if entry.row.kind != row.kind:
             break
-        first = one
+        first = entry
     issue = issues.get(verdict.known_issue) if verdict and verdict.known_issue else None
     excused = row.kind == "KNOWN_ISSUE" and issue is not None and not issue.expired(now)
     notice = row.notice

@@ -75,46 +75,46 @@ def check(folder: Path) -> CheckData:
     began, asked = results.playbook.began, results.playbook.asked
     latest = max(began.values(), default=None)
     hosts = [
-        _host(folder / one.name, one, asked.get(one.name))
-        for one in results.hosts
-        if began.get(one.name) == latest
+        _host(folder / host.name, host, asked.get(host.name))
+        for host in results.hosts
+        if began.get(host.name) == latest
     ]
-    return CheckData("rekindle/check/1", bool(hosts) and all(one.word == "ready" for one in hosts), hosts)
+    return CheckData("rekindle/check/1", bool(hosts) and all(host.word == "ready" for host in hosts), hosts)
 
 
-def _host(home: Path, found: HostResults, asked: str | None) -> HostCheck:
-    flaw = next((row.cause for row in found.rows if row.kind == "UNPROVEN" and row.job is None), None)
-    cause = found.outcome.says if found.outcome else flaw
-    if not cause and not found.host and asked != "retire":
+def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
+    flaw = next((row.cause for row in host.rows if row.kind == "UNPROVEN" and row.job is None), None)
+    cause = host.outcome.says if host.outcome else flaw
+    if not cause and not host.host and asked != "retire":
         cause = "It was not read. Fix: see what is said of it above."
     path = home / "standing.json"
     standing = read(path, StandingRecord) if path.exists() else None
     timed = (home / "lease.json").exists()
     left_s = lease.left_s(home, datetime.now(timezone.utc)) if timed else None
     jobs, limited = [], left_s is not None
-    if found.host and found.plan:
-        limited = limited or found.host.slurm is not None
-        jobs = foresee(load_planned(_JOBS, found.plan), found.host, found.plan, left_s)
+    if host.host and host.plan:
+        limited = limited or host.host.slurm is not None
+        jobs = foresee(load_planned(_JOBS, host.plan), host.host, host.plan, left_s)
     return HostCheck(
-        host=found.name,
+        host=host.name,
         word="refused" if cause else "ready",
         cause=cause,
         environments=[
-            EnvironmentCheck(one, one.framework in standing.standing if standing else None)
-            for one in (found.plan.environments if found.plan else ())
+            EnvironmentCheck(environment, environment.framework in standing.standing if standing else None)
+            for environment in (host.plan.environments if host.plan else ())
         ],
         wheels_mb=standing.wheels_mb if standing else None,
         fetch_mb=standing.fetch_mb if standing else None,
         jobs=[
             JobCheck(
-                job=one.job.name,
-                required=one.job.required,
-                about_s=one.job.expected_s,
-                refusal=one.refusal,
-                in_time=one.late is None if limited and not one.refusal else None,
+                job=foreseen.job.name,
+                required=foreseen.job.required,
+                about_s=foreseen.job.expected_s,
+                refusal=foreseen.refusal,
+                in_time=foreseen.late is None if limited and not foreseen.refusal else None,
             )
-            for one in jobs
+            for foreseen in jobs
         ],
         lease_left_s=None if left_s is None else max(round(left_s), 0),
-        lease_suffices=None if left_s is None else not any(one.late for one in jobs),
+        lease_suffices=None if left_s is None else not any(foreseen.late for foreseen in jobs),
     )

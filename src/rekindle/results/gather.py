@@ -87,8 +87,8 @@ class Row:
             for device in self.verdict.devices
             if device.uuid or "cpu" not in device.device.lower()
         }
-        found = Counter(models.values())
-        return ", ".join(f"{found[model]} × {model}" for model in sorted(found)) or "CPU"
+        counts = Counter(models.values())
+        return ", ".join(f"{counts[model]} × {model}" for model in sorted(counts)) or "CPU"
 
 
 @dataclass(frozen=True)

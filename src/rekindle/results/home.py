@@ -45,7 +45,7 @@ _NEVER_HOME = {"LOST", "SKIPPED"}
 
 
 @decodable
-class _Said(msgspec.Struct):
+class _HostVerdict(msgspec.Struct):
     verdict: VerdictKind
 
 
@@ -187,7 +187,7 @@ def _receive(folder: Path, sent: RunSpec) -> None:
     """Judge the run that came into ``folder``, and put our verdict in the place of the host's."""
     verdict, path = judge_at_home(folder, sent), folder / folders.VERDICT
     if path.exists():
-        verdict = replace(verdict, host_says=_said(path))
+        verdict = replace(verdict, host_says=_verdict_of_host(path))
         path.replace(folder / _OF_HOST)
     write(path, verdict)
 
@@ -200,8 +200,8 @@ def _difference(sent: RunSpec, returned: RunSpec) -> str:
     return f"The host did not run what was sent: {' and '.join(names)} of its spec.json differ."
 
 
-def _said(verdict: Path) -> VerdictKind | None:
+def _verdict_of_host(verdict: Path) -> VerdictKind | None:
     try:
-        return decode(files.content(verdict), _Said).verdict
+        return decode(files.content(verdict), _HostVerdict).verdict
     except (OSError, RecordError):
         return None

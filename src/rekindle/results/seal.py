@@ -171,13 +171,13 @@ def _authenticated(payload: bytes) -> bytes:
 
 def _files(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of everything in ``folder`` that is no folder; empty for what is no plain file."""
-    found = {}
+    digests = {}
     for base, folders, names in os.walk(folder):
         links = [name for name in folders if Path(base, name).is_symlink()]
         for path in (Path(base, name) for name in (*names, *links)):
             plain = path.is_file() and not path.is_symlink()
-            found[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
-    return found
+            digests[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
+    return digests
 
 
 def _private(pem: bytes) -> Ed25519PrivateKey:

@@ -48,11 +48,11 @@ def _option(  # noqa: PLR0911 - one for each way to be wrong
     if name in ours:
         return f"{job} {name}, which Rekindle itself sets.", "leave it out; job.yml has sites and rounds."
     if known is not None and name not in known:
-        others = [one for one in known if one not in ours]
+        others = [job_option for job_option in known if job_option not in ours]
         return f"{job} {name}, which its job.py does not know.", instead(name, others)
     here, option = f"{job} {name} as {shown(value)}", (known or {}).get(name, Option("any"))
     items = value if isinstance(value, list) else [value]
-    if any(one is None or isinstance(one, (list, dict)) for one in items):
+    if any(item is None or isinstance(item, (list, dict)) for item in items):
         return f"{here}, which no option can be.", "write a text, a number, true, or a list of texts."
     if value is False or option.shape == "any":
         return None

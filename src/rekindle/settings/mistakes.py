@@ -75,15 +75,15 @@ def mistakes(
     checks += [partial(_folder, "rekindle_capsule", _flaw_of_capsule), of_slurm.slurm]
     if "environments" in stages:
         checks.append(partial(_folder, "rekindle_wheelhouse", _flaw_of_wheelhouse))
-    found += [one for check in checks for one in check(settings)]
+    found += [mistake for check in checks for mistake in check(settings)]
     return _first_of_root(found, variables)
 
 
 def _first_of_root(found: list[Mistake], variables: Mapping[str, Any]) -> list[Mistake]:
     """Leave out what is said again of a TMPDIR that lies in the root."""
     inside = "rekindle_root" in str(variables.get("rekindle_tmpdir"))
-    twice = inside and any(one.name == "rekindle_root" for one in found)
-    return [one for one in found if not (twice and one.name == "rekindle_tmpdir")]
+    twice = inside and any(mistake.name == "rekindle_root" for mistake in found)
+    return [mistake for mistake in found if not (twice and mistake.name == "rekindle_tmpdir")]
 
 
 def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
@@ -102,9 +102,9 @@ def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
         return wrong
     if kind != "list":
         return converted
-    if strange := [one for one in converted if one is None or isinstance(one, (list, dict))]:
+    if strange := [item for item in converted if item is None or isinstance(item, (list, dict))]:
         return Mistake(name, f"{name} has {shown(strange[0])} in it, and takes texts.", f"{fix}.")
-    return [str(one) for one in converted]
+    return [str(item) for item in converted]
 
 
 def _places(settings: Settings) -> Iterator[Mistake]:

@@ -24,7 +24,7 @@ def misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, st
     read, found = {*known, *SHORT}, []
     for name in sorted(set(given) - read):
         plain = name.casefold().replace("-", "_")
-        alike = [one for one in sorted(read) if one[0] == plain[:1]]
+        alike = [setting for setting in sorted(read) if setting[0] == plain[:1]]
         meant = difflib.get_close_matches(plain, alike, n=1, cutoff=_NEAR)
         if meant or name.startswith(PREFIX):
             found.append((name, meant[0] if meant else ""))
@@ -34,8 +34,8 @@ def misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, st
 def near(word: str, known: Iterable[str]) -> str:
     """Return the one of ``known`` that ``word`` is nearly written as, or ""."""
     plain = {name.casefold(): name for name in known}
-    found = difflib.get_close_matches(word.casefold(), plain, n=1, cutoff=_NEARER)
-    return plain[found[0]] if found else ""
+    matches = difflib.get_close_matches(word.casefold(), plain, n=1, cutoff=_NEARER)
+    return plain[matches[0]] if matches else ""
 
 
 def instead(word: str, known: Iterable[str]) -> str:

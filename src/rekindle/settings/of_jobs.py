@@ -22,7 +22,7 @@ def jobs(settings: Settings) -> Iterator[Mistake]:
     name, known = "rekindle_jobs", known_jobs(settings.jobs)
     wanted = settings.values.get(name)
     if wanted == []:
-        own = " or ".join(one for one in known if "/" not in one)
+        own = " or ".join(job for job in known if "/" not in job)
         yield Mistake(name, f"{name} is empty, and nothing would be proven.", f"name {own}.")
     by_name: dict[str, str] = {}
     for job in dict.fromkeys(wanted or ()):
@@ -35,8 +35,8 @@ def jobs(settings: Settings) -> Iterator[Mistake]:
             yield Mistake(name, says, f"write {job}/job.yml." if lies else instead(job, known))
             continue
         try:
-            for one in expand(settings.jobs, [job]):
-                load_job(settings.jobs, one)
+            for expanded in expand(settings.jobs, [job]):
+                load_job(settings.jobs, expanded)
         except RecordError as error:
             yield Mistake(name, error.says, error.fix)
 
@@ -61,10 +61,10 @@ def examples(settings: Settings) -> Iterator[Mistake]:
     if not value or "://" in value:
         return
     try:
-        found = checkout.named(value, settings.values.get("rekindle_nvflare"))
+        checked_out = checkout.named(value, settings.values.get("rekindle_nvflare"))
         known = known_jobs(settings.jobs)
         asked = expand(settings.jobs, (job for job in jobs if job in known))
-        found.hold(load_job(settings.jobs, job) for job in asked)
+        checked_out.hold(load_job(settings.jobs, job) for job in asked)
     except RecordError as error:
         yield Mistake(name, error.says, error.fix)
 
@@ -74,7 +74,7 @@ def options(settings: Settings) -> Iterator[Mistake]:
     name, known = "rekindle_job_arguments", known_jobs(settings.jobs)
     jobs = settings.values.get("rekindle_jobs")
     every = settings.values.get(name) or {}
-    first = [one for mode, one in ACCEPTANCE.items() if mode == settings.values.get("rekindle_accept")]
+    first = [job for mode, job in ACCEPTANCE.items() if mode == settings.values.get("rekindle_accept")]
     asked = [*first, *(jobs or known)]
     loaded = {asked_as(job): (job, code) for job, code in _loaded(settings, asked)} if every else {}
     for job, given in every.items():
@@ -90,7 +90,7 @@ def options(settings: Settings) -> Iterator[Mistake]:
 
 def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Path]]:
     """Yield each job that can be read, with the folder of its code, which may not be there yet."""
-    value, nvflare = (settings.values.get(f"rekindle_nvflare{one}") for one in ("_checkout", ""))
+    value, nvflare = (settings.values.get(f"rekindle_nvflare{suffix}") for suffix in ("_checkout", ""))
     checked_out = None
     if value and "://" not in value:
         with suppress(RecordError):

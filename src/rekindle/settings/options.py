@@ -38,14 +38,14 @@ def options(job_py: Path) -> dict[str, Option] | None:
     if len(made) != 1 or not _closed(tree, calls, made[0]):
         return None
     own = _called(made[0]) == "ArgumentParser"
-    found = {} if own else dict(options(Path(sites.__file__)) or {})
-    for call in (one for one in calls if _called(one) == "add_argument"):
-        names = [one.value if isinstance(one, ast.Constant) else None for one in call.args]
+    by_name = {} if own else dict(options(Path(sites.__file__)) or {})
+    for call in (call for call in calls if _called(call) == "add_argument"):
+        names = [argument.value if isinstance(argument, ast.Constant) else None for argument in call.args]
         if not names or not all(isinstance(name, str) for name in names):
             return None
         option = _option(call, tree, job_py.parent)
-        found |= {str(name)[2:]: option for name in names if str(name).startswith("--")}
-    return found
+        by_name |= {str(name)[2:]: option for name in names if str(name).startswith("--")}
+    return by_name
 
 
 def _called(call: ast.Call) -> str:
@@ -69,8 +69,8 @@ def _closed(tree: ast.AST, calls: list[ast.Call], made: ast.Call) -> bool:
         if isinstance(node, ast.Assign) and node.value is made
         for target in node.targets
     }
-    given = [one for call in calls for one in (*call.args, *(word.value for word in call.keywords))]
-    handed_on = any(isinstance(one, ast.Name) and one.id in names for one in given)
+    given = [argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))]
+    handed_on = any(isinstance(argument, ast.Name) and argument.id in names for argument in given)
     parents = any(word.arg in {"parents", None} for word in made.keywords)
     return not (handed_on or parents or made in given or any(_called(call) in _LEAVES_OPEN for call in calls))
 
@@ -101,16 +101,18 @@ def _choices(node: ast.expr | None, tree: ast.Module, folder: Path) -> tuple[Any
 
 def _assigned(name: str, tree: ast.Module) -> ast.expr | None:
     """Return what a module gives ``name``."""
-    found = (one for one in tree.body if isinstance(one, ast.Assign) and name in map(_name, one.targets))
-    return next((one.value for one in found), None)
+    assignments = (
+        node for node in tree.body if isinstance(node, ast.Assign) and name in map(_name, node.targets)
+    )
+    return next((assignment.value for assignment in assignments), None)
 
 
 def _imported(name: str, tree: ast.Module, folder: Path) -> ast.expr | None:
     """Return what the file in ``folder`` gives ``name`` that it is imported from."""
-    for one in tree.body:
-        if isinstance(one, ast.ImportFrom) and name in {alias.name for alias in one.names}:
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
             try:
-                return _assigned(name, ast.parse((folder / f"{one.module}.py").read_bytes()))
+                return _assigned(name, ast.parse((folder / f"{node.module}.py").read_bytes()))
             except (OSError, SyntaxError, ValueError):
                 return None
     return None

@@ -57,7 +57,7 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
     """
     manager, loader = play.get_variable_manager(), play.get_loader()
     stages = [role.get_name() for role in play.get_roles()]
-    found: dict[Mistake, list[str]] = {}
+    hosts_of: dict[Mistake, list[str]] = {}
     for host in manager._inventory.get_hosts(play.hosts):
         try:
             variables = manager.get_vars(play=play, host=host)
@@ -67,9 +67,9 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
             said = [Mistake("", f"Its variables cannot be read: {_line(error)}.", "mend the inventory.")]
         if not said and "environments" in stages and "plan" not in stages:
             said = _of_plan(variables, templar.template, results / host.name)
-        for one in said:
-            found.setdefault(one, []).append(host.name)
-    return [" ".join(f"{_hosts(hosts)}: {mistake}".splitlines()) for mistake, hosts in found.items()]
+        for mistake in said:
+            hosts_of.setdefault(mistake, []).append(host.name)
+    return [" ".join(f"{_hosts(hosts)}: {mistake}".splitlines()) for mistake, hosts in hosts_of.items()]
 
 
 def _hosts(names: list[str]) -> str:
@@ -79,7 +79,7 @@ def _hosts(names: list[str]) -> str:
 def _of_plan(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> list[Mistake]:
     """Return what the wheelhouse lacks of a plan that is there and stays."""
     wheelhouse, kept = (
-        _value(variables.get(f"rekindle_{one}", ""), fill) for one in ("wheelhouse", "capsule")
+        _value(variables.get(f"rekindle_{name}", ""), fill) for name in ("wheelhouse", "capsule")
     )
     if not wheelhouse or not (home / "plan.json").exists():
         return []
