@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from packaging.utils import parse_wheel_filename
+from read_wheel import read_wheel
 from resolve import NoSolution, Package, linux_tags, resolve
 
 from rekindle.records import to_builtins
 from rekindle.solver.catalogue import rules
-from rekindle.solver.wheel import read_wheel
 
 CATALOGUE = Path(__file__).parents[1] / "src/rekindle/solver/catalogue"
 _RUNTIME = re.compile(r"nvidia-cuda-runtime(-cu\d+)?$")

@@ -1,16 +1,12 @@
 """Pages of docs/ say what the files say that they were made of, and README is what one sitting takes."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+import write_settings
 
 REPOSITORY = Path(__file__).parents[3]
-sys.path.insert(0, str(REPOSITORY / "scripts"))
-
-import write_settings  # noqa: E402 - a script
-
 PAGES = [
     REPOSITORY / "README.md",
     REPOSITORY / "CONTRIBUTING.md",

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from write_evidence import short_form
 
 from rekindle import solver
 from rekindle.judge import judge
@@ -74,8 +75,5 @@ def test_tensorflow_was_proven_on_both_gpus_with_nccl():
 
 
 @pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
-def test_the_short_form_in_docs_is_what_the_files_say(run, monkeypatch):
-    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
-    from write_evidence import short_form  # noqa: PLC0415 - scripts/ is no package
-
+def test_the_short_form_in_docs_is_what_the_files_say(run):
     assert (REPOSITORY / "docs" / "evidence" / f"{run.name}.md").read_text() == short_form(run)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import astuple
-
-from rekindle.solver.wheel import WheelReport, read_wheel
+from read_wheel import WheelReport, read_wheel
 
 # As they stand in torch 2.10.0 and TensorFlow 2.21.0 of the package index.
 TORCH_VERSION = b"__version__ = '2.10.0+cu128'\ndebug = False\ncuda: Optional[str] = '12.8'\nhip = None\n"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .catalogue import Kernels
+from rekindle.solver.catalogue import Kernels
 
 _FLAGS = re.compile(rb"(?:(?:sm|compute)_\d+[af]? )*(?:sm|compute)_\d+[af]?(?=\0)")
 
