@@ -11,11 +11,10 @@ from ansible.utils.display import Display
 from rekindle import records
 from rekindle.actions.base import REQUIRED
 from rekindle.actions.limits import limited
-from rekindle.host import folders, places
+from rekindle.host import folders
 from rekindle.host.payload import build_payload, left_behind
+from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, example_names, load_job, load_planned
-
-_JOBS = places.repository() / "flare_jobs"
 
 
 @limited
@@ -31,12 +30,12 @@ class ActionModule(Copy):
         )
         plan = records.read(Path(args["home"], "plan.json"), records.PlanRecord)
         own = {name: Path(path).parent for name, path in plan.own.items()}
-        for folder, called in ((_JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):
+        for folder, called in ((JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):
             if left := left_behind(folder):
                 names = ", ".join(f"{called}/{name}" for name in left[:5])
                 Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")
         others = {**_examples(plan, args["checkout"]), **own}
-        payload = build_payload(_JOBS, Path(args["results"], "payload"), others)
+        payload = build_payload(JOBS, Path(args["results"], "payload"), others)
         there = f"{args['root']}/{folders.JOBS}/"
         self._task.args = {"src": str(payload), "dest": there, "mode": "0600", "directory_mode": "0700"}
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -51,7 +50,7 @@ def _examples(plan: records.PlanRecord, setting: str) -> dict[str, Path]:
     """Return the folder of every example that the checkout has, where one is planned; all, so that a run's
     inputs do not depend on what runs beside it.
     """
-    if not any(job.example and job.example.folder for job in load_planned(_JOBS, plan)):
+    if not any(job.example and job.example.folder for job in load_planned(JOBS, plan)):
         return {}
-    described = [load_job(_JOBS, name) for name in example_names(_JOBS)]
+    described = [load_job(JOBS, name) for name in example_names(JOBS)]
     return checkout.named(setting, plan.nvflare).examples(described)

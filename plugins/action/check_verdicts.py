@@ -11,12 +11,10 @@ from typing import Any
 
 from rekindle import jobs
 from rekindle.actions.base import REQUIRED, Action
-from rekindle.host import places
+from rekindle.host.places import JOBS
 from rekindle.jobs import lease
 from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
 from rekindle.records.folders import verdict_in
-
-_JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):
@@ -52,5 +50,5 @@ class ActionModule(Action):
 def _foreseen(folder: Path) -> dict[str, Any]:
     host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
     left_s = lease.left_s(folder, datetime.now(timezone.utc))
-    reasons = jobs.stops(jobs.load_planned(_JOBS, plan), host, plan, left_s)
+    reasons = jobs.stops(jobs.load_planned(JOBS, plan), host, plan, left_s)
     return {"failed": bool(reasons), "msg": reasons or "Every required job could run."}

@@ -13,7 +13,7 @@ from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.whole import whole
-from rekindle.host import places
+from rekindle.host.places import JOBS
 from rekindle.jobs import (
     checkout,
     environment_of,
@@ -27,8 +27,6 @@ from rekindle.jobs import (
 )
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver import solve
-
-_JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):
@@ -63,7 +61,7 @@ class ActionModule(Action):
         gpus = [gpu for gpu in whole(host) if gpu.uuid]
         measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
         first = [ACCEPTANCE[args["accept"]]] if measures else []
-        asked = {name: load_job(_JOBS, name) for name in expand(_JOBS, [*first, *args["jobs"]])}
+        asked = {name: load_job(JOBS, name) for name in expand(JOBS, [*first, *args["jobs"]])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
         lacking: list[str] = []
         if any(job.example and job.example.folder for job in loaded):

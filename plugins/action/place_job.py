@@ -10,11 +10,10 @@ import msgspec
 
 from rekindle import acceptance, jobs, records
 from rekindle.actions.base import REQUIRED, Action
-from rekindle.host import folders, payload, places
+from rekindle.host import folders, payload
+from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
 from rekindle.results import home, state
-
-_JOBS = places.repository() / "flare_jobs"
 
 
 class ActionModule(Action):
@@ -41,7 +40,7 @@ class ActionModule(Action):
         folder = Path(args["folder"])
         host = records.read(folder / "host.json", records.HostRecord)
         plan = records.read(folder / "plan.json", records.PlanRecord)
-        job = jobs.load_job(_JOBS, plan.own.get(args["job"], args["job"]))
+        job = jobs.load_job(JOBS, plan.own.get(args["job"], args["job"]))
         arguments = args["arguments"].get(jobs.asked_as(job), {})
         job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
         if job.federated and args["gate"] == "gpu":

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rekindle.doctor.known_issues import known_issues
-from rekindle.host import places
+from rekindle.host.places import JOBS
 from rekindle.jobs import expand, known_jobs, load_job
 from rekindle.records import RecordError, timestamp
 from rekindle.report import board_markdown, board_text, terminal
@@ -17,8 +17,6 @@ from rekindle.results.gather import Results
 
 from .folders import Runs, runs
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
-
-JOBS = places.repository() / "flare_jobs"
 
 
 def run(

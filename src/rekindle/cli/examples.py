@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from rekindle.gpus.missing import trace
+from rekindle.host.places import JOBS
 from rekindle.jobs import example_names, foresee, load_job
 from rekindle.records import Example, HostRecord, Job, timestamp
 from rekindle.records.text import one_line
@@ -56,7 +57,7 @@ def run(
     Raises:
         RecordError: a folder holds no run, or an example's description is broken.
     """
-    loaded = [load_job(board.JOBS, name) for name in example_names(board.JOBS)]
+    loaded = [load_job(JOBS, name) for name in example_names(JOBS)]
     results, unread = runs(folders) if folders else ([], [])
     lines = board.of(results, unread).lines if results else []
     hosts: dict[str, HostRecord | None] = {}

@@ -15,6 +15,10 @@ def repository() -> Path:
     return packed if packed.is_dir() else PACKAGE.parents[1]
 
 
+JOBS = repository() / "flare_jobs"
+"""Those that come with us."""
+
+
 def here(text: str) -> Path:
     """Return the path of this machine that ``text`` stands for, from the current folder on."""
     try:

@@ -8,13 +8,11 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.host import places
+from rekindle.host.places import JOBS
 from rekindle.jobs import foresee, lease, load_planned
 from rekindle.records import PlannedEnvironment, StandingRecord, read
 
 from .gather import HostResults, gather
-
-_JOBS = places.repository() / "flare_jobs"
 
 
 class EnvironmentCheck(msgspec.Struct):
@@ -94,7 +92,7 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     jobs, limited = [], left_s is not None
     if host.host and host.plan:
         limited = limited or host.host.slurm is not None
-        jobs = foresee(load_planned(_JOBS, host.plan), host.host, host.plan, left_s)
+        jobs = foresee(load_planned(JOBS, host.plan), host.host, host.plan, left_s)
     return HostCheck(
         host=host.name,
         word="refused" if cause else "ready",

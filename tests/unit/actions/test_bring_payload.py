@@ -21,7 +21,7 @@ def bring(load, tmp_path, monkeypatch):
     write(home / "plan.json", PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, environments=()))
     (tmp_path / "jobs" / "toy").mkdir(parents=True)
     (tmp_path / "jobs" / "toy" / "job.py").touch()
-    monkeypatch.setattr(action.module, "_JOBS", tmp_path / "jobs")
+    monkeypatch.setattr(action.module, "JOBS", tmp_path / "jobs")
     monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(warning=warned.append))
 
     def run(copied, left=(), **more):
