@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from report_folders import FAIL, HOST, PASS, PLAN, add_host, fill
 from solver_hosts import H200, host
 
-from rekindle.cli import board
+from rekindle.cli import board, examples
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 FAILED = replace(FAIL, host="gpu-1")
@@ -40,7 +40,8 @@ def jobs(tmp_path, monkeypatch):
     ):
         example = {**job, "name": name, "example": EXAMPLE, **changes}
         (folder / "examples" / f"{name}.yml").write_text(yaml.safe_dump(example))
-    monkeypatch.setattr(board, "JOBS", folder)
+    for verb in (board, examples):
+        monkeypatch.setattr(verb, "JOBS", folder)
     return folder
 
 
