@@ -78,7 +78,7 @@ class ActionModule(Action):
                 if progress.state == "failed":
                     raise Failed(one_line(progress.says))
                 if progress.state == "ended":
-                    changed = progress.changed or started["stdout"] == "started"
+                    changed = progress.changed or started.get("stdout") == "started"
                     return {"changed": changed, "result": progress.result}
             last = progress or last
             if held is False:
