@@ -21,8 +21,8 @@ def _more_samples(run, rng):
     """Each again, halfway to the next one."""
     samples = run.events_of("samples.jsonl")
     more = []
-    for one, then in itertools.pairwise(samples):
-        more += [one, {**clone(one), "time": round((one["time"] + then["time"]) / 2, 3)}]
+    for sample, then in itertools.pairwise(samples):
+        more += [sample, {**clone(sample), "time": round((sample["time"] + then["time"]) / 2, 3)}]
     samples[:] = [*more, samples[-1]]
 
 
@@ -37,8 +37,8 @@ def _more_memory_in_use(run, rng):
 
 @benign("samples", on_gpus, ways=1)
 def _no_samples_before_the_first_trainer(run, rng):
-    first = min(one["time"] for one in run.of("device"))
-    run.events_of("samples.jsonl")[:] = [one for one in run.of("sample") if one["time"] >= first]
+    first = min(device["time"] for device in run.of("device"))
+    run.events_of("samples.jsonl")[:] = [sample for sample in run.of("sample") if sample["time"] >= first]
 
 
 @benign("samples", on_gpus)
@@ -68,10 +68,10 @@ def _stretched(factor):
     def change(run, rng):
         began = _epoch(run.ended["started"])
         for kind in TIMED:
-            for one in run.of(kind):
-                one["time"] = began + (one["time"] - began) * factor
+            for event in run.of(kind):
+                event["time"] = began + (event["time"] - began) * factor
                 if kind == "round":
-                    one["seconds"] *= factor
+                    event["seconds"] *= factor
         for log in every_log(run):
             zone = _zone(run, began)
             log[:] = [_stretch(line, began + zone, factor) for line in log]
@@ -128,10 +128,10 @@ def _another_host_user_and_folder(run, rng):
 @benign("names", ways=1)
 def _other_pids(run, rng):
     """Renamed everywhere."""
-    pids = sorted({str(one["pid"]) for one in run.of("device")})
+    pids = sorted({str(device["pid"]) for device in run.of("device")})
     new = {pid: str(int(pid) + 40_000) for pid in pids}
-    for one in run.of("device"):
-        one["pid"] = int(new[str(one["pid"])])
+    for device in run.of("device"):
+        device["pid"] = int(new[str(device["pid"])])
     for sample in run.of("sample"):
         for gpu in sample["gpus"].values():
             for name in ("processes", "process_utilisation"):
@@ -168,7 +168,7 @@ def _other_task_ids(run, rng):
             )
         }
     )
-    new = {one: f"{rng.getrandbits(32):08x}{one[8:]}" for one in ids}
+    new = {task_id: f"{rng.getrandbits(32):08x}{task_id[8:]}" for task_id in ids}
     pattern = re.compile("|".join(ids))
     for log in every_log(run):
         log[:] = [pattern.sub(lambda found: new[found.group()], line) for line in log]
@@ -182,8 +182,8 @@ def _models_under_other_digests(run, rng):
         text = run.files[path].decode()
         for found in re.findall(r'"([0-9a-f]{64})"', text):
             new.setdefault(found, f"{rng.getrandbits(256):064x}")
-        for one, other in new.items():
-            text = text.replace(one, other)
+        for digest, other in new.items():
+            text = text.replace(digest, other)
         run.write(path, text.encode())
 
 
@@ -253,10 +253,10 @@ def _a_model_that_lies_a_little_further(run, rng):
 
 @benign("figures", ways=1)
 def _all_losses_a_little_lower(run, rng):
-    for one in run.of("round"):
-        one["losses"] = [loss * 0.99999 for loss in one["losses"]]
-    for one in run.of("tracking"):
-        for scalar in one["scalars"]:
+    for event in run.of("round"):
+        event["losses"] = [loss * 0.99999 for loss in event["losses"]]
+    for event in run.of("tracking"):
+        for scalar in event["scalars"]:
             scalar[3] *= 0.99999 if scalar[1] == "loss" else 1
 
 

@@ -23,7 +23,7 @@ def _accuracy(run):
 
 
 def _gpu_told_twice(run):
-    uuids = [one["uuid"] for one in run.of("device")]
+    uuids = [device["uuid"] for device in run.of("device")]
     return on_gpus(run) and all(uuids.count(uuid) > 1 for uuid in uuids)
 
 

@@ -8,7 +8,7 @@ from mutation_kinds import both, claims, lie, lies, pick, several_ranks, several
 
 def rounds(run, **where):
     """Return the rounds of ranks with such fields, in order of rounds."""
-    return sorted(run.of("round", **where), key=lambda one: one["round"])
+    return sorted(run.of("round", **where), key=lambda event: event["round"])
 
 
 def _distance(value):
@@ -34,8 +34,8 @@ lies(
 
 def _metrics(change, name="accuracy"):
     def every(run, rng):
-        one = pick(rng, [one for one in run.of("round") if name in one["metrics"]])
-        one["metrics"][name] = change(one["metrics"][name])
+        event = pick(rng, [event for event in run.of("round") if name in event["metrics"]])
+        event["metrics"][name] = change(event["metrics"][name])
 
     return every
 
@@ -90,7 +90,7 @@ lies(
 
 @lie("metrics", claims("metric_reached"))
 def _the_final_metric_is_below_what_is_claimed(run, rng):
-    claim = next(one for one in run.spec["job"]["proof"] if one["claim"] == "metric_reached")["options"]
+    claim = next(entry for entry in run.spec["job"]["proof"] if entry["claim"] == "metric_reached")["options"]
     run.final["metrics"][claim["metric"]] = claim["at_least"] - rng.choice((0.001, 0.05))
 
 
@@ -106,23 +106,23 @@ def _a_rank_has_no_metrics(run, rng):
 
 @lie("metrics", ways=1)
 def _no_rank_has_metrics(run, rng):
-    for one in run.of("round"):
-        one["metrics"] = {}
+    for event in run.of("round"):
+        event["metrics"] = {}
 
 
 @lie("metrics", several_ranks)
 def _ranks_of_a_site_disagree_on_a_metric(run, rng):
     """Both looked at one and the same model, with the same data."""
-    one = pick(rng, [one for one in run.of("round") if one["metrics"]])
-    name = pick(rng, one["metrics"])
-    one["metrics"][name] = one["metrics"][name] * 0.5 + 0.01
+    event = pick(rng, [event for event in run.of("round") if event["metrics"]])
+    name = pick(rng, event["metrics"])
+    event["metrics"][name] = event["metrics"][name] * 0.5 + 0.01
 
 
 @lie("metrics", both(several_sites, _accuracy))
 def _one_site_found_the_first_model_far_better_than_another(run, rng):
     site = pick(rng, run.sites)
-    for one in run.of("round", site=site, round=0):
-        one["metrics"]["accuracy"] = 0.99
+    for event in run.of("round", site=site, round=0):
+        event["metrics"]["accuracy"] = 0.99
 
 
 @lie("metrics", _eval_loss)
@@ -144,92 +144,92 @@ def _losses_missing_for_all_epochs_of_a_round(run, rng):
 @lie("losses")
 def _losses_missing_for_a_rank(run, rng):
     site, rank = pick(rng, each_rank(run))
-    for one in run.of("round", site=site, rank=rank):
-        one["losses"] = []
+    for event in run.of("round", site=site, rank=rank):
+        event["losses"] = []
 
 
 @lie("losses")
 def _losses_of_one_epoch_too_many(run, rng):
-    one = pick(rng, run.of("round"))
-    one["losses"].append(one["losses"][-1] * 0.9)
+    event = pick(rng, run.of("round"))
+    event["losses"].append(event["losses"][-1] * 0.9)
 
 
 @lie("losses")
 def _a_loss_is_not_finite(run, rng):
-    one = pick(rng, run.of("round"))
-    one["losses"][rng.randrange(len(one["losses"]))] = None
+    event = pick(rng, run.of("round"))
+    event["losses"][rng.randrange(len(event["losses"]))] = None
 
 
 @lie("losses", several_ranks)
 def _a_loss_of_rank_1_is_not_finite(run, rng):
-    one = pick(rng, run.of("round", rank=1))
-    one["losses"][rng.randrange(len(one["losses"]))] = None
+    event = pick(rng, run.of("round", rank=1))
+    event["losses"][rng.randrange(len(event["losses"]))] = None
 
 
 @lie("losses")
 def _a_loss_below_zero(run, rng):
-    one = pick(rng, run.of("round"))
-    place = rng.randrange(len(one["losses"]))
-    one["losses"][place] = -one["losses"][place]
+    event = pick(rng, run.of("round"))
+    place = rng.randrange(len(event["losses"]))
+    event["losses"][place] = -event["losses"][place]
 
 
 @lie("losses")
 def _a_loss_of_1e30(run, rng):
-    one = pick(rng, run.of("round"))
-    one["losses"][rng.randrange(len(one["losses"]))] = 1e30
+    event = pick(rng, run.of("round"))
+    event["losses"][rng.randrange(len(event["losses"]))] = 1e30
 
 
 @lie("losses")
 def _a_loss_too_large_for_a_float(run, rng):
     """JSON's 1e400, which a reader takes for infinity or refuses."""
-    one = pick(rng, run.of("round"))
-    events = run.file_of(one)
-    place = next(at for at, other in enumerate(events) if other is one)
-    events[place] = json.dumps(one).replace(json.dumps(one["losses"]), "[1e400]")
+    event = pick(rng, run.of("round"))
+    events = run.file_of(event)
+    place = next(at for at, other in enumerate(events) if other is event)
+    events[place] = json.dumps(event).replace(json.dumps(event["losses"]), "[1e400]")
 
 
 @lie("losses")
 def _losses_that_never_change(run, rng):
     site = pick(rng, run.sites)
-    for one in run.of("round", site=site):
-        one["losses"] = [0.5] * len(one["losses"])
+    for event in run.of("round", site=site):
+        event["losses"] = [0.5] * len(event["losses"])
 
 
 @lie("losses", lambda run: len(run.of("round")[0]["losses"]) > 2)
 def _losses_that_do_not_change_within_a_round(run, rng):
-    one = pick(rng, run.of("round"))
-    for other in run.of("round", site=one["site"], round=one["round"]):
-        other["losses"] = [one["losses"][0]] * len(one["losses"])
+    event = pick(rng, run.of("round"))
+    for other in run.of("round", site=event["site"], round=event["round"]):
+        other["losses"] = [event["losses"][0]] * len(event["losses"])
 
 
 @lie("losses", several_ranks)
 def _losses_of_a_rank_never_change(run, rng):
     site, rank = pick(rng, each_rank(run))
-    for one in run.of("round", site=site, rank=rank):
-        one["losses"] = [0.5] * len(one["losses"])
+    for event in run.of("round", site=site, rank=rank):
+        event["losses"] = [0.5] * len(event["losses"])
 
 
 @lie("losses", ways=1)
 def _losses_of_zero(run, rng):
-    for one in run.of("round"):
-        one["losses"] = [0.0] * len(one["losses"])
+    for event in run.of("round"):
+        event["losses"] = [0.0] * len(event["losses"])
 
 
 @lie("losses", several_ranks)
 def _losses_of_a_rank_rise(run, rng):
     site, rank = pick(rng, each_rank(run))
     mine = rounds(run, site=site, rank=rank)
-    every = [loss for one in mine for loss in one["losses"]][::-1]
-    for one in mine:
-        one["losses"], every = every[: len(one["losses"])], every[len(one["losses"]) :]
+    every = [loss for event in mine for loss in event["losses"]][::-1]
+    for event in mine:
+        event["losses"], every = every[: len(event["losses"])], every[len(event["losses"]) :]
 
 
 @lie("losses")
 def _losses_of_two_rounds_are_the_same(run, rng):
     """To the last digit, of two models."""
     site = pick(rng, run.sites)
-    one, other = rng.sample(range(last_round(run) + 1), 2)
-    losses = run.of("round", site=site, round=one)[0]["losses"]
+    number, other = rng.sample(range(last_round(run) + 1), 2)
+    losses = run.of("round", site=site, round=number)[0]["losses"]
     for event in run.of("round", site=site, round=other):
         event["losses"] = losses
 
@@ -252,27 +252,27 @@ def _a_thousand_times_as_many_samples(run, rng):
 @lie("samples")
 def _a_site_trained_on_fewer_samples_in_one_round(run, rng):
     site, number = pick(rng, run.sites), rng.randint(0, last_round(run))
-    for one in run.of("round", site=site, round=number):
-        one["samples"] -= max(1, one["samples"] // 10)
+    for event in run.of("round", site=site, round=number):
+        event["samples"] -= max(1, event["samples"] // 10)
 
 
 @lie("message sizes", lambda run: bool(run.of("round")[0].get("bytes_in")) and several_sites(run))
 def _sites_received_the_model_in_different_sizes(run, rng):
     site = pick(rng, run.sites)
-    for one in run.of("round", site=site, rank=0):
-        one["bytes_in"] = one["bytes_in"] // 2
+    for event in run.of("round", site=site, rank=0):
+        event["bytes_in"] = event["bytes_in"] // 2
 
 
 @lie("message sizes", claims("bytes_exchanged"))
 def _a_round_told_no_size(run, rng):
-    one = pick(rng, run.of("round", rank=0))
-    one[pick(rng, ("bytes_in", "bytes_out"))] = pick(rng, (None, 0, -1))
+    event = pick(rng, run.of("round", rank=0))
+    event[pick(rng, ("bytes_in", "bytes_out"))] = pick(rng, (None, 0, -1))
 
 
 @lie("message sizes", claims("bytes_exchanged"))
 def _a_message_larger_than_the_model(run, rng):
-    one = pick(rng, run.of("round", rank=0))
-    one[pick(rng, ("bytes_in", "bytes_out"))] = run.final["model_bytes"] + rng.choice((1, 10**6))
+    event = pick(rng, run.of("round", rank=0))
+    event[pick(rng, ("bytes_in", "bytes_out"))] = run.final["model_bytes"] + rng.choice((1, 10**6))
 
 
 @lie("message sizes", claims("bytes_exchanged"), ways=1)
@@ -283,21 +283,21 @@ def _the_size_of_the_model_is_not_told(run, rng):
 @lie("tracking", claims("tracking_read_back"))
 def _a_tracker_gives_back_another_loss(run, rng):
     scalars = pick(rng, run.of("tracking"))["scalars"]
-    scalar = pick(rng, [one for one in scalars if one[1] == "loss"])
+    scalar = pick(rng, [scalar for scalar in scalars if scalar[1] == "loss"])
     scalar[3] *= rng.choice((1.001, 2, -1, 0))
 
 
 @lie("tracking", claims("tracking_read_back"))
 def _a_tracker_gives_back_another_metric(run, rng):
     scalars = pick(rng, run.of("tracking"))["scalars"]
-    scalar = pick(rng, [one for one in scalars if one[1] == "eval_loss"])
+    scalar = pick(rng, [scalar for scalar in scalars if scalar[1] == "eval_loss"])
     scalar[3] *= rng.choice((1.01, 2, -1))
 
 
 @lie("tracking", claims("tracking_read_back"))
 def _a_tracker_gives_nothing_back(run, rng):
-    one = pick(rng, run.of("tracking"))
-    rng.choice((one["scalars"].clear, lambda: run.file_of(one).remove(one)))()
+    event = pick(rng, run.of("tracking"))
+    rng.choice((event["scalars"].clear, lambda: run.file_of(event).remove(event)))()
 
 
 @lie("tracking", claims("tracking_read_back"))

@@ -9,39 +9,39 @@ from mutation_runs import clone, recordings
 
 @lie("second events")
 def _a_rank_told_two_devices(run, rng):
-    one = pick(rng, run.of("device"))
-    other = {**one, "time": one["time"] + 0.001, "pid": one["pid"] + 1}
-    if one["uuid"]:
+    device = pick(rng, run.of("device"))
+    other = {**device, "time": device["time"] + 0.001, "pid": device["pid"] + 1}
+    if device["uuid"]:
         other.update(uuid="GPU-00000000-dead-beef-0000-000000000000")
-    events = run.file_of(one)
+    events = run.file_of(device)
     events.insert(rng.choice((0, 1, len(events))), other)
 
 
 @lie("second events")
 def _a_rank_told_its_device_twice_with_another_pid(run, rng):
     """It was started again in mid-run."""
-    one = pick(rng, run.of("device"))
-    run.file_of(one).append({**one, "time": one["time"] + 0.5, "pid": one["pid"] + 1})
+    device = pick(rng, run.of("device"))
+    run.file_of(device).append({**device, "time": device["time"] + 0.5, "pid": device["pid"] + 1})
 
 
 @lie("second events")
 def _a_round_told_twice_with_other_models(run, rng):
-    one = pick(rng, run.of("round"))
-    events = run.file_of(one)
-    other = {**one, "model_out": f"{rng.getrandbits(256):064x}", "time": one["time"] + 0.001}
-    events.insert(next(at for at, event in enumerate(events) if event is one) + rng.randint(0, 1), other)
+    line = pick(rng, run.of("round"))
+    events = run.file_of(line)
+    other = {**line, "model_out": f"{rng.getrandbits(256):064x}", "time": line["time"] + 0.001}
+    events.insert(next(at for at, event in enumerate(events) if event is line) + rng.randint(0, 1), other)
 
 
 @lie("second events")
 def _a_round_told_twice_with_other_losses(run, rng):
-    one = pick(rng, run.of("round"))
-    run.file_of(one).append({**one, "losses": [loss * 0.5 for loss in one["losses"]]})
+    event = pick(rng, run.of("round"))
+    run.file_of(event).append({**event, "losses": [loss * 0.5 for loss in event["losses"]]})
 
 
 @lie("second events")
 def _a_round_told_twice(run, rng):
-    one = pick(rng, run.of("round"))
-    run.file_of(one).append(clone(one))
+    event = pick(rng, run.of("round"))
+    run.file_of(event).append(clone(event))
 
 
 @lie("second events")
@@ -66,8 +66,10 @@ def _a_final_model_told_twice(run, rng):
 
 @lie("second events", claims("tracking_read_back"))
 def _a_tracker_told_twice(run, rng):
-    one = pick(rng, run.of("tracking"))
-    run.file_of(one).append({**one, "scalars": [[*scalar[:3], scalar[3] * 2] for scalar in one["scalars"]]})
+    event = pick(rng, run.of("tracking"))
+    run.file_of(event).append(
+        {**event, "scalars": [[*scalar[:3], scalar[3] * 2] for scalar in event["scalars"]]}
+    )
 
 
 @lie("exceptions")
@@ -117,22 +119,22 @@ def _an_exception_in_a_file_of_its_own(run, rng):
 
 @lie("files")
 def _files_of_two_ranks_swapped(run, rng):
-    one, other = rng.sample([path for path in run.evidence if "rank" in path], 2)
-    first, then = clone(run.events_of(one)), clone(run.events_of(other))
-    run.events_of(one)[:], run.events_of(other)[:] = then, first
+    path, other = rng.sample([path for path in run.evidence if "rank" in path], 2)
+    first, then = clone(run.events_of(path)), clone(run.events_of(other))
+    run.events_of(path)[:], run.events_of(other)[:] = then, first
 
 
 @lie("files")
 def _a_rank_s_lines_in_the_file_of_another(run, rng):
-    one, other = rng.sample([path for path in run.evidence if "rank" in path], 2)
-    run.events_of(other).extend(clone(run.events_of(one)))
-    run.remove(one)
+    path, other = rng.sample([path for path in run.evidence if "rank" in path], 2)
+    run.events_of(other).extend(clone(run.events_of(path)))
+    run.remove(path)
 
 
 @lie("files")
 def _one_line_in_the_file_of_another(run, rng):
-    one, other = rng.sample([path for path in run.evidence if "rank" in path], 2)
-    run.events_of(other).append(run.events_of(one).pop(rng.randrange(len(run.events_of(one)))))
+    path, other = rng.sample([path for path in run.evidence if "rank" in path], 2)
+    run.events_of(other).append(run.events_of(path).pop(rng.randrange(len(run.events_of(path)))))
 
 
 @lie("files")
@@ -159,9 +161,9 @@ def _the_final_model_in_the_file_of_a_rank(run, rng):
 
 @lie("files")
 def _a_device_in_the_file_of_the_job(run, rng):
-    one = pick(rng, run.of("device"))
-    run.file_of(one).remove(one)
-    run.events_of("evidence/job.jsonl").append(one)
+    device = pick(rng, run.of("device"))
+    run.file_of(device).remove(device)
+    run.events_of("evidence/job.jsonl").append(device)
 
 
 @lie("files", on_gpus)
@@ -188,10 +190,10 @@ def _a_rank_that_the_run_does_not_have(run, rng):
     site = pick(rng, run.sites)
     rank, count = run.ranks(site), run.ranks(site)
     events = clone(run.events_of(f"evidence/{site}.rank-{count - 1}.jsonl"))
-    for one in events:
-        one["rank"] = rank
-        if one["event"] == "device":
-            one["pid"] += 77_000
+    for event in events:
+        event["rank"] = rank
+        if event["event"] == "device":
+            event["pid"] += 77_000
     run.add_events(f"evidence/{site}.rank-{rank}.jsonl", events)
 
 
@@ -200,30 +202,30 @@ def _a_site_that_the_run_does_not_have(run, rng):
     site = pick(rng, run.sites)
     for rank in range(run.ranks(site)):
         events = clone(run.events_of(f"evidence/{site}.rank-{rank}.jsonl"))
-        for one in events:
-            one["site"] = "site-3"
-            if one["event"] == "device":
-                one["pid"] += 77_000
+        for event in events:
+            event["site"] = "site-3"
+            if event["event"] == "device":
+                event["pid"] += 77_000
         run.add_events(f"evidence/site-3.rank-{rank}.jsonl", events)
 
 
 @lie("ranks")
 def _a_line_of_a_site_that_the_run_does_not_have(run, rng):
-    one = pick(rng, run.of("round"))
-    run.file_of(one).append({**one, "site": rng.choice(("site-3", "server", "", "site-1 "))})
+    event = pick(rng, run.of("round"))
+    run.file_of(event).append({**event, "site": rng.choice(("site-3", "server", "", "site-1 "))})
 
 
 @lie("ranks")
 def _a_line_of_a_rank_that_the_run_does_not_have(run, rng):
-    one = pick(rng, run.of("round"))
-    run.file_of(one).append({**one, "rank": rng.choice((-1, 17))})
+    event = pick(rng, run.of("round"))
+    run.file_of(event).append({**event, "rank": rng.choice((-1, 17))})
 
 
 @lie("lines")
 def _an_unknown_event(run, rng):
-    one = pick(rng, run.of("round"))
-    events = run.file_of(one)
-    other = {**one, "event": rng.choice(("retry", "aborted", "restart", "Round"))}
+    event = pick(rng, run.of("round"))
+    events = run.file_of(event)
+    other = {**event, "event": rng.choice(("retry", "aborted", "restart", "Round"))}
     events.insert(rng.randint(0, len(events)), other)
 
 
@@ -262,11 +264,11 @@ def _a_file_cut_in_its_middle(run, rng):
 def _a_line_of_another_run(run, rng):
     """In place of one of this run: same job, site, rank and round."""
     other = _other_run(run, rng)
-    one = pick(rng, run.of(pick(rng, ("round", "device"))))
-    same = {name: one[name] for name in ("site", "rank", "round") if name in one}
-    theirs = other.of(one["event"], **same)
-    events = run.file_of(one)
-    events[next(at for at, event in enumerate(events) if event is one)] = clone(pick(rng, theirs))
+    line = pick(rng, run.of(pick(rng, ("round", "device"))))
+    same = {name: line[name] for name in ("site", "rank", "round") if name in line}
+    theirs = other.of(line["event"], **same)
+    events = run.file_of(line)
+    events[next(at for at, event in enumerate(events) if event is line)] = clone(pick(rng, theirs))
 
 
 @lie("lines")

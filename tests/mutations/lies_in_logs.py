@@ -34,14 +34,14 @@ def _double(pattern, member="server"):
     return change
 
 
-def _swap(one, other, member="server"):
+def _swap(pattern, other, member="server"):
     """Return what swaps a line with the next one of another kind, time stamps in place."""
 
     def change(run, rng):
         log = run.log(pick(rng, run.sites) if member == "site" else member)
         pairs = [
             (first, then)
-            for first in places(log, one)
+            for first in places(log, pattern)
             for then in [min((place for place in places(log, other) if place > first), default=None)]
             if then is not None
         ]
@@ -310,16 +310,16 @@ def _zeros_in_a_log(run, rng):
 
 @lie("logs of their member", several_sites)
 def _logs_of_two_sites_swapped(run, rng):
-    one, other = (f"{run.workspace}/{site}/log.txt" for site in rng.sample(run.sites, 2))
-    first, then = run.files[one], run.files[other]
-    run.write(one, then)
+    path, other = (f"{run.workspace}/{site}/log.txt" for site in rng.sample(run.sites, 2))
+    first, then = run.files[path], run.files[other]
+    run.write(path, then)
     run.write(other, first)
 
 
 @lie("logs of their member", several_sites)
 def _a_site_has_the_log_of_another(run, rng):
-    one, other = rng.sample(run.sites, 2)
-    run.write(f"{run.workspace}/{one}/log.txt", run.files[f"{run.workspace}/{other}/log.txt"])
+    site, other = rng.sample(run.sites, 2)
+    run.write(f"{run.workspace}/{site}/log.txt", run.files[f"{run.workspace}/{other}/log.txt"])
 
 
 @lie("logs of their member")
@@ -330,9 +330,9 @@ def _a_site_has_the_log_of_the_server(run, rng):
 @lie("logs of their member", several_sites)
 def _a_site_has_the_log_of_another_with_names_patched(run, rng):
     """A clone of a site: its tasks are those of the other."""
-    one, other = rng.sample(run.sites, 2)
-    content = run.files[f"{run.workspace}/{other}/log.txt"].replace(other.encode(), one.encode())
-    run.write(f"{run.workspace}/{one}/log.txt", content)
+    site, other = rng.sample(run.sites, 2)
+    content = run.files[f"{run.workspace}/{other}/log.txt"].replace(other.encode(), site.encode())
+    run.write(f"{run.workspace}/{site}/log.txt", content)
 
 
 @lie("logs of their member")

@@ -6,7 +6,7 @@ from mutation_runs import clone, recordings
 
 
 def _memory_told(run):
-    return any(one.get("memory_mib") for one in run.of("sample"))
+    return any(sample.get("memory_mib") for sample in run.of("sample"))
 
 
 def _working(run):
@@ -34,8 +34,8 @@ def _samples_of_another_run(run, rng):
 def _samples_of_another_time(run, rng):
     """Or of another day, all of them."""
     off = rng.choice((-1, 1)) * pick(rng, (600, 3600, 86400, 86400 * 30))
-    for one in run.of("sample"):
-        one["time"] += off
+    for sample in run.of("sample"):
+        sample["time"] += off
 
 
 @lie("gpu samples", on_gpus, ways=4)
@@ -47,19 +47,21 @@ def _one_sample_of_another_time(run, rng):
 @lie("gpu samples", on_gpus, ways=1)
 def _samples_at_one_and_the_same_moment(run, rng):
     last = run.of("sample")[-1]["time"]
-    for one in run.of("sample"):
-        one["time"] = last
+    for sample in run.of("sample"):
+        sample["time"] = last
 
 
 @lie("gpu samples", on_gpus)
 def _samples_stop_before_training_ends(run, rng):
-    trained = max(one["time"] for one in run.of("round"))
-    run.events_of("samples.jsonl")[:] = [one for one in run.of("sample") if one["time"] < trained - 1]
+    trained = max(event["time"] for event in run.of("round"))
+    run.events_of("samples.jsonl")[:] = [
+        sample for sample in run.of("sample") if sample["time"] < trained - 1
+    ]
 
 
 def _figure(field, values):
     def change(run, rng):
-        _, _, gpu = pick(rng, [one for one in _working(run) if one[2].get(field) is not None])
+        _, _, gpu = pick(rng, [look for look in _working(run) if look[2].get(field) is not None])
         gpu[field] = pick(rng, values)
 
     return change
@@ -102,7 +104,7 @@ def _a_process_that_holds_more_than_the_gpu_has(run, rng):
 
 @lie("gpu samples", lambda run: any((gpu.get("process_utilisation") for _, _, gpu in _working(run))))
 def _a_process_that_uses_101_percent(run, rng):
-    _, _, gpu = pick(rng, [one for one in _working(run) if one[2].get("process_utilisation")])
+    _, _, gpu = pick(rng, [look for look in _working(run) if look[2].get("process_utilisation")])
     gpu["process_utilisation"][pick(rng, gpu["process_utilisation"])] = rng.choice((101, -1, 10**6))
 
 
@@ -131,19 +133,19 @@ def _a_gpu_that_was_never_sampled(run, rng):
 
 @lie("gpu samples", on_gpus)
 def _a_trainer_that_never_held_memory(run, rng):
-    one = pick(rng, run.of("device"))
+    device = pick(rng, run.of("device"))
     for sample in run.of("sample"):
         for gpu in sample["gpus"].values():
-            gpu["processes"].pop(str(one["pid"]), None)
+            gpu["processes"].pop(str(device["pid"]), None)
 
 
 @lie("gpu samples", on_gpus)
 def _a_trainer_held_no_memory_while_it_trained(run, rng):
     """But before and after."""
-    one = pick(rng, run.of("device"))
+    device = pick(rng, run.of("device"))
     times = [
         (told["time"] - told["seconds"], told["time"])
-        for told in run.of("round", site=one["site"], rank=one["rank"])
+        for told in run.of("round", site=device["site"], rank=device["rank"])
     ]
     seen = [
         sample
@@ -151,13 +153,13 @@ def _a_trainer_held_no_memory_while_it_trained(run, rng):
         if any(began + 1 < sample["time"] <= ended for began, ended in times)
     ]
     for sample in pick(rng, [seen] if seen else []):
-        sample["gpus"][one["uuid"]]["processes"].pop(str(one["pid"]), None)
+        sample["gpus"][device["uuid"]]["processes"].pop(str(device["pid"]), None)
 
 
 @lie("gpu samples", both(on_gpus, processes_by_rank))
 def _two_gpus_swapped_in_the_samples(run, rng):
-    one, other = rng.sample(run.gpus, 2)
-    new = {one: other, other: one}
+    gpu_uuid, other = rng.sample(run.gpus, 2)
+    new = {gpu_uuid: other, other: gpu_uuid}
     for sample in run.of("sample"):
         sample["gpus"] = {new.get(uuid, uuid): gpu for uuid, gpu in sample["gpus"].items()}
 
@@ -175,29 +177,29 @@ def _trainers_held_a_gpu_before_they_told_it(run, rng):
 def _samples_repeat_one_moment(run, rng):
     """All samples from the first work on say the same as one of them."""
     sample = pick(rng, _working(run))[0]
-    for one in run.of("sample"):
-        if one["time"] < sample["time"]:
-            one["gpus"] = clone(sample["gpus"])
+    for moment in run.of("sample"):
+        if moment["time"] < sample["time"]:
+            moment["gpus"] = clone(sample["gpus"])
 
 
 @lie("memory", claims("memory_told"), ways=1)
 def _no_memory_of_the_server(run, rng):
-    for one in run.of("sample"):
-        one.get("memory_mib", {}).pop("server", None)
+    for sample in run.of("sample"):
+        sample.get("memory_mib", {}).pop("server", None)
 
 
 @lie("memory", _memory_told)
 def _memory_below_zero(run, rng):
-    one = pick(rng, [one for one in run.of("sample") if one.get("memory_mib")])
-    one["memory_mib"][pick(rng, one["memory_mib"])] = -rng.randint(1, 1000)
+    sample = pick(rng, [sample for sample in run.of("sample") if sample.get("memory_mib")])
+    sample["memory_mib"][pick(rng, sample["memory_mib"])] = -rng.randint(1, 1000)
 
 
 @lie("memory", both(_memory_told, of_ours))
 def _peak_memory_that_falls(run, rng):
     """It is the most so far."""
-    told = [one for one in run.of("sample") if one.get("memory_mib")]
+    told = [sample for sample in run.of("sample") if sample.get("memory_mib")]
     name = pick(rng, told[-1]["memory_mib"])
-    having = [one for one in told if name in one["memory_mib"]]
+    having = [sample for sample in told if name in sample["memory_mib"]]
     if len(having) < 3:
         pick(rng, ())
     having[len(having) // 2]["memory_mib"][name] *= 3
@@ -205,8 +207,8 @@ def _peak_memory_that_falls(run, rng):
 
 @lie("memory", _memory_told)
 def _memory_of_a_site_that_the_run_does_not_have(run, rng):
-    one = pick(rng, [one for one in run.of("sample") if one.get("memory_mib")])
-    one["memory_mib"][rng.choice(("site-9", "", "client"))] = 100
+    sample = pick(rng, [sample for sample in run.of("sample") if sample.get("memory_mib")])
+    sample["memory_mib"][rng.choice(("site-9", "", "client"))] = 100
 
 
 @lie("xid", both(on_gpus, spec2))
@@ -219,9 +221,9 @@ def _an_xid_during_the_run(run, rng):
 def _an_uncorrected_ecc_error_during_the_run(run, rng):
     uuid = pick(rng, run.gpus)
     looks = [
-        one["gpus"][uuid]
-        for one in run.of("sample")
-        if one["gpus"].get(uuid, {}).get("ecc_uncorrected") is not None
+        sample["gpus"][uuid]
+        for sample in run.of("sample")
+        if sample["gpus"].get(uuid, {}).get("ecc_uncorrected") is not None
     ]
     if len(looks) < 2:
         pick(rng, ())

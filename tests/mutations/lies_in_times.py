@@ -26,8 +26,8 @@ TIMED = (
 
 def move_events(run, seconds, events=None):
     """Move the times of events, all by default."""
-    for one in events if events is not None else [one for kind in TIMED for one in run.of(kind)]:
-        one["time"] = round(one["time"] + seconds, 3)
+    for event in events if events is not None else [event for kind in TIMED for event in run.of(kind)]:
+        event["time"] = round(event["time"] + seconds, 3)
 
 
 def move_stamp(line, seconds):
@@ -94,7 +94,7 @@ def _site(seconds):
         move_events(
             run,
             _signed(rng, seconds),
-            [one for kind in ("device", "round") for one in run.of(kind, site=site)],
+            [event for kind in ("device", "round") for event in run.of(kind, site=site)],
         )
 
     return change
@@ -192,13 +192,15 @@ def _a_log_s_clock_steps_on_in_mid_run(run, rng):
 
 @lie("times", anywhere, ways=1)
 def _a_run_shorter_than_its_training(run, rng):
-    run.ended["duration_s"] = 0.5 * sum(one["seconds"] for one in run.of("round", site=run.sites[0], rank=0))
+    run.ended["duration_s"] = 0.5 * sum(
+        event["seconds"] for event in run.of("round", site=run.sites[0], rank=0)
+    )
 
 
 @lie("times")
 def _a_run_that_ended_before_its_last_round(run, rng):
     started = _epoch(run)
-    last = max(one["time"] for one in run.of("round"))
+    last = max(event["time"] for event in run.of("round"))
     run.ended["duration_s"] = round(last - started - rng.choice((1.0, 5.0)), 3)
 
 
@@ -240,25 +242,25 @@ def _a_round_longer_than_the_run(run, rng):
 
 @lie("times")
 def _a_round_longer_than_the_server_gave_it(run, rng):
-    one = pick(rng, run.of("round", round=1))
-    before = run.of("round", site=one["site"], rank=one["rank"], round=0)[0]
-    one["seconds"] = one["time"] - before["time"] + 1
+    event = pick(rng, run.of("round", round=1))
+    before = run.of("round", site=event["site"], rank=event["rank"], round=0)[0]
+    event["seconds"] = event["time"] - before["time"] + 1
 
 
 @lie("times")
 def _rounds_in_another_order(run, rng):
     """Of one rank, times alone."""
-    one = pick(rng, run.of("round", round=0))
-    other = run.of("round", site=one["site"], rank=one["rank"], round=1)[0]
-    one["time"], other["time"] = other["time"], one["time"]
+    event = pick(rng, run.of("round", round=0))
+    other = run.of("round", site=event["site"], rank=event["rank"], round=1)[0]
+    event["time"], other["time"] = other["time"], event["time"]
 
 
 @lie("times")
 def _rounds_at_one_and_the_same_time(run, rng):
     path = pick(rng, [path for path in run.evidence if "rank" in path])
     last = run.events_of(path)[-1]["time"]
-    for one in run.events_of(path):
-        one["time"] = last
+    for event in run.events_of(path):
+        event["time"] = last
 
 
 @lie("times")
@@ -280,7 +282,7 @@ lies(
     "times",
     {
         f"an event at {value}": lambda run, rng, value=value: pick(
-            rng, [one for kind in ("device", "round", "final") for one in run.of(kind)]
+            rng, [event for kind in ("device", "round", "final") for event in run.of(kind)]
         ).update(time=value)
         for value in (0, -1.0, 1e12, 1e300)
     },

@@ -18,27 +18,27 @@ from mutation_kinds import (
 from mutation_runs import recordings
 
 
-def others(rng, choices, one):
-    return pick(rng, [other for other in choices if other != one])
+def others(rng, choices, choice):
+    return pick(rng, [other for other in choices if other != choice])
 
 
 def _shared(run):
     """Whether two ranks told one GPU."""
-    uuids = [one["uuid"] for one in run.of("device")]
+    uuids = [device["uuid"] for device in run.of("device")]
     return on_gpus(run) and len(set(uuids)) < len(uuids)
 
 
 def trained_on(run, uuid):
     """Return the PIDs of the trainers of a GPU, as samples name them."""
-    return {str(one["pid"]) for one in run.of("device", uuid=uuid)}
+    return {str(device["pid"]) for device in run.of("device", uuid=uuid)}
 
 
 @lie("pids", several_sites)
 def _one_pid_at_two_sites(run, rng):
     site, other = rng.sample(run.sites, 2)
     pid = run.of("device", site=other)[0]["pid"]
-    for one in run.of("device", site=site):
-        one["pid"] = pid
+    for device in run.of("device", site=site):
+        device["pid"] = pid
 
 
 @lie("pids", both(several_sites, on_gpus))
@@ -46,11 +46,11 @@ def _one_pid_at_two_sites_on_the_same_gpu(run, rng):
     """With all that the samples say of it."""
     site, other = rng.sample(run.sites, 2)
     new = {
-        one["pid"]: two["pid"]
-        for one, two in zip(run.of("device", site=site), run.of("device", site=other), strict=True)
+        device["pid"]: theirs["pid"]
+        for device, theirs in zip(run.of("device", site=site), run.of("device", site=other), strict=True)
     }
-    for one in run.of("device", site=site):
-        one["pid"] = new[one["pid"]]
+    for device in run.of("device", site=site):
+        device["pid"] = new[device["pid"]]
     _rename_pids(run, {str(old): str(pid) for old, pid in new.items()})
 
 
@@ -64,14 +64,14 @@ def _rename_pids(run, new):
 
 @lie("pids", processes_by_rank)
 def _one_pid_for_two_ranks_of_a_site(run, rng):
-    one, other, *_ = run.of("device", site=pick(rng, run.sites))
-    one["pid"] = other["pid"]
+    device, other, *_ = run.of("device", site=pick(rng, run.sites))
+    device["pid"] = other["pid"]
 
 
 @lie("pids", several_sites, ways=1)
 def _one_pid_for_all(run, rng):
-    for one in run.of("device"):
-        one["pid"] = 4711
+    for device in run.of("device"):
+        device["pid"] = 4711
 
 
 @lie("pids", on_gpus)
@@ -81,10 +81,10 @@ def _a_pid_never_seen_on_the_gpu(run, rng):
 
 @lie("pids", on_gpus)
 def _a_pid_seen_on_another_gpu_only(run, rng):
-    one = pick(rng, run.of("device"))
-    others = set(run.gpus) - {one["uuid"]}
-    pids = {pid for uuid in others for pid in trained_on(run, uuid)} - trained_on(run, one["uuid"])
-    one["pid"] = int(pick(rng, sorted(pids)))
+    device = pick(rng, run.of("device"))
+    others = set(run.gpus) - {device["uuid"]}
+    pids = {pid for uuid in others for pid in trained_on(run, uuid)} - trained_on(run, device["uuid"])
+    device["pid"] = int(pick(rng, sorted(pids)))
 
 
 lies(
@@ -98,33 +98,33 @@ lies(
 
 @lie("devices", ways=6)
 def _device_told_after_training(run, rng):
-    one = pick(rng, run.of("device"))
-    mine = list(run.of("round", site=one["site"], rank=one["rank"]))
-    one["time"] = pick(rng, mine)["time"] + rng.choice((0.001, 1.0))
+    device = pick(rng, run.of("device"))
+    mine = list(run.of("round", site=device["site"], rank=device["rank"]))
+    device["time"] = pick(rng, mine)["time"] + rng.choice((0.001, 1.0))
 
 
 @lie("devices")
 def _device_told_in_the_middle_of_round_0(run, rng):
-    one = pick(rng, run.of("device"))
-    first = run.of("round", site=one["site"], rank=one["rank"], round=0)[0]
-    one["time"] = first["time"] - first["seconds"] / 2
+    device = pick(rng, run.of("device"))
+    first = run.of("round", site=device["site"], rank=device["rank"], round=0)[0]
+    device["time"] = first["time"] - first["seconds"] / 2
 
 
 @lie("devices")
 def _device_never_told(run, rng):
-    one = pick(rng, run.of("device"))
-    run.file_of(one).remove(one)
+    device = pick(rng, run.of("device"))
+    run.file_of(device).remove(device)
 
 
 @lie("devices", _shared)
 def _one_gpu_with_two_names(run, rng):
-    shared = [one for one in run.of("device") if len(run.of("device", uuid=one["uuid"])) > 1]
+    shared = [device for device in run.of("device") if len(run.of("device", uuid=device["uuid"])) > 1]
     pick(rng, shared)["name"] = rng.choice(("NVIDIA A100-SXM4-80GB", "Tesla T4", "cpu"))
 
 
 @lie("devices", _shared)
 def _one_gpu_with_a_name_and_without(run, rng):
-    shared = [one for one in run.of("device") if len(run.of("device", uuid=one["uuid"])) > 1]
+    shared = [device for device in run.of("device") if len(run.of("device", uuid=device["uuid"])) > 1]
     pick(rng, shared)["name"] = rng.choice((None, ""))
 
 
@@ -135,16 +135,16 @@ def _a_gpu_has_another_name_than_preflight_saw(run, rng):
 
 @lie("devices", on_gpus)
 def _a_rank_on_the_gpu_of_another(run, rng):
-    one = pick(rng, run.of("device"))
-    one["uuid"] = others(rng, run.gpus, one["uuid"])
+    device = pick(rng, run.of("device"))
+    device["uuid"] = others(rng, run.gpus, device["uuid"])
 
 
 @lie("devices", both(on_gpus, several_ranks))
 def _two_ranks_swap_their_gpus(run, rng):
-    one, other, *_ = run.of("device", site=pick(rng, run.sites))
-    if one["uuid"] == other["uuid"]:
+    device, other, *_ = run.of("device", site=pick(rng, run.sites))
+    if device["uuid"] == other["uuid"]:
         pick(rng, ())
-    one["uuid"], other["uuid"] = other["uuid"], one["uuid"]
+    device["uuid"], other["uuid"] = other["uuid"], device["uuid"]
 
 
 @lie("devices", on_gpus)
@@ -165,8 +165,8 @@ def _a_rank_says_cpu_and_the_uuid_of_its_gpu(run, rng):
 @lie("devices", both(on_gpus, processes_by_rank))
 def _two_ranks_of_a_site_on_one_device(run, rng):
     """As each counts its devices, not by their UUIDs."""
-    one, other, *_ = run.of("device", site=pick(rng, run.sites))
-    one["device"] = other["device"]
+    event, other, *_ = run.of("device", site=pick(rng, run.sites))
+    event["device"] = other["device"]
 
 
 @lie("devices", on_cpu)
@@ -192,8 +192,8 @@ def _a_rank_s_own_part_takes_longer_than_the_round(run, rng):
 
 @lie("devices", processes_by_rank)
 def _two_ranks_with_one_local_rank(run, rng):
-    one, other, *_ = run.of("device", site=pick(rng, run.sites))
-    one["local_rank"] = other["local_rank"]
+    device, other, *_ = run.of("device", site=pick(rng, run.sites))
+    device["local_rank"] = other["local_rank"]
 
 
 lies(

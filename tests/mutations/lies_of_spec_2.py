@@ -7,7 +7,7 @@ from mutation_runs import clone
 
 def _all_events(run):
     paths = [*run.evidence, *(["samples.jsonl"] if "samples.jsonl" in run.files else [])]
-    return [one for path in paths for one in run.events_of(path)]
+    return [event for path in paths for event in run.events_of(path)]
 
 
 def _nonce(rng, run):
@@ -30,15 +30,15 @@ def _another_nonce_in_one_line(run, rng):
 @lie("nonce", spec2, ways=6)
 def _another_nonce_in_one_file(run, rng):
     nonce = _nonce(rng, run)
-    for one in run.events_of(pick(rng, [*run.evidence, *(["samples.jsonl"] if run.gpus else [])])):
-        one["nonce"] = nonce
+    for event in run.events_of(pick(rng, [*run.evidence, *(["samples.jsonl"] if run.gpus else [])])):
+        event["nonce"] = nonce
 
 
 @lie("nonce", spec2)
 def _another_nonce_in_all_lines(run, rng):
     nonce = _nonce(rng, run)
-    for one in _all_events(run):
-        one["nonce"] = nonce
+    for event in _all_events(run):
+        event["nonce"] = nonce
 
 
 @lie("nonce", spec2)
@@ -63,42 +63,42 @@ def _a_global_model_that_nobody_has(run, rng):
 
 @lie("global", spec2)
 def _two_global_models_swapped(run, rng):
-    one, other = rng.sample(run.of("global"), 2)
+    model, other = rng.sample(run.of("global"), 2)
     for name in ("digest", "sketch"):
-        one[name], other[name] = other[name], one[name]
+        model[name], other[name] = other[name], model[name]
 
 
 @lie("global", spec2)
 def _two_sketches_of_global_models_swapped(run, rng):
-    one, other = rng.sample(run.of("global"), 2)
-    one["sketch"], other["sketch"] = other["sketch"], one["sketch"]
+    model, other = rng.sample(run.of("global"), 2)
+    model["sketch"], other["sketch"] = other["sketch"], model["sketch"]
 
 
 @lie("global", spec2)
 def _a_global_model_not_told(run, rng):
-    one = pick(rng, run.of("global"))
-    run.file_of(one).remove(one)
+    model = pick(rng, run.of("global"))
+    run.file_of(model).remove(model)
 
 
 @lie("global", spec2)
 def _a_global_model_told_twice(run, rng):
-    one = pick(rng, run.of("global"))
-    run.file_of(one).append({**one, "digest": digest(rng)})
+    model = pick(rng, run.of("global"))
+    run.file_of(model).append({**model, "digest": digest(rng)})
 
 
 @lie("global", spec2)
 def _a_global_model_of_a_round_that_is_none(run, rng):
-    one = run.of("global")[-1]
-    run.file_of(one).append(
-        {**one, "round": rng.choice((-1, last_round(run) + 2, 1000)), "digest": digest(rng)}
+    model = run.of("global")[-1]
+    run.file_of(model).append(
+        {**model, "round": rng.choice((-1, last_round(run) + 2, 1000)), "digest": digest(rng)}
     )
 
 
 @lie("global", spec2)
 def _a_global_model_is_what_a_site_sent(run, rng):
-    one = pick(rng, [one for one in run.of("global") if one["round"]])
-    sent = pick(rng, run.of("contribution", round=one["round"] - 1))
-    one.update(digest=sent["digest"], sketch=sent["sketch"])
+    model = pick(rng, [model for model in run.of("global") if model["round"]])
+    sent = pick(rng, run.of("contribution", round=model["round"] - 1))
+    model.update(digest=sent["digest"], sketch=sent["sketch"])
 
 
 @lie("global", both(spec2, exact))
@@ -114,10 +114,10 @@ def _the_server_aggregated_something_else(run, rng):
         value + rng.choice((-1, 1)) * (0.1 + abs(value))
         for value in run.of("global", round=number)[0]["sketch"]
     ]
-    for one in run.of("global", round=number):
-        one["sketch"] = sketch
-    for one in run.of("round", round=number):
-        one["sketch_in"] = sketch
+    for model in run.of("global", round=number):
+        model["sketch"] = sketch
+    for event in run.of("round", round=number):
+        event["sketch_in"] = sketch
 
 
 @lie("global", both(spec2, several_sites))
@@ -125,20 +125,20 @@ def _the_server_took_one_site_s_model_as_the_mean(run, rng):
     """Sketches agree everywhere."""
     number = rng.randint(1, last_round(run))
     sent = pick(rng, run.of("contribution", round=number - 1))
-    for one in run.of("global", round=number):
-        one["sketch"] = clone(sent["sketch"])
-    for one in run.of("round", round=number):
-        one["sketch_in"] = clone(sent["sketch"])
+    for model in run.of("global", round=number):
+        model["sketch"] = clone(sent["sketch"])
+    for event in run.of("round", round=number):
+        event["sketch_in"] = clone(sent["sketch"])
 
 
 def _swapped(*names):
     def change(run, rng):
         number = rng.randint(0, last_round(run))
-        one, other = rng.sample(run.of("contribution", round=number), 2)
-        if all(one[name] == other[name] for name in names):
+        contribution, other = rng.sample(run.of("contribution", round=number), 2)
+        if all(contribution[name] == other[name] for name in names):
             pick(rng, ())
         for name in names:
-            one[name], other[name] = other[name], one[name]
+            contribution[name], other[name] = other[name], contribution[name]
 
     return change
 
@@ -169,8 +169,10 @@ def _a_contribution_that_nobody_sent(run, rng):
 
 def _altered(**values):
     def change(run, rng):
-        one = pick(rng, run.of("contribution"))
-        one.update({name: value(one[name]) if callable(value) else value for name, value in values.items()})
+        contribution = pick(rng, run.of("contribution"))
+        contribution.update(
+            {name: value(contribution[name]) if callable(value) else value for name, value in values.items()}
+        )
 
     return change
 
@@ -192,7 +194,9 @@ lies(
         "a contribution of zeros": _altered(sketch=lambda value: [0.0] * len(value)),
         "a contribution with half a sketch": _altered(sketch=lambda value: value[: len(value) // 2]),
         "a contribution without sketch": _altered(sketch=[]),
-        "a contribution with twice its sketch": _altered(sketch=lambda value: [2 * one + 1 for one in value]),
+        "a contribution with twice its sketch": _altered(
+            sketch=lambda value: [2 * number + 1 for number in value]
+        ),
         "a contribution of a stranger": _altered(site="site-9"),
         "a contribution of another round": _altered(round=lambda value: value + 1),
     },
@@ -202,86 +206,89 @@ lies(
 
 @lie("contribution", spec2)
 def _a_contribution_not_told(run, rng):
-    one = pick(rng, run.of("contribution"))
-    run.file_of(one).remove(one)
+    contribution = pick(rng, run.of("contribution"))
+    run.file_of(contribution).remove(contribution)
 
 
 @lie("contribution", spec2)
 def _a_contribution_told_twice(run, rng):
-    one = pick(rng, run.of("contribution"))
-    run.file_of(one).append(clone(one))
+    contribution = pick(rng, run.of("contribution"))
+    run.file_of(contribution).append(clone(contribution))
 
 
 @lie("contribution", spec2)
 def _a_contribution_is_the_site_s_of_a_round_ago(run, rng):
-    one = pick(rng, [one for one in run.of("contribution") if one["round"]])
-    before = run.of("contribution", site=one["site"], round=one["round"] - 1)[0]
-    one.update(digest=before["digest"], sketch=before["sketch"])
+    contribution = pick(
+        rng, [contribution for contribution in run.of("contribution") if contribution["round"]]
+    )
+    before = run.of("contribution", site=contribution["site"], round=contribution["round"] - 1)[0]
+    contribution.update(digest=before["digest"], sketch=before["sketch"])
 
 
 @lie("contribution", both(spec2, several_sites))
 def _a_contribution_is_another_site_s(run, rng):
-    one = pick(rng, run.of("contribution"))
-    other = pick(rng, [other for other in run.of("contribution", round=one["round"]) if other is not one])
-    one.update(digest=other["digest"], sketch=other["sketch"])
+    contribution = pick(rng, run.of("contribution"))
+    sent = run.of("contribution", round=contribution["round"])
+    other = pick(rng, [other for other in sent if other is not contribution])
+    contribution.update(digest=other["digest"], sketch=other["sketch"])
 
 
 @lie("contribution", spec2)
 def _a_contribution_is_the_global_model(run, rng):
-    one = pick(rng, run.of("contribution"))
-    model = run.of("global", round=one["round"])[0]
-    one.update(digest=model["digest"], sketch=model["sketch"])
+    contribution = pick(rng, run.of("contribution"))
+    model = run.of("global", round=contribution["round"])[0]
+    contribution.update(digest=model["digest"], sketch=model["sketch"])
 
 
 @lie("contribution", spec2)
 def _a_contribution_before_its_round(run, rng):
-    one = pick(rng, run.of("contribution"))
-    one["time"] = run.of("global", round=one["round"])[0]["time"] - 0.5
+    contribution = pick(rng, run.of("contribution"))
+    contribution["time"] = run.of("global", round=contribution["round"])[0]["time"] - 0.5
 
 
 @lie("contribution", spec2)
 def _a_contribution_after_its_aggregation(run, rng):
-    one = pick(rng, run.of("contribution"))
-    one["time"] = run.of("global", round=one["round"] + 1)[0]["time"] + 0.5
+    contribution = pick(rng, run.of("contribution"))
+    contribution["time"] = run.of("global", round=contribution["round"] + 1)[0]["time"] + 0.5
 
 
 @lie("contribution", spec2)
 def _a_contribution_before_its_training(run, rng):
-    one = pick(rng, run.of("contribution"))
-    trained = run.of("round", site=one["site"], round=one["round"], rank=0)[0]
-    one["time"] = trained["time"] - trained["seconds"] - 0.1
+    contribution = pick(rng, run.of("contribution"))
+    trained = run.of("round", site=contribution["site"], round=contribution["round"], rank=0)[0]
+    contribution["time"] = trained["time"] - trained["seconds"] - 0.1
 
 
 @lie("sketches", spec2)
 def _a_sketch_of_what_was_received_that_is_another(run, rng):
-    one = pick(rng, [one for one in run.of("round") if one.get("sketch_in")])
-    place = rng.randrange(len(one["sketch_in"]))
-    one["sketch_in"][place] += 1 + abs(one["sketch_in"][place])
+    event = pick(rng, [event for event in run.of("round") if event.get("sketch_in")])
+    place = rng.randrange(len(event["sketch_in"]))
+    event["sketch_in"][place] += 1 + abs(event["sketch_in"][place])
 
 
 @lie("sketches", spec2)
 def _a_sketch_of_what_was_sent_that_is_another(run, rng):
-    one = pick(rng, [one for one in run.of("round") if one.get("sketch_out")])
-    place = rng.randrange(len(one["sketch_out"]))
-    one["sketch_out"][place] += 1 + abs(one["sketch_out"][place])
+    event = pick(rng, [event for event in run.of("round") if event.get("sketch_out")])
+    place = rng.randrange(len(event["sketch_out"]))
+    event["sketch_out"][place] += 1 + abs(event["sketch_out"][place])
 
 
 @lie("sketches", spec2)
 def _no_sketches_of_a_rank(run, rng):
-    one = pick(rng, run.of("round", rank=0))
-    one[pick(rng, ("sketch_in", "sketch_out"))] = None
+    event = pick(rng, run.of("round", rank=0))
+    event[pick(rng, ("sketch_in", "sketch_out"))] = None
 
 
 @lie("sketches", spec2)
 def _sketches_in_and_out_swapped(run, rng):
-    one = pick(rng, [one for one in run.of("round") if one.get("sketch_out")])
-    one["sketch_in"], one["sketch_out"] = one["sketch_out"], one["sketch_in"]
+    event = pick(rng, [event for event in run.of("round") if event.get("sketch_out")])
+    event["sketch_in"], event["sketch_out"] = event["sketch_out"], event["sketch_in"]
 
 
 @lie("one global model", both(spec2, several_sites), ways=1)
 def _no_federation_as_trainers_and_server_tell_it(run, rng):
     """Trainers go on with their own weights; the server aggregates what it gets, which nobody takes."""
-    for one in run.of("round"):
-        if one["round"]:
-            before = run.of("round", site=one["site"], rank=0, round=one["round"] - 1)[0]
-            one.update(model_in=before["model_out"], sketch_in=before["sketch_out"])
+    for event in run.of("round"):
+        if event["round"]:
+            before = run.of("round", site=event["site"], rank=0, round=event["round"] - 1)[0]
+            event.update(model_in=before["model_out"], sketch_in=before["sketch_out"])

@@ -14,12 +14,13 @@ def _cloned(run, rng, site, other):
     """Put a site's evidence in place of another's: renamed, by other processes, a moment later."""
     off = rng.uniform(0.001, 0.01)
     for rank in range(run.ranks(other)):
-        mine = {one["event"]: one for one in run.events_of(f"evidence/{other}.rank-{rank}.jsonl")}["device"]
+        events = run.events_of(f"evidence/{other}.rank-{rank}.jsonl")
+        mine = {event["event"]: event for event in events}["device"]
         copied = clone(run.events_of(f"evidence/{site}.rank-{rank}.jsonl"))
-        for one in copied:
-            one.update(site=other, time=round(one["time"] + off, 3))
-            if one["event"] == "device":
-                one.update(pid=mine["pid"], uuid=mine["uuid"], name=mine["name"], device=mine["device"])
+        for event in copied:
+            event.update(site=other, time=round(event["time"] + off, 3))
+            if event["event"] == "device":
+                event.update(pid=mine["pid"], uuid=mine["uuid"], name=mine["name"], device=mine["device"])
         run.events_of(f"evidence/{other}.rank-{rank}.jsonl")[:] = copied
 
 
@@ -38,8 +39,8 @@ def _a_site_is_a_clone_of_another_that_sends_models_of_its_own(run, rng):
     site, other = rng.sample(run.sites, 2)
     _cloned(run, rng, site, other)
     new = {}
-    for one in run.of("round", site=other):
-        one["model_out"] = new.setdefault(one["model_out"], digest(rng))
+    for event in run.of("round", site=other):
+        event["model_out"] = new.setdefault(event["model_out"], digest(rng))
 
 
 @lie("clones", _equal_sites)
@@ -54,12 +55,12 @@ def _a_site_is_a_clone_of_another_with_its_log(run, rng):
 def _a_rank_is_a_clone_of_another(run, rng):
     """With its process: only the number of the rank is another."""
     site = pick(rng, run.sites)
-    one, other = (f"evidence/{site}.rank-{rank}.jsonl" for rank in rng.sample(range(run.ranks(site)), 2))
+    source, other = (f"evidence/{site}.rank-{rank}.jsonl" for rank in rng.sample(range(run.ranks(site)), 2))
     rank = run.events_of(other)[0]["rank"]
-    pids = [run.events_of(path)[0]["pid"] for path in (one, other)]
+    pids = [run.events_of(path)[0]["pid"] for path in (source, other)]
     if len(set(pids)) == 1:
         pick(rng, ())
-    run.events_of(other)[:] = [{**event, "rank": rank} for event in clone(run.events_of(one))]
+    run.events_of(other)[:] = [{**event, "rank": rank} for event in clone(run.events_of(source))]
 
 
 def _other_of_job(run, rng):
@@ -71,7 +72,9 @@ def _other_of_job(run, rng):
 
 def _patched(run, other):
     """Return the other run's evidence with this one's time, GPUs, nonce and sites."""
-    began = {name: min(one["time"] for one in of.of("round", round=0)) for name, of in ((0, run), (1, other))}
+    began = {
+        name: min(event["time"] for event in of.of("round", round=0)) for name, of in ((0, run), (1, other))
+    }
     given = {
         (site["name"], rank): uuid for site in run.spec["sites"] for rank, uuid in enumerate(site["gpus"])
     }
@@ -79,11 +82,11 @@ def _patched(run, other):
     for path in other.evidence:
         events = clone(other.events_of(path))
         move_events(run, began[0] - began[1], events)
-        for one in events:
-            if one["event"] == "device":
-                one["uuid"] = given.get((one["site"], one["rank"]), one["uuid"])
+        for event in events:
+            if event["event"] == "device":
+                event["uuid"] = given.get((event["site"], event["rank"]), event["uuid"])
             if run.spec.get("nonce"):
-                one["nonce"] = run.spec["nonce"]
+                event["nonce"] = run.spec["nonce"]
         evidence[path] = events
     return evidence
 
@@ -135,11 +138,11 @@ def _another_run_s_workspace_beside_its_own(run, rng):
             run.files[path.replace(other.workspace, "job/workspace/a_first")] = content
 
 
-def _replay(run, one, other, rng, fresh):
-    """Put round ``one``'s lines in place of ``other``'s, at its times, with fresh digests or not."""
+def _replay(run, number, other, rng, fresh):
+    """Put round ``number``'s lines in place of ``other``'s, at its times, with fresh digests or not."""
     new = {}
     for event in list(run.of("round", round=other)):
-        source = run.of("round", site=event["site"], rank=event["rank"], round=one)[0]
+        source = run.of("round", site=event["site"], rank=event["rank"], round=number)[0]
         kept = {name: event[name] for name in ("round", "time", "seconds")}
         event.update({**clone(source), **kept})
         if fresh:
@@ -150,15 +153,15 @@ def _replay(run, one, other, rng, fresh):
 
 @lie("replay")
 def _a_round_is_another_one_again(run, rng):
-    one, other = rng.sample(range(last_round(run) + 1), 2)
-    _replay(run, one, other, rng, fresh=False)
+    number, other = rng.sample(range(last_round(run) + 1), 2)
+    _replay(run, number, other, rng, fresh=False)
 
 
 @lie("replay")
 def _a_round_is_another_one_again_under_other_digests(run, rng):
     """To the last digit it has the other's losses."""
-    one, other = sorted(rng.sample(range(last_round(run) + 1), 2))
-    _replay(run, one, other, rng, fresh=True)
+    number, other = sorted(rng.sample(range(last_round(run) + 1), 2))
+    _replay(run, number, other, rng, fresh=True)
 
 
 @lie("replay", lambda run: last_round(run) > 1)
@@ -183,8 +186,8 @@ def _a_task_of_one_round_is_told_in_another(run, rng):
         re.search(r"id=([0-9a-f-]{36})", log[place]).group(1)
         for place in places(log, r"assigned task to client")
     ]
-    one, other = rng.sample(ids, 2)
-    log[:] = [line.replace(other, one) for line in log]
+    task_id, other = rng.sample(ids, 2)
+    log[:] = [line.replace(other, task_id) for line in log]
 
 
 @lie("replay")
@@ -225,9 +228,9 @@ def _everything_moved_by_a_day_but_the_samples(run, rng):
 @lie("gpu samples", on_gpus, ways=1)
 def _samples_run_backwards(run, rng):
     samples = run.of("sample")
-    told = [clone(one["gpus"]) for one in samples]
-    for one, gpus in zip(samples, reversed(told), strict=True):
-        one["gpus"] = gpus
+    told = [clone(sample["gpus"]) for sample in samples]
+    for sample, gpus in zip(samples, reversed(told), strict=True):
+        sample["gpus"] = gpus
 
 
 @lie("whole", ways=1)
@@ -261,8 +264,8 @@ def _a_site_left_nothing(run, rng):
 @lie("whole", ways=1)
 def _one_round_less_in_evidence_and_log(run, rng):
     last = last_round(run)
-    for one in run.of("round", round=last):
-        run.file_of(one).remove(one)
+    for event in run.of("round", round=last):
+        run.file_of(event).remove(event)
     log = run.log("server")
     start, end = places(log, rf"Round {last} started")[0], places(log, r"Finished FedAvg")[0]
     del log[start - 2 : end - 2]
@@ -272,16 +275,16 @@ def _one_round_less_in_evidence_and_log(run, rng):
 def _training_that_got_better_without_changing_the_model(run, rng):
     """Every model is the initial one."""
     model = run.final["initial"]
-    for one in run.of("round"):
-        one.update(model_in=model, model_out=model)
+    for event in run.of("round"):
+        event.update(model_in=model, model_out=model)
     run.final["final"] = model
 
 
 @lie("whole", several_sites, ways=1)
 def _one_site_trained_and_the_other_watched(run, rng):
     """It tells what it received as what it sends, with losses that fall."""
-    for one in run.of("round", site=run.sites[-1]):
-        one["model_out"] = one["model_in"]
+    for event in run.of("round", site=run.sites[-1]):
+        event["model_out"] = event["model_in"]
 
 
 @lie("nonce", spec2, ways=1)
@@ -296,7 +299,7 @@ def _spec_1_without_any_nonce_but_with_the_server_s_account(run, rng):
     run.spec["nonce"] = ""
     run.ended["nonce"] = None
     for path in [*run.evidence, *(["samples.jsonl"] if "samples.jsonl" in run.files else [])]:
-        for one in run.events_of(path):
-            one["nonce"] = None
-    for one in run.of("contribution"):
-        one["digest"] = digest(rng)
+        for event in run.events_of(path):
+            event["nonce"] = None
+    for contribution in run.of("contribution"):
+        contribution["digest"] = digest(rng)

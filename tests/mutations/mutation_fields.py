@@ -14,8 +14,10 @@ from mutation_runs import clone, recordings
 from rekindle.records import Claim, Ended, GivenGpu, GpuProcess, Job, RunSpec, Site
 from rekindle.records.events import AnyEvent, GpuSample
 
-EVENTS = {one.__struct_config__.tag: one for one in AnyEvent.__args__}
-RECORDS = {one.__name__: one for one in (RunSpec, Job, Claim, Site, GivenGpu, GpuProcess, Ended, GpuSample)}
+EVENTS = {event.__struct_config__.tag: event for event in AnyEvent.__args__}
+RECORDS = {
+    record.__name__: record for record in (RunSpec, Job, Claim, Site, GivenGpu, GpuProcess, Ended, GpuSample)
+}
 DIGESTS = ("model_in", "model_out", "initial", "final", "digest")
 MISSING = object()
 
@@ -39,7 +41,7 @@ def _number(change):
 def _another(value, place, rng):
     """What the same field says in another event of the run."""
     key = place.field
-    said = [one[key] for one in place.others if one.get(key) is not None and one.get(key) != value]
+    said = [other[key] for other in place.others if other.get(key) is not None and other.get(key) != value]
     return pick(rng, said)
 
 
@@ -47,9 +49,11 @@ def _another_run_s(value, place, rng):
     others = [name for name in recordings() if name != place.run.name]
     other = place.run.copy_of(pick(rng, others))
     said = [
-        one[place.field] for one in holders(other, kind_of(place.holder)) if one.get(place.field) is not None
+        holder[place.field]
+        for holder in holders(other, kind_of(place.holder))
+        if holder.get(place.field) is not None
     ]
-    return clone(pick(rng, [one for one in said if one != value]))
+    return clone(pick(rng, [choice for choice in said if choice != value]))
 
 
 def kind_of(holder):
@@ -60,13 +64,13 @@ def kind_of(holder):
 def _models(value, place, rng):
     """Any other model of the run."""
     models = [
-        one[name]
+        event[name]
         for kind in ("round", "final", "global", "contribution")
-        for one in place.run.of(kind)
+        for event in place.run.of(kind)
         for name in DIGESTS
-        if name in one
+        if name in event
     ]
-    return pick(rng, [one for one in models if one != value])
+    return pick(rng, [model for model in models if model != value])
 
 
 def _shuffled(value, place, rng):
@@ -109,8 +113,8 @@ TUPLES = {
 FLOATS = {
     **TUPLES,
     "not finite": lambda value, place, rng: [None, *value[1:]],
-    "doubled": lambda value, place, rng: [one * 2 for one in value],
-    "negative": lambda value, place, rng: [-abs(one) for one in value],
+    "doubled": lambda value, place, rng: [number * 2 for number in value],
+    "negative": lambda value, place, rng: [-abs(number) for number in value],
     "zeros": lambda value, place, rng: [0.0] * len(value),
     "huge": lambda value, place, rng: [1e90, *value[1:]],
 }
@@ -121,9 +125,9 @@ DICTS = {
 METRICS = {
     **DICTS,
     "not finite": lambda value, place, rng: dict.fromkeys(value),
-    "negative": lambda value, place, rng: {name: -abs(one) - 0.01 for name, one in value.items()},
+    "negative": lambda value, place, rng: {name: -abs(metric) - 0.01 for name, metric in value.items()},
     "huge": lambda value, place, rng: dict.fromkeys(value, 1e90),
-    "halved": lambda value, place, rng: {name: one / 2 for name, one in value.items()},
+    "halved": lambda value, place, rng: {name: metric / 2 for name, metric in value.items()},
 }
 COUNTS = {
     **DICTS,
@@ -145,7 +149,7 @@ def fields():
 def ways(field):
     """Return the ways to alter a field, by its type and meaning."""
     types = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
-    told = [one for one in types if not isinstance(one, inspect.NoneType)]
+    told = [member for member in types if not isinstance(member, inspect.NoneType)]
     return GONE | (NONE if len(told) < len(types) else {}) | _by_meaning(field.name, told[0])
 
 
@@ -168,7 +172,7 @@ def _by_meaning(name, kind):
 
 def _kinds(kind):
     """Return the kinds of values that an item has."""
-    return {type(one) for one in getattr(kind, "types", (kind,))}
+    return {type(member) for member in getattr(kind, "types", (kind,))}
 
 
 def holders(run, kind):
@@ -182,7 +186,9 @@ def holders(run, kind):
         "Claim": lambda: spec["job"]["proof"],
         "Site": lambda: spec["sites"],
         "GivenGpu": lambda: spec.get("gpus", []),
-        "GpuProcess": lambda: [one for gpu in spec.get("gpus", []) for one in gpu.get("processes", [])],
+        "GpuProcess": lambda: [
+            process for gpu in spec.get("gpus", []) for process in gpu.get("processes", [])
+        ],
         "Ended": lambda: [run.ended],
         "GpuSample": lambda: [gpu for sample in run.of("sample") for gpu in sample["gpus"].values()],
     }[kind]()
@@ -191,7 +197,7 @@ def holders(run, kind):
 def _alter(kind, name, way):
     def change(run, rng):
         every = holders(run, kind)
-        having = [one for one in every if one.get(name) is not None]
+        having = [holder for holder in every if holder.get(name) is not None]
         holder = pick(rng, having)
         value = way(clone(holder[name]), Place(run, holder, name, every), rng)
         if value is MISSING:
@@ -213,7 +219,7 @@ class Judged:
     free: bool = False
 
     def names(self, every):
-        return set(every) if self.ways == "*" else {one.strip() for one in self.ways.split(",")}
+        return set(every) if self.ways == "*" else {way.strip() for way in self.ways.split(",")}
 
 
 def wrong(ways, why, where=anywhere):

@@ -108,7 +108,7 @@ def on_gpus(run):
 
 def gpus_named(run):
     """Whether trainers told what GPUs are called; TensorFlow's call each ``GPU``."""
-    return on_gpus(run) and any(one["name"] != "GPU" for one in run.of("device"))
+    return on_gpus(run) and any(device["name"] != "GPU" for device in run.of("device"))
 
 
 def on_cpu(run):
@@ -134,12 +134,12 @@ def several_ranks(run):
 
 def processes_by_rank(run):
     """Whether each rank is a process of its own, as under torchrun."""
-    pids = [one["pid"] for one in run.of("device")]
+    pids = [device["pid"] for device in run.of("device")]
     return len(set(pids)) == len(pids) and several_ranks(run)
 
 
 def lossy(run):
-    return any(one["options"].get("lossy") for one in run.spec["job"]["proof"])
+    return any(claim["options"].get("lossy") for claim in run.spec["job"]["proof"])
 
 
 def exact(run):
@@ -148,8 +148,8 @@ def exact(run):
 
 def claims(name):
     """Return the condition that the run's job makes a claim."""
-    return lambda run: any(one["claim"] == name for one in run.spec["job"]["proof"])
+    return lambda run: any(claim["claim"] == name for claim in run.spec["job"]["proof"])
 
 
 def both(*conditions):
-    return lambda run: all(one(run) for one in conditions)
+    return lambda run: all(condition(run) for condition in conditions)

@@ -84,7 +84,7 @@ class RunCopy:
         return sorted({uuid for site in self.spec["sites"] for uuid in site["gpus"]})
 
     def ranks(self, site):
-        return next(one["ranks"] for one in self.spec["sites"] if one["name"] == site)
+        return next(entry["ranks"] for entry in self.spec["sites"] if entry["name"] == site)
 
     @property
     def evidence(self):
@@ -118,7 +118,7 @@ class RunCopy:
             for path in ("samples.jsonl", *self.evidence)
             if path in self.files or path in self._events
             for events in [self.events_of(path)]
-            if any(one is event for one in events)
+            if any(other is event for other in events)
         )
 
     def rename(self, path, other):
@@ -211,7 +211,7 @@ class Bench:
                 if content is None:
                     place.unlink()
                     continue
-                made += [one for one in place.parents if not one.exists()]
+                made += [parent for parent in place.parents if not parent.exists()]
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
             verdict = judge(run)
@@ -225,7 +225,7 @@ class Bench:
                     (run / path).unlink(missing_ok=True)
             for folder in made:
                 shutil.rmtree(folder, ignore_errors=True)
-        broken = [one.claim for one in verdict.evidence if not one.holds]
+        broken = [result.claim for result in verdict.evidence if not result.holds]
         return verdict.verdict, verdict.cause or "", broken
 
 

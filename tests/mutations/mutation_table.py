@@ -35,30 +35,30 @@ def _counts(kind, rows):
 def figures(rows):
     """Return the counts of all rows together."""
     kinds = by_kind(rows)
-    altered = [one for one in kinds if not one["benign"]]
+    altered = [kind for kind in kinds if not kind["benign"]]
     return {
         "kinds": len(altered),
-        "altered_runs": sum(one["tries"] for one in altered),
-        "false_pass": sum(one["false_pass"] for one in altered),
-        "kinds_that_pass": sum(bool(one["false_pass"]) for one in altered),
+        "altered_runs": sum(kind["tries"] for kind in altered),
+        "false_pass": sum(kind["false_pass"] for kind in altered),
+        "kinds_that_pass": sum(bool(kind["false_pass"]) for kind in altered),
         "benign_kinds": len(kinds) - len(altered),
-        "benign_changes": sum(one["tries"] for one in kinds if one["benign"]),
-        "false_fail": sum(one["false_fail"] for one in kinds),
+        "benign_changes": sum(kind["tries"] for kind in kinds if kind["benign"]),
+        "false_fail": sum(kind["false_fail"] for kind in kinds),
     }
 
 
 def show(rows):
     """Return the kinds that came out wrong, and one line for all."""
     of = figures(rows)
-    wrong = [one for one in by_kind(rows) if one["false_pass"] or one["false_fail"]]
-    width = max((len(one["kind"]) for one in wrong), default=0)
+    wrong = [kind for kind in by_kind(rows) if kind["false_pass"] or kind["false_fail"]]
+    width = max((len(kind["kind"]) for kind in wrong), default=0)
     lines = []
-    for one in wrong:
-        count = f"{one['false_pass'] or one['false_fail']} of {one['tries']}"
-        what = "false FAIL" if one["benign"] else "false PASS"
-        first = one["examples"][0]
+    for kind in wrong:
+        count = f"{kind['false_pass'] or kind['false_fail']} of {kind['tries']}"
+        what = "false FAIL" if kind["benign"] else "false PASS"
+        first = kind["examples"][0]
         cause = f": {first['cause'][:100]}" if first["cause"] else ""
-        lines.append(f"{one['kind']:{width}}  {count:>10} {what}  {first['run']}{cause}")
+        lines.append(f"{kind['kind']:{width}}  {count:>10} {what}  {first['run']}{cause}")
     lines.append(
         f"{of['altered_runs']} altered runs of {of['kinds']} kinds: {of['false_pass']} false PASS "
         f"in {of['kinds_that_pass']} kinds; {of['benign_changes']} benign changes of "

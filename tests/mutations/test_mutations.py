@@ -39,7 +39,7 @@ def altered(mutation, name, chosen):
             yield key, changes
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda one: one.name.replace(" ", "_"))
+@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda mutation: mutation.name.replace(" ", "_"))
 def test_mutation(mutation, bench, chosen, rows):
     meant = [name for name in runs_for(mutation) if chosen.run in name]
     names, enough = chosen.share(mutation.name, meant)
