@@ -92,7 +92,7 @@ def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, told, 
     told.say("scontrol", errors="slurm_load_jobs error", status=1)
     with pytest.raises(AllocationError, match=r"^scontrol does not tell what the run was given: "):
         allocated(tmp_path, spec)
-    told.put("scontrol", "#!/bin/sh\nexec sleep 60\n")
-    monkeypatch.setattr("rekindle.driver.allocation._LIMIT_S", 0.2)
+    told.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
+    monkeypatch.setattr("rekindle.trainer.slurm._LIMIT_S", 0.2)
     with pytest.raises(AllocationError, match=r"^scontrol does not tell .* timed out"):
         allocated(tmp_path, spec)
