@@ -65,9 +65,9 @@ def test_it_prints_a_row_for_each_number_of_gpus_with_the_parts_that_are_told(be
     assert title == "| GPUs | s, the whole process | start, nvidia-smi | products | peers |"
     assert line.count("|") == title.count("|")
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    assert [one[0] for one in cells] == ["1, the first time", "1", "2"]
-    assert [one[4] for one in cells] == ["0.0", "0.0", "1.0"]
-    assert all(float(one[1]) > 0 for one in cells)
+    assert [row[0] for row in cells] == ["1, the first time", "1", "2"]
+    assert [row[4] for row in cells] == ["0.0", "0.0", "1.0"]
+    assert all(float(row[1]) > 0 for row in cells)
 
 
 def test_it_keeps_to_the_gpus_that_it_is_shown(bench):

@@ -25,16 +25,18 @@ def broken(fleet, host, *edits):
 
 
 def verdicts(fleet):
-    fleet = [held(one) for one in fleet]
+    fleet = [held(record) for record in fleet]
     told = compared(fleet)
     return {
-        one.host: judged(one, [flaw for flaw in told.flaws if flaw.host == one.host], one.host in told.hosts)
-        for one in fleet
+        record.host: judged(
+            record, [flaw for flaw in told.flaws if flaw.host == record.host], record.host in told.hosts
+        )
+        for record in fleet
     }
 
 
 def bad(fleet):
-    return {host: one for host, one in verdicts(fleet).items() if one.verdict != "PASS"}
+    return {host: judgement for host, judgement in verdicts(fleet).items() if judgement.verdict != "PASS"}
 
 
 @pytest.mark.parametrize("model", ["NVIDIA H200", "NVIDIA Z9"])
@@ -54,26 +56,28 @@ def test_of_fifty_hosts_the_one_with_a_fault_is_named_by_gpu(name, change, model
     found = bad(fleet)
     assert found.keys() == {"gpu-17"}
     told = found["gpu-17"]
-    assert (told.verdict, {(one.gpu, one.measurement) for one in told.flaws}) == ("FAIL", {(5, name)})
+    assert (told.verdict, {(flaw.gpu, flaw.measurement) for flaw in told.flaws}) == ("FAIL", {(5, name)})
     assert "GPU 5 (GPU-gpu-17-5)" in told.cause
 
 
 @pytest.mark.parametrize("model", ["NVIDIA H200", "NVIDIA Z9"])
 def test_fifty_healthy_hosts_pass(model):
     assert not bad(healthy(50, model=model))
-    assert not any(one.flaws for one in verdicts(healthy(50, model=model)).values())
+    assert not any(judgement.flaws for judgement in verdicts(healthy(50, model=model)).values())
 
 
 def test_a_fabric_manager_that_is_down_is_the_hosts():
     found = bad(broken(healthy(50), 3, ("fabric_manager", value(0))))
-    assert [(one.host, one.verdict, one.flaws[0].gpu) for one in found.values()] == [("gpu-3", "FAIL", None)]
+    assert [(judgement.host, judgement.verdict, judgement.flaws[0].gpu) for judgement in found.values()] == [
+        ("gpu-3", "FAIL", None)
+    ]
 
 
 def test_a_dead_lane_is_found_although_its_host_then_has_another_topology():
     fleet = broken(healthy(50, model="NVIDIA Z9"), 9, ("nvlinks_up", value(17), 2))
     odd = replace(fleet[9], kind=replace(fleet[9].kind, topology="NV17"))
     told = compared([*fleet[:9], odd, *fleet[10:]])
-    assert {(one.host, one.gpu, one.measurement) for one in told.flaws} == {("gpu-9", 2, "nvlinks_up")}
+    assert {(flaw.host, flaw.gpu, flaw.measurement) for flaw in told.flaws} == {("gpu-9", 2, "nvlinks_up")}
 
 
 def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it():
@@ -81,15 +85,15 @@ def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it
     bare = edited(fleet[9], "nvlinks_up", value(0))
     bare = replace(bare, kind=replace(bare.kind, topology="SYS"))
     assert not compared([*fleet[:9], bare, *fleet[10:]]).flaws
-    one = edited(fleet[9], "nvlinks_up", value(0), 2)
-    assert {(flaw.host, flaw.gpu) for flaw in compared([*fleet[:9], one, *fleet[10:]]).flaws} == {
+    record = edited(fleet[9], "nvlinks_up", value(0), 2)
+    assert {(flaw.host, flaw.gpu) for flaw in compared([*fleet[:9], record, *fleet[10:]]).flaws} == {
         ("gpu-9", 2)
     }
 
 
 def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
     told = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6)))
-    assert [(one.host, one.gpu) for one in told.flaws] == [("gpu-4", 6)]
+    assert [(flaw.host, flaw.gpu) for flaw in told.flaws] == [("gpu-4", 6)]
     assert "14 directions between GPU 6 (GPU-gpu-4-6) and 7 others" in told.flaws[0].says
     told = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6, 1)))
     assert len(told.flaws) == 1
@@ -98,17 +102,17 @@ def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
 
 def test_of_two_hosts_a_slow_link_is_unproven():
     told = compared(broken(healthy(2, model="NVIDIA Z9"), 1, ("peer_copy", times(0.8), 6, 1)))
-    assert [(one.host, one.verdict) for one in told.flaws] == [("gpu-1", "UNPROVEN")]
+    assert [(flaw.host, flaw.verdict) for flaw in told.flaws] == [("gpu-1", "UNPROVEN")]
 
 
 def test_gpus_are_compared_with_those_in_the_same_place():
     fleet = [
-        edited(edited(one, "host_to_device", times(0.7), 0), "host_to_device", times(0.7), 1)
-        for one in healthy(50)
+        edited(edited(record, "host_to_device", times(0.7), 0), "host_to_device", times(0.7), 1)
+        for record in healthy(50)
     ]
     assert not compared(fleet).flaws
     slower = broken(tuple(fleet), 8, ("host_to_device", times(0.9), 1))
-    assert [(one.host, one.gpu) for one in compared(slower).flaws] == [("gpu-8", 1)]
+    assert [(flaw.host, flaw.gpu) for flaw in compared(slower).flaws] == [("gpu-8", 1)]
 
 
 @pytest.mark.parametrize("hosts", [3, 50])
@@ -125,10 +129,10 @@ def test_of_two_hosts_the_slower_is_unproven_as_either_may_be_right():
         broken(
             healthy(2, model="NVIDIA Z9"),
             1,
-            *((f"{one}_matmul", times(0.9)) for one in ("bf16", "fp16", "tf32")),
+            *((f"{precision}_matmul", times(0.9)) for precision in ("bf16", "fp16", "tf32")),
         )
     )
-    assert [(one.host, one.verdict) for one in found.values()] == [("gpu-1", "UNPROVEN")]
+    assert [(judgement.host, judgement.verdict) for judgement in found.values()] == [("gpu-1", "UNPROVEN")]
     assert "either may be right" in found["gpu-1"].cause
 
 
@@ -138,7 +142,7 @@ def test_a_slow_gpu_in_a_small_fleet_is_named(hosts, count):
     fleet = broken(healthy(hosts, count, "NVIDIA Z9"), 0, ("bf16_matmul", times(0.9), 0))
     assert not bad(healthy(hosts, count, "NVIDIA Z9"))
     found = bad(fleet)
-    assert [(one.host, one.flaws[0].gpu) for one in found.values()] == [("gpu-0", 0)]
+    assert [(judgement.host, judgement.flaws[0].gpu) for judgement in found.values()] == [("gpu-0", 0)]
     assert found["gpu-0"].verdict == ("UNPROVEN" if hosts * count == 2 else "FAIL")
 
 
@@ -150,7 +154,7 @@ def test_two_clusters_mixed_up_are_told_apart(hosts, count):
         fleet[half] = edited(fleet[half], "bf16_matmul", times(0.9))
     found = bad(fleet)
     assert found.keys() == {f"gpu-{n}" for n in range(0, hosts, 2)}
-    assert {one.verdict for one in found.values()} == {"UNPROVEN"}
+    assert {judgement.verdict for judgement in found.values()} == {"UNPROVEN"}
 
 
 def test_a_slow_gpu_is_found_within_the_better_of_two_clusters():
@@ -158,41 +162,41 @@ def test_a_slow_gpu_is_found_within_the_better_of_two_clusters():
     for half in range(0, 50, 2):
         fleet[half] = edited(fleet[half], "tf32_matmul", times(0.85))
     fleet[1] = edited(fleet[1], "tf32_matmul", times(0.9), 7)
-    assert ("gpu-1", 7) in {(one.host, one.gpu) for one in compared(fleet).flaws}
+    assert ("gpu-1", 7) in {(flaw.host, flaw.gpu) for flaw in compared(fleet).flaws}
 
 
 def test_all_slow_alike_is_what_norms_are_for():
-    fleet = [edited(one, "bf16_matmul", times(0.9)) for one in healthy(50)]
+    fleet = [edited(record, "bf16_matmul", times(0.9)) for record in healthy(50)]
     assert not compared(fleet).flaws
-    assert {one.verdict for one in verdicts(fleet).values()} == {"FAIL"}
+    assert {judgement.verdict for judgement in verdicts(fleet).values()} == {"FAIL"}
 
 
 def test_a_missing_figure_is_one_hosts_and_changes_nothing_for_others():
     fleet = broken(healthy(50), 5, ("device_copy", value(None, says="Out of memory."), 2))
     found = bad(fleet)
-    assert [(one.host, one.verdict) for one in found.values()] == [("gpu-5", "UNPROVEN")]
+    assert [(judgement.host, judgement.verdict) for judgement in found.values()] == [("gpu-5", "UNPROVEN")]
     gone = replace(fleet[5], measurements=())
     assert bad([*fleet[:5], gone, *fleet[6:]]).keys() == {"gpu-5"}
 
 
 def test_small_messages_and_latencies_are_not_compared():
-    fleet = [edited(one, "all_reduce", lambda _: {"size": 1 << 20}) for one in healthy(5, 4)]
+    fleet = [edited(record, "all_reduce", lambda _: {"size": 1 << 20}) for record in healthy(5, 4)]
     assert not compared(broken(tuple(fleet), 1, ("all_reduce", times(0.4)))).flaws
     assert compared(broken(healthy(5, 4), 1, ("all_reduce", times(0.4)))).flaws
 
 
 def test_gpus_of_two_models_in_hosts_are_not_compared():
     def two(record):
-        gpus = tuple(replace(one, name="Z8" if one.index % 2 else "Z9") for one in record.gpus)
+        gpus = tuple(replace(gpu, name="Z8" if gpu.index % 2 else "Z9") for gpu in record.gpus)
         record = replace(record, gpus=gpus)
         for index in range(1, record.kind.count, 2):
             record = edited(record, "fp16_matmul", times(0.5), index)
         return record
 
-    fleet = tuple(two(one) for one in healthy(10, model="Z8 + Z9"))
+    fleet = tuple(two(record) for record in healthy(10, model="Z8 + Z9"))
     assert not bad(fleet)
     found = bad(broken(fleet, 4, ("fp16_matmul", times(0.9), 3)))
-    assert [(one.host, one.flaws[0].gpu) for one in found.values()] == [("gpu-4", 3)]
+    assert [(judgement.host, judgement.flaws[0].gpu) for judgement in found.values()] == [("gpu-4", 3)]
 
 
 def test_hosts_of_another_kind_are_not_compared():

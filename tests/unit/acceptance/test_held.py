@@ -19,7 +19,7 @@ def verdict(record, **rest):
 
 
 def of(record, name):
-    return [one for one in held(record).measurements if one.name == name]
+    return [measurement for measurement in held(record).measurements if measurement.name == name]
 
 
 def test_a_healthy_host_of_a_known_model_passes():
@@ -31,7 +31,7 @@ def test_it_is_held_once_and_for_all():
     noted = edited(HOST, "bf16_matmul", value(790.0, says="On NUMA node 1."), 0)
     once = held(noted)
     assert held(once) == once
-    says = next(one.says for one in once.measurements if one.name == "bf16_matmul")
+    says = next(measurement.says for measurement in once.measurements if measurement.name == "bf16_matmul")
     assert "790 TFLOP/s, and the norm is at least 754.3 (stas00/ml-engineering" in says
     assert says.endswith("As measured: On NUMA node 1.")
 
@@ -70,7 +70,7 @@ def test_a_gpu_that_fails_is_named(name, change):
     record = edited(HOST, name, change, 3)
     told = verdict(record)
     assert told.verdict == "FAIL"
-    assert {(one.measurement, one.gpu, one.uuid) for one in told.flaws} == {(name, 3, G3)}
+    assert {(flaw.measurement, flaw.gpu, flaw.uuid) for flaw in told.flaws} == {(name, 3, G3)}
     assert f"GPU 3 ({G3})" in told.cause
     assert name in told.cause
     assert failed_gpus(held(record)) == {G3}
@@ -83,13 +83,13 @@ def test_a_gpu_that_fails_is_named(name, change):
 def test_what_fails_of_all_gpus_leaves_none(name, change):
     record = edited(HOST, name, change)
     told = verdict(record)
-    assert (told.verdict, {one.measurement for one in told.flaws}) == ("FAIL", {name})
-    assert failed_gpus(held(record)) == {one.uuid for one in record.gpus}
+    assert (told.verdict, {flaw.measurement for flaw in told.flaws}) == ("FAIL", {name})
+    assert failed_gpus(held(record)) == {gpu.uuid for gpu in record.gpus}
 
 
 def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm():
     assert all(norm.source and norm.name in measures() for norm in norms().norms)
-    zero = {name for name, one in measures().items() if one.better == "zero"}
+    zero = {name for name, measure in measures().items() if measure.better == "zero"}
     assert zero == {norm.name for norm in norms().norms if norm.value == 0}
     assert not [
         norm
@@ -106,14 +106,19 @@ def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm(
     [{"topology": "SYS"}, {"count": 8}, {"nvls": True}, {"nvls": None}, {"model": "NVIDIA H200 NVL"}],
 )
 def test_a_norm_of_another_kind_of_host_is_not_applied(other):
-    assert [one.norm for one in of(HOST, "all_reduce")] == [pytest.approx(295.2), pytest.approx(317.7)]
+    assert [measurement.norm for measurement in of(HOST, "all_reduce")] == [
+        pytest.approx(295.2),
+        pytest.approx(317.7),
+    ]
     record = replace(HOST, kind=replace(HOST.kind, **other))
-    assert [(one.norm, one.holds) for one in of(record, "all_reduce")] == [(None, None)] * 2
+    assert [(measurement.norm, measurement.holds) for measurement in of(record, "all_reduce")] == [
+        (None, None)
+    ] * 2
 
 
 def test_a_norm_of_another_size_is_not_applied():
     record = edited(HOST, "all_reduce", lambda _: {"size": 64 << 20})
-    assert {one.norm for one in of(record, "all_reduce")} == {None}
+    assert {measurement.norm for measurement in of(record, "all_reduce")} == {None}
 
 
 def test_a_wrong_result_comes_before_a_slow_one():
@@ -121,19 +126,21 @@ def test_a_wrong_result_comes_before_a_slow_one():
     told = verdict(record)
     assert told.cause.startswith("GPU 2 (GPU-gpu-1-2): product_differs is 3 values")
     assert told.cause.endswith("(and 1 more).")
-    assert "stas00" not in " ".join(one.says for one in told.flaws)
+    assert "stas00" not in " ".join(flaw.says for flaw in told.flaws)
     assert "replaced" in told.remedy
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, one in measures().items() if one.required not in {None, "never"}]
+    "name", [name for name, measure in measures().items() if measure.required not in {None, "never"}]
 )
 def test_what_has_to_be_measured_and_was_not_leaves_it_unproven(name):
-    gone = replace(HOST, measurements=tuple(one for one in HOST.measurements if one.name != name))
+    gone = replace(
+        HOST, measurements=tuple(measurement for measurement in HOST.measurements if measurement.name != name)
+    )
     gone = replace(gone, mode="burn" if measures()[name].required == "burn" else "short")
     told = verdict(gone)
     assert told.verdict == "UNPROVEN"
-    assert f"{name} was not measured" in " ".join(one.says for one in told.flaws)
+    assert f"{name} was not measured" in " ".join(flaw.says for flaw in told.flaws)
 
 
 def test_a_burn_takes_sustained_products_and_how_clocks_and_temperatures_change():
@@ -141,7 +148,9 @@ def test_a_burn_takes_sustained_products_and_how_clocks_and_temperatures_change(
         HOST,
         mode="burn",
         measurements=tuple(
-            one for one in HOST.measurements if one.name not in {"bf16_matmul", "fp16_matmul", "tf32_matmul"}
+            measurement
+            for measurement in HOST.measurements
+            if measurement.name not in {"bf16_matmul", "fp16_matmul", "tf32_matmul"}
         ),
     )
     assert verdict(burn).verdict == "UNPROVEN"
@@ -203,12 +212,14 @@ def test_pairs_that_a_host_has_by_its_build_are_no_faults():
 
 
 def test_gpus_of_two_models_are_not_compared():
-    gpus = tuple(replace(one, name="NVIDIA Z8" if one.index % 2 else "NVIDIA Z9") for one in HOST.gpus)
+    gpus = tuple(replace(gpu, name="NVIDIA Z8" if gpu.index % 2 else "NVIDIA Z9") for gpu in HOST.gpus)
     record = replace(HOST, gpus=gpus, kind=replace(HOST.kind, model="NVIDIA Z8 + NVIDIA Z9"))
     for index in (1, 3):
         record = edited(record, "fp16_matmul", times(0.5), index)
     assert verdict(record, compared=True).verdict == "PASS"
-    assert {one.gpu for one in verdict(edited(record, "fp16_matmul", times(0.5), 2)).flaws if one.uuid} == {2}
+    assert {
+        flaw.gpu for flaw in verdict(edited(record, "fp16_matmul", times(0.5), 2)).flaws if flaw.uuid
+    } == {2}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +235,7 @@ def test_gpus_of_two_models_are_not_compared():
 def test_xids_are_judged_by_their_catalog(codes, said, found):
     record = edited(HOST, "xids", value(float(len(codes)), series=codes), 2)
     assert verdict(record).verdict == found
-    assert said in " ".join(one.says for one in of(record, "xids"))
+    assert said in " ".join(measurement.says for measurement in of(record, "xids"))
 
 
 @pytest.mark.parametrize(
@@ -243,16 +254,16 @@ def test_xids_are_judged_by_their_catalog(codes, said, found):
 def test_a_figure_that_cannot_be_proves_nothing_and_blames_nobody_else(name, figure):
     told = verdict(edited(HOST, name, value(figure), 2))
     assert told.verdict == "UNPROVEN"
-    assert {(one.gpu, one.measurement) for one in told.flaws} == {(2, name)}
+    assert {(flaw.gpu, flaw.measurement) for flaw in told.flaws} == {(2, name)}
     assert told.cause.endswith(", which cannot be.")
     strange = edited(accepted("gpu-1", kind(2, "NVIDIA Z9")), name, value(figure), 1)
     told = verdict(strange, compared=True)
-    assert {(one.gpu, one.measurement) for one in told.flaws} == {(1, name)}
+    assert {(flaw.gpu, flaw.measurement) for flaw in told.flaws} == {(1, name)}
 
 
 def test_slopes_may_fall():
     slope = Measurement(name="clock_slope", gpu=G3, value=-0.1, unit="", says="")
-    others = (replace(slope, gpu=one.uuid) for one in HOST.gpus[:3])
+    others = (replace(slope, gpu=gpu.uuid) for gpu in HOST.gpus[:3])
     assert verdict(replace(HOST, measurements=(*HOST.measurements, slope, *others))).verdict == "PASS"
 
 
@@ -261,24 +272,30 @@ def test_slopes_may_fall():
 )
 def test_what_one_gpu_lacks_and_the_others_of_its_model_have_is_unproven(name):
     told = verdict(edited(HOST, name, value(None, says="No answer."), 3))
-    assert (told.verdict, [one.gpu for one in told.flaws]) == ("UNPROVEN", [3])
-    gone = tuple(one for one in HOST.measurements if (one.name, one.gpu) != (name, G3))
+    assert (told.verdict, [flaw.gpu for flaw in told.flaws]) == ("UNPROVEN", [3])
+    gone = tuple(
+        measurement for measurement in HOST.measurements if (measurement.name, measurement.gpu) != (name, G3)
+    )
     told = verdict(replace(HOST, measurements=gone))
-    assert (told.verdict, {one.gpu for one in told.flaws} - {None}) == ("UNPROVEN", {3})
-    gone = tuple(one for one in HOST.measurements if one.name != "ecc_uncorrected")
+    assert (told.verdict, {flaw.gpu for flaw in told.flaws} - {None}) == ("UNPROVEN", {3})
+    gone = tuple(measurement for measurement in HOST.measurements if measurement.name != "ecc_uncorrected")
     assert verdict(replace(HOST, measurements=gone)).verdict == "PASS"
 
 
 def test_a_collective_that_was_not_looked_at_on_one_gpu_and_at_one_size_is_unproven():
-    errors = next(one for one in HOST.measurements if (one.name, one.gpu) == ("collective_errors", G3))
+    errors = next(
+        measurement
+        for measurement in HOST.measurements
+        if (measurement.name, measurement.gpu) == ("collective_errors", G3)
+    )
     sizes = [
-        replace(errors, gpu=one.uuid, size=size) for one in HOST.gpus for size in (1 << 20, 1 << 20, 1 << 30)
+        replace(errors, gpu=gpu.uuid, size=size) for gpu in HOST.gpus for size in (1 << 20, 1 << 20, 1 << 30)
     ]
     assert verdict(replace(HOST, measurements=(*HOST.measurements, *sizes))).verdict == "PASS"
     for place, missing in enumerate(sizes):
         left = sizes[:place] + sizes[place + 1 :]
         told = verdict(replace(HOST, measurements=(*HOST.measurements, *left)))
-        assert (told.verdict, {one.uuid for one in told.flaws}) == ("UNPROVEN", {missing.gpu})
+        assert (told.verdict, {flaw.uuid for flaw in told.flaws}) == ("UNPROVEN", {missing.gpu})
 
 
 def test_a_record_that_contradicts_itself_proves_nothing():
@@ -304,4 +321,4 @@ def test_hostile_texts_and_figures_are_data():
     record = edited(record, "all_reduce", value(1e100, size=-(1 << 53)))
     assert verdict(record).verdict == "UNPROVEN"
     record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
-    assert all(len(one.says) <= 4000 for one in verdict(record).flaws)
+    assert all(len(flaw.says) <= 4000 for flaw in verdict(record).flaws)

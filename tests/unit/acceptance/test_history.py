@@ -14,7 +14,7 @@ NOW = replace(THEN, started="2026-11-23T10:00:00Z")
 
 def told(change, now=NOW, then=(THEN,), name="bf16_matmul"):
     found = since_last(edited(now, name, change, 2), then)
-    return [(one.measurement, one.gpu, one.verdict) for one in found]
+    return [(flaw.measurement, flaw.gpu, flaw.verdict) for flaw in found]
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def told(change, now=NOW, then=(THEN,), name="bf16_matmul"):
     [(0.96, []), (1.04, []), (0.93, [None]), (1.07, [None]), (0.91, [None]), (0.89, ["FAIL"]), (1.2, [None])],
 )
 def test_five_percent_is_said_and_ten_fail(factor, found):
-    assert told(times(factor)) == [("bf16_matmul", 2, one) for one in found]
+    assert told(times(factor)) == [("bf16_matmul", 2, verdict) for verdict in found]
 
 
 def test_it_names_the_gpu_both_figures_and_the_day():
@@ -43,7 +43,7 @@ def test_the_newest_before_it_counts_in_whatever_order_they_come():
 def test_a_gpu_is_known_by_its_serial_in_another_host_and_under_another_uuid():
     moved = accepted("gpu-2", kind(4), started="2026-11-23T10:00:00Z")
     gpus = tuple(
-        replace(one, serial=before.serial) for one, before in zip(moved.gpus, THEN.gpus, strict=True)
+        replace(gpu, serial=before.serial) for gpu, before in zip(moved.gpus, THEN.gpus, strict=True)
     )
     moved = replace(moved, gpus=gpus)
     assert told(times(0.5), moved) == [("bf16_matmul", 2, "FAIL")]
@@ -54,7 +54,7 @@ def test_a_gpu_is_known_by_its_serial_in_another_host_and_under_another_uuid():
 @pytest.mark.parametrize("serial", ["0", "0000000000000", "1320021"])
 def test_a_serial_that_is_none_is_no_name(serial):
     def same(record):
-        return replace(record, gpus=tuple(replace(one, serial=serial) for one in record.gpus))
+        return replace(record, gpus=tuple(replace(gpu, serial=serial) for gpu in record.gpus))
 
     then, now = same(edited(THEN, "bf16_matmul", times(0.5), 3)), same(NOW)
     assert told(times(1.0), now, (then,)) == [("bf16_matmul", 3, None)]  # it was slow, and is no more
@@ -65,15 +65,15 @@ def test_a_serial_that_is_none_is_no_name(serial):
 
 
 def test_a_gpu_is_known_by_its_uuid_where_one_of_both_records_has_no_serial():
-    unnamed = replace(NOW, gpus=tuple(replace(one, serial=None) for one in NOW.gpus))
+    unnamed = replace(NOW, gpus=tuple(replace(gpu, serial=None) for gpu in NOW.gpus))
     assert told(times(0.5), unnamed) == [("bf16_matmul", 2, "FAIL")]
-    renamed = replace(NOW, gpus=tuple(replace(one, serial=f"new {one.index}") for one in NOW.gpus))
+    renamed = replace(NOW, gpus=tuple(replace(gpu, serial=f"new {gpu.index}") for gpu in NOW.gpus))
     assert told(times(0.5), renamed) == [("bf16_matmul", 2, "FAIL")]
 
 
 def test_pairs_are_told_too_and_noisy_figures_only_beyond_their_distance():
     slow = edited(NOW, "peer_copy", times(0.8), 2, 3)
-    assert [(one.measurement, one.gpu, one.verdict) for one in since_last(slow, [THEN])] == [
+    assert [(flaw.measurement, flaw.gpu, flaw.verdict) for flaw in since_last(slow, [THEN])] == [
         ("peer_copy", 2, "FAIL"),
         ("peer_copy", 3, "FAIL"),
     ]

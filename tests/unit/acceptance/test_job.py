@@ -83,7 +83,7 @@ def _figures(tmp_path):
     event = json.loads((tmp_path / "evidence" / "acceptance.jsonl").read_text())
     assert event["nonce"] == "n"
     record = decode(json.dumps(event["record"]), AcceptanceRecord)
-    return record, {(one.name, one.gpu): one for one in record.measurements}
+    return record, {(measurement.name, measurement.gpu): measurement for measurement in record.measurements}
 
 
 def test_all_that_is_seen_of_a_host_is_one_record(measure, tmp_path):
@@ -103,7 +103,7 @@ def test_all_that_is_seen_of_a_host_is_one_record(measure, tmp_path):
     assert figures["ecc_uncorrected", UUIDS[0]].value == 0
     assert figures["throttled", UUIDS[0]].value == 50
     assert figures["root_write", None].value > 0
-    assert {one.throttle for one in record.conditions} == {
+    assert {condition.throttle for condition in record.conditions} == {
         ("sw_power_cap",),
         ("hw_slowdown", "hw_thermal_slowdown"),
     }

@@ -82,12 +82,12 @@ def test_counters_in_a_format_that_is_not_known_are_not_none(nvlink, text):
 def test_a_gpu_whose_links_are_all_down_has_no_lane_up_where_there_are_others(nvlink):
     down = "\t NVML: Unable to retrieve Nvlink information as all links are inActive\n"
     lanes = nvlink.lanes(said("\t Link {0}: 26.562 GB/s\n", 0, 0) + HEADER.format(1) + down)
-    assert [one["value"] for one in nvlink.up(lanes, "GPU-0", several=True)] == [2]
-    assert [one["value"] for one in nvlink.up(lanes, "GPU-1", several=True)] == [0]
+    assert [figure["value"] for figure in nvlink.up(lanes, "GPU-0", several=True)] == [2]
+    assert [figure["value"] for figure in nvlink.up(lanes, "GPU-1", several=True)] == [0]
     assert nvlink.up(lanes, "GPU-1", several=False) == []
     assert nvlink.up(nvlink.lanes(HEADER.format(1)), "GPU-1", several=True) == []
     inactive = nvlink.lanes(HEADER.format(1) + "\t Link 0: <inactive>\n\t Link 1: <inactive>\n")
-    assert [one["value"] for one in nvlink.up(inactive, "GPU-1", several=True)] == [0]
+    assert [figure["value"] for figure in nvlink.up(inactive, "GPU-1", several=True)] == [0]
     assert nvlink.up(inactive, "GPU-1", several=False) == []
 
 

@@ -33,7 +33,7 @@ def measured(job_code, tmp_path):
 def verdict(found, host="gpu-1"):
     """Return what holds of a healthy host with these figures beside its own."""
     host = accepted(host, kind(4))
-    figures = (Measurement(**one) for one in found)
+    figures = (Measurement(**figure) for figure in found)
     return judged(held(replace(host, measurements=(*host.measurements, *figures))))
 
 
@@ -54,12 +54,12 @@ def test_a_port_without_a_cable_is_no_fault_of_a_host_alone_and_one_beside_other
     found = measured(mlx5_0=ACTIVE, mlx5_1=NO_CABLE, mlx5_2=SWITCHED_OFF)
     assert verdict(found).verdict == "PASS"
     fleet = [
-        replace(one, measurements=(*one.measurements, Measurement(**found[0])))
-        for one in (accepted(f"gpu-{n}", kind(4)) for n in range(5))
+        replace(record, measurements=(*record.measurements, Measurement(**found[0])))
+        for record in (accepted(f"gpu-{n}", kind(4)) for n in range(5))
     ]
     assert not compared(map(held, fleet)).flaws
     fleet[3] = edited(fleet[3], "infiniband_ports_down", lambda _: {"value": 3.0, "norm": 3.0})
-    assert [(one.host, one.measurement) for one in compared(map(held, fleet)).flaws] == [
+    assert [(flaw.host, flaw.measurement) for flaw in compared(map(held, fleet)).flaws] == [
         ("gpu-3", "infiniband_ports_down")
     ]
 

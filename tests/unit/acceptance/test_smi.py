@@ -21,7 +21,7 @@ def test_what_is_no_number_is_none(smi, recordings, said):
     odd = text.replace("<used>0 MiB</used>", f"<used>{said}</used>")
     assert odd != text
     report = smi.parse(odd, "", "")
-    figures = {one["name"]: one["value"] for one in smi.measurements(report, report, [*report.gpus])}
+    figures = {figure["name"]: figure["value"] for figure in smi.measurements(report, report, [*report.gpus])}
     assert figures["memory_in_use_before"] is None
     assert figures["pcie_width"] == 16
 

@@ -12,9 +12,12 @@ from rekindle.records import PlaybookRecord, write
 
 
 def fill(folder, *records):
-    write(folder / "run.json", PlaybookRecord(run="r", started=NOW, hosts=tuple(one.host for one in records)))
-    for one in records:
-        write(folder / one.host / "acceptance.json", one)
+    write(
+        folder / "run.json",
+        PlaybookRecord(run="r", started=NOW, hosts=tuple(record.host for record in records)),
+    )
+    for record in records:
+        write(folder / record.host / "acceptance.json", record)
     return folder
 
 

@@ -128,7 +128,7 @@ def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results)
         able = replace(HOST, pythons=python)
         add_host(run, "gpu-1", host=able, plan=plan, verdict=replace(verdict, job="small"))
     status, out, _ = call("examples", results, "--json")
-    (small,), (wide,) = (one["hosts"] for one in json.loads(out))
+    (small,), (wide,) = (example["hosts"] for example in json.loads(out))
     assert status == 0
     assert small == {
         "host": "gpu-1",
@@ -148,7 +148,10 @@ def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results)
 def test_a_host_without_a_gpu_runs_on_its_cpu_what_needs_none(call, results):
     add_host(fill(results / "20261103T000000Z", "cpu-1"), "cpu-1", host=host(pythons=["3.11.7"]))
     told = json.loads(call("examples", results, "--json")[1])
-    assert [[one["could_run"] for one in example["hosts"] if one["host"] == "cpu-1"] for example in told] == [
+    assert [
+        [on_host["could_run"] for on_host in example["hosts"] if on_host["host"] == "cpu-1"]
+        for example in told
+    ] == [
         [True],
         [False],
     ]
@@ -163,7 +166,7 @@ def test_of_a_host_that_never_told_what_it_is_nothing_can_be_said(call, results)
     fill(results / "20261103T000000Z", "gpu-1", "gpu-2")
     status, out, _ = call("examples", results, "--json")
     assert status == 3
-    assert [one["could_run"] for one in json.loads(out)[0]["hosts"]] == [False, None]
+    assert [on_host["could_run"] for on_host in json.loads(out)[0]["hosts"]] == [False, None]
     assert "gpu-2 small untold –" in " ".join(call("examples", results)[1].split())
 
 

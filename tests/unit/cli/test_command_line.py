@@ -149,9 +149,9 @@ def test_a_run_that_is_broken_keeps_no_other_from_being_judged(call, results):
 
 def test_report_takes_what_lies_in_a_results_folder_and_what_does_not(call, tmp_path, recordings):
     folder = three_hosts(tmp_path / "r")
-    for one in (folder, folder / "gpu-1", folder / "gpu-1/pt_ddp"):
+    for path in (folder, folder / "gpu-1", folder / "gpu-1/pt_ddp"):
         (folder / "report.html").unlink(missing_ok=True)
-        status, out, _ = call("report", one)
+        status, out, _ = call("report", path)
         assert status == 1
         assert out.endswith(f"{folder}/report.html\n")
         assert (folder / "report.html").is_file()

@@ -81,8 +81,8 @@ def test_report(said, tmp_path, recordings):
 
 
 def test_a_finding():
-    one = Finding(name="n", cause=HOSTILE, layer="job", remedy=HOSTILE, confidence="likely", file=HOSTILE)
-    assert not OBEYED.search(report.findings((one,)))
+    finding = Finding(name="n", cause=HOSTILE, layer="job", remedy=HOSTILE, confidence="likely", file=HOSTILE)
+    assert not OBEYED.search(report.findings((finding,)))
 
 
 def test_an_error(said, tmp_path):

@@ -50,7 +50,7 @@ def test_json_is_the_record_with_the_digest_of_its_input(
     path = _file(tmp_path, host(H100))
     assert plan(path, "--framework=torch", "--json") == 0
     record = msgspec.json.decode(capsys.readouterr().out, type=PlanRecord)
-    assert [one.framework for one in record.environments] == ["torch"]
+    assert [environment.framework for environment in record.environments] == ["torch"]
     assert record.host_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -130,7 +130,9 @@ def test_one_build_for_several_hosts_and_who_holds_the_others_back(
     assert len(said) == 2
     assert plan(Path(first), *more, "--framework=torch", "--json") == 0
     plans = msgspec.json.decode(capsys.readouterr().out, type=list[PlanRecord])
-    assert [one.environments[0].build.version for one in plans if one.environments[0].build] == ["2.10.0"] * 3
+    assert [record.environments[0].build.version for record in plans if record.environments[0].build] == [
+        "2.10.0"
+    ] * 3
 
 
 def test_hosts_of_one_name_are_told_apart(

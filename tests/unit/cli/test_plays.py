@@ -119,7 +119,7 @@ def test_a_check_says_what_would_be_and_leaves_nothing(call, folder, tmp_path):
     told = msgspec.convert(json.loads(done.stdout), CheckData)
     assert (told.ready, [host.word for host in told.hosts]) == (False, ["ready", "refused"])
     assert [job.job for job in told.hosts[0].jobs] == ["pt_ddp"]
-    assert [one.there for one in told.hosts[0].environments] == [False]
+    assert [environment.there for environment in told.hosts[0].environments] == [False]
     assert "Fix:" in str(told.hosts[1].cause)
     assert "h: ready\n  torch: " in done.stderr
     assert not re.search("SKIPPED|not all proven|report.html", done.stderr)

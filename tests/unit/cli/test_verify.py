@@ -77,7 +77,7 @@ def test_the_seal_states_what_was_judged_and_is_in_totos(run):
     statement = json.loads(base64.b64decode(envelope["payload"]))
     assert envelope["payloadType"] == "application/vnd.in-toto+json"
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
-    assert {one["name"] for one in statement["subject"]} == {
+    assert {subject["name"] for subject in statement["subject"]} == {
         path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()
     }
     told = statement["predicate"]

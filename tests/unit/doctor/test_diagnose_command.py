@@ -40,7 +40,7 @@ def test_a_program_reads_json(diagnose, recordings):
     findings = json.loads(out)
     assert status == 1
     assert (findings[0]["name"], findings[0]["line"], findings[0]["echo"]) == ("gpu_memory_taken", 67, False)
-    assert all(one["echo"] for one in findings[1:])
+    assert all(finding["echo"] for finding in findings[1:])
 
 
 @pytest.mark.parametrize("arguments", [(), ("-",)])

@@ -18,7 +18,7 @@ SITE_LOG = "job/workspace/pt_ddp/site-2/log.txt"
 
 
 def _names(findings):
-    return [one.name for one in findings]
+    return [finding.name for finding in findings]
 
 
 def _log(run, text, name=SITE_LOG):
@@ -47,7 +47,7 @@ def test_the_starved_trainer_stands_before_nvflares_own_errors(recordings):
     assert "CUDA_ERROR_OUT_OF_MEMORY" in log.read_text().splitlines()[root.line - 1]
     assert root.cause.endswith("held by process 16166 (NVFlare's own, no trainer): 140829 MB.")
     assert _names(echoes) == ECHOES
-    assert all(one.echo for one in echoes)
+    assert all(finding.echo for finding in echoes)
 
 
 def test_the_silence_of_300_seconds_is_an_echo_of_the_memory(recordings):
@@ -55,7 +55,7 @@ def test_the_silence_of_300_seconds_is_an_echo_of_the_memory(recordings):
     assert root.name == "gpu_memory_taken"
     assert root.cause.endswith("cannot be told from these files.")
     assert {"exit_waits_for_nvflare", "peer_gone", "not_a_dxo"} <= set(_names(echoes))
-    assert all(one.echo for one in echoes)
+    assert all(finding.echo for finding in echoes)
 
 
 def test_the_stacks_say_whose_script_ended_in_nvflares_client(recordings, tmp_path):
@@ -162,7 +162,7 @@ def test_what_the_ladder_met_comes_after_what_the_run_itself_said(clean_run):
 def test_an_exception_that_only_follows_gives_way_to_a_cause(clean_run):
     _exception(clean_run, kind="RuntimeError", message="Connection closed by peer [127.0.0.1]:8617")
     _log(clean_run, "OSError: [Errno 28] No space left on device")
-    assert [(one.name, one.echo) for one in diagnose_run(clean_run)] == [
+    assert [(finding.name, finding.echo) for finding in diagnose_run(clean_run)] == [
         ("no_space", False),
         ("another_rank_left", True),
     ]

@@ -29,7 +29,7 @@ def test_names_are_used_once():
 def test_an_entry_is_the_first_to_know_its_excerpt_and_fills_its_sentences(name):
     entry = ENTRIES[name]
     found = diagnose_texts([texts.text("log.txt", AROUND.format(entry.excerpt).encode())])
-    first = next(one for one in found if one.echo == (entry.rank == "echo"))
+    first = next(finding for finding in found if finding.echo == (entry.rank == "echo"))
     assert first.name == name
     assert (first.layer, first.remedy) == (entry.layer, entry.remedy)
     assert 2 <= first.line <= 1 + len(entry.excerpt.splitlines())
@@ -42,13 +42,13 @@ def test_an_entry_knows_its_excerpt_behind_a_loggers_prefix_too(name):
     prefix = "2026-11-20 20:45:34,220 - SubprocessLauncher - INFO - "
     excerpt = "\n".join(prefix + line for line in ENTRIES[name].excerpt.splitlines())
     found = diagnose_texts([texts.text("log.txt", f"{prefix}before\n{excerpt}\n".encode())])
-    assert name in [one.name for one in found]
+    assert name in [finding.name for finding in found]
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_entry_is_silent_on_every_clean_run(name, clean_texts):
     assert len(clean_texts) > 30
-    assert not [one.file for one in clean_texts if ENTRIES[name].expression.search(one.body)]
+    assert not [text.file for text in clean_texts if ENTRIES[name].expression.search(text.body)]
 
 
 def _seconds(content):
@@ -84,7 +84,7 @@ def test_random_bytes_are_no_failure():
 
 def test_a_file_cut_off_in_a_character_is_read():
     content = "é No module named 'tenseal'\né".encode()[:-1]
-    assert [one.line for one in diagnose_texts([texts.text("log.txt", content)])] == [1]
+    assert [finding.line for finding in diagnose_texts([texts.text("log.txt", content)])] == [1]
 
 
 def test_the_middle_of_a_huge_file_is_left_out_and_its_lines_still_count(tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ def _diagnose(content):
 def test_a_line_is_known_bare_and_behind_a_loggers_prefix(name, line):
     for before in ("", "2026-11-20 20:45:34,220 - SubprocessLauncher - INFO - "):
         found = _diagnose(f"{before}{line}\n")
-        assert [(one.name, one.line) for one in found] == [(name, 1)]
+        assert [(finding.name, finding.line) for finding in found] == [(name, 1)]
 
 
 def test_a_library_of_another_framework_is_named_rather_than_the_failed_import():
@@ -50,7 +50,7 @@ def test_a_library_of_another_framework_is_named_rather_than_the_failed_import()
 def test_a_port_is_named_where_the_line_names_it():
     told = "name: EADDRINUSE, message: address already in use"
     first, second = _diagnose(f"port: 27777, useIpv6: false, code: -98, {told}"), _diagnose(told)
-    assert [one.name for one in (*first, *second)] == ["port_in_use", "address_in_use"]
+    assert [finding.name for finding in (*first, *second)] == ["port_in_use", "address_in_use"]
     assert first[0].cause == "Port 27777 is held by another process."
     assert "no detail" not in second[0].cause
 

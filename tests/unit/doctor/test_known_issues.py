@@ -31,7 +31,7 @@ def _fail(run):
 def test_every_issue_is_about_an_entry_and_real_versions():
     names = {entry.name for entry in catalogue()}
     assert known_issues()
-    assert all(one.entry in names and one.versions and one.source for one in known_issues())
+    assert all(issue.entry in names and issue.versions and issue.source for issue in known_issues())
 
 
 def test_a_run_that_fails_as_known_is_a_known_issue(quantised):

@@ -34,5 +34,5 @@ def test_a_package_that_is_not_there_leaves_it_open():
 
 
 def test_all_specifiers_in_the_data_can_be_read():
-    for one in [*catalogue(), *known_issues()]:
-        assert all(versions.fits("1.0", specifier) in (True, False) for specifier in one.versions.values())
+    for entry in [*catalogue(), *known_issues()]:
+        assert all(versions.fits("1.0", specifier) in (True, False) for specifier in entry.versions.values())

@@ -13,7 +13,7 @@ SERVER = "job/workspace/pt_ddp/server"
 
 
 def _claim(verdict):
-    return next(one for one in verdict.evidence if one.claim == "duration_plausible")
+    return next(result for result in verdict.evidence if result.claim == "duration_plausible")
 
 
 def _too_short(run):

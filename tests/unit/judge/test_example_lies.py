@@ -163,50 +163,53 @@ LIES = {
     "a site wrote less than nothing": (told_of("site-1", written_bytes=-1), "samples_are_sound"),
     "a site has fewer sockets than none": (told_of("site-1", sockets=-1), "samples_are_sound"),
     "a site sent back what it was sent": (
-        of_results(lambda one: {**one, "moved": 0.0}, once),
+        of_results(lambda event: {**event, "moved": 0.0}, once),
         "every_site_trained",
     ),
-    "a site sent zeros": (of_results(lambda one: {**one, "norm": 0.0}, once), "every_site_trained"),
+    "a site sent zeros": (of_results(lambda event: {**event, "norm": 0.0}, once), "every_site_trained"),
     "a site sent nothing": (
-        of_results(lambda one: {**one, "values": 0, "bytes": 0, "norm": None, "finite": None}, once),
+        of_results(lambda event: {**event, "values": 0, "bytes": 0, "norm": None, "finite": None}, once),
         "every_site_trained",
     ),
     "a result was compared with nothing": (
-        of_results(lambda one: {**one, "moved": None}, once),
+        of_results(lambda event: {**event, "moved": None}, once),
         "every_site_trained",
     ),
-    "no result is of training": (of_results(lambda one: {**one, "task": "validate"}), "every_site_trained"),
+    "no result is of training": (
+        of_results(lambda event: {**event, "task": "validate"}),
+        "every_site_trained",
+    ),
     "a result is not finite": (
-        of_results(lambda one: {**one, "finite": False, "norm": None}, once),
+        of_results(lambda event: {**event, "finite": False, "norm": None}, once),
         "results_are_sound",
     ),
-    "a result has no size": (of_results(lambda one: {**one, "norm": None}, once), "results_are_sound"),
+    "a result has no size": (of_results(lambda event: {**event, "norm": None}, once), "results_are_sound"),
     "a site could not": (
-        of_results(lambda one: {**one, "return_code": "EXECUTION_EXCEPTION"}, once),
+        of_results(lambda event: {**event, "return_code": "EXECUTION_EXCEPTION"}, once),
         "results_are_sound",
     ),
-    "a result is not told": (of_results(lambda one: None, once), "server_told_every_result"),
-    "no result is told": (of_results(lambda one: None), "server_told_every_result"),
+    "a result is not told": (of_results(lambda event: None, once), "server_told_every_result"),
+    "no result is told": (of_results(lambda event: None), "server_told_every_result"),
     "a result is told twice": (again, "server_told_every_result"),
     "a result is of the round before": (
-        of_results(lambda one: {**one, "round": 0}, once),
+        of_results(lambda event: {**event, "round": 0}, once),
         "server_told_every_result",
     ),
     "a result is of a stranger": (
-        of_results(lambda one: {**one, "site": "site-9"}, once),
+        of_results(lambda event: {**event, "site": "site-9"}, once),
         "everyone_writes_their_own",
     ),
     "a result is of another run": (
-        of_results(lambda one: {**one, "nonce": "0" * 32}, once),
+        of_results(lambda event: {**event, "nonce": "0" * 32}, once),
         "all_of_this_run",
     ),
     "a result is of another day": (
-        of_results(lambda one: {**one, "time": one["time"] - 86400}, once),
+        of_results(lambda event: {**event, "time": event["time"] - 86400}, once),
         "all_within_the_run",
     ),
     "the spec describes no example": (in_file("spec.json", '"example"', '"code"'), None),
     "the model is gone": (no_model, "global_model_saved"),
-    "the model was not loaded": (of_events(SAVED, "model", lambda one: None), "saved_models_load"),
+    "the model was not loaded": (of_events(SAVED, "model", lambda event: None), "saved_models_load"),
     "the model is cut": (cut_model, "saved_models_load"),
     "the model does not load": (
         of_model(error="ValueError: cannot reshape", values=0, norm=None, digest=None),
@@ -275,7 +278,7 @@ def test_it_passes_as_it_was_recorded(example):
     verdict = judge(example)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     assert len(verdict.rounds) == 6
-    assert next(one for one in verdict.evidence if one.claim == "saved_models_load").holds
+    assert next(result for result in verdict.evidence if result.claim == "saved_models_load").holds
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -287,7 +290,9 @@ def test_a_lie_is_no_pass(example, lie):
     except RecordError:
         return
     assert verdict.verdict != "PASS"
-    assert seen_by is None or seen_by in {one.claim for one in verdict.evidence if one.holds is not True}
+    assert seen_by is None or seen_by in {
+        result.claim for result in verdict.evidence if result.holds is not True
+    }
 
 
 @pytest.mark.parametrize(("code", "kind"), [("-15", "PASS"), ("1", "FAIL")])
@@ -323,7 +328,7 @@ def test_a_mend_and_a_stand_in_are_said(example):
     mend = {"file": "job.py", "before": "a", "after": "b", "because": "it was a", "fault": "upstream"}
     spec["job"]["example"] |= {"data": ["cifar10"], "mends": [mend]}
     (example / "spec.json").write_text(json.dumps(spec))
-    said = next(one for one in judge(example).evidence if one.claim == "runs_as_described")
+    said = next(result for result in judge(example).evidence if result.claim == "runs_as_described")
     assert said.holds
     assert said.says.endswith(
         "job.py mended (it was a; fault: upstream); data: a stand-in for cifar10, not the real one."
@@ -331,7 +336,7 @@ def test_a_mend_and_a_stand_in_are_said(example):
 
 
 def _worked(run):
-    return next(one for one in judge(run).evidence if one.claim == "every_site_worked")
+    return next(result for result in judge(run).evidence if result.claim == "every_site_worked")
 
 
 def test_what_each_site_took_is_told(example):
@@ -356,7 +361,7 @@ def test_a_job_of_the_users_own_is_told_by_its_code(example):
     spec["job"]["example"]["folder"] = None
     spec["versions"]["code"] = "0123456789ab"
     (example / "spec.json").write_text(json.dumps(spec))
-    said = next(one for one in judge(example).evidence if one.claim == "runs_as_described")
+    said = next(result for result in judge(example).evidence if result.claim == "runs_as_described")
     assert said.says == "hello-numpy, the user's own, its code 0123456789ab."
 
 
@@ -369,7 +374,7 @@ def test_a_mend_for_the_cpu_is_said_only_where_there_was_no_gpu(example, gpus):
         site["gpus"] = own
     spec["gpus"] = [{"uuid": "GPU-a", "index": 0, "name": None, "memory_mib": None}] if gpus else []
     (example / "spec.json").write_text(json.dumps(spec))
-    said = next(one for one in judge(example).evidence if one.claim == "runs_as_described")
+    said = next(result for result in judge(example).evidence if result.claim == "runs_as_described")
     assert ("mended" in said.says) is not bool(gpus)
 
 

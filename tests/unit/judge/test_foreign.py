@@ -34,7 +34,7 @@ SHOWN = (
 
 
 def _holds(verdict):
-    return {one.claim: one.holds for one in verdict.evidence}
+    return {result.claim: result.holds for result in verdict.evidence}
 
 
 def _archive(poc, change):
@@ -76,7 +76,7 @@ def test_what_takes_evidence_of_rekindles_cannot_be_told():
 
 
 def test_what_the_sites_and_the_rounds_were_is_told(foreign):
-    said = {one.claim: one.says for one in judge(foreign / "simulator").evidence}
+    said = {result.claim: result.says for result in judge(foreign / "simulator").evidence}
     assert said["trainers_ended_well"] == "No trainer failed at site-1, site-2."
     assert said["rounds_completed"] == "FedAvg completed 2 of 2 rounds."
     assert said["every_site_took_part"] == "site-1, site-2 returned all of 4 tasks."

@@ -38,7 +38,7 @@ CONFIG = "server/simulate_job/app_server/config/config_fed_server.json"
 
 
 def _holds(verdict):
-    return {one.claim: one.holds for one in verdict.evidence}
+    return {result.claim: result.holds for result in verdict.evidence}
 
 
 @pytest.fixture

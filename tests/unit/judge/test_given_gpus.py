@@ -41,7 +41,7 @@ def example(recordings, tmp_path):
             gpu.update(xids=[], ecc_uncorrected=0)
         for site, pids in TRAINERS.items() if there else ():
             sample["worked"][site]["pids"] += pids
-    (run / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+    (run / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     return run
 
 
@@ -52,14 +52,14 @@ def of_samples(change):
         samples = _read(run / "samples.jsonl")
         for sample in samples:
             change(sample)
-        (run / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+        (run / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
 
     return altered
 
 
 def of_gpus(change, *uuids):
     """Return what alters these GPUs in every sample, or all."""
-    return of_samples(lambda one: [change(one["gpus"][uuid]) for uuid in uuids or one["gpus"]])
+    return of_samples(lambda sample: [change(sample["gpus"][uuid]) for uuid in uuids or sample["gpus"]])
 
 
 def idle(gpu):
@@ -125,7 +125,7 @@ def seen_before(gpu):
     gpu["used_mib"] += 100
 
 
-NO_PIDS = of_samples(lambda one: one["worked"].clear())
+NO_PIDS = of_samples(lambda sample: sample["worked"].clear())
 LIES = {
     "one of two GPUs was idle": (of_gpus(idle, SECOND), False, f"site-1 held no memory on {SECOND}"),
     "both were": (of_gpus(idle), False, f"site-1 held no memory on {FIRST}"),
@@ -147,12 +147,12 @@ LIES = {
         f"{SECOND} peaked at 0 % with 1692 MiB",
     ),
     "one was busy before the first task alone": (
-        of_samples(lambda one: held(one["gpus"][SECOND]) if one["time"] > 1795359517.3 else None),
+        of_samples(lambda sample: held(sample["gpus"][SECOND]) if sample["time"] > 1795359517.3 else None),
         False,
         f"{SECOND} peaked at 0 %",
     ),
     "one was busy as contexts were made alone": (
-        of_samples(lambda one: context(one["gpus"][SECOND], one["time"])),
+        of_samples(lambda sample: context(sample["gpus"][SECOND], sample["time"])),
         False,
         f"{SECOND} peaked at 0 %",
     ),
@@ -167,16 +167,20 @@ LIES = {
         "does not tell the memory of site-1",
     ),
     "one was sampled no more": (
-        of_samples(lambda one: one["gpus"].pop(SECOND) if one["time"] > 1795359517.3 else None),
+        of_samples(lambda sample: sample["gpus"].pop(SECOND) if sample["time"] > 1795359517.3 else None),
         None,
         f"{SECOND} was not sampled",
     ),
     "samples end early": (
-        of_samples(lambda one: one["gpus"].clear() if one["time"] > 1795359520 else None),
+        of_samples(lambda sample: sample["gpus"].clear() if sample["time"] > 1795359520 else None),
         None,
         "The samples do not reach",
     ),
-    "GPUs were not sampled": (of_samples(lambda one: one["gpus"].clear()), None, "The samples do not reach"),
+    "GPUs were not sampled": (
+        of_samples(lambda sample: sample["gpus"].clear()),
+        None,
+        "The samples do not reach",
+    ),
     "no PIDs of sites are told": (NO_PIDS, None, "No sample tells the PIDs of a site"),
 }
 """What was altered, what the rule then says, and how."""
@@ -189,7 +193,7 @@ CANNOT_KNOW = {
 
 def _told(run):
     verdict = judge(run)
-    return verdict, next(one for one in verdict.evidence if one.claim == RULE)
+    return verdict, next(result for result in verdict.evidence if result.claim == RULE)
 
 
 def test_what_each_site_took_of_each_gpu_is_told(example):
@@ -236,7 +240,7 @@ def test_in_a_training_too_short_for_samples_nothing_is_called_a_failure(example
     lines = _read(example / "evidence" / "server.jsonl")
     for event in lines:
         event["time"] = min(event["time"], 1795359519.0)
-    (example / "evidence" / "server.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    (example / "evidence" / "server.jsonl").write_text("".join(json.dumps(event) + "\n" for event in lines))
     told = _told(example)[1]
     assert told.holds is None
     assert "in the 1.0 s from the first task to the last result" in told.says

@@ -24,7 +24,7 @@ def _samples(run, change):
     samples = [json.loads(line) for line in path.read_text().splitlines()]
     for number, sample in enumerate(samples):
         change(number, sample)
-    path.write_text("".join(json.dumps(one) + "\n" for one in samples))
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     return len(samples)
 
 
@@ -40,7 +40,7 @@ def _gpus(run, change, only=None):
 
 def gpu_errors(run):
     """Return what the rule says; None where it does not apply."""
-    return next((one for one in hold(run) if one.claim == "no_gpu_errors"), None)
+    return next((result for result in hold(run) if result.claim == "no_gpu_errors"), None)
 
 
 def _says(run):

@@ -15,7 +15,7 @@ JOBS = Path(__file__).parents[3] / "flare_jobs"
 
 
 def _claim(verdict, name):
-    return next(one for one in verdict.evidence if one.claim == name)
+    return next(result for result in verdict.evidence if result.claim == name)
 
 
 def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
@@ -172,7 +172,7 @@ def test_devices_carry_what_was_sampled(clean_run):
 
 
 def test_a_gpu_that_tensorflow_does_not_name_has_the_name_that_preflight_saw():
-    assert {one.name for one in judge(RUNS / "tf_mirrored-h200-x2").devices} == {"NVIDIA H200"}
+    assert {device.name for device in judge(RUNS / "tf_mirrored-h200-x2").devices} == {"NVIDIA H200"}
 
 
 def test_a_recorded_run_whose_second_site_quietly_trained_on_cpu_is_caught():

@@ -17,7 +17,7 @@ def test_a_failed_run_takes_cause_remedy_and_layer_from_the_root(clean_run):
     _fail(clean_run, "No module named 'tenseal'", "launcher completed with status failed")
     verdict = judge(clean_run)
     assert verdict.verdict == "FAIL"
-    assert [(one.name, one.echo) for one in verdict.findings] == [
+    assert [(finding.name, finding.echo) for finding in verdict.findings] == [
         ("tenseal_missing", False),
         ("trainer_failed", True),
     ]
@@ -31,14 +31,14 @@ def test_echoes_alone_leave_the_judge_its_own_sentence(clean_run):
     verdict = judge(clean_run)
     assert verdict.cause.startswith("job.py ended with status 1")
     assert verdict.layer is None
-    assert [one.echo for one in verdict.findings] == [True]
+    assert [finding.echo for finding in verdict.findings] == [True]
     assert "evidence" in verdict.remedy
 
 
 def test_what_is_merely_possible_leaves_it_too(clean_run):
     _fail(clean_run, "ConnectionRefusedError: [Errno 111] Connection refused")
     verdict = judge(clean_run)
-    assert [(one.name, one.echo) for one in verdict.findings] == [("connection_refused", False)]
+    assert [(finding.name, finding.echo) for finding in verdict.findings] == [("connection_refused", False)]
     assert verdict.cause.startswith("job.py ended with status 1")
 
 
@@ -47,7 +47,7 @@ def test_what_is_raised_as_the_driver_dies_is_not_why_the_run_has_no_end(clean_r
     raised = ("Traceback (most recent call last):", '  File "a.py", line 1, in run', "mine.Error: 15", "")
     (clean_run / "job.log").write_text("\n".join(raised))
     verdict = judge(clean_run)
-    assert [one.name for one in verdict.findings] == ["exception"]
+    assert [finding.name for finding in verdict.findings] == ["exception"]
     assert (verdict.verdict, verdict.cause.partition(":")[0]) == (
         "UNPROVEN",
         "The run has no record of its end",

@@ -72,7 +72,9 @@ def of_replicas(recordings, tmp_path):
 def _answers(run):
     """Return the verdict, and each rule or claim that does not hold, with what it says."""
     verdict = judge(run)
-    return verdict.verdict, {one.claim: one.says for one in verdict.evidence if one.holds is not True}
+    return verdict.verdict, {
+        result.claim: result.says for result in verdict.evidence if result.holds is not True
+    }
 
 
 def test_a_run_whose_nodes_all_had_their_ranks_passes(on_cpu, on_gpus):
@@ -222,12 +224,14 @@ def test_a_spec_whose_ranks_do_not_go_over_its_nodes_proves_nothing(on_cpu, node
     (on_cpu / "spec.json").write_text(json.dumps({**spec, "nodes": nodes}))
     verdict = judge(on_cpu)
     assert verdict.verdict != "PASS"
-    assert next(one for one in verdict.evidence if one.claim == "spec_fits_itself").says == says
+    assert next(result for result in verdict.evidence if result.claim == "spec_fits_itself").says == says
 
 
 def _told(run, claim):
     """Return whether a rule holds, and what it says."""
-    return next((one.holds, one.says, one.file) for one in judge(run).evidence if one.claim == claim)
+    return next(
+        (result.holds, result.says, result.file) for result in judge(run).evidence if result.claim == claim
+    )
 
 
 def test_it_is_said_by_what_ranks_crossed_the_network(on_cpu, on_gpus):
@@ -268,7 +272,7 @@ def _computes(run, *seconds):
     for rank, share in enumerate(seconds):
         for path in run.glob(f"evidence/*.rank-{rank}.jsonl"):
             device, *rounds = _lines(path)
-            _write(path, [device, *({**one, "forward_s": one["seconds"] * share} for one in rounds)])
+            _write(path, [device, *({**event, "forward_s": event["seconds"] * share} for event in rounds)])
 
 
 def test_a_node_that_straggles_is_named_and_is_no_fault(on_cpu):

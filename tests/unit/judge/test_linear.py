@@ -39,8 +39,8 @@ def steps(work, size):
 def assert_linear(make, read_it, n):
     """Four times the input takes far less than the 16 times of a square; what is over at once is none."""
     small, large = make(n), make(4 * n)
-    one, four = steps(read_it, small), steps(read_it, large)
-    assert four < 8 * one + 0.05, (one, four)
+    small_s, large_s = steps(read_it, small), steps(read_it, large)
+    assert large_s < 8 * small_s + 0.05, (small_s, large_s)
 
 
 def _module(n):
@@ -107,7 +107,7 @@ def a_run(clean_run):
     run = Run.open(clean_run)
 
     def made(events):
-        return Run(run.folder, run.spec, run.ended, [Line(one, "f", 1) for one in events], run.workspace)
+        return Run(run.folder, run.spec, run.ended, [Line(event, "f", 1) for event in events], run.workspace)
 
     return made
 
@@ -233,7 +233,9 @@ def test_a_plot_has_no_more_figures_lines_and_points_than_a_person_tells_apart(r
     found = plots(verdict)
     assert len(found) <= 13
     assert all(len(figure.series) <= 25 for figure in found)
-    one_site = replace(verdict, rounds=tuple(replace(one, site="s", metrics={}) for one in verdict.rounds))
+    one_site = replace(
+        verdict, rounds=tuple(replace(job_round, site="s", metrics={}) for job_round in verdict.rounds)
+    )
     (loss,) = plots(one_site)
     (line,) = loss.series
     assert 200 <= len(line.points) <= 300

@@ -34,10 +34,10 @@ def of_figures(name, **fields):
     """Return what alters all figures of one name."""
 
     def change(record):
-        found = [one for one in record["measurements"] if one["name"] == name]
+        found = [measurement for measurement in record["measurements"] if measurement["name"] == name]
         assert found
-        for one in found:
-            one.update(fields)
+        for measurement in found:
+            measurement.update(fields)
 
     return of_record(change)
 
@@ -46,7 +46,9 @@ def without(name):
     """Return what drops all figures of one name."""
 
     def change(record):
-        record["measurements"] = [one for one in record["measurements"] if one["name"] != name]
+        record["measurements"] = [
+            measurement for measurement in record["measurements"] if measurement["name"] != name
+        ]
 
     return of_record(change)
 
@@ -94,7 +96,7 @@ LIES = {
 def test_a_healthy_host_passes(run):
     verdict = judge(run)
     assert (verdict.verdict, verdict.cause, verdict.remedy) == ("PASS", None, None)
-    assert [one.name for one in verdict.devices] == ["NVIDIA H200"] * 2
+    assert [device.name for device in verdict.devices] == ["NVIDIA H200"] * 2
     assert verdict.flaw("h200", "acceptance") is None
 
 
@@ -139,15 +141,19 @@ def test_measuring_that_failed_says_what_it_printed(run):
 def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verdict, said):
     write(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s))
     assert judge(run).verdict == verdict
-    flaws = [one for one in judgement(Run.open(run)).flaws if one.measurement == "clock_offset"]
-    assert [one.says.startswith("The host: clock_offset is ") for one in flaws] == [True] * said
-    assert all("NTP" in one.remedy for one in flaws)
+    flaws = [flaw for flaw in judgement(Run.open(run)).flaws if flaw.measurement == "clock_offset"]
+    assert [flaw.says.startswith("The host: clock_offset is ") for flaw in flaws] == [True] * said
+    assert all("NTP" in flaw.remedy for flaw in flaws)
 
 
 def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
     mine = {"name": "clock_offset", "value": 0.0, "unit": "s", "says": "I am right."}
     of_record(lambda told: told["measurements"].append(mine))(run)
-    assert not [one for one in measured(Run.open(run)).measurements if one.name == "clock_offset"]
+    assert not [
+        measurement
+        for measurement in measured(Run.open(run)).measurements
+        if measurement.name == "clock_offset"
+    ]
     write(run / "clock.json", Clock(offset_s=900.0, error_s=0.1))
     assert judge(run).verdict == "FAIL"
     (run / "clock.json").write_text("{}")
@@ -167,7 +173,11 @@ def test_when_it_began_is_told_by_the_controllers_clock(run):
 
 def test_what_watched_for_errors_is_said(run):
     def says():
-        return next(one.says for one in measured(Run.open(run)).measurements if one.name == "xids")
+        return next(
+            measurement.says
+            for measurement in measured(Run.open(run)).measurements
+            if measurement.name == "xids"
+        )
 
     of_samples(lambda gpu: gpu.pop("xids_by"))(run)  # a driver of before told none
     assert says().endswith("looks of the driver's sampler")

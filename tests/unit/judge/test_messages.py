@@ -86,35 +86,39 @@ def test_a_broken_run_is_no_pass(tmp_path, job, claim, holds, damage):
     file, old, new = damage
     edit(run / file, old, new)
     verdict = judge(run)
-    assert next(one for one in verdict.evidence if one.claim == claim).holds is holds
+    assert next(result for result in verdict.evidence if result.claim == claim).holds is holds
     assert verdict.verdict == ("FAIL" if holds is False else "UNPROVEN")
 
 
 def test_every_validator_of_these_rooms_is_shown_not_to_hold():
     rooms = {messages.__name__, tracking.__name__}
-    assert {name for name, one in VALIDATORS.items() if one.__module__ in rooms} <= {one[1] for one in BROKEN}
+    assert {name for name, validator in VALIDATORS.items() if validator.__module__ in rooms} <= {
+        case[1] for case in BROKEN
+    }
 
 
 def test_a_verdict_carries_memory_and_bytes():
     verdict = judge(RUNS / "tensor_stream-h200-x2")
     assert set(verdict.host_memory_mib) == {"server", "site-1", "site-2"}
-    assert all(one.bytes_in == one.bytes_out == 497759232 for one in verdict.rounds)
+    assert all(job_round.bytes_in == job_round.bytes_out == 497759232 for job_round in verdict.rounds)
 
 
 def test_trackers_that_nobody_asked_for_are_not_asked_about():
-    assert not [one for one in judge(RUNS / "llm_sft-h200-x2").evidence if one.claim == "tracking_read_back"]
+    assert not [
+        result for result in judge(RUNS / "llm_sft-h200-x2").evidence if result.claim == "tracking_read_back"
+    ]
 
 
 def test_quantised_messages_start_every_site_from_one_model(tmp_path):
     run = Path(shutil.copytree(RUNS / "llm_peft-h200-x2", tmp_path / "run"))
     edit(run / ROUND, r'"model_in": "\w{4}', '"model_in": "0000', count=1)
-    assert not next(one for one in judge(run).evidence if one.claim == "model_changed").holds
+    assert not next(result for result in judge(run).evidence if result.claim == "model_changed").holds
 
 
 def test_without_that_option_a_site_starts_from_the_initial_model(tmp_path):
     run = Path(shutil.copytree(RUNS / "llm_peft-h200-x2", tmp_path / "run"))
     spec = json.loads((run / "spec.json").read_text())
-    next(one for one in spec["job"]["proof"] if one["claim"] == "model_changed")["options"] = {}
+    next(claim for claim in spec["job"]["proof"] if claim["claim"] == "model_changed")["options"] = {}
     (run / "spec.json").write_text(json.dumps(spec))
-    assert not next(one for one in judge(run).evidence if one.claim == "model_changed").holds
+    assert not next(result for result in judge(run).evidence if result.claim == "model_changed").holds
     assert training.model_changed.__name__ in VALIDATORS

@@ -25,7 +25,7 @@ def told(run, file, change):
 
 def saved(**changes):
     """Return what alters what was told of the models as they loaded."""
-    return lambda run: told(run, "evidence/job.jsonl", lambda one: {**one, **changes})
+    return lambda run: told(run, "evidence/job.jsonl", lambda event: {**event, **changes})
 
 
 def not_left(run):
@@ -38,19 +38,21 @@ def not_left(run):
 def as_small_as_it_gets(run):
     """Have all of a run be of a model that would have come home."""
     saved(values=1000)(run)
-    told(run, "evidence/server.jsonl", lambda one: {**one, "values": 1000})
+    told(run, "evidence/server.jsonl", lambda event: {**event, "values": 1000})
 
 
 def as_it_began(run):
     """Have the server begin with what it saved."""
     digest = json.loads((run / "evidence/job.jsonl").read_text().splitlines()[0])["digest"]
-    told(run, "evidence/server.jsonl", lambda one: one | {"digest": digest} if "digest" in one else one)
+    told(
+        run, "evidence/server.jsonl", lambda event: event | {"digest": digest} if "digest" in event else event
+    )
 
 
 LIES = {
     "it is on no host either": (not_left, "global_model_saved", None),
     "nobody loaded it": (
-        lambda run: told(run, "evidence/job.jsonl", lambda one: None),
+        lambda run: told(run, "evidence/job.jsonl", lambda event: None),
         "saved_models_load",
         None,
     ),
@@ -66,7 +68,7 @@ LIES = {
 def test_it_passes_by_what_was_seen_there(run):
     verdict = judge(run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    said = {one.claim: one.says for one in verdict.evidence}
+    said = {result.claim: result.says for result in verdict.evidence}
     assert "stayed on the host" in said["global_model_saved"]
     assert "163037184 values" in said["global_model_saved"]
 
@@ -77,9 +79,9 @@ def test_a_lie_is_no_pass(run, lie):
     change(run)
     verdict = judge(run)
     assert verdict.verdict in ({"FAIL"} if holds is False else {"UNPROVEN", "FAIL"})
-    assert next(one.holds for one in verdict.evidence if one.claim == claim) is holds
+    assert next(result.holds for result in verdict.evidence if result.claim == claim) is holds
 
 
 def test_an_example_tells_the_gpus_that_its_sites_held(run):
-    seen = [(one.site, one.rank, one.name) for one in judge(run).devices]
+    seen = [(device.site, device.rank, device.name) for device in judge(run).devices]
     assert seen == [(site, rank, "NVIDIA H200") for site in ("site-1", "site-2") for rank in (0, 1)]

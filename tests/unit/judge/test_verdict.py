@@ -16,7 +16,7 @@ SERVER = "job/workspace/pt_ddp/server"
 
 
 def _claim(verdict, name):
-    return next(one for one in verdict.evidence if one.claim == name)
+    return next(result for result in verdict.evidence if result.claim == name)
 
 
 def test_the_recorded_run_passes_as_it_was_judged_on_its_host(clean_run):
@@ -24,19 +24,19 @@ def test_the_recorded_run_passes_as_it_was_judged_on_its_host(clean_run):
     verdict = judge(clean_run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
     assert verdict.duration_s == recorded["duration_s"]
-    claims = [one.claim for one in verdict.evidence if one.claim not in RULES]
-    assert claims == [one["claim"] for one in recorded["evidence"]]
+    claims = [result.claim for result in verdict.evidence if result.claim not in RULES]
+    assert claims == [result["claim"] for result in recorded["evidence"]]
     assert len(verdict.rounds) == 6
     assert verdict.rounds[-1].metrics["accuracy"] > 0.9
     assert verdict.final_metrics["accuracy"] >= 0.95
 
 
 def test_every_claim_of_the_job_names_a_file_with_its_digest(clean_run):
-    for one in judge(clean_run).evidence:
-        if one.claim in RULES:
+    for result in judge(clean_run).evidence:
+        if result.claim in RULES:
             continue  # a rule that holds holds everywhere
-        assert (clean_run / one.file).is_file()
-        assert re.fullmatch(r"[0-9a-f]{64}", one.sha256)
+        assert (clean_run / result.file).is_file()
+        assert re.fullmatch(r"[0-9a-f]{64}", result.sha256)
 
 
 def _aggregation_missing(run):
@@ -212,7 +212,7 @@ def test_a_log_line_is_asked_for_only_where_its_backend_was_used(clean_run):
     _claims(clean_run, shown, other)
     verdict = judge(clean_run)
     assert verdict.verdict == "PASS"
-    assert [one.holds for one in verdict.evidence if one.claim == "site_logs_show"] == [True]
+    assert [result.holds for result in verdict.evidence if result.claim == "site_logs_show"] == [True]
 
 
 def test_the_best_model_is_selected_by_what_every_site_sent(clean_run):
@@ -223,7 +223,7 @@ def test_the_best_model_is_selected_by_what_every_site_sent(clean_run):
 
 def test_every_validator_is_shown_to_fail():
     rooms = {gpus.__name__, server.__name__, training.__name__}
-    here = {name for name, one in VALIDATORS.items() if one.__module__ in rooms}
+    here = {name for name, validator in VALIDATORS.items() if validator.__module__ in rooms}
     failing = {claim for claim, _, holds in [*BROKEN, *ON_GPUS] if holds is False}
     assert here - {"metric_fell"} == failing
 
@@ -233,7 +233,7 @@ def test_a_claim_that_fails_outranks_one_that_cannot_be_told(clean_run):
     assert judge(clean_run).verdict == "UNPROVEN"
     _low_accuracy(clean_run)
     verdict = judge(clean_run)
-    assert {one.holds for one in verdict.evidence} == {True, False, None}
+    assert {result.holds for result in verdict.evidence} == {True, False, None}
     assert verdict.verdict == "FAIL"
 
 
@@ -243,7 +243,7 @@ def test_a_run_without_any_evidence_is_unproven_however_well_its_server_did(clea
         path.unlink()
     verdict = judge(clean_run)
     assert verdict.verdict == "UNPROVEN"
-    assert all(one.holds is not False for one in verdict.evidence)
+    assert all(result.holds is not False for result in verdict.evidence)
 
 
 @pytest.mark.parametrize(

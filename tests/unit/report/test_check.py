@@ -99,7 +99,7 @@ def test_one_host_that_is_refused_is_enough(tmp_path: Path) -> None:
     (tmp_path / "gpu-4" / "host.json").write_text("{")
     told = check(tmp_path)
     assert not told.ready
-    assert [one.word for one in told.hosts] == ["ready", "refused", "refused", "refused"]
+    assert [host.word for host in told.hosts] == ["ready", "refused", "refused", "refused"]
     text = check_text(told)
     assert f"gpu-2: refused: {LEFT}" in text
     assert "gpu-3: refused: It was not read. Fix: " in text
@@ -136,4 +136,4 @@ def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path: Path) -> None:
     began = {"gpu-1": "2026-11-21T03:00:00Z", "gpu-2": NOW}
     checked(tmp_path)
     write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("gpu-1", "gpu-2"), began=began))
-    assert [one.host for one in check(tmp_path).hosts] == ["gpu-1"]
+    assert [host.host for host in check(tmp_path).hosts] == ["gpu-1"]

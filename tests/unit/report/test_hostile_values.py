@@ -93,7 +93,7 @@ def example(kind: Any, text: str) -> Any:  # noqa: PLR0911 - a type, a value
         case inspect.StructType(fields=fields):
             return {field.encode_name: example(field.type, text) for field in fields}
         case inspect.UnionType(types=types):
-            return example(next(one for one in types if not isinstance(one, inspect.NoneType)), text)
+            return example(next(member for member in types if not isinstance(member, inspect.NoneType)), text)
         case inspect.VarTupleType(item_type=item):
             return [example(item, text), example(item, text)]
         case inspect.TupleType(item_types=items):
@@ -118,8 +118,8 @@ def example(kind: Any, text: str) -> Any:  # noqa: PLR0911 - a type, a value
 def skeleton(value: Any) -> Any:
     """Return JSON's own structure, each text replaced by its type."""
     if isinstance(value, dict):
-        return [skeleton(one) for one in value.values()]
-    return [skeleton(one) for one in value] if isinstance(value, list) else type(value).__name__
+        return [skeleton(item) for item in value.values()]
+    return [skeleton(item) for item in value] if isinstance(value, list) else type(value).__name__
 
 
 def reports(folder: Path, text: str, **changes: str) -> Path:
@@ -134,7 +134,7 @@ def reports(folder: Path, text: str, **changes: str) -> Path:
             told |= {"verdict": changes.get("verdict", "FAIL"), "host": "host", "job": "job"}
             if told["verdict"] == "PASS":  # what it says of itself has to be a verdict
                 told |= {"cause": None, "remedy": None}
-                told["evidence"] = [{**one, "holds": True} for one in told["evidence"]]
+                told["evidence"] = [{**result, "holds": True} for result in told["evidence"]]
         if kind is records.Outcome:
             told["state"] = "failed"
         path = folder / "host" / name
@@ -161,7 +161,7 @@ def test_structure_and_text_of_every_report_stay(
 ) -> None:
     verdict, other = harmless
     folder = reports(tmp_path, HOSTILE[name], verdict=verdict)
-    page, expected = (Skeleton((one / "report.html").read_text()) for one in (folder, other))
+    page, expected = (Skeleton((path / "report.html").read_text()) for path in (folder, other))
     assert page.parts == expected.parts
     shown = clean(HOSTILE[name])
     count = "\n".join(expected.said).count(MARK)
@@ -170,18 +170,18 @@ def test_structure_and_text_of_every_report_stay(
     assert "\n".join(page.said).count(shown) >= count - cut
 
     cases, expected_cases = (
-        list(ElementTree.parse(one / "junit.xml").getroot().iter()) for one in (folder, other)
+        list(ElementTree.parse(path / "junit.xml").getroot().iter()) for path in (folder, other)
     )
-    assert [(one.tag, list(one.attrib)) for one in cases] == [
-        (one.tag, list(one.attrib)) for one in expected_cases
+    assert [(element.tag, list(element.attrib)) for element in cases] == [
+        (element.tag, list(element.attrib)) for element in expected_cases
     ]
-    assert any(" ".join(shown.split()) in value for one in cases for value in one.attrib.values())
+    assert any(" ".join(shown.split()) in value for element in cases for value in element.attrib.values())
 
-    told, expected_told = (json.loads((one / "results.json").read_text()) for one in (folder, other))
+    told, expected_told = (json.loads((path / "results.json").read_text()) for path in (folder, other))
     assert skeleton(told) == skeleton(expected_told)
     assert told["run"] == shown
 
-    everything = "".join((folder / one).read_text() for one in ("report.html", "junit.xml", "results.json"))
+    everything = "".join((folder / file).read_text() for file in ("report.html", "junit.xml", "results.json"))
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u2066\u061c]|\\u00[01189]", everything)
 
 

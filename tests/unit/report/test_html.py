@@ -172,9 +172,9 @@ def test_a_gpu_without_figures_is_shown(tmp_path: Path) -> None:
 
 def test_plots_have_a_line_for_each_site_and_the_final_model() -> None:
     loss, accuracy = plots(PASS)
-    assert [(one.name, len(one.points)) for one in loss.series] == [("site-1", 3), ("site-2", 3)]
+    assert [(series.name, len(series.points)) for series in loss.series] == [("site-1", 3), ("site-2", 3)]
     assert [label for _, label in loss.x_ticks] == ["1", "2", "3"]
-    assert [(one.name, len(one.points)) for one in accuracy.series] == [
+    assert [(series.name, len(series.points)) for series in accuracy.series] == [
         ("site-1", 3),
         ("site-2", 3),
         ("final model", 1),
@@ -194,7 +194,7 @@ def test_plots_are_drawn_with_their_labels_and_legend(tmp_path: Path) -> None:
 
 def test_a_run_without_rounds_has_no_plots() -> None:
     assert plots(msgspec.structs.replace(PASS, rounds=())) == []
-    lost = tuple(msgspec.structs.replace(one, loss=None, metrics={}) for one in PASS.rounds)
+    lost = tuple(msgspec.structs.replace(job_round, loss=None, metrics={}) for job_round in PASS.rounds)
     assert plots(msgspec.structs.replace(PASS, rounds=lost)) == []
 
 

@@ -17,9 +17,12 @@ from rekindle.results.gather import gather
 
 
 def results(folder, *records):
-    write(folder / "run.json", PlaybookRecord(run="r", started=NOW, hosts=tuple(one.host for one in records)))
-    for one in records:
-        write(folder / one.host / "acceptance.json", one)
+    write(
+        folder / "run.json",
+        PlaybookRecord(run="r", started=NOW, hosts=tuple(record.host for record in records)),
+    )
+    for record in records:
+        write(folder / record.host / "acceptance.json", record)
     return gather(folder)
 
 
@@ -30,15 +33,15 @@ def fleet():
 
 def test_every_gpu_is_a_point_within_the_strip(tmp_path):
     _, strips = judged([results(tmp_path, *fleet())], [])
-    told = {one.title: one for one in map(drawn, strips)}
-    one = told["bf16_matmul"]
-    assert len(one.dots) == 8
-    (bad,) = [dot for dot in one.dots if dot.bad]
+    told = {strip.title: strip for strip in map(drawn, strips)}
+    strip = told["bf16_matmul"]
+    assert len(strip.dots) == 8
+    (bad,) = [dot for dot in strip.dots if dot.bad]
     assert bad.says.startswith("gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is")
     dots = [dot for each in told.values() for dot in each.dots]
     assert all(LEFT <= dot.x <= RIGHT and TOP <= dot.y <= BOTTOM for dot in dots)
-    assert one.norm is not None
-    assert min(one.dots).bad  # the slowest is furthest left
+    assert strip.norm is not None
+    assert min(strip.dots).bad  # the slowest is furthest left
     assert [label for _, label, _ in told["nvlinks_up"].marks] == ["18 lanes"]
 
 
@@ -72,10 +75,14 @@ def test_hosts_without_acceptance_have_no_strips(tmp_path):
 def test_hostile_names_are_data(tmp_path):
     evil = '"><script>alert(1)</script>\x1b[0m'
     record = accepted("gpu-1", kind(4, evil, topology=evil, driver=evil))
-    gpus = tuple(replace(one, uuid=f"{evil}{one.index}") for one in record.gpus)
+    gpus = tuple(replace(gpu, uuid=f"{evil}{gpu.index}") for gpu in record.gpus)
     measured = tuple(
-        replace(one, gpu=one.gpu and evil + one.gpu[-1], peer=one.peer and evil + one.peer[-1])
-        for one in record.measurements
+        replace(
+            measurement,
+            gpu=measurement.gpu and evil + measurement.gpu[-1],
+            peer=measurement.peer and evil + measurement.peer[-1],
+        )
+        for measurement in record.measurements
     )
     results(tmp_path, replace(record, gpus=gpus, measurements=measured))
     write_reports(tmp_path)

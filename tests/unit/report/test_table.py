@@ -41,7 +41,7 @@ def test_nothing_is_lost_at_any_width(tmp_path: Path, width: int) -> None:
         for at, end in zip(starts, [*starts[1:], None], strict=True)
     ]
     expected = [host, "tensorflow_mirrored", "UNSUPPORTED", LONG, "3 min 20 s", "4 × NVIDIA H200"]
-    assert ["".join(one.split()) for one in columns] == ["".join(one.split()) for one in expected]
+    assert ["".join(cell.split()) for cell in columns] == ["".join(cell.split()) for cell in expected]
     assert starts[4] - starts[3] >= 16
 
 

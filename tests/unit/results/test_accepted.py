@@ -17,10 +17,10 @@ from rekindle.results.gather import gather
 
 def run(folder, *records, hosts=()):
     """Write a run, and read it."""
-    names = [*(one.host for one in records), *hosts]
+    names = [*(record.host for record in records), *hosts]
     write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=tuple(names)))
-    for one in records:
-        write(folder / one.host / "acceptance.json", one)
+    for record in records:
+        write(folder / record.host / "acceptance.json", record)
     for name in hosts:
         write(folder / name / "host.json", replace(HOST, host=name))
     return gather(folder)
@@ -29,14 +29,14 @@ def run(folder, *records, hosts=()):
 def test_hosts_of_several_runs_are_one_fleet(tmp_path):
     fleet = [healthy(f"gpu-{n}", kind(model="NVIDIA Z9")) for n in range(4)]
     fleet[3] = edited(fleet[3], "fp16_matmul", times(0.9), 2)
-    runs = [run(tmp_path / one.host, one) for one in fleet]
+    runs = [run(tmp_path / record.host, record) for record in fleet]
     told, strips = accepted(runs, [])
-    assert [one.verdict for one in told.hosts] == ["PASS", "PASS", "PASS", "FAIL"]
+    assert [host.verdict for host in told.hosts] == ["PASS", "PASS", "PASS", "FAIL"]
     assert told.state == "bad"
     assert (told.worst[0].host, told.worst[0].bad) == ("gpu-3", True)
     assert told.worst[0].says.startswith("GPU 2 (GPU-gpu-3-2): fp16_matmul is")
     assert len(told.worst) == 3
-    shown = {one.name: one for one in strips}
+    shown = {strip.name: strip for strip in strips}
     assert len(shown["fp16_matmul"].points) == 32
     assert [point.host for point in shown["fp16_matmul"].points if point.bad] == ["gpu-3"]
     assert len(shown["peer_copy"].points) == 32
@@ -51,14 +51,14 @@ def test_the_newest_record_of_a_host_counts_and_the_others_are_its_past(tmp_path
     assert accepted([second], [])[0].state == "good"  # no norm, and all four alike
     for order in ([first, second], [second, first]):
         told, _ = accepted(order, [])
-        assert [one.verdict for one in told.hosts] == ["FAIL"]
+        assert [host.verdict for host in told.hosts] == ["FAIL"]
         assert "2026-11-22T10:00:00Z" in told.hosts[0].cause
 
 
 def test_a_speed_that_is_not_told_makes_no_gpu_bad(tmp_path):
     alone = healthy("gpu-1", kind(4, "NVIDIA Z9"))
     told, strips = accepted([run(tmp_path / "1", alone)], [])
-    assert [one.verdict for one in told.hosts] == ["UNPROVEN"]
+    assert [host.verdict for host in told.hosts] == ["UNPROVEN"]
     assert not any(point.bad for strip in strips for point in strip.points)
     slow = edited(alone, "fp16_matmul", times(0.8), 2)
     told, strips = accepted([run(tmp_path / "2", slow)], [])
@@ -74,12 +74,12 @@ def test_a_folders_name_is_the_hosts_whatever_its_record_says(tmp_path):
     run(folder, healthy("gpu-2", kind(4)), liar)
     write(folder / "gpu-2" / "acceptance.json", edited(liar, "memory_errors", value(1), 0))
     told, _ = accepted([gather(folder)], [])
-    assert [(one.host, one.verdict) for one in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "FAIL")]
+    assert [(host.host, host.verdict) for host in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "FAIL")]
 
 
 def test_a_host_with_gpus_and_no_record_is_unproven(tmp_path):
     told, _ = accepted([run(tmp_path / "run", healthy("gpu-1", kind(4)), hosts=["gpu-2"])], [])
-    assert [(one.host, one.verdict) for one in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "UNPROVEN")]
+    assert [(host.host, host.verdict) for host in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "UNPROVEN")]
     assert told.state == "bad"
 
 

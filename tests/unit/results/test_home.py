@@ -304,12 +304,12 @@ def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
     both = [
         threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True))) for _ in range(2)
     ]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
     assert len(found) == 2
-    assert len({one.nonce for one in found}) == 1
+    assert len({agreed.nonce for agreed in found}) == 1
 
 
 def test_the_state_s_folder_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch):

@@ -123,5 +123,5 @@ def test_no_host_is_lost_when_many_plays_begin_in_one_folder(tmp_path: Path) -> 
     )
     (tmp_path / "r").mkdir()
     plays = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "r", str(n)]) for n in range(4)]
-    assert [one.wait() for one in plays] == [0] * 4
+    assert [process.wait() for process in plays] == [0] * 4
     assert len(read(tmp_path / "r" / "run.json", PlaybookRecord).hosts) == 80
