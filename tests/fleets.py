@@ -106,23 +106,27 @@ def edited(
     uuid = f"GPU-{record.host}-{gpu}"
     other = f"GPU-{record.host}-{peer}"
     found = [
-        one.name == name
-        and (gpu is None or uuid == one.gpu or (one.peer is not None and uuid == one.peer))
-        and (peer is None or other in {one.gpu, one.peer})
-        for one in record.measurements
+        measurement.name == name
+        and (
+            gpu is None
+            or uuid == measurement.gpu
+            or (measurement.peer is not None and uuid == measurement.peer)
+        )
+        and (peer is None or other in {measurement.gpu, measurement.peer})
+        for measurement in record.measurements
     ]
     assert any(found)
     return replace(
         record,
         measurements=tuple(
-            replace(one, **change(one)) if hit else one
-            for one, hit in zip(record.measurements, found, strict=True)
+            replace(measurement, **change(measurement)) if hit else measurement
+            for measurement, hit in zip(record.measurements, found, strict=True)
         ),
     )
 
 
 def times(factor: float) -> Change:
-    return lambda one: {"value": (one.value or 0.0) * factor}
+    return lambda measurement: {"value": (measurement.value or 0.0) * factor}
 
 
 def value(number: float | None, **rest: Any) -> Change:

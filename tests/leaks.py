@@ -16,13 +16,13 @@ def _contents(name, data):
         yield name, data
     if zipfile.is_zipfile(io.BytesIO(data)):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for one in archive.namelist():
-                yield from _contents(f"{name}/{one}", archive.read(one))
+            for member in archive.namelist():
+                yield from _contents(f"{name}/{member}", archive.read(member))
     elif tarfile.is_tarfile(io.BytesIO(data)):
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            for one in archive:
-                if one.isreg():
-                    yield from _contents(f"{name}/{one.name}", archive.extractfile(one).read())
+            for member in archive:
+                if member.isreg():
+                    yield from _contents(f"{name}/{member.name}", archive.extractfile(member).read())
 
 
 def leaks(folder):

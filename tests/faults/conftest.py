@@ -43,8 +43,8 @@ def outcomes(request, host_records, tmp_path_factory):
     }
     pool = ThreadPoolExecutor(AT_ONCE)
     yield {
-        name: pool.submit(inject, one, host_records, tmp_path_factory.mktemp(re.sub(r"\W+", "-", name)[:16]))
-        for name, one in chosen.items()
+        name: pool.submit(inject, run, host_records, tmp_path_factory.mktemp(re.sub(r"\W+", "-", name)[:16]))
+        for name, run in chosen.items()
     }
     pool.shutdown(cancel_futures=True)
 

@@ -59,7 +59,9 @@ class Live:
         self.afterwards = ExitStack()
         """What is to be done when the run has ended."""
         self.supervisor = next(
-            one for one in psutil.process_iter(["cmdline"]) if str(self.run) in (one.info["cmdline"] or [])
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if str(self.run) in (process.info["cmdline"] or [])
         )
 
     def mark(self) -> None:
@@ -80,15 +82,15 @@ class Live:
 
     def process(self, *words: str, **environ: str) -> psutil.Process:
         """Return the first process of the run with these words in its command line."""
-        for one in self.supervisor.children(recursive=True):
+        for process in self.supervisor.children(recursive=True):
             with suppress(psutil.Error):
-                command, env = one.cmdline(), one.environ()
+                command, env = process.cmdline(), process.environ()
                 if (
                     set(words) <= set(command)
                     and environ.items() <= env.items()
                     and Path(command[0]).name != "env"
                 ):
-                    return one
+                    return process
         raise LookupError(f"{self.work.name}: no process runs {words} {environ}")
 
     def kill(self, victim: psutil.Process, number: signal.Signals = signal.SIGKILL) -> None:
@@ -199,12 +201,12 @@ def _outcome(work: Path, verdict: VerdictRecord, seen: float | None, left: tuple
 def _end_what_is_left(live: Live) -> tuple[str, ...]:
     """Kill processes that still belong to the run, and return their command lines."""
     found = []
-    for one in psutil.process_iter():
+    for process in psutil.process_iter():
         with suppress(psutil.Error):
-            mine = one.environ().get("REKINDLE_EVIDENCE") == str(live.run / "evidence")
-            if (mine or one == live.supervisor) and one.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(one.cmdline())[:120])
-                one.kill()
+            mine = process.environ().get("REKINDLE_EVIDENCE") == str(live.run / "evidence")
+            if (mine or process == live.supervisor) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline())[:120])
+                process.kill()
     return tuple(found)
 
 

@@ -33,7 +33,7 @@ def _events(run: Path, name: str, change: Callable[[dict], dict | None]) -> None
     """Put every event of a file through ``change``; None drops it."""
     path = run / name
     changed = [change(json.loads(line)) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps(one) + "\n" for one in changed if one is not None))
+    path.write_text("".join(json.dumps(event) + "\n" for event in changed if event is not None))
 
 
 def _server_log_cut(run: Path) -> None:
@@ -61,7 +61,7 @@ def _on_cpu(run: Path) -> None:
         _events(
             run,
             f"evidence/{path.name}",
-            lambda one: {**one, **on_cpu} if one["event"] == "device" else one,
+            lambda event: {**event, **on_cpu} if event["event"] == "device" else event,
         )
 
 
@@ -83,7 +83,7 @@ def _only_rank_0(run: Path) -> None:
         _events(
             run,
             f"evidence/{site}.rank-1.jsonl",
-            lambda one: {**one, "samples": 0} if one["event"] == "round" else one,
+            lambda event: {**event, "samples": 0} if event["event"] == "round" else event,
         )
 
 
@@ -95,7 +95,7 @@ def _clock(step_s: float) -> Callable[[Path], None]:
             _events(
                 run,
                 f"evidence/{path.name}",
-                lambda one: {**one, "time": one["time"] + step_s} if one.get("round", 1) else one,
+                lambda event: {**event, "time": event["time"] + step_s} if event.get("round", 1) else event,
             )
 
     return damage

@@ -70,9 +70,9 @@ def _group(live: Live) -> Path:
     folder = root / f"rekindle-run-{live.supervisor.pid}"
     folder.mkdir()
     live.afterwards.callback(_remove, folder)
-    for one in (live.supervisor, *live.supervisor.children(recursive=True)):
+    for process in (live.supervisor, *live.supervisor.children(recursive=True)):
         with suppress(psutil.Error, ProcessLookupError):
-            (folder / "cgroup.procs").write_text(str(one.pid))
+            (folder / "cgroup.procs").write_text(str(process.pid))
     return folder
 
 

@@ -49,7 +49,7 @@ def test_a_fault_is_detected_and_its_cause_named(run, outcomes, report):
 
 
 @pytest.mark.parametrize(
-    "run", [*REAL, *(pytest.param(one, marks=NEEDS_CGROUPS) for one in SLOW)], ids=_by_name
+    "run", [*REAL, *(pytest.param(run, marks=NEEDS_CGROUPS) for run in SLOW)], ids=_by_name
 )
 def test_a_clean_run_passes(run, outcomes, report):
     outcome = outcomes[run.name].result()

@@ -28,11 +28,11 @@ HOLDS = {
     """,
     "integers and halves are told as float32 has them": """
         for kind in (torch.int64, torch.bfloat16, torch.float16, torch.float64):
-            one = torch.arange(20).to(kind)
-            assert fingerprint({"n": one}) == fingerprint({"n": np.arange(20, dtype=np.float32)})
+            tensor = torch.arange(20).to(kind)
+            assert fingerprint({"n": tensor}) == fingerprint({"n": np.arange(20, dtype=np.float32)})
         for kind in (np.int64, np.float16, np.float64):
-            one = np.arange(20, dtype=kind)
-            assert fingerprint({"n": one}) == fingerprint({"n": one.astype(np.float32)})
+            array = np.arange(20, dtype=kind)
+            assert fingerprint({"n": array}) == fingerprint({"n": array.astype(np.float32)})
     """,
     "Keras' layers are told as NVFlare's server has them": """
         layers = {"first": [TREE["a"], TREE["b"]], "pool": []}
@@ -47,11 +47,11 @@ HOLDS = {
             {**TREE, "d": np.zeros(0, np.float32)},
             {**TREE, "a": TREE["a"][:-1], "c": np.append(TREE["a"][-1], TREE["c"])},
         ]
-        assert len({fingerprint(one).digest for one in [TREE, *others]}) == 5
+        assert len({fingerprint(tree).digest for tree in [TREE, *others]}) == 5
         assert fingerprint(others[0]).sketch != PLAIN.sketch
         name_like = np.frombuffer(b"bcd\\0", np.float32)
-        one, two = {"a": np.append(name_like, TREE["c"])}, {"a": name_like[:0], "bcd": TREE["c"]}
-        assert fingerprint(one).digest != fingerprint(two).digest
+        one_name, two_names = {"a": np.append(name_like, TREE["c"])}, {"a": name_like[:0], "bcd": TREE["c"]}
+        assert fingerprint(one_name).digest != fingerprint(two_names).digest
     """,
     "a sketch has the sums of every eighth value": """
         flat = np.concatenate([TREE[name].ravel() for name in "abc"]).astype(float)

@@ -55,7 +55,7 @@ def runs(host_records, tmp_path_factory):
 
 
 def _of(run, kind):
-    return [one.event for one in read_lines(run) if isinstance(one.event, kind)]
+    return [line.event for line in read_lines(run) if isinstance(line.event, kind)]
 
 
 def test_the_server_tells_the_global_model_of_every_round_and_what_came_of_the_last(runs):
@@ -91,7 +91,7 @@ def test_every_line_belongs_to_the_run(runs):
     nonces = {name: read(run / "spec.json", RunSpec).nonce for name, run in runs.items()}
     assert len({*nonces.values(), ""}) == len(runs) + 1
     for name, run in runs.items():
-        assert {one.event.nonce for one in read_lines(run)} == {nonces[name]}
+        assert {line.event.nonce for line in read_lines(run)} == {nonces[name]}
 
 
 @pytest.mark.parametrize("other", ["not told", "broken"])
@@ -112,5 +112,5 @@ def test_a_server_that_cannot_tell_says_so(runs):
 
 def test_a_site_that_fails_is_told_by_its_return_code(runs):
     came = _of(runs["a site fails"], ContributionEvent)
-    (event,) = (one for one in came if (one.site, one.round) == ("site-2", 1))
+    (event,) = (event for event in came if (event.site, event.round) == ("site-2", 1))
     assert (event.return_code, event.weight, event.distance) == ("TASK_ABORTED", None, None)

@@ -244,8 +244,8 @@ def test_the_host_is_as_one_where_nothing_happened(again, ways, name):
     way = ways[name]
     built = read(again.results / name / "env.json", EnvRecord).environments
     assert {path.name for path in (way.disk / "envs").iterdir()} == {
-        *(Path(one.path).name for one in built),
-        *(f".{one.framework}.lock" for one in built),
+        *(Path(environment.path).name for environment in built),
+        *(f".{environment.framework}.lock" for environment in built),
     }
     run = way.run().name
     kept = {path.name for path in (way.disk / "runs").iterdir()}

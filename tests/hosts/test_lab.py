@@ -45,8 +45,8 @@ def test_what_it_made_is_gone_when_it_is_down(named, light):
 
 def test_two_runs_have_labs_of_their_own(here):
     """Hosts of the same name reach their own lab alone, and one lab's end is nothing to the other."""
-    with slot() as one, slot() as other:
-        labs = [Lab(f"{prefix}twin") for prefix in (one, other)]
+    with slot() as first, slot() as second:
+        labs = [Lab(f"{prefix}twin") for prefix in (first, second)]
         try:
             for lab in labs:
                 lab.up(["same"])

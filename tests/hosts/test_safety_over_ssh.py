@@ -96,7 +96,7 @@ def test_no_secret_of_a_host_comes_home_or_into_a_log(site, pair):
     assert leaks(site.results) == []
     for host in pair.hosts.values():
         root = host.root / "home/lease/rekindle"
-        assert [leak for one in ("runs", "logs", "jobs") for leak in leaks(root / one)] == []
+        assert [leak for folder in ("runs", "logs", "jobs") for leak in leaks(root / folder)] == []
         assert leaks(host.root / "home/lease/.aws")
 
 
@@ -106,6 +106,10 @@ def test_what_a_run_leaves_on_a_host_is_for_its_owner_alone(site, pair):
     for root in there:
         paths = [
             root,
-            *(path for one in ("runs", "logs", "jobs") for path in [root / one, *(root / one).rglob("*")]),
+            *(
+                path
+                for folder in ("runs", "logs", "jobs")
+                for path in [root / folder, *(root / folder).rglob("*")]
+            ),
         ]
         assert [path for path in paths if not path.is_symlink() and path.stat().st_mode & 0o077] == []

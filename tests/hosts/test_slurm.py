@@ -21,7 +21,7 @@ def _events(run, kind):
 
 
 def _says(record, claim):
-    return next(one.says for one in record.evidence if one.claim == claim)
+    return next(result.says for result in record.evidence if result.claim == claim)
 
 
 @pytest.mark.parametrize(("job", "ranks"), [("pt_ddp", 4), ("lightning_ddp", 2), ("llm_sft", 2)])
@@ -71,7 +71,7 @@ def test_environments_on_nodes_own_disks_are_had_by_each_and_cleared(on_slurm, c
     (cluster.shared / "of-nodes.json").write_text(
         json.dumps([ASKED, [{**spec, "name": "toy", "local": str(local)}]])
     )
-    driver = next(one.python for one in env.environments if one.framework == "driver")
+    driver = next(environment.python for environment in env.environments if environment.framework == "driver")
     python = f"env PYTHONPATH={payload.path} {driver}"
 
     def on_login(code):
@@ -81,7 +81,7 @@ def test_environments_on_nodes_own_disks_are_had_by_each_and_cleared(on_slurm, c
     def had():
         have = f"{python} -m rekindle.environments have {root} toy-{spec['lock_sha256'][:12]}"
         lines = cluster.run("login", f"srun --nodes=2 --ntasks=2 {have}").splitlines()
-        return {one["node"]: one["says"] for one in map(json.loads, lines)}
+        return {answer["node"]: answer["says"] for answer in map(json.loads, lines)}
 
     on_login(KEEP)
     assert had() == {"n9": None, "n10": None}

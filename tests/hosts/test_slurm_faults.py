@@ -102,7 +102,11 @@ def test_two_jobs_on_the_same_nodes_at_once_pass(on_slurm, cluster):
     spec["nodes"], spec["slurm"]["gpus_per_node"] = [], 0
     spec["sites"], spec["job"]["sites"] = spec["sites"][:1], 1
     (cluster.shared / "spec.json").write_text(json.dumps(spec))
-    drivers = [one for one in read(host / "env.json", EnvRecord).environments if one.framework == "driver"]
+    drivers = [
+        environment
+        for environment in read(host / "env.json", EnvRecord).environments
+        if environment.framework == "driver"
+    ]
     payload = read(host / "payload.json", PayloadRecord).path
     start = f"PYTHONPATH={payload} {drivers[0].python} -m rekindle.driver start"
     for name in "ab":
@@ -135,7 +139,7 @@ def test_a_node_that_straggles_is_named_and_the_run_passes(on_slurm, cluster, tm
     client.write_text(client.read_text().replace("    pace = Pace(model)\n", SLOW))
     done = play(VALIDATE, cluster.inventory, built(on_slurm, tmp_path / "slow"), *PT_DDP, cwd=repository)
     assert verdict(done).verdict == "PASS", done.output
-    (pace,) = [one for one in verdict(done).evidence if one.claim == "nodes_keep_pace"]
+    (pace,) = [result for result in verdict(done).evidence if result.claim == "nodes_keep_pace"]
     assert pace.says.startswith("n10 straggles: its ranks took ")
 
 
@@ -191,9 +195,9 @@ def test_scancel_is_the_cause_and_leaves_nothing_on_any_node(on_slurm, small, cl
 
 OF_RUNS = """
 cd /proc
-for one in [0-9]*; do
-    if grep -qs '[/]shared/rekindle/runs/' $one/cmdline $one/environ; then
-        echo $one: $(tr '\\0' ' ' <$one/cmdline)
+for pid in [0-9]*; do
+    if grep -qs '[/]shared/rekindle/runs/' $pid/cmdline $pid/environ; then
+        echo $pid: $(tr '\\0' ' ' <$pid/cmdline)
     fi
 done
 """

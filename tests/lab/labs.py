@@ -94,7 +94,7 @@ class Lab:
             network.remove_bridge(self.number)
         shutil.rmtree(self.folder, ignore_errors=True)
         with alone("labs"):
-            if STATE.exists() and not any(one.is_dir() for one in STATE.iterdir()):
+            if STATE.exists() and not any(path.is_dir() for path in STATE.iterdir()):
                 shutil.rmtree(STATE)
         self.number, self._names = None, []
 

@@ -26,7 +26,9 @@ def engine(host_records, tmp_path_factory):
     """Return an engine whose registry has an image with what torch's environment has."""
     with running(tmp_path_factory.mktemp("docker")) as engine:
         environments = read(host_records / "env.json", EnvRecord).environments
-        engine.registry[IMAGE] = next(one.python for one in environments if one.framework == "torch")
+        engine.registry[IMAGE] = next(
+            environment.python for environment in environments if environment.framework == "torch"
+        )
         yield engine
 
 
@@ -57,14 +59,16 @@ def _verdict(contained, job):
 def test_it_passes_and_says_where_it_ran(contained):
     verdict = _verdict(contained, "line")
     assert (verdict.verdict, verdict.cause) == ("PASS", None), contained.output
-    said = next(one.says for one in verdict.evidence if one.claim == "runs_as_described")
+    said = next(result.says for result in verdict.evidence if result.claim == "runs_as_described")
     assert f"in the container {IMAGE} ({digest(IMAGE)})" in said
     assert verdict.versions["image"] == IMAGE
 
 
 def test_the_work_of_its_sites_is_seen_in_the_engines_processes(contained, engine):
     assert ["inspect", "--format", "{{.State.Pid}}"] in [words[:3] for words in engine.asked]
-    worked = next(one for one in _verdict(contained, "line").evidence if one.claim == "every_site_worked")
+    worked = next(
+        result for result in _verdict(contained, "line").evidence if result.claim == "every_site_worked"
+    )
     assert worked.holds, worked.says
     samples = [
         line.event

@@ -72,7 +72,7 @@ def test_it_passes_by_what_the_server_saw(examples, name):
 def test_a_users_own_job_passes_by_the_same_claims(examples):
     verdict = read(examples.results / "local" / OWN.name / "verdict.json", VerdictRecord)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    claims = {one.claim for one in verdict.evidence}
+    claims = {result.claim for result in verdict.evidence}
     assert claims >= {"every_site_trained", "every_site_took_part", "rounds_completed", "global_model_saved"}
     (line,) = [line for line in board.of([gather(examples.results)], []).lines if line.job == OWN.name]
     assert (line.verdict, line.framework) == ("PASS", "torch+vision")
@@ -84,7 +84,7 @@ def test_the_whole_run_passes(examples):
 
 def test_a_stand_in_is_never_called_the_real_data(examples):
     verdict = read(examples.results / "local" / "hello-pt" / "verdict.json", VerdictRecord)
-    said = next(one.says for one in verdict.evidence if one.claim == "runs_as_described")
+    said = next(result.says for result in verdict.evidence if result.claim == "runs_as_described")
     assert "data: a stand-in for cifar10, not the real one" in said
 
 
@@ -94,7 +94,7 @@ def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
     alone = tmp_path / "alone"
     alone.mkdir()
     envs = read(examples.results / "local" / "env.json", EnvRecord).environments
-    python = next(one.python for one in envs if one.framework == "torch+vision")
+    python = next(environment.python for environment in envs if environment.framework == "torch+vision")
     code = named(str(LOOKALIKES), None).code(load_job(JOBS, "hello-numpy"))
     subprocess.run(
         [python, "job.py", "--workspace", str(alone)],
@@ -130,7 +130,7 @@ torch.save({"b": torch.arange(3, 6).half(), "a": torch.arange(3).bfloat16()}, ho
 
 def test_a_saved_model_is_told_as_it_loads_in_the_runs_environment(examples, tmp_path):
     envs = read(examples.results / "local" / "env.json", EnvRecord).environments
-    python = next(one.python for one in envs if one.framework == "torch+vision")
+    python = next(environment.python for environment in envs if environment.framework == "torch+vision")
     (tmp_path / "evidence").mkdir()
     own = {"REKINDLE_EVIDENCE": tmp_path / "evidence", "REKINDLE_WORKSPACE": tmp_path / "job" / "workspace"}
     environ = {**os.environ, **{name: str(path) for name, path in own.items()}}

@@ -73,13 +73,14 @@ def test_a_lock_that_was_not_sent_does_not_come_into_env_json(tmp_path, inventor
     plan = json.loads((home / "plan.json").read_text())
     own = Path(REPOSITORY, "src/rekindle/locks")
     locks = {"driver": "driver.txt"}
-    for one in plan["environments"]:
-        one["build"]["lock_sha256"] = _digest(own / one["build"]["lock"])
-        locks[one["framework"]] = one["build"]["lock"]
+    for environment in plan["environments"]:
+        environment["build"]["lock_sha256"] = _digest(own / environment["build"]["lock"])
+        locks[environment["framework"]] = environment["build"]["lock"]
     (home / "plan.json").write_text(json.dumps(plan))
-    told = [one for one in env["environments"] if one["framework"] in locks]
-    for one in told:
-        one["lock"], one["lock_sha256"] = locks[one["framework"]], _digest(own / locks[one["framework"]])
+    told = [environment for environment in env["environments"] if environment["framework"] in locks]
+    for environment in told:
+        lock = locks[environment["framework"]]
+        environment["lock"], environment["lock_sha256"] = lock, _digest(own / lock)
     task = {"environments": told, "folder": str(home), "capsule": ""}
 
     def save():

@@ -64,7 +64,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def python_of(jobs, framework):
     """Return the interpreter of an environment that was built."""
     environments = read(jobs.results / "local/env.json", EnvRecord).environments
-    return next(one.python for one in environments if one.framework == framework)
+    return next(environment.python for environment in environments if environment.framework == framework)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def stragglers(folder):
 
 def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(one_round):
     devices = {event.rank: event for event in told(one_round, DeviceEvent)}
-    places = {rank: (one.node, one.device, one.backend) for rank, one in devices.items()}
+    places = {rank: (event.node, event.device, event.backend) for rank, event in devices.items()}
     assert places == {0: ("n10", "/device:CPU:0", "RING"), 1: ("n9", "/device:CPU:0", "RING")}
     assert devices[0].pid != devices[1].pid
     first, second = told(one_round, RoundEvent)
@@ -170,7 +170,8 @@ for replicas.NODES in (1, 2):
     began = time.perf_counter()
     sums, took = (strategy.experimental_local_results(of_each) for of_each in step(tf.ones([2, 3])))
     seconds = time.perf_counter() - began
-    print(json.dumps([[float(one[0, 0]) for one in sums], [float(one) for one in took], seconds]))
+    told = [[float(total[0, 0]) for total in sums], [float(duration) for duration in took], seconds]
+    print(json.dumps(told))
 """
 
 
@@ -181,7 +182,7 @@ def test_each_replicas_forward_pass_is_timed_from_its_inputs_to_its_outputs_over
     (alone, none, _), (sums, took, seconds) = map(json.loads, done.stdout.splitlines())
     assert alone == sums == [2.0, 4.0]
     assert none == [0.0, 0.0]
-    assert all(1 <= one < 2 for one in took)
+    assert all(1 <= duration < 2 for duration in took)
     assert seconds < 2 + sum(took)  # they do not take turns
 
 

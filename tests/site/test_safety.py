@@ -65,10 +65,10 @@ def _ansible(command, *arguments, cwd=REPOSITORY):
 
 def test_host_keys_are_checked():
     dumped = json.loads(_ansible("ansible-config", "dump", "--type", "all", "--format", "json"))
-    (plugins,) = [one["CONNECTION_PLUGINS"] for one in dumped if "CONNECTION_PLUGINS" in one]
-    (ssh,) = [one["ssh"] for one in plugins if "ssh" in one]
-    options = {one["name"]: one["value"] for one in ssh}
-    settings = {one["name"]: one["value"] for one in dumped if "name" in one}
+    (plugins,) = [entry["CONNECTION_PLUGINS"] for entry in dumped if "CONNECTION_PLUGINS" in entry]
+    (ssh,) = [plugin["ssh"] for plugin in plugins if "ssh" in plugin]
+    options = {option["name"]: option["value"] for option in ssh}
+    settings = {entry["name"]: entry["value"] for entry in dumped if "name" in entry}
     assert (options["host_key_checking"], settings["HOST_KEY_CHECKING"]) == (True, True)
     assert not re.search("(?i)StrictHostKeyChecking|KnownHosts", json.dumps([options, settings], default=str))
     for inventory in ("example", "local"):
@@ -117,12 +117,12 @@ def test_no_secret_of_controller_or_host_is_in_what_a_run_leaves(site, local):
     root = local.parent / "rekindle"
     assert CANARY not in site.output
     assert leaks(site.results) == []
-    assert [leak for one in ("runs", "logs", "jobs", "tmp") for leak in leaks(root / one)] == []
+    assert [leak for folder in ("runs", "logs", "jobs", "tmp") for leak in leaks(root / folder)] == []
 
 
 def test_what_a_run_leaves_here_and_there_is_for_its_owner_alone(site, local):
     root = local.parent / "rekindle"
-    assert _open(site.results, *(root / one for one in ("runs", "logs", "jobs"))) == []
+    assert _open(site.results, *(root / folder for folder in ("runs", "logs", "jobs"))) == []
 
 
 def test_an_archive_does_not_stay_on_the_host(site, local):

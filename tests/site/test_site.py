@@ -34,21 +34,21 @@ def test_every_record_is_home_and_fits_its_schema(site):
     env = read(home / "env.json", EnvRecord)
     verdict = read(home / "pt_ddp" / "verdict.json", VerdictRecord)
     build = plan.environments[0].build
-    torch = next(one for one in env.environments if one.framework == "torch")
+    torch = next(environment for environment in env.environments if environment.framework == "torch")
     assert host.host == "local"
     assert torch.lock_sha256 == build.lock_sha256 == verdict.lock_sha256
     assert torch.probe["build"]["torch"] == torch.packages["torch"] == build.version + "+cpu"
     assert torch.packages["nvflare"] == "2.7.3"
     assert verdict.final_metrics["accuracy"] >= 0.95
-    assert {(one.site, one.rank) for one in verdict.devices} == {
+    assert {(device.site, device.rank) for device in verdict.devices} == {
         (f"site-{s}", r) for s in (1, 2) for r in (0, 1)
     }
 
 
 def test_all_that_the_verdict_cites_came_home(site):
     home = site.results / "local" / "pt_ddp"
-    for one in read(home / "verdict.json", VerdictRecord).evidence:
-        assert one.file is None or (home / one.file).is_file()
+    for result in read(home / "verdict.json", VerdictRecord).evidence:
+        assert result.file is None or (home / result.file).is_file()
 
 
 def test_four_reports_say_the_same(site):
@@ -117,7 +117,7 @@ def test_a_job_that_has_passed_is_brought_home_and_not_run_again(site, local, tm
     again = play("site.yml", local, tmp_path / "again")
     assert again.status == 0, again.output
     assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output
-    first, second = (one / "local/pt_ddp/verdict.json" for one in (site.results, again.results))
+    first, second = (folder / "local/pt_ddp/verdict.json" for folder in (site.results, again.results))
     assert second.read_bytes() == first.read_bytes()
 
 

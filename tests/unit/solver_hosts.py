@@ -60,7 +60,9 @@ def host(
         cpu=Cpu(model=None, cores=16),
         memory=Memory(total_mib=65536, available_mib=60000),
         disks=(),
-        pythons=tuple(python(one) if isinstance(one, str) else one for one in pythons),
+        pythons=tuple(
+            python(interpreter) if isinstance(interpreter, str) else interpreter for interpreter in pythons
+        ),
         driver=found,
         gpus=tuple(gpu(index, model) for index, model in enumerate(models)),
         pci_gpus=len(models) if pci_gpus is None else pci_gpus,

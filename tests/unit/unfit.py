@@ -7,10 +7,10 @@ from pathlib import Path
 
 def plant_socket(path):
     """Make a socket at ``path``."""
-    with socket.socket(socket.AF_UNIX) as one:
+    with socket.socket(socket.AF_UNIX) as sock:
         here = Path.cwd()
         os.chdir(path.parent)  # a socket's path is short
-        one.bind(path.name)
+        sock.bind(path.name)
         os.chdir(here)
 
 

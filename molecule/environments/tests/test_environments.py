@@ -10,7 +10,8 @@ import pytest
 ROOT = "/home/lease/rekindle"
 RESULTS = Path(os.environ["REKINDLE_RESULTS"], "leased")
 ENVIRONMENTS = {
-    one["framework"]: one for one in json.loads((RESULTS / "env.json").read_text())["environments"]
+    environment["framework"]: environment
+    for environment in json.loads((RESULTS / "env.json").read_text())["environments"]
 }
 
 
@@ -37,7 +38,7 @@ def test_each_folder_is_the_users_alone(host, name):
 
 
 def test_only_whole_environments_are_left_and_in_tmpdir_only_locks_of_uv_and_what_ansible_has(host):
-    built = {Path(one["path"]).name for one in ENVIRONMENTS.values()}
+    built = {Path(environment["path"]).name for environment in ENVIRONMENTS.values()}
     there = host.check_output(f"ls -A {ROOT}/envs").splitlines()
     assert set(there) == built | {".driver.lock", ".torch.lock"}
     assert [

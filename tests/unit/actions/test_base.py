@@ -16,9 +16,9 @@ def run(monkeypatch):
 
     def call(act):
         action = type("One", (Action,), {"ARGUMENTS": {}, "act": lambda self, args, task_vars: act()})
-        one = action.__new__(action)
-        one.validate_argument_spec = lambda spec: (None, {})
-        return one.run(task_vars={})
+        instance = action.__new__(action)
+        instance.validate_argument_spec = lambda spec: (None, {})
+        return instance.run(task_vars={})
 
     return call
 

@@ -160,7 +160,7 @@ def test_a_node_of_each_kind_that_the_partition_has_is_looked_at(collect, tmp_pa
     assert "gpus-per-node" not in other
     assert [path.name for path in tmp_path.glob("node-*.json")] == ["node-m1.json"]
     known = read(tmp_path / "login.json", HostRecord).cluster
-    assert [(one.partition, one.nodes, one.state, one.why) for one in known.groups] == [
+    assert [(group.partition, group.nodes, group.state, group.why) for group in known.groups] == [
         ("gpu", "n9", "idle", None),
         ("gpu", "n10", "drained", "disk|is full"),
         ("gpu", "m[1-2]", "mixed", None),

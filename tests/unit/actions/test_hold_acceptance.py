@@ -27,9 +27,9 @@ def accepted(home, recordings):
         for index, gpu in enumerate(json.loads(text)["gpus"]):
             text = text.replace(gpu["uuid"], host.gpus[index].uuid)
         record = json.loads(text)
-        for one in record["measurements"]:
-            if one["gpu"] in failed and one["name"] == "product_differs":
-                one.update(value=3.0, holds=False)
+        for measurement in record["measurements"]:
+            if measurement["gpu"] in failed and measurement["name"] == "product_differs":
+                measurement.update(value=3.0, holds=False)
         (home / "acceptance.json").write_text(json.dumps(record))
         verdict = {
             "job": "acceptance",

@@ -98,13 +98,15 @@ def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path)
     try:
         said, _ = playing.communicate(timeout=60)
     except subprocess.TimeoutExpired:
-        for one in [*psutil.Process(playing.pid).children(recursive=True), playing]:
-            one.kill()
+        for process in [*psutil.Process(playing.pid).children(recursive=True), playing]:
+            process.kill()
         raise
     assert "Timed out after 8 second" in said
     assert (tmp_path / "asked").read_text().count("\n") == 3  # the folder, what hung, and its removal
     assert [
-        one for one in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(one.info["cmdline"])
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if str(tmp_path) in str(process.info["cmdline"])
     ] == []
 
 

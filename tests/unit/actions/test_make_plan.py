@@ -43,7 +43,10 @@ def plan(load, home):
 
 def _builds(home):
     written = read(home / "plan.json", PlanRecord)
-    return {one.framework: one.build.version if one.build else None for one in written.environments}
+    return {
+        environment.framework: environment.build.version if environment.build else None
+        for environment in written.environments
+    }
 
 
 def test_a_plan_is_of_the_host_as_it_was_read(plan, home):
@@ -76,7 +79,7 @@ def test_the_highest_priority_is_first(plan, home, monkeypatch):
 def test_one_environment_that_cannot_be_had_is_a_warning(plan, home):
     result = plan(jobs=["pt_ddp", "tf_mirrored"], pins={"tensorflow": "1.0"})
     assert "failed" not in result
-    assert any("tensorflow is pinned to 1.0; " in one for one in result["warnings"])
+    assert any("tensorflow is pinned to 1.0; " in warning for warning in result["warnings"])
     assert _builds(home)["tensorflow"] is None
     assert _builds(home)["torch"]
 

@@ -64,9 +64,11 @@ def _one_gpu_left(home):
 
 def _refused(home):
     plan = read(home / "plan.json", PlanRecord)
-    (one,) = plan.environments
-    refused = replace(one, framework="tensorflow", build=None, refusal="No build fits. Fix: another driver.")
-    write(home / "plan.json", replace(plan, environments=(one, refused)))
+    (environment,) = plan.environments
+    refused = replace(
+        environment, framework="tensorflow", build=None, refusal="No build fits. Fix: another driver."
+    )
+    write(home / "plan.json", replace(plan, environments=(environment, refused)))
 
 
 def _assert_no_run(home, job, verdict, cause):
@@ -236,7 +238,7 @@ def test_a_job_of_the_users_own_is_known_by_its_code(place, home, tmp_path):
     code = shutil.copytree(REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line", tmp_path / "line")
     plan, env = read(home / "plan.json", PlanRecord), read(home / "env.json", EnvRecord)
     write(home / "plan.json", replace(plan, own={"line": str(code / "job.yml")}))
-    torch = next(one for one in env.environments if one.framework == "torch")
+    torch = next(environment for environment in env.environments if environment.framework == "torch")
     vision = replace(torch, framework="torch+vision")
     write(home / "env.json", replace(env, environments=(*env.environments, vision)))
     first = place("line", arguments={"line": {"rate": 0.5}})

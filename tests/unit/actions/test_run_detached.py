@@ -245,7 +245,7 @@ def test_a_host_that_hangs_for_good_is_gone(follow, host, tmp_path, monkeypatch)
     said = r"toy was never seen; the host is gone: the host gave no answer within 0\.3 s"
     with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
         follow()
-    assert not [one for one in psutil.Process().children(recursive=True) if "20" in one.cmdline()]
+    assert not [process for process in psutil.Process().children(recursive=True) if "20" in process.cmdline()]
 
 
 @pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])

@@ -70,6 +70,6 @@ def test_without_a_record_it_fails(save, home, name):
 
 def test_of_a_plan_that_refuses_everything_nothing_can_have_been_built(save, home):
     plan = read(home / "plan.json", PlanRecord)
-    refused = tuple(replace(one, build=None, refusal="No.") for one in plan.environments)
+    refused = tuple(replace(environment, build=None, refusal="No.") for environment in plan.environments)
     write(home / "plan.json", replace(plan, environments=refused))
     _assert_fails(save(), "names no build")

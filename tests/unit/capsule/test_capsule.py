@@ -28,7 +28,7 @@ def kept(tmp_path, recordings):
     """Return a capsule whose torch lock is another than ours of that name."""
     env = read(recordings / "h200-x2" / "env.json", EnvRecord)
     digest = hashlib.sha256(OLD_LOCK.encode()).hexdigest()
-    torch = next(one for one in env.environments if one.framework == "torch")
+    torch = next(environment for environment in env.environments if environment.framework == "torch")
     env = msgspec.structs.replace(env, environments=(msgspec.structs.replace(torch, lock_sha256=digest),))
     state.keep_lock(OLD_LOCK)
     capsule.save(env, tmp_path)
@@ -57,7 +57,7 @@ def test_the_capsule_s_own_lock_is_installed(host, kept):
 
 
 def test_a_host_without_that_python_is_refused(host, kept):
-    other = [msgspec.structs.replace(one, version="3.11.9") for one in host.pythons]
+    other = [msgspec.structs.replace(python, version="3.11.9") for python in host.pythons]
     planned = _plan(host, kept, pythons=tuple(other)).environments[0]
     assert planned.build is None
     assert "this host has no Python 3.12" in planned.refusal
@@ -68,7 +68,7 @@ def test_a_host_without_that_python_is_refused(host, kept):
 def lightning(tmp_path, recordings):
     """Return a capsule of Lightning beside the host's own torch."""
     env = read(recordings / "h200-x2" / "env.json", EnvRecord)
-    torch = next(one for one in env.environments if one.framework == "torch")
+    torch = next(environment for environment in env.environments if environment.framework == "torch")
     name = "lightning-system-py312.txt"
     changes = {
         "framework": "lightning",
@@ -85,7 +85,7 @@ def test_what_stands_on_a_lent_torch_is_rebuilt_on_the_same_torch_alone(host, li
     assert capsule.pins(lightning) == {"lightning": "2.6.6"}
     build = _plan(host, lightning, "lightning").environments[0].build
     assert (build.lock, build.python) == ("lightning-system-py312.txt", "/opt/torch/.venv/bin/python3")
-    newer = [msgspec.structs.replace(one, torch=one.torch and "2.13.0") for one in host.pythons]
+    newer = [msgspec.structs.replace(python, torch=python.torch and "2.13.0") for python in host.pythons]
     planned = _plan(host, lightning, "lightning", pythons=tuple(newer)).environments[0]
     assert planned.build is None
     assert "this host has no Python 3.12 that lends torch 2.11.0. Fix: " in planned.refusal

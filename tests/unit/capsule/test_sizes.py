@@ -26,7 +26,7 @@ KNOWN = {hashlib.sha256(name.encode()).hexdigest(): sizes.File(size, name) for s
 
 def lock(name):
     digests = [digest for digest, file in KNOWN.items() if file.name.startswith(name)]
-    return " \\\n".join([f"{name}==1", *(f"    --hash=sha256:{one}" for one in digests)]) + "\n"
+    return " \\\n".join([f"{name}==1", *(f"    --hash=sha256:{digest}" for digest in digests)]) + "\n"
 
 
 @pytest.fixture
@@ -84,5 +84,5 @@ def test_of_our_own_locks_every_size_is_known():
     driver, torch, *others = specs = environment_specs(plan, found)
     assert len(others) == len(FRAMEWORKS) - 1
     assert 1e6 < sizes.to_fetch([driver], found) < 1e7
-    one, every = sizes.to_fetch([torch], found), sizes.to_fetch(specs, found)
-    assert 1e9 < one < every < sum(sizes.to_fetch([spec], found) for spec in specs)
+    of_torch, every = sizes.to_fetch([torch], found), sizes.to_fetch(specs, found)
+    assert 1e9 < of_torch < every < sum(sizes.to_fetch([spec], found) for spec in specs)

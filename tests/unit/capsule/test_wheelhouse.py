@@ -135,7 +135,7 @@ def _altered(requirement):
 
 
 def test_every_lock_with_the_source_pins_what_builds_it():
-    locks = [one.read_text() for one in files("rekindle.locks").iterdir() if one.name.endswith(".txt")]
+    locks = [path.read_text() for path in files("rekindle.locks").iterdir() if path.name.endswith(".txt")]
     with_source = [text for text in locks if "\npyhocon==" in text]
     assert with_source
     assert all("\nsetuptools==" in text for text in with_source)
@@ -144,7 +144,7 @@ def test_every_lock_with_the_source_pins_what_builds_it():
 def test_a_source_is_built_by_what_its_lock_pins(root, spec):
     """And not by the newest that the index has, of which no digest is known."""
     (root / "cache" / "uv").unlink()  # another test may have built it
-    lock = _with_source(lambda one: _OLDER if one.startswith("setuptools") else one)[0]
+    lock = _with_source(lambda pin: _OLDER if pin.startswith("setuptools") else pin)[0]
     locked = {**spec, "lock_text": lock, "lock_sha256": hashlib.sha256(lock.encode()).hexdigest()}
     record, _ = builder.build(root, locked)
     (told,) = Path(record["path"]).rglob("pyhocon-*.dist-info/WHEEL")

@@ -81,7 +81,7 @@ def test_its_processes_are_seen_though_they_are_none_of_the_drivers(start):
     assert _supervisor(run) not in child.parents()
     _assert_ended_with_all(run, child)
     samples = [line.event for line in read_lines(run) if isinstance(line.event, SampleEvent)]
-    assert max(one.worked["site-1"].others_s for one in samples if "site-1" in one.worked) > 0
+    assert max(sample.worked["site-1"].others_s for sample in samples if "site-1" in sample.worked) > 0
     assert read(run / "ended.json", Ended).reason == "finished"
 
 
@@ -98,7 +98,7 @@ def test_a_process_of_the_engines_number_that_is_another_is_none_of_the_runs(sta
     _assert_ended_with_all(run, child)
     samples = [line.event for line in read_lines(run) if isinstance(line.event, SampleEvent)]
     assert samples
-    assert all(one.worked == {} for one in samples)
+    assert all(sample.worked == {} for sample in samples)
 
 
 def test_its_gpus_are_given_by_uuid_and_counted_anew_inside(spec, tmp_path):  # noqa: F811

@@ -154,7 +154,7 @@ def test_everything_of_a_run_has_its_nonce(tmp_path):
     start()
     _wait_for_end(run)
     assert (run / "job.log").read_text() == "of this run\n"
-    assert {one.event.nonce for one in read_lines(run)} == {read(run / "ended.json", Ended).nonce}
+    assert {line.event.nonce for line in read_lines(run)} == {read(run / "ended.json", Ended).nonce}
     assert read(run / "ended.json", Ended).nonce == "of this run"
 
 
@@ -166,7 +166,7 @@ def test_a_run_here_has_a_nonce_of_its_own(tmp_path, monkeypatch):
     for _ in range(2):
         recorded = Path(__file__).parents[2] / "recordings" / "h200-x2"
         assert here.start_here(job, REPOSITORY / "flare_jobs", recorded, tmp_path) is None
-    first, second = (msgspec.json.decode(one, type=RunSpec).nonce for one in sent)
+    first, second = (msgspec.json.decode(encoded, type=RunSpec).nonce for encoded in sent)
     assert len({first, second, ""}) == 3
 
 

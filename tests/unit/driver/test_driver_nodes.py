@@ -101,7 +101,7 @@ def test_a_node_that_is_told_to_stop_ends_what_the_run_left_there(tmp_path, monk
         command = [sys.executable, "-m", "rekindle.driver", "watch", str(run)]
         with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE) as watch:
             seen = json.loads(watch.stdout.readline())
-            assert (seen["node"], [one["pid"] for one in seen["processes"]]) == ("n10", [left.pid])
+            assert (seen["node"], [process["pid"] for process in seen["processes"]]) == ("n10", [left.pid])
             watch.send_signal(signal.SIGTERM)
         assert watch.returncode == 0
         assert left.wait(timeout=10) == -signal.SIGKILL

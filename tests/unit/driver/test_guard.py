@@ -88,10 +88,10 @@ def start(tmp_path, environ):
 
 def _guards(folder):
     """Return the guards of runs in a folder."""
-    found = ((one, one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"]))
+    found = ((process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
     return [
-        one
-        for one, words in found
+        process
+        for process, words in found
         if words[1:3] == ["-m", "rekindle.driver.guard"] and words[3].startswith(str(folder))
     ]
 
@@ -120,7 +120,7 @@ def _kill(driver, run):
 def test_all_that_a_killed_driver_left_is_ended(run, start):
     driver, left = _driver(run, start, ends="never")
     (guard,) = _guards(run)
-    assert guard.pid not in [one.pid for one in psutil.Process(driver.pid).children(recursive=True)]
+    assert guard.pid not in [process.pid for process in psutil.Process(driver.pid).children(recursive=True)]
     assert os.getsid(guard.pid) != os.getsid(driver.pid)
     guard.terminate()  # as SLURM tells all that it knows of a job that is cancelled
     _kill(driver, run)
@@ -155,7 +155,7 @@ def test_what_others_run_on_the_node_goes_on(run, start):
     driver, left = _driver(run, start, ends="never")
     _kill(driver, run)
     _assert_gone(left["away"])
-    assert [one.poll() for one in others] == [None, None]
+    assert [process.poll() for process in others] == [None, None]
 
 
 STEP = """

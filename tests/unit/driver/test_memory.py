@@ -43,11 +43,11 @@ def test_what_was_held_for_a_moment_is_told_afterwards(tmp_path, child):
     now = snapshot(tmp_path)
     assert set(now.peaks_mib) == {"server", "site-2"}
     for name, pid in (("server", server), ("site-2", client)):
-        (one,) = [one for one in now.processes if one.pid == pid]
-        assert one.nvflare == name
-        assert HELD_MIB <= now.peaks_mib[name] == one.peak_kib >> 10
-        assert one.memory_kib >> 10 < one.peak_kib >> 10
-    assert [one.nvflare for one in now.processes if one.pid == other] == [None]
+        (process,) = [process for process in now.processes if process.pid == pid]
+        assert process.nvflare == name
+        assert HELD_MIB <= now.peaks_mib[name] == process.peak_kib >> 10
+        assert process.memory_kib >> 10 < process.peak_kib >> 10
+    assert [process.nvflare for process in now.processes if process.pid == other] == [None]
 
 
 def test_what_has_ended_is_told_no_more(tmp_path):

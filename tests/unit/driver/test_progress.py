@@ -34,13 +34,13 @@ def test_each_round_is_told_with_its_loss_and_what_is_left(trainers):
     teller.end(2.0)
     assert said[0] == "starting"
     rounds = [json.loads(text) for _, _, text in lines if json.loads(text)["event"] == "round"]
-    first, second = (next(one for one in rounds if one["round"] == number) for number in (0, 1))
+    first, second = (next(event for event in rounds if event["round"] == number) for number in (0, 1))
     devices = min(time for time, _, text in lines if json.loads(text)["event"] == "device")
-    for one, left in (
+    for event, left in (
         (first, 2 * (first["time"] - devices)),
         (second, second["time"] - first["time"]),
     ):
-        expected = f"round {one['round'] + 1}/3, loss {one['losses'][-1]:.4f}, about {left:.0f} s left"
+        expected = f"round {event['round'] + 1}/3, loss {event['losses'][-1]:.4f}, about {left:.0f} s left"
         assert expected in said
     ended = read(run / "progress.json", Progress)
     assert (ended.state, ended.says) == (

@@ -43,7 +43,9 @@ def nvml(monkeypatch):
     def uuid_of(handle):
         address = ctypes.cast(handle, ctypes.c_void_p).value
         return next(
-            uuid for uuid, one in handles.items() if ctypes.cast(one, ctypes.c_void_p).value == address
+            uuid
+            for uuid, candidate in handles.items()
+            if ctypes.cast(candidate, ctypes.c_void_p).value == address
         )
 
     def wait(_, timeout_ms):

@@ -67,17 +67,17 @@ class Story:
     def after(self, seconds, pid=TRAINER, *, ran=0.0, waited=0.0, slice_s=0.002, grown=0, gpus=None):  # noqa: PLR0913
         """Let time pass, of which a process ran and waited for a CPU in these shares, and look."""
         self.at += seconds
-        one = self.processes.get(pid)
-        if one:
+        process = self.processes.get(pid)
+        if process:
             times = {
                 thread: Times(
                     then.ran + ran * seconds,
                     then.waited + waited * seconds,
                     then.slices + round(ran * seconds / slice_s),
                 )
-                for thread, then in one.threads.items()
+                for thread, then in process.threads.items()
             }
-            self.change(pid, threads=times, memory_kib=one.memory_kib + grown)
+            self.change(pid, threads=times, memory_kib=process.memory_kib + grown)
         return self.dog.look(self._now(), gpus or {})
 
     def lasts(self, limit_s, **share):
@@ -220,9 +220,14 @@ def test_a_snapshot_tells_this_tests_own_child(tmp_path):
             now = snapshot(tmp_path)
         finally:
             child.kill()
-    one = next(one for one in now.processes if one.pid == child.pid)
-    assert (one.state, one.site, one.nvflare, one.title) == ("T", "site-1", None, f"site-1 {code}")
-    assert 0 < one.memory_kib <= one.peak_kib
-    assert list(one.threads) == [child.pid]
+    process = next(process for process in now.processes if process.pid == child.pid)
+    assert (process.state, process.site, process.nvflare, process.title) == (
+        "T",
+        "site-1",
+        None,
+        f"site-1 {code}",
+    )
+    assert 0 < process.memory_kib <= process.peak_kib
+    assert list(process.threads) == [child.pid]
     assert list(now.sizes.values()) == [5]
     assert work(before, now)[None, child.pid].ran >= 0

@@ -97,7 +97,9 @@ def pins(lock: str) -> Iterator[tuple[str, str, str, set[str]]]:
 def lacking(lock: str, names: Mapping[str, str], targets: Iterable[Target]) -> list[str]:
     """Return a line for each pin that has no file for one of the targets."""
     pinned = list(pins(lock))
-    lines = [f"{name}: {one} is no file of the index" for name, *_, of in pinned for one in of - names.keys()]
+    lines = [
+        f"{name}: {digest} is no file of the index" for name, *_, of in pinned for digest in of - names.keys()
+    ]
     assert len(pinned) == len(re.findall(r"==", re.sub(r"(?m);.*", "", lock)))
     for target in targets:
         tags = target.tags
@@ -107,7 +109,7 @@ def lacking(lock: str, names: Mapping[str, str], targets: Iterable[Target]) -> l
             files = [names[digest] for digest in digests & names.keys()]
             wheels = [parse_wheel_filename(file) for file in files if file.endswith(".whl")]
             sources = [parse_sdist_filename(file) for file in files if not file.endswith(".whl")]
-            assert {(one[0], str(one[1])) for one in [*wheels, *sources]} == {
+            assert {(parsed[0], str(parsed[1])) for parsed in [*wheels, *sources]} == {
                 (canonicalize_name(name), version)
             }
             if not any(wheel[3] & tags for wheel in wheels) and not (sources and name in PURE_SOURCE):
@@ -128,8 +130,8 @@ def test_a_pin_with_the_wheel_of_one_machine_alone_is_found() -> None:
     lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
     kept = [digest for digest, file in names.items() if re.match(r"cffi-.*cp311-manylinux.*_x86_64", file)]
     (pin,) = re.findall(r"^cffi==.*\n(?:    --hash.*\n)+", lock, re.M)
-    one = pin.splitlines()[0] + f"\n    --hash=sha256:{kept[0]}\n"
-    found = lacking(lock.replace(pin, one), names, CONTROLLERS)
+    kept_pin = pin.splitlines()[0] + f"\n    --hash=sha256:{kept[0]}\n"
+    found = lacking(lock.replace(pin, kept_pin), names, CONTROLLERS)
     assert len(found) == len(CONTROLLERS) - 1
     assert all(line.startswith("cffi") for line in found)
 

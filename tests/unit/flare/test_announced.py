@@ -50,7 +50,7 @@ def test_rounds_and_tasks_are_the_configurations_or_the_classs_defaults(told, fl
 
 
 def test_several_workflows_come_in_their_order(told):
-    assert [one.kind for one in told(_flow("a.FedAvg"), _flow("b.CrossSiteModelEval"))] == [
+    assert [workflow.kind for workflow in told(_flow("a.FedAvg"), _flow("b.CrossSiteModelEval"))] == [
         "FedAvg",
         "CrossSiteModelEval",
     ]

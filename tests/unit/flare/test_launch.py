@@ -22,7 +22,7 @@ def test_each_sites_trainers_have_the_words_of_nvflares_command_and_its_folder(t
     launcher = {"id": "launcher", "args": {"script": "env A='b c' python -u custom/client.py"}}
     folders = {site: _deployed(tmp_path, site, [{"id": "pipe"}, launcher]) for site in ("site-1", "site-2")}
     found = trainers(tmp_path)
-    assert {site: one.folder for site, one in found.items()} == folders
+    assert {site: trainer.folder for site, trainer in found.items()} == folders
     assert found["site-2"].command == ["env", "A=b c", "python", "-u", "custom/client.py"]
 
 

@@ -40,8 +40,8 @@ def events(*scalars, tensors=False):
     """Return a file of TensorBoard's with tag, step and value of each."""
     content = b""
     for tag, step, value in scalars:
-        one = part(8, real(5, value)) if tensors else real(2, value)
-        event = part(2, step) + part(5, part(1, part(1, tag.encode()) + one))
+        encoded = part(8, real(5, value)) if tensors else real(2, value)
+        event = part(2, step) + part(5, part(1, part(1, tag.encode()) + encoded))
         content += struct.pack("<QI", len(event), 0) + event + b"\0\0\0\0"
     return content
 
@@ -120,8 +120,11 @@ GOOD = {
 def test_one_run_of_each_site_is_read(run, tracker):
     workspace = run(**GOOD[tracker])
     told = kept(workspace, tracker)
-    assert {one.run.split("-abc")[0] for one in told} == {*SITES}
-    assert [(one.tag, one.step, one.value) for one in told] == [("loss", 1, 0.5), ("loss", 2, 0.25)] * 2
+    assert {scalar.run.split("-abc")[0] for scalar in told} == {*SITES}
+    assert [(scalar.tag, scalar.step, scalar.value) for scalar in told] == [
+        ("loss", 1, 0.5),
+        ("loss", 2, 0.25),
+    ] * 2
     answer = tracker_kept(workspace, tracker)
     assert answer.holds
     assert answer.says == f"{tracker} kept 4 values of loss at 2 steps, in one run of each site."

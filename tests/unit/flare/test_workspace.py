@@ -28,8 +28,10 @@ def test_a_run_that_left_nothing_of_nvflares_has_no_members(clean_run):
 
 def test_the_patterns_find_what_the_members_left(clean_run):
     members = of_run(clean_run).members.values()
-    assert set(clean_run.glob(LOGS)) == {one.path(LOG) for one in members}
-    assert set(clean_run.glob(ALL_LOGS)) == {one.path(log) for one in members for log in (LOG, ERROR_LOGS[0])}
+    assert set(clean_run.glob(LOGS)) == {member.path(LOG) for member in members}
+    assert set(clean_run.glob(ALL_LOGS)) == {
+        member.path(log) for member in members for log in (LOG, ERROR_LOGS[0])
+    }
 
 
 @pytest.mark.parametrize("log", [LOG, *ERROR_LOGS])

@@ -76,7 +76,7 @@ def test_an_unknown_name_is_known_by_its_device_id() -> None:
 def test_every_device_of_the_table_has_a_model_and_every_driver_of_it_a_device() -> None:
     table = _devices()
     assert all(model_of(name) for name in table.devices.values())
-    assert {one for ids in table.drivers.values() for one in ids} <= set(table.devices)
+    assert {device for ids in table.drivers.values() for device in ids} <= set(table.devices)
     assert list(table.drivers) == sorted(table.drivers, key=version_key)
 
 
@@ -89,5 +89,5 @@ def test_devices_by_id() -> None:
 
 def test_the_oldest_driver_is_the_catalogues() -> None:
     majors = {build.cuda.split(".")[0] for build in builds("torch") if build.cuda}
-    oldest = min((rules().cuda_minimum_driver.by_major[one] for one in majors), key=version_key)
+    oldest = min((rules().cuda_minimum_driver.by_major[major] for major in majors), key=version_key)
     assert oldest == OLDEST_DRIVER

@@ -167,8 +167,8 @@ def test_a_gpu_in_mig_mode_is_refused_in_a_sentence_or_left_out() -> None:
         plan(cut).refusal
     )
     assert "Fix: switch it off (nvidia-smi -i 0 -mig 0" in str(plan(cut).refusal)
-    said = [str(one) for one in unmet(cut, gpus_required=True, min_free_gb=0)]
-    assert [one for one in said if "MIG" in one]
+    said = [str(complaint) for complaint in unmet(cut, gpus_required=True, min_free_gb=0)]
+    assert [complaint for complaint in said if "MIG" in complaint]
     mixed = plan(replace(on, gpus=(cut.gpus[0], on.gpus[1])))
     assert mixed.build is not None
     assert mixed.warnings[0].startswith("Not planned for: GPU 0 (NVIDIA A100-SXM4-80GB) is in MIG mode")

@@ -171,7 +171,7 @@ def test_what_a_killed_collector_left_goes_and_what_one_is_at_stays(tmp_path, ho
     (home.parent / ".other.killed").mkdir()
     with archive._aside(home) as at_work:
         archive.unpack(path, home)
-        assert {one.name for one in home.parent.iterdir()} == {"pt_ddp", ".other.killed", at_work.name}
+        assert {entry.name for entry in home.parent.iterdir()} == {"pt_ddp", ".other.killed", at_work.name}
     assert _names(home) == {"a"}
 
 
@@ -180,7 +180,7 @@ def test_two_unpack_one_run_at_once(tmp_path, home):
     code = "import sys; from pathlib import Path; from rekindle.host.archive import unpack\n"
     code += "for _ in range(20): unpack(*map(Path, sys.argv[1:]))"
     both = [subprocess.Popen([sys.executable, "-c", code, path, home]) for _ in range(2)]
-    assert [one.wait() for one in both] == [0, 0]
+    assert [process.wait() for process in both] == [0, 0]
     assert len(_names(home)) == 200
     assert list(home.parent.iterdir()) == [home]
 

@@ -28,7 +28,7 @@ def asked(**changes):
 
 def test_each_group_of_nodes_is_told_with_its_state_and_the_reason():
     told = known(accounts="research||normal|2:00:00|4|||\n", qos="normal|1-00:00:00|||\n\n")
-    assert [(one.nodes, one.count, one.state, one.why) for one in told.groups] == [
+    assert [(group.nodes, group.count, group.state, group.why) for group in told.groups] == [
         ("n[9-10]", 2, "idle", None),
         ("n11", 1, "drained", "disk | is full"),
         ("n12", 1, "down*", "Not responding"),
@@ -83,8 +83,8 @@ def test_the_commands_answer_in_frames_where_there_is_no_slurm():
 )
 def test_what_the_cluster_never_gives_is_refused(changes, says):
     refused = list(cluster.refusals(known(), asked(**changes), "login"))
-    assert [one.says for one in refused] == says
-    assert all(one.fix for one in refused)
+    assert [complaint.says for complaint in refused] == says
+    assert all(complaint.fix for complaint in refused)
 
 
 def test_nodes_that_take_no_jobs_are_named_where_too_few_are_left():

@@ -171,7 +171,9 @@ def refusal(record: Callable[[], HostRecord]) -> FactsError | ValueError | None:
 @pytest.mark.parametrize("name", FRAMES)
 def test_an_answer_without_a_frame_is_a_record_or_a_sentence(name: str) -> None:
     raw = "".join(
-        f"@@{NONCE} {one} {frame.status}\n{frame.text}\n" for one, frame in FRAMES.items() if one != name
+        f"@@{NONCE} {probe} {frame.status}\n{frame.text}\n"
+        for probe, frame in FRAMES.items()
+        if probe != name
     )
     error = refusal(lambda: host_record(parse(raw, NONCE), "lease-1", "~/rekindle"))
     assert error is None or str(error).count("Fix: ") == 1

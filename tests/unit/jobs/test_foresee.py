@@ -25,7 +25,7 @@ JOB = replace(load_job(JOBS, "pt_ddp"), expected_s=60)
 )
 def test_each_job_has_what_those_before_it_leave(left_s, late):
     found = foresee([JOB, JOB], HOST, PLAN, left_s)
-    assert [one.late is not None for one in found] == late
+    assert [foreseen.late is not None for foreseen in found] == late
 
 
 @pytest.mark.parametrize("left_s", [None, 10_000])
@@ -33,9 +33,9 @@ def test_each_job_has_all_of_an_allocation_s_time(left_s):
     enough, less = (
         replace(HOST, slurm=Slurm(partition="gpu", time=time)) for time in ("00:04:00", "00:03:59")
     )
-    assert [one.late for one in foresee([JOB] * 5, enough, PLAN, left_s)] == [None] * 5
-    (one,) = foresee([JOB], less, PLAN, left_s)
-    assert str(one.late) == (
+    assert [foreseen.late for foreseen in foresee([JOB] * 5, enough, PLAN, left_s)] == [None] * 5
+    (foreseen,) = foresee([JOB], less, PLAN, left_s)
+    assert str(foreseen.late) == (
         "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:03:59. "
         "Fix: Ask for a longer time in rekindle_slurm."
     )
@@ -45,18 +45,21 @@ def test_a_job_that_cannot_run_takes_no_time():
     refused = replace(PLAN.environments[0], framework="tensorflow", build=None, refusal="No build.")
     plan = replace(PLAN, environments=(*PLAN.environments, refused))
     first, second = foresee([replace(JOB, environment="tensorflow"), JOB], HOST, plan, 120)
-    assert [(one.refusal, one.late) for one in (first, second)] == [("No build.", None), (None, None)]
+    assert [(foreseen.refusal, foreseen.late) for foreseen in (first, second)] == [
+        ("No build.", None),
+        (None, None),
+    ]
 
 
 @pytest.mark.parametrize(("nvflare", "refused"), [(None, False), ("2.7.3", False), ("2.8.3", True)])
 def test_an_example_is_of_the_releases_that_it_is_described_for(nvflare, refused):
     example = replace(load_job(JOBS, "examples/hello-lightning"), environment="torch")
-    (one,) = foresee([example], HOST, replace(PLAN, nvflare=nvflare), None)
+    (foreseen,) = foresee([example], HOST, replace(PLAN, nvflare=nvflare), None)
     says = "hello-lightning is described for NVFlare 2.7, and the host gets 2.8.3. Fix: Leave "
-    assert str(one.refusal).startswith(says) == refused == (one.refusal is not None)
+    assert str(foreseen.refusal).startswith(says) == refused == (foreseen.refusal is not None)
 
 
 def test_a_job_for_which_gpus_are_missing_says_how_many():
     job = replace(JOB, sites=5, when_short_of_gpus="unsupported")
-    (one,) = foresee([job], HOST, PLAN, None)
-    assert "missing. Fix: " in str(one.refusal)
+    (foreseen,) = foresee([job], HOST, PLAN, None)
+    assert "missing. Fix: " in str(foreseen.refusal)

@@ -74,7 +74,7 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(reco
     spare = replace(second, index=2, uuid="GPU-spare")
     host = replace(host, gpus=(replace(first, processes=(stranger,)), second, spare))
     spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, read(folder / "env.json", EnvRecord), "/tmp")
-    assert {one.uuid for one in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
+    assert {gpu.uuid for gpu in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
     assert spec.gpus[0] == GivenGpu(
         uuid=first.uuid,
         index=0,

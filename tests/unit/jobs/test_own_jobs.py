@@ -63,7 +63,7 @@ def test_a_path_is_from_the_current_folder_or_the_users_on(own, monkeypatch, tmp
     path = own()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert {own_path(one) for one in ("mine/job.yml", "~/mine/job.yml", str(path))} == {path}
+    assert {own_path(text) for text in ("mine/job.yml", "~/mine/job.yml", str(path))} == {path}
     assert own_path("~nobody-has-this-name/job.yml") == tmp_path / "~nobody-has-this-name" / "job.yml"
     assert own_path("mine/job.yaml") == tmp_path / "mine" / "job.yaml"
     assert own_path("examples/hello-pt") is None

@@ -19,7 +19,7 @@ def told(tmp_path, monkeypatch):
     (tmp_path / "evidence").mkdir()
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path / "evidence"))
     monkeypatch.setenv("REKINDLE_NONCE", "n")
-    return lambda: [one.event for one in read_lines(tmp_path)]
+    return lambda: [line.event for line in read_lines(tmp_path)]
 
 
 def _round(evidence, model_out=GOOD):

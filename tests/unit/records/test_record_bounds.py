@@ -16,7 +16,7 @@ from rekindle.retire import lastcopy
 
 REPOSITORY = Path(__file__).parents[3]
 KINDS = [*records.Record.__subclasses__(), events.AnyEvent]
-OURS = [one for one in KINDS if getattr(one, "__module__", "").startswith("rekindle.records.")]
+OURS = [kind for kind in KINDS if getattr(kind, "__module__", "").startswith("rekindle.records.")]
 ANY = {"Environment.probe", "Progress.result", "Claim.options"}
 """What tools and frameworks say of themselves; the file's size bounds it."""
 
@@ -27,7 +27,7 @@ def parts(kind, place):
         case inspect.StructType(cls=cls, fields=fields):
             yield from ((field.type, f"{cls.__name__}.{field.name}") for field in fields)
         case inspect.UnionType(types=types) | inspect.TupleType(item_types=types):
-            yield from ((one, place) for one in types)
+            yield from ((member, place) for member in types)
         case inspect.VarTupleType(item_type=item):
             yield item, place
         case inspect.DictType(key_type=key, value_type=value):
@@ -53,10 +53,10 @@ def loose(kind, place):
 def unbounded(kind, place=""):
     """Return the places in a type that have no end."""
     own = [place] if loose(kind, place) else []
-    return own + [one for part in parts(kind, place) for one in unbounded(*part)]
+    return own + [inner for part in parts(kind, place) for inner in unbounded(*part)]
 
 
-@pytest.mark.parametrize("kind", [*OURS, events.AnyEvent, lastcopy.Packed], ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize("kind", [*OURS, events.AnyEvent, lastcopy.Packed], ids=lambda kind: str(kind)[:40])
 def test_every_field_of_every_record_is_bounded(kind):
     assert unbounded(inspect.type_info(kind)) == []
 
@@ -96,7 +96,7 @@ VERDICT = {
         ({"x" * 100_000: 1}, "Object contains unknown field `xxx"),
         ({"host": "\ud800"}, "is not a valid VerdictRecord"),
     ],
-    ids=lambda one: str(one)[:30],
+    ids=lambda value: str(value)[:30],
 )
 def test_what_a_host_may_not_say_is_one_short_sentence(tmp_path, change, said):
     path = tmp_path / "verdict.json"

@@ -69,7 +69,7 @@ def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.replace", broken)
     with pytest.raises(OSError, match="disk full"):
         records.write(path, _run())
-    assert [one.name for one in tmp_path.iterdir()] == ["run.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
 
 
 def test_subclasses_of_str_are_written_as_the_text_that_they_are(tmp_path):

@@ -281,9 +281,9 @@ def test_a_run_or_a_build_that_goes_on_is_named(root: Path) -> None:
     try:
         assert leftovers.running(root) == ["environments", "toy-0123456789ab"]
     finally:
-        for one in holders:
-            one.kill()
-            one.wait()
+        for holder in holders:
+            holder.kill()
+            holder.wait()
     assert leftovers.running(root) == []
 
 
@@ -317,6 +317,6 @@ def test_what_was_started_out_of_the_root_ends_also_a_stubborn_one_and_nothing_e
         time.sleep(0.1)
         assert reader.poll() is None
     finally:
-        for one in (ours, trainer, reader):
-            one.kill()
-            one.wait()
+        for process in (ours, trainer, reader):
+            process.kill()
+            process.wait()

@@ -17,7 +17,7 @@ SPECS = specs(REPOSITORY)
 
 def said(values, *stages, variables=None):
     found = mistakes({**values, **(variables or {})}, values, SPECS, JOBS, stages)
-    return [str(one) for one in found]
+    return [str(mistake) for mistake in found]
 
 
 def test_what_can_work_is_no_mistake():
@@ -287,7 +287,7 @@ def test_a_folder_that_is_no_capsule_or_lacks_a_lock_is_named(tmp_path, recordin
     env = json.loads((recordings / "h200-x2" / "env.json").read_text())
     (tmp_path / "capsule" / "env.json").write_text(json.dumps(env))
     assert said(values) == []
-    torch = next(one for one in env["environments"] if one["framework"] == "torch")
+    torch = next(environment for environment in env["environments"] if environment["framework"] == "torch")
     torch["lock_sha256"] = "0" * 64
     (tmp_path / "capsule" / "env.json").write_text(json.dumps(env))
     (line,) = said(values)
@@ -378,7 +378,7 @@ def test_an_examples_options_are_held_to_its_parser_in_the_checkout(given, expec
         "rekindle_job_arguments": {"examples/hello-numpy": given},
         "rekindle_nvflare_checkout": str(checkout),
     }
-    told = [one for one in said(values) if "rekindle_job_arguments" in one]
+    told = [mistake for mistake in said(values) if "rekindle_job_arguments" in mistake]
     assert told == ([f"rekindle_job_arguments {expected}"] if expected else [])
 
 

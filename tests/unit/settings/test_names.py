@@ -63,7 +63,11 @@ def test_the_short_names_are_those_that_the_defaults_read():
 
 def _depends(role):
     meta = yaml.safe_load((ROLES / role / "meta/main.yml").read_text())
-    named = {one["role"] for one in meta.get("dependencies", ()) if one.get("when") is not False}
+    named = {
+        dependency["role"]
+        for dependency in meta.get("dependencies", ())
+        if dependency.get("when") is not False
+    }
     return named.union(*map(_depends, named))
 
 

@@ -13,7 +13,7 @@ FIX = "Fix: write it as {partition: gpu, nodes: 2, gpus_per_node: 8, time: '02:0
 
 def said(text):
     """Return what is said of the setting, as an inventory has it."""
-    return [str(one) for one in slurm(Settings({NAME: yaml.safe_load(text)}, (), ()))]
+    return [str(mistake) for mistake in slurm(Settings({NAME: yaml.safe_load(text)}, (), ()))]
 
 
 @pytest.mark.parametrize(

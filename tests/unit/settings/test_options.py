@@ -14,12 +14,12 @@ JOBS = REPOSITORY / "flare_jobs"
 
 def test_the_options_that_every_job_has_are_those_of_its_parser():
     found = options(JOBS / "lightning_ddp" / "job.py")
-    actions = {one.dest: one for one in job_options()._actions if one.dest != "help"}
+    actions = {action.dest: action for action in job_options()._actions if action.dest != "help"}
     assert found.keys() == actions.keys()
-    assert {name for name, one in found.items() if one.kind == "int"} == {
-        name for name, one in actions.items() if one.type is int
+    assert {name for name, option in found.items() if option.kind == "int"} == {
+        name for name, action in actions.items() if action.type is int
     }
-    assert {name for name, one in found.items() if one.shape == "many"} == {"client_ids"}
+    assert {name for name, option in found.items() if option.shape == "many"} == {"client_ids"}
 
 
 def test_kinds_choices_and_flags_are_read_also_where_another_file_names_them():

@@ -65,7 +65,7 @@ def test_a_lock_installs_what_the_catalogue_says(build: CatalogueBuild) -> None:
 
 
 def test_a_catalogue_that_drifted_is_noticed() -> None:
-    build = next(one for one in BUILDS if one.cuda)
+    build = next(build for build in BUILDS if build.cuda)
     installed = pins(build.lock(build.pythons[0]), build.architecture)
     runtime = next(name for name in installed if name.startswith("nvidia-cuda-runtime"))
     assert contradictions(build, {**installed, runtime: "11.8.89"}) == [f"cuda: {build.cuda} is 11.8"]
@@ -101,9 +101,9 @@ def test_frameworks_do_not_meet_in_one_environment() -> None:
 def test_the_lock_beside_the_hosts_own_torch_brings_all_but_torch_and_cuda(name: str) -> None:
     build = SYSTEM[name]
     names = pins(name, build.architecture)
-    asked = {Requirement(one).name for one in build.requirements}
+    asked = {Requirement(requirement).name for requirement in build.requirements}
     assert {"nvflare", "scikit-learn", *asked} - set(build.lent) <= set(names)
-    foreign = [one for one in names if one.startswith(("nvidia-", "triton", "cuda-"))]
+    foreign = [package for package in names if package.startswith(("nvidia-", "triton", "cuda-"))]
     assert not [*foreign, *names.keys() & {"torch", "torchvision", "torchaudio"}]
     base = build.framework.partition("+")[0]
     assert names.get(base, build.version) == build.version
@@ -123,7 +123,7 @@ def test_every_lock_is_asked_for_and_pins_by_digest_alone() -> None:
     )
     for path in LOCKS.glob("*.txt"):
         text = path.read_text(encoding="utf-8")
-        assert [one for one in text.splitlines() if not line.fullmatch(one)] == [], path.name
+        assert [row for row in text.splitlines() if not line.fullmatch(row)] == [], path.name
         assert "://" not in text
 
 

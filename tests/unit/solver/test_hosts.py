@@ -110,7 +110,7 @@ def test_a_host_gets_the_newest_build_that_fits(
     assert f"{planned.build.version} {planned.build.cuda}" == build
     assert runs in next(reason.says for reason in planned.reasons if reason.axis == "gpu")
     compiles = "its PTX" in runs
-    assert any("compiles for minutes" in one for one in planned.warnings) == compiles
+    assert any("compiles for minutes" in warning for warning in planned.warnings) == compiles
     assert planned.first_compile == compiles
 
 
@@ -235,7 +235,7 @@ def test_where_the_cpu_build_has_no_lock_the_cpu_has_the_one_for_gpus(pythons: l
     planned = plan(host(pythons=pythons), gpus_required=False)
     assert planned.build is not None
     assert f"{planned.build.version} {planned.build.variant}" == build
-    assert any("no use for" in one for one in planned.warnings) == ("cu" in build)
+    assert any("no use for" in warning for warning in planned.warnings) == ("cu" in build)
 
 
 def test_an_interpreter_outside_of_a_virtual_environment_comes_first() -> None:

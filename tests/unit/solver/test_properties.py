@@ -55,7 +55,11 @@ unhurried = settings(deadline=None)  # the machine may be busy with other tests
 frameworks: st.SearchStrategy[Framework] = st.sampled_from(["torch", "lightning", "tensorflow"])
 hosts = st.builds(
     lambda capabilities, driver, pythons, machine, glibc: host(
-        *(("GPU", one) for one in capabilities), driver=driver, pythons=pythons, machine=machine, glibc=glibc
+        *(("GPU", capability) for capability in capabilities),
+        driver=driver,
+        pythons=pythons,
+        machine=machine,
+        glibc=glibc,
     ),
     st.lists(st.sampled_from(CAPABILITIES), max_size=3),
     st.sampled_from(DRIVERS),
@@ -93,17 +97,18 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, fra
     needed = {"12": "525.60.13", "13": "580"}[build.cuda.split(".")[0]]
     assert version_key(on.driver.version) >= version_key(needed)
     known = next(
-        one
-        for one in builds(framework)
-        if (one.version, one.variant, one.architecture) == (build.version, build.variant, on.os.architecture)
+        candidate
+        for candidate in builds(framework)
+        if (candidate.version, candidate.variant, candidate.architecture)
+        == (build.version, build.variant, on.os.architecture)
     )
     table = rules().driver_cuda.by_driver.items()
     newest = max(
         version_key(cuda) for since, cuda in table if version_key(since) <= version_key(on.driver.version)
     )
-    for one in on.gpus:
-        assert one.compute_capability is not None
-        major, minor = (int(part) for part in one.compute_capability.split("."))
+    for gpu in on.gpus:
+        assert gpu.compute_capability is not None
+        major, minor = (int(part) for part in gpu.compute_capability.split("."))
         code = [int(name[3:]) for name in known.arch_list if name.startswith("sm_")]
         ptx = [int(name[8:]) for name in known.arch_list if name.startswith("compute_")]
         runs = any(number // 10 == major and number % 10 <= minor for number in code)
@@ -124,7 +129,7 @@ def test_a_plan_is_whole(on: HostRecord, framework: Framework, required: bool) -
     assert all(reason.holds for reason in environment.reasons)
     assert environment.refusal is None
     assert hashlib.sha256((LOCKS / build.lock).read_bytes()).hexdigest() == build.lock_sha256
-    interpreter = next(one for one in on.pythons if one.path == build.python)
+    interpreter = next(python for python in on.pythons if python.path == build.python)
     assert build.lock.endswith(f"-py{''.join(interpreter.version.split('.')[:2])}.txt")
     usual = rules().nvflare.releases[rules().nvflare.version]
     assert ".".join(interpreter.version.split(".")[:2]) in usual.pythons

@@ -23,14 +23,14 @@ JUDGED = sorted(path.parent for path in (RECORDINGS / "runs").glob("*/verdict.js
 def test_a_recorded_run_is_judged_at_home_as_it_was_on_its_host(run):
     there, here = json.loads((run / "verdict.json").read_text()), judge(run)
     assert here.verdict == there["verdict"] == "PASS"
-    assert [(one.claim, one.holds) for one in here.evidence if one.claim not in RULES] == [
-        (one["claim"], one["holds"]) for one in there["evidence"]
+    assert [(result.claim, result.holds) for result in here.evidence if result.claim not in RULES] == [
+        (result["claim"], result["holds"]) for result in there["evidence"]
     ]
 
 
 def test_two_h200s_were_busy_with_this_very_run():
     verdict = judge(RECORDINGS / "runs" / "pt_ddp-h200-x2")
-    busy = next(one for one in verdict.evidence if one.claim == "gpus_used")
+    busy = next(result for result in verdict.evidence if result.claim == "gpus_used")
     assert busy.holds
     assert len({device.uuid for device in verdict.devices}) == 2
     assert all(device.peak_memory_mib and device.mean_utilisation for device in verdict.devices)
@@ -57,7 +57,7 @@ def test_the_h200_host_is_planned_as_it_was_there():
 def test_the_build_said_itself_what_the_plan_took_it_for():
     folder = RECORDINGS / "h200-x2"
     host, env = read(folder / "host.json", HostRecord), read(folder / "env.json", EnvRecord)
-    probe = next(one for one in env.environments if one.framework == "torch").probe
+    probe = next(environment for environment in env.environments if environment.framework == "torch").probe
     assert "sm_90" in probe["build"]["arch_list"]
     assert [gpu["uuid"] for gpu in probe["gpus"]] == [gpu.uuid for gpu in host.gpus]
     assert probe["collective"] == {"backend": "nccl", "ranks": 2}
@@ -68,7 +68,7 @@ def test_tensorflow_was_proven_on_both_gpus_with_nccl():
     builds = json.loads((Path(solver.__file__).parent / "catalogue" / "tensorflow.json").read_text())[
         "builds"
     ]
-    known = next(one for one in builds if one["version"] == "2.21.0" and one["variant"] != "cpu")
+    known = next(build for build in builds if build["version"] == "2.21.0" and build["variant"] != "cpu")
     assert probe["cross_device_ops"] == "NcclAllReduce"
     assert len(probe["gpus"]) == probe["collective"]["ranks"] == 2
     assert probe["build"]["arch_list"] == known["arch_list"]

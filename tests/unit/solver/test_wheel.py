@@ -103,4 +103,4 @@ def test_tensorflows_kernels_are_read_from_its_libraries(tmp_path: Path) -> None
         ("libtensorflow_framework.so.2", ("sm_80", "compute_90"), "8.3", 50),
         ("libtensorflow_cc.so.2", ("sm_80", "compute_90"), "8.5", 8),
     ]
-    assert [astuple(one) for one in found.kernels] == expected
+    assert [astuple(kernels) for kernels in found.kernels] == expected

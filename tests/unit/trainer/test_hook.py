@@ -78,7 +78,7 @@ def test_every_servers_configuration_gets_our_component_beside_its_own(monkeypat
     hook.PATCHES["nvflare.job_config.fed_job_config"](SimpleNamespace(FedJobConfig=FedJobConfig))
     FedJobConfig().generate_job_config(str(tmp_path))
     written = json.loads((tmp_path / "hello/app_server/config/config_fed_server.json").read_text())
-    assert [one["id"] for one in written["components"]] == ["persistor", "ours"]
+    assert [component["id"] for component in written["components"]] == ["persistor", "ours"]
 
 
 def test_our_component_is_allowed_in_jobs_without_code_of_their_own():

@@ -89,8 +89,8 @@ def test_replicas_of_one_machine_are_one_process_that_is_told_of_no_other(enviro
 
 def test_replicas_over_nodes_are_a_process_on_each_and_the_clients_is_the_first(allocation, replicas):
     _, told = replicas(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
-    by_node = {one["SLURMD_NODENAME"]: one for one in told}
-    configs = {node: json.loads(one["TF_CONFIG"]) for node, one in by_node.items()}
+    by_node = {call["SLURMD_NODENAME"]: call for call in told}
+    configs = {node: json.loads(call["TF_CONFIG"]) for node, call in by_node.items()}
     (workers,) = {tuple(config["cluster"].pop("worker")) for config in configs.values()}
     assert [worker.partition(":")[0] for worker in workers] == ["n10", "n9"]
     (port,) = {int(worker.partition(":")[2]) for worker in workers}
@@ -99,9 +99,11 @@ def test_replicas_over_nodes_are_a_process_on_each_and_the_clients_is_the_first(
         "n10": {"cluster": {}, "task": {"type": "worker", "index": 0}},
         "n9": {"cluster": {}, "task": {"type": "worker", "index": 1}},
     }
-    ranks = {node: (one["RANK"], one["WORLD_SIZE"], one["GROUP_WORLD_SIZE"]) for node, one in by_node.items()}
+    ranks = {
+        node: (call["RANK"], call["WORLD_SIZE"], call["GROUP_WORLD_SIZE"]) for node, call in by_node.items()
+    }
     assert ranks == {"n10": ("0", "4", "2"), "n9": ("2", "4", "2")}
-    assert {node: one["CUDA_VISIBLE_DEVICES"] for node, one in by_node.items()} == {
+    assert {node: call["CUDA_VISIBLE_DEVICES"] for node, call in by_node.items()} == {
         "n10": "GPU-0,GPU-1",
         "n9": "GPU-2,GPU-3",
     }
@@ -132,7 +134,7 @@ def test_an_allocation_of_one_node_is_one_machine(environ, tmp_path):
 
 def test_the_clients_node_has_rank_0_wherever_slurm_puts_it(allocation):
     _, told = _launch(allocation)
-    ranks = {one["SLURMD_NODENAME"]: _options(one)["node-rank"] for one in told}
+    ranks = {call["SLURMD_NODENAME"]: _options(call)["node-rank"] for call in told}
     assert ranks == {"n10": "0", "n9": "1"}
     for options in map(_options, told):
         host, port = options["rdzv-endpoint"].split(":")
@@ -152,15 +154,15 @@ def test_the_step_is_one_task_a_node_and_named_after_the_run(allocation):
 
 def test_each_node_sees_its_own_gpus_in_the_order_of_ranks(allocation):
     _, told = _launch(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
-    seen = {one["SLURMD_NODENAME"]: one["CUDA_VISIBLE_DEVICES"] for one in told}
+    seen = {call["SLURMD_NODENAME"]: call["CUDA_VISIBLE_DEVICES"] for call in told}
     assert seen == {"n10": "GPU-0,GPU-1", "n9": "GPU-2,GPU-3"}
-    assert {one["NCCL_DEBUG_FILE"] for one in told} == {"/e/a.nccl-%h-%p.log"}
-    assert {one["NCCL_DEBUG"] for one in told} == {"INFO"}
+    assert {call["NCCL_DEBUG_FILE"] for call in told} == {"/e/a.nccl-%h-%p.log"}
+    assert {call["NCCL_DEBUG"] for call in told} == {"INFO"}
 
 
 def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
     _, told = _launch(allocation)
-    assert {(one["CUDA_VISIBLE_DEVICES"], one["NCCL_DEBUG"]) for one in told} == {("", None)}
+    assert {(call["CUDA_VISIBLE_DEVICES"], call["NCCL_DEBUG"]) for call in told} == {("", None)}
 
 
 def test_ports_of_sites_and_of_jobs_after_each_other_are_different():

@@ -105,7 +105,7 @@ def _turns(tmp_path, **environ):
         subprocess.Popen(command, env={"PYTHONPATH": SOURCE, **environ}, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    (first, second) = sorted(json.loads(one.communicate(timeout=60)[0]) for one in both)
+    (first, second) = sorted(json.loads(process.communicate(timeout=60)[0]) for process in both)
     return first[1] <= second[0]
 
 
