@@ -95,7 +95,7 @@ def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
     alone.mkdir()
     envs = read(examples.results / "local" / "env.json", EnvRecord).environments
     python = next(environment.python for environment in envs if environment.framework == "torch+vision")
-    code = named(str(LOOKALIKES), None).code(load_job(JOBS, "hello-numpy"))
+    (code,) = named(str(LOOKALIKES), None).examples([load_job(JOBS, "hello-numpy")]).values()
     subprocess.run(
         [python, "job.py", "--workspace", str(alone)],
         cwd=code,
