@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from .evidence import Evidence
+from .gloo import rest_at_exit
 from .ranks import LOCAL_RANK
 
 
@@ -22,6 +23,7 @@ def join(evidence: Evidence) -> torch.device:
     if on_gpu:
         torch.cuda.set_device(device)
     dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
+    rest_at_exit()
     properties = torch.cuda.get_device_properties(device) if on_gpu else None
     evidence.device(
         str(device),

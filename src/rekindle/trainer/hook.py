@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .gloo import rest_at_exit
 from .standins import STAND_INS
 
 WORKSPACE = "REKINDLE_WORKSPACE"
@@ -95,6 +96,7 @@ PATCHES: dict[str, Patch] = {
     "nvflare.job_config.fed_job_config": _witnessed,
     "nvflare.job_config.api": _simulated_here,
     "nvflare.recipe.sim_env": _results_here,
+    "torch.distributed.distributed_c10d": lambda module: rest_at_exit(),
 }
 
 
