@@ -17,7 +17,7 @@ import msgspec
 
 from rekindle.driver.here import run_here
 from rekindle.jobs import load_job
-from rekindle.records import EnvRecord, read
+from rekindle.records.folders import env_in
 
 JOBS = Path(__file__).parents[1] / "flare_jobs"
 PREPARE = """
@@ -33,7 +33,7 @@ make_base(Path("base"), texts(files(Path("data"), "site-1")), full_size=True)
 def main() -> None:
     """Print one table."""
     host = Path(sys.argv[1])
-    env = read(host / "env.json", EnvRecord)
+    env = env_in(host)
     python = next(
         environment.python for environment in env.environments if environment.framework == "transformers"
     )

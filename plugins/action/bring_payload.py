@@ -15,6 +15,7 @@ from rekindle.host import folders
 from rekindle.host.payload import build_payload, left_behind
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, example_names, load_job, load_planned
+from rekindle.records.folders import plan_in
 
 
 @limited
@@ -28,7 +29,7 @@ class ActionModule(Copy):
         _, args = self.validate_argument_spec(
             dict.fromkeys(("root", "results", "home", "checkout"), REQUIRED)
         )
-        plan = records.read(Path(args["home"], "plan.json"), records.PlanRecord)
+        plan = plan_in(Path(args["home"]))
         own = {name: Path(path).parent for name, path in plan.own.items()}
         for folder, called in ((JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):
             if left := left_behind(folder):
@@ -42,7 +43,7 @@ class ActionModule(Copy):
         if not result.get("failed"):
             host = (task_vars or {})["inventory_hostname"]
             brought = records.PayloadRecord(host=host, path=there + payload.name)
-            records.write(Path(args["home"], "payload.json"), brought)
+            records.write(Path(args["home"], folders.PAYLOAD_RECORD), brought)
         return result
 
 

@@ -16,7 +16,7 @@ from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import lacking, pins
 from rekindle.host import folders
 from rekindle.hostfacts import frames
-from rekindle.records import HostRecord, PlanRecord, read
+from rekindle.records.folders import host_in, plan_in
 
 
 @limited
@@ -34,7 +34,7 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Bring what the host lacks; fail if the wheelhouse itself is not whole."""
         folder = Path(args["folder"])
-        plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
+        plan, host = plan_in(folder), host_in(folder)
         brought = 0
         for spec in environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None):
             source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
@@ -51,7 +51,7 @@ class ActionModule(Action):
                 continue
             missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
             if missing:
-                fix = f"rekindle bundle {folder / 'plan.json'} -o {args['wheelhouse']}"
+                fix = f"rekindle bundle {folder / folders.PLAN_RECORD} -o {args['wheelhouse']}"
                 raise Failed(f"The wheelhouse lacks {spec['lock']}: {missing[0]}.", fix)
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}

@@ -13,8 +13,8 @@ from rekindle import jobs
 from rekindle.actions.base import REQUIRED, Action
 from rekindle.host.places import JOBS
 from rekindle.jobs import lease
-from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
-from rekindle.records.folders import verdict_in
+from rekindle.records import Complaint, RecordError
+from rekindle.records.folders import host_in, plan_in, verdict_in
 
 
 class ActionModule(Action):
@@ -48,7 +48,7 @@ class ActionModule(Action):
 
 
 def _foreseen(folder: Path) -> dict[str, Any]:
-    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    host, plan = host_in(folder), plan_in(folder)
     left_s = lease.left_s(folder, datetime.now(timezone.utc))
     reasons = jobs.stops(jobs.load_planned(JOBS, plan), host, plan, left_s)
     return {"failed": bool(reasons), "msg": reasons or "Every required job could run."}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rekindle import hostfacts, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
-from rekindle.host import places
+from rekindle.host import folders, places
 from rekindle.hostfacts import cluster, nodes
 from rekindle.hostfacts.collector import ask
 
@@ -42,12 +42,12 @@ class ActionModule(Action):
         warnings: list[str] = []
         frames = ask(self._low_level_execute_command, _COLLECTOR, args["root"], args["tmpdir"])
         host = nodes.record(frames, name, args["root"])
-        for left in (dest / "login.json", *dest.glob("node-*.json")):
+        for left in (dest / folders.LOGIN_RECORD, *dest.glob("node-*.json")):
             left.unlink(missing_ok=True)
         if args["slurm"]:
             wanted = records.convert(args["slurm"], records.Slurm)
             host, warnings = self._nodes(host, wanted, frames["root"].text.strip(), args)
-        records.write(dest / "host.json", host)
+        records.write(dest / folders.HOST_RECORD, host)
         lacks = hostfacts.unmet(host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"])
         if lacks:
             raise Failed("\n".join(map(str, lacks)))
@@ -58,7 +58,7 @@ class ActionModule(Action):
     ) -> tuple[records.HostRecord, list[str]]:
         """Return a node that SLURM gives, and what is to be said; write what the cluster and others are."""
         login = replace(login, cluster=nodes.known_of(self._low_level_execute_command))
-        records.write(Path(args["dest"], "login.json"), login)
+        records.write(Path(args["dest"], folders.LOGIN_RECORD), login)
         warnings: list[str] = []
         if known := login.cluster:
             if refused := "\n".join(map(str, cluster.refusals(known, wanted, login.host))):

@@ -13,7 +13,8 @@ from rekindle.actions.base import REQUIRED, Action
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.jobs import archive_of
-from rekindle.records import HostRecord, Image, ImagesRecord, PlanRecord, read, write
+from rekindle.records import HostRecord, Image, ImagesRecord, write
+from rekindle.records.folders import host_in, plan_in
 from rekindle.records.text import one_line
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -32,14 +33,14 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Have each image, or why not, which refuses the jobs that run in it and no other."""
         folder = Path(args["folder"])
-        plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
+        plan, host = plan_in(folder), host_in(folder)
         images, changed = [], False
         for name in plan.images:
             image = self._known(host, name)
             if image is None:
                 image, changed = self._fetched(host, name, args["wheelhouse"]), True
             images.append(image)
-        write(folder / "images.json", ImagesRecord(host=host.host, images=tuple(images)))
+        write(folder / folders.IMAGES_RECORD, ImagesRecord(host=host.host, images=tuple(images)))
         return {
             "changed": changed,
             "warnings": [f"{image.says} Fix: {image.fix}" for image in images if image.says],

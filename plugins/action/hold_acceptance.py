@@ -8,9 +8,9 @@ from typing import Any
 from rekindle import acceptance
 from rekindle.actions.base import REQUIRED, Action
 from rekindle.host import folders
-from rekindle.records import AcceptanceRecord, Complaint, PlanRecord, read
+from rekindle.records import Complaint
 from rekindle.records.acceptance import JOBS
-from rekindle.records.folders import verdict_in
+from rekindle.records.folders import acceptance_in, plan_in, verdict_in
 
 
 class ActionModule(Action):
@@ -24,13 +24,12 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Read the verdict, and what was measured if anything was."""
         folder = Path(args["folder"])
-        plan = read(folder / "plan.json", PlanRecord)
+        plan = plan_in(folder)
         verdict = verdict_in(folder / next(job for job in plan.jobs if job in JOBS.values()))
         if args["gate"] == "off" or verdict.verdict not in {"FAIL", "HUNG"}:
             return {"msg": "No GPU failed."}
-        path = folder / folders.ACCEPTANCE
-        if args["gate"] == "gpu" and path.exists():
-            record = read(path, AcceptanceRecord)
+        if args["gate"] == "gpu" and (folder / folders.ACCEPTANCE_RECORD).exists():
+            record = acceptance_in(folder)
             out = acceptance.failed_gpus(record)
             if len(out) < len(record.gpus):
                 return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}

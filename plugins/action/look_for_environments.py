@@ -12,7 +12,8 @@ from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import environment_specs
 from rekindle.host import folders
 from rekindle.hostfacts import frames
-from rekindle.records import HostRecord, PlanRecord, StandingRecord, read, write
+from rekindle.records import StandingRecord, write
+from rekindle.records.folders import host_in, plan_in
 
 
 @limited
@@ -30,7 +31,7 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Ask the host, and write standing.json."""
         home = Path(args["folder"])
-        plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
+        plan, host = plan_in(home), host_in(home)
         specs = environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None)
         there = {
             spec["name"]: folders.marker(Path(host.root), spec["name"], spec["lock_sha256"]) for spec in specs
@@ -45,7 +46,7 @@ class ActionModule(Action):
         elif (size := to_fetch(missing, host)) is not None:
             fetch_mb = round(size / 1e6)
         record = StandingRecord(host=host.host, standing=standing, wheels_mb=wheels_mb, fetch_mb=fetch_mb)
-        write(home / "standing.json", record)
+        write(home / folders.STANDING_RECORD, record)
         return {"changed": False}
 
     def _standing(self, there: dict[str, Path], host: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.whole import whole
+from rekindle.host import folders
 from rekindle.host.places import JOBS
 from rekindle.jobs import (
     checkout,
@@ -56,7 +57,7 @@ class ActionModule(Action):
 
         Under check, where this is the ``last`` stage, fail if a required job could not run, or not in time.
         """
-        path = Path(args["folder"], "host.json")
+        path = Path(args["folder"], folders.HOST_RECORD)
         host = records.read(path, records.HostRecord)
         gpus = [gpu for gpu in whole(host) if gpu.uuid]
         measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
@@ -89,7 +90,7 @@ class ActionModule(Action):
         plan = replace(plan, own=own, images=tuple(images))
         if kept:
             plan = capsule.hold(plan, host, kept)
-        records.write(path.with_name("plan.json"), plan)
+        records.write(path.with_name(folders.PLAN_RECORD), plan)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
             raise Failed("\n".join(refusals))

@@ -13,6 +13,7 @@ from rekindle.actions.base import REQUIRED, Action
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
+from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
 from rekindle.results import home, state
 
 
@@ -38,16 +39,14 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
         folder = Path(args["folder"])
-        host = records.read(folder / "host.json", records.HostRecord)
-        plan = records.read(folder / "plan.json", records.PlanRecord)
+        host, plan, env = host_in(folder), plan_in(folder), env_in(folder)
         job = jobs.load_job(JOBS, plan.own.get(args["job"], args["job"]))
         arguments = args["arguments"].get(jobs.asked_as(job), {})
         job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
         if job.federated and args["gate"] == "gpu":
-            host = _without_failed(host, folder / folders.ACCEPTANCE)
+            host = _without_failed(host, folder)
         elif not job.federated:
             job = msgspec.structs.replace(job, required=args["gate"] != "off")
-        env = records.read(folder / "env.json", records.EnvRecord)
         verdict = folder / job.name / folders.VERDICT
         from_checkout = job.example is not None and job.example.folder is not None
         source = checkout.named(args["checkout"], plan.nvflare) if from_checkout else None
@@ -83,8 +82,7 @@ class ActionModule(Action):
 
 def _in_image(spec: records.RunSpec, folder: Path, image: str) -> records.RunSpec | records.VerdictRecord:
     """Return ``spec`` with the digest of the image that it runs in, or the verdict that the host lacks it."""
-    path = folder / "images.json"
-    images = records.read(path, records.ImagesRecord).images if path.is_file() else ()
+    images = images_in(folder).images if (folder / folders.IMAGES_RECORD).is_file() else ()
     entry = next((entry for entry in images if entry.name == image), None)
     if entry and entry.id:
         return msgspec.structs.replace(spec, versions={**spec.versions, "image id": entry.id})
@@ -93,11 +91,11 @@ def _in_image(spec: records.RunSpec, folder: Path, image: str) -> records.RunSpe
     return jobs.without_a_run(spec.job, spec.host, "UNSUPPORTED", says, fix)
 
 
-def _without_failed(host: records.HostRecord, path: Path) -> records.HostRecord:
+def _without_failed(host: records.HostRecord, folder: Path) -> records.HostRecord:
     """Return ``host`` with the GPUs that failed their acceptance as ones that no job runs on."""
-    if not path.exists():
+    if not (folder / folders.ACCEPTANCE_RECORD).exists():
         return host
-    out = acceptance.failed_gpus(records.read(path, records.AcceptanceRecord))
+    out = acceptance.failed_gpus(acceptance_in(folder))
     failed = {"state": "error", "says": "It failed its acceptance."}
     gpus = (msgspec.structs.replace(gpu, **failed) if gpu.uuid in out else gpu for gpu in host.gpus)
     return msgspec.structs.replace(host, gpus=tuple(gpus))

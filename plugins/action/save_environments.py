@@ -8,7 +8,8 @@ from typing import Any
 from rekindle import capsule
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule.specs import environment_specs
-from rekindle.records import EnvRecord, HostRecord, PlanRecord, RecordError, convert, read
+from rekindle.records import EnvRecord, RecordError, convert
+from rekindle.records.folders import host_in, plan_in
 
 
 class ActionModule(Action):
@@ -26,7 +27,7 @@ class ActionModule(Action):
         answer = {"host": task_vars["inventory_hostname"], "environments": args["environments"]}
         try:
             env = convert(answer, EnvRecord)
-            plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
+            plan, host = plan_in(folder), host_in(folder)
             sent = environment_specs(plan, host, capsule=kept)
             locks = sorted((spec["name"], spec["lock"], spec["lock_sha256"]) for spec in sent)
             built_locks = sorted(

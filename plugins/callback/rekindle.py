@@ -56,7 +56,7 @@ def _find_rekindle() -> None:
 _find_rekindle()
 
 from rekindle import records, report, settings
-from rekindle.host import places
+from rekindle.host import folders, places
 from rekindle.records.text import for_terminal
 from rekindle.results import journal
 from rekindle.results.check import check
@@ -72,7 +72,7 @@ _ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
 _ROLES = {_REPOSITORY / "roles", _REPOSITORY / "playbooks" / "roles"}
 """The second is a link to the first, or in a wheel a copy."""
 _REPORT = "report"
-_TAKEN = {".", "..", "payload", "run.json", "report.html", "results.json", "junit.xml"}
+_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, "report.html", "results.json", "junit.xml"}
 
 
 def _told(method: Callable[..., None]) -> Callable[..., None]:

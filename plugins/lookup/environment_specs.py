@@ -13,7 +13,8 @@ from ansible.plugins.lookup import LookupBase
 
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.specification import Specification
-from rekindle.records import HostRecord, PlanRecord, RecordError, read
+from rekindle.records import RecordError
+from rekindle.records.folders import host_in, plan_in
 from rekindle.results import state
 
 
@@ -24,7 +25,7 @@ class LookupModule(LookupBase):
         """Return one specification for each environment."""
         try:
             folder = Path(terms[0])
-            plan, host = read(folder / "plan.json", PlanRecord), read(folder / "host.json", HostRecord)
+            plan, host = plan_in(folder), host_in(folder)
             capsule = Path(kwargs["capsule"]).expanduser() if kwargs["capsule"] else None
             specs = environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]), capsule=capsule)
             for spec in specs:

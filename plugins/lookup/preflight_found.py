@@ -9,6 +9,7 @@ from ansible import constants as C
 from ansible.plugins.lookup import LookupBase
 
 from rekindle import hostfacts, records
+from rekindle.records.folders import host_in, login_in
 
 
 class LookupModule(LookupBase):
@@ -21,9 +22,9 @@ class LookupModule(LookupBase):
         for home in terms:
             python, root = "auto_silent", str(kwargs["root"])
             try:
-                host = records.read(Path(home, "host.json"), records.HostRecord)
+                host = host_in(Path(home))
                 if host.slurm:
-                    host = records.read(Path(home, "login.json"), records.HostRecord)
+                    host = login_in(Path(home))
             except records.RecordError:  # who needs the record itself says so
                 pass
             else:

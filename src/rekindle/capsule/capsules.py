@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from rekindle.host import folders
 from rekindle.records import (
     Build,
     Environment,
@@ -21,9 +22,9 @@ from rekindle.records import (
     PlannedEnvironment,
     PlanRecord,
     RecordError,
-    read,
     write,
 )
+from rekindle.records.folders import env_in
 from rekindle.results import state
 
 _DRIVER = "driver"
@@ -62,7 +63,7 @@ def save(env: EnvRecord, folder: Path) -> None:
     (folder / "locks").mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / "locks" / name).write_text(text, encoding="utf-8")
-    write(folder / "env.json", env)
+    write(folder / folders.ENV_RECORD, env)
 
 
 def _sent_lock_text(name: str, sha256: str) -> str:
@@ -160,7 +161,7 @@ def _hold(
 
 
 def _environments(capsule: Path) -> list[Environment]:
-    env = read(capsule / "env.json", EnvRecord)
+    env = env_in(capsule)
     return [environment for environment in env.environments if environment.framework != _DRIVER]
 
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rekindle.environments.lockfile import Pin, digests, pins
+from rekindle.host import folders
 from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
+from rekindle.records.folders import host_in
 
 from .specs import environment_specs
 
@@ -84,12 +86,12 @@ def hold(home: Path, plan: PlanRecord, host: HostRecord, wheelhouse: Path, capsu
             raise RecordError(
                 f"rekindle_wheelhouse is {str(wheelhouse)!r}, which has {have} of the {wanted} files of "
                 f"{spec['lock']}.",
-                f"rekindle bundle {home / 'plan.json'} -o {wheelhouse}",
+                f"rekindle bundle {home / folders.PLAN_RECORD} -o {wheelhouse}",
             )
 
 
 def _targets(path: Path) -> list[Target]:
-    plan, host = read(path, PlanRecord), read(path.with_name("host.json"), HostRecord)
+    plan, host = read(path, PlanRecord), host_in(path.parent)
     versions = {python.path: python.version for python in host.pythons}
     try:
         specs = environment_specs(plan, host)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rekindle.capsule.wheelhouse import Bundled, bundle
+from rekindle.host import folders
 
 from .folders import records
 from .verb import GOOD, Answer, Json, Verb, answer
@@ -29,7 +30,7 @@ def run(
         RecordError: a plan or its host record is none.
         BundleError: a file could not be fetched.
     """
-    paths = [path for plan in plans for path in records(plan, "plan.json")]
+    paths = [path for plan in plans for path in records(plan, folders.PLAN_RECORD)]
     with redirect_stdout(sys.stderr if json else sys.stdout):
         bundled = bundle(paths, output)
     return answer(GOOD, "", bundled, json)

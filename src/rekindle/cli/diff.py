@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from rekindle.capsule.differences import differences
+from rekindle.host import folders
 from rekindle.records import EnvRecord, read
 from rekindle.records.text import printed
 
@@ -32,7 +33,7 @@ def run(
     Raises:
         RecordError: there is no env.json.
     """
-    envs = [read(record(path, "env.json"), EnvRecord) for path in (first, second)]
+    envs = [read(record(path, folders.ENV_RECORD), EnvRecord) for path in (first, second)]
     lines = list(differences(*envs))
     text = "\n".join(map(printed, lines)) if lines else "The environments are the same."
     return answer(BAD if lines else GOOD, text, Differences(lines), json)

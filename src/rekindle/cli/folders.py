@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from rekindle.host import folders
-from rekindle.records import PlaybookRecord, RecordError, read
+from rekindle.records import RecordError
+from rekindle.records.folders import play_in
 from rekindle.results.gather import HostResults, Results, gather, gather_host
 
 Folder = Annotated[
@@ -22,12 +23,19 @@ Runs = Annotated[
     list[Path], typer.Argument(metavar="RESULTS...", help="Folders of a run, or of runs as results/ is.")
 ]
 
-_OF_A_HOST = ("lease.json", "host.json", "plan.json", "env.json", "outcome.json", "retired.json")
+_OF_A_HOST = (
+    folders.LEASE_RECORD,
+    folders.HOST_RECORD,
+    folders.PLAN_RECORD,
+    folders.ENV_RECORD,
+    folders.OUTCOME_RECORD,
+    folders.RETIRED_RECORD,
+)
 
 
 def is_results(path: Path) -> bool:
     """Whether that is a results folder."""
-    return (path / "run.json").is_file()
+    return (path / folders.PLAY_RECORD).is_file()
 
 
 def is_host(path: Path) -> bool:
@@ -50,7 +58,7 @@ def records(path: Path, name: str) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    hosts = read(path / "run.json", PlaybookRecord).hosts if is_results(path) else ("",)
+    hosts = play_in(path).hosts if is_results(path) else ("",)
     files = [path / host / name for host in hosts if (path / host / name).is_file()]
     if not files:
         raise RecordError(f"{path} holds no {name}.", "name a folder of results, a host's, or a file.")
@@ -70,15 +78,16 @@ def record(path: Path, name: str) -> Path:
     return files[0]
 
 
-def runs(folders: list[Path]) -> tuple[list[Results], list[str]]:
-    """Return each results folder that is one of ``folders`` or lies in one, and why some are left out.
+def runs(given: list[Path]) -> tuple[list[Results], list[str]]:
+    """Return each results folder that is one of those ``given`` or lies in one, and why some are left out.
 
     Raises:
-        RecordError: one of ``folders`` is neither, or nothing can be read.
+        RecordError: one of them is neither, or nothing can be read.
     """
     paths: dict[Path, None] = {}
-    for folder in folders:
-        here = [folder] if is_results(folder) else [path.parent for path in sorted(folder.glob("*/run.json"))]
+    for folder in given:
+        below = [path.parent for path in sorted(folder.glob(f"*/{folders.PLAY_RECORD}"))]
+        here = [folder] if is_results(folder) else below
         if not here:
             raise RecordError(f"{folder} holds no run.", "name a folder of results, or one that has some.")
         paths |= dict.fromkeys(path.resolve() for path in here)

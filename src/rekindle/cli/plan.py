@@ -13,6 +13,7 @@ import typer
 from msgspec.structs import replace
 
 from rekindle.gpus.missing import trace
+from rekindle.host import folders
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework
 from rekindle.records.text import printed
@@ -73,7 +74,7 @@ def run(
     """
     wanted = (framework,) if framework else FRAMEWORKS
     host_records = _apart(
-        [(path, read(path, HostRecord)) for source in hosts for path in records(source, "host.json")]
+        [(path, read(path, HostRecord)) for source in hosts for path in records(source, folders.HOST_RECORD)]
     )
     several = len(hosts) > 1 or is_results(hosts[0])
     plans = [_plan(path, host, wanted) for path, host in host_records]

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from rekindle.host import folders
 from rekindle.host.payload import build_payload
 from rekindle.jobs import prepare
-from rekindle.records import EnvRecord, HostRecord, Job, PlanRecord, RunSpec, VerdictRecord, read
-from rekindle.records.folders import progress_in, verdict_in
+from rekindle.records import Job, RunSpec, VerdictRecord
+from rekindle.records.folders import env_in, host_in, plan_in, progress_in, verdict_in
 
 _GRACE_S = 900
 """The driver ends a job at its limit by itself, judges it, and looks for the first step that fails."""
@@ -38,8 +38,7 @@ def start_here(
     Raises:
         RecordError: a record is missing or broken.
     """
-    host, plan = read(host_folder / "host.json", HostRecord), read(host_folder / "plan.json", PlanRecord)
-    env = read(host_folder / "env.json", EnvRecord)
+    host, plan, env = host_in(host_folder), plan_in(host_folder), env_in(host_folder)
     spec = prepare(job, host, plan, env, str(work))
     if not isinstance(spec, RunSpec):
         return spec

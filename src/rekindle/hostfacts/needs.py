@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rekindle.gpus import missing
 from rekindle.gpus.models import version_key
 from rekindle.gpus.whole import cut, in_mig_mode
+from rekindle.host import folders
 from rekindle.records import Complaint, Gpu, HostRecord, Python
 
 MAX_MEMORY_IN_USE_MIB = 15
@@ -132,7 +133,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
 
 def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
     """Complain of what others hold; a job of ours that still runs is followed, and what it left is ended."""
-    others = [process for process in gpu.processes if not process.name.startswith(f"{root}/envs/")]
+    others = [process for process in gpu.processes if not process.name.startswith(f"{root}/{folders.ENVS}/")]
     total = gpu.memory_used_mib or 0 if len(others) == len(gpu.processes) else 0
     used = max(total, sum(process.memory_mib or 0 for process in others))
     if used <= MAX_MEMORY_IN_USE_MIB:

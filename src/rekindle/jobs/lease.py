@@ -7,19 +7,18 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from rekindle.host import batch
+from rekindle.host import batch, folders
 from rekindle.records import (
     Complaint,
     Job,
     LeaseRecord,
-    PlaybookRecord,
     RecordError,
     Slurm,
     moment,
-    read,
     timestamp,
     write,
 )
+from rekindle.records.folders import lease_in, play_in
 
 COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for bringing results home."""
@@ -68,15 +67,15 @@ def started(results: Path, host: str) -> datetime | None:
     Raises:
         RecordError: run.json is broken.
     """
-    path = results / "run.json"
-    began = read(path, PlaybookRecord).began.get(host) if path.exists() else None
+    path = results / folders.PLAY_RECORD
+    began = play_in(results).began.get(host) if path.exists() else None
     return moment(began) if began else None
 
 
 def keep(home: Path, host: str, started: datetime, ends: datetime | None) -> None:
     """Write lease.json into the host's folder of results."""
     record = LeaseRecord(host=host, started=timestamp(started), ends=timestamp(ends) if ends else None)
-    write(home / "lease.json", record)
+    write(home / folders.LEASE_RECORD, record)
 
 
 def ends(home: Path) -> datetime | None:
@@ -85,7 +84,7 @@ def ends(home: Path) -> datetime | None:
     Raises:
         RecordError: lease.json is missing or broken.
     """
-    stamp = read(home / "lease.json", LeaseRecord).ends
+    stamp = lease_in(home).ends
     return moment(stamp) if stamp else None
 
 

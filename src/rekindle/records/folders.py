@@ -1,4 +1,4 @@
-"""The records in a run's folder, each by its type; `host.folders` has their names.
+"""The records in a run's folder, and in a host's folder of results, by type; `host.folders` has their names.
 
 Each function takes the folder, and raises a RecordError if its record is missing or broken.
 """
@@ -10,15 +10,23 @@ from pathlib import Path
 
 from rekindle.host import folders
 
-from .acceptance import Clock
+from .acceptance import AcceptanceRecord, Clock
 from .base import RecordT, read
+from .env import EnvRecord
 from .finding import Ladder
+from .host import HostRecord
+from .images import ImagesRecord
+from .lease import LeaseRecord
+from .outcome import Outcome, PlaybookRecord
+from .plan import PlanRecord
+from .retired import RetiredRecord
 from .run import Ended, LeftBehind, Progress, RunSpec
+from .standing import StandingRecord
 from .verdict import VerdictRecord
 
 
 def _reader(name: str, kind: type[RecordT]) -> Callable[[Path], RecordT]:
-    return lambda run_dir: read(run_dir / name, kind)
+    return lambda folder: read(folder / name, kind)
 
 
 spec_in = _reader(folders.SPEC, RunSpec)
@@ -35,3 +43,26 @@ left_in = _reader(folders.LEFT, LeftBehind)
 """What of a run that is home stayed on the host."""
 clock_in = _reader(folders.CLOCK, Clock)
 """How far the host's clock was from ours as the run came home."""
+
+play_in = _reader(folders.PLAY_RECORD, PlaybookRecord)
+"""Which hosts a results folder is of."""
+lease_in = _reader(folders.LEASE_RECORD, LeaseRecord)
+"""Until when everything has to be at home."""
+host_in = _reader(folders.HOST_RECORD, HostRecord)
+"""What the host is; of a SLURM cluster, the node that SLURM gave."""
+login_in = _reader(folders.LOGIN_RECORD, HostRecord)
+"""What the login node of a SLURM cluster is."""
+plan_in = _reader(folders.PLAN_RECORD, PlanRecord)
+"""Which builds go on the host."""
+env_in = _reader(folders.ENV_RECORD, EnvRecord)
+"""What was built."""
+standing_in = _reader(folders.STANDING_RECORD, StandingRecord)
+"""Which environments a check found there."""
+images_in = _reader(folders.IMAGES_RECORD, ImagesRecord)
+"""Which container images its jobs run in."""
+acceptance_in = _reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
+"""What was measured of its GPUs."""
+outcome_in = _reader(folders.OUTCOME_RECORD, Outcome)
+"""Why the host left a play."""
+retired_in = _reader(folders.RETIRED_RECORD, RetiredRecord)
+"""What is kept of a host that Rekindle was removed from."""

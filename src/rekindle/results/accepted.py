@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, compared, held, judged, since_last
 from rekindle.acceptance.strips import Strip, strips, worst
+from rekindle.host import folders
 from rekindle.records import AcceptanceRecord
 
 if TYPE_CHECKING:  # which has what is said here of its own hosts
@@ -83,7 +84,9 @@ def _state(judgements: list[Judgement], lacking: dict[str, HostResults], unread:
 
 def _lacking(host: HostResults) -> Judgement:
     """Return the verdict on a host with GPUs of which no acceptance is here."""
-    flaw = next((row.cause for row in host.rows if row.cause and "acceptance.json" in row.cause), None)
+    flaw = next(
+        (row.cause for row in host.rows if row.cause and folders.ACCEPTANCE_RECORD in row.cause), None
+    )
     return Judgement(
         host=host.name, verdict="UNPROVEN", cause=flaw or _NOTHING_HOME, remedy=_ACCEPT, flaws=()
     )

@@ -8,9 +8,11 @@ from typing import Literal
 
 import msgspec
 
+from rekindle.host import folders
 from rekindle.host.places import JOBS
 from rekindle.jobs import foresee, lease, load_planned
-from rekindle.records import PlannedEnvironment, StandingRecord, read
+from rekindle.records import PlannedEnvironment
+from rekindle.records.folders import standing_in
 
 from .gather import HostResults, gather
 
@@ -85,9 +87,8 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     cause = host.outcome.says if host.outcome else flaw
     if not cause and not host.host and asked != "retire":
         cause = "It was not read. Fix: see what is said of it above."
-    path = home / "standing.json"
-    standing = read(path, StandingRecord) if path.exists() else None
-    timed = (home / "lease.json").exists()
+    standing = standing_in(home) if (home / folders.STANDING_RECORD).exists() else None
+    timed = (home / folders.LEASE_RECORD).exists()
     left_s = lease.left_s(home, datetime.now(timezone.utc)) if timed else None
     jobs, limited = [], left_s is not None
     if host.host and host.plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,6 @@ from rekindle.host import folders
 from rekindle.records import (
     AcceptanceRecord,
     Complaint,
-    EnvRecord,
     HostRecord,
     Outcome,
     PlanRecord,
@@ -23,11 +23,20 @@ from rekindle.records import (
     VerdictKind,
     VerdictRecord,
     VersionError,
-    read,
 )
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.base import RecordT
 from rekindle.records.complaint import MissingError
+from rekindle.records.folders import (
+    acceptance_in,
+    env_in,
+    host_in,
+    outcome_in,
+    plan_in,
+    play_in,
+    retired_in,
+    verdict_in,
+)
 
 from .accepted import Accepted, accepted
 
@@ -141,20 +150,20 @@ def gather(folder: Path) -> Results:
     Raises:
         RecordError: ``folder`` is not a results folder.
     """
-    if not (folder / "run.json").is_file():
+    if not (folder / folders.PLAY_RECORD).is_file():
         raise RecordError(
             f"{folder} is not a results folder: it has no run.json.", "name a folder under results/."
         )
-    playbook = read(folder / "run.json", PlaybookRecord)
+    playbook = play_in(folder)
     return Results(
         playbook, tuple(gather_host(folder / name, name, playbook.asked.get(name)) for name in playbook.hosts)
     )
 
 
-def _read(path: Path, kind: type[RecordT], flaws: list[RecordError]) -> RecordT | None:
+def _read(reader: Callable[[Path], RecordT], folder: Path, flaws: list[RecordError]) -> RecordT | None:
     """Return the record; one that is there and cannot be read adds to ``flaws``."""
     try:
-        return read(path, kind)
+        return reader(folder)
     except MissingError:
         return None
     except RecordError as error:
@@ -165,12 +174,12 @@ def _read(path: Path, kind: type[RecordT], flaws: list[RecordError]) -> RecordT 
 def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResults:
     """Read what came home from one host, whose latest playbook was to reach the stage ``asked``."""
     flaws: list[RecordError] = []
-    host = _read(folder / "host.json", HostRecord, flaws)
-    plan = _read(folder / "plan.json", PlanRecord, flaws)
-    env = _read(folder / "env.json", EnvRecord, flaws)
-    outcome = _read(folder / "outcome.json", Outcome, flaws)
-    acceptance = _read(folder / "acceptance.json", AcceptanceRecord, flaws)
-    retired = _read(folder / "retired.json", RetiredRecord, flaws)
+    host = _read(host_in, folder, flaws)
+    plan = _read(plan_in, folder, flaws)
+    env = _read(env_in, folder, flaws)
+    outcome = _read(outcome_in, folder, flaws)
+    acceptance = _read(acceptance_in, folder, flaws)
+    retired = _read(retired_in, folder, flaws)
     rows = [_unread(name, None, flaw) for flaw in flaws]
     jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
     if asked == "accept":
@@ -211,7 +220,7 @@ def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
 def _row(folder: Path, host: str, job: str, outcome: Outcome | None) -> Row:
     """Return the row of a job that has to pass, of which there may be no verdict."""
     flaws: list[RecordError] = []
-    verdict = _read(folder / job / folders.VERDICT, VerdictRecord, flaws)
+    verdict = _read(verdict_in, folder / job, flaws)
     if flaws:
         return _unread(host, job, flaws[0])
     if verdict is None:

@@ -22,7 +22,6 @@ from rekindle.judge.measured import measured
 from rekindle.judge.run import Run
 from rekindle.records import (
     Clock,
-    Outcome,
     PlacedRecord,
     RecordError,
     RunSpec,
@@ -30,12 +29,11 @@ from rekindle.records import (
     VerdictRecord,
     decodable,
     decode,
-    read,
     timestamp,
     to_builtins,
     write,
 )
-from rekindle.records.folders import spec_in, verdict_in
+from rekindle.records.folders import outcome_in, spec_in, verdict_in
 
 from . import seal, state
 
@@ -121,7 +119,7 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = 
 
 def _keep_measured(dest: Path, spec: RunSpec) -> None:
     """Have what a run measured of its host beside host.json, and nothing of an earlier one."""
-    target = dest.with_name(folders.ACCEPTANCE)
+    target = dest.with_name(folders.ACCEPTANCE_RECORD)
     target.unlink(missing_ok=True)
     with suppress(RecordError):
         write(target, measured(Run.open(dest, spec)))
@@ -179,7 +177,7 @@ def why_absent(folder: Path) -> str | None:
         if any(row.get("verdict") not in _NEVER_HOME for row in mine):
             return None
     with suppress(RecordError):
-        return read(folder.parent / "outcome.json", Outcome).says
+        return outcome_in(folder.parent).says
     return None
 
 

@@ -8,10 +8,11 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from rekindle.host import own
-from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, read, write
+from rekindle.host import folders, own
+from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, write
 from rekindle.records.base import shortened
 from rekindle.records.complaint import FIX
+from rekindle.records.folders import outcome_in, play_in
 from rekindle.records.text import one_line
 
 _STAGES = ("preflight", "plan", "environments", "containers", "validate", "collect")
@@ -38,11 +39,11 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         RecordError: a record that is there already cannot be read.
         OSError: the folder cannot be written.
     """
-    path, names = folder / "run.json", tuple(hosts)
+    path, names = folder / folders.PLAY_RECORD, tuple(hosts)
     own.make_folder(folder)
     with own.alone(folder):  # other playbooks may begin in it at the same time
         known = PlaybookRecord(run=folder.name, started=now, hosts=())
-        known = read(path, PlaybookRecord) if path.exists() else known
+        known = play_in(folder) if path.exists() else known
         both = tuple(dict.fromkeys([*known.hosts, *names]))
         began = {**known.began, **dict.fromkeys(names, now)}
         last = "plan" if checks and stage in _STAGES[2:] else stage  # nothing later is done
@@ -50,8 +51,8 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         write(path, replace(known, hosts=both, began=began, asked=asked))
     reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
     for host in set(names).difference(left):
-        outcome = folder / host / "outcome.json"
-        if outcome.exists() and read(outcome, Outcome).stage in reached:
+        outcome = folder / host / folders.OUTCOME_RECORD
+        if outcome.exists() and outcome_in(folder / host).stage in reached:
             outcome.unlink()
 
 
@@ -72,7 +73,7 @@ def note_left(
             "unreachable": "check its address, port, user and key, and that it is still yours.",
         }
         says = str(Complaint(f"{says.rstrip('.')}.", fixes[state]))
-    write(folder / host / "outcome.json", Outcome(host=host, stage=stage, state=state, says=says))
+    write(folder / host / folders.OUTCOME_RECORD, Outcome(host=host, stage=stage, state=state, says=says))
 
 
 def forget_left(folder: Path, host: str) -> None:
@@ -81,4 +82,4 @@ def forget_left(folder: Path, host: str) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    (folder / host / "outcome.json").unlink(missing_ok=True)
+    (folder / host / folders.OUTCOME_RECORD).unlink(missing_ok=True)

@@ -24,15 +24,14 @@ from rekindle.records import (
     RetiredRecord,
     convert,
     decodable,
-    read,
     timestamp,
     write,
 )
 from rekindle.records.base import Few, Integer, Table, Text
+from rekindle.records.folders import retired_in
 from rekindle.results import state
 from rekindle.results.home import judge_at_home
 
-_RECORD = "retired.json"
 _KEPT = (folders.LOGS, folders.RUNS)
 """Below retired/, as below the host's root."""
 
@@ -111,7 +110,7 @@ def keep(copy: Packed, host: str, home: Path) -> None:
     left = {f"{part.name}/{name}": size for part in copy.parts for name, size in part.left.items()}
     before = _before(host, home)
     write(
-        home / _RECORD,
+        home / folders.RETIRED_RECORD,
         replace(
             before,
             environments=tuple(environment.lock for environment in latest.values()) or before.environments,
@@ -127,11 +126,11 @@ def note_gone(host: str, home: Path) -> None:
     """Write into retired.json that nothing of Rekindle is left on the host, unless it says so."""
     before = _before(host, home)
     if before.retired is None:
-        write(home / _RECORD, replace(before, retired=timestamp()))
+        write(home / folders.RETIRED_RECORD, replace(before, retired=timestamp()))
 
 
 def _before(host: str, home: Path) -> RetiredRecord:
-    return read(home / _RECORD, RetiredRecord) if (home / _RECORD).exists() else RetiredRecord(host=host)
+    return retired_in(home) if (home / folders.RETIRED_RECORD).exists() else RetiredRecord(host=host)
 
 
 def _verdict(host: str, run: Path) -> str:

@@ -13,7 +13,9 @@ from ansible.errors import AnsibleError
 from ansible.template import Templar
 
 from rekindle.capsule.wheelhouse import hold
-from rekindle.records import HostRecord, PlanRecord, RecordError, read
+from rekindle.host import folders
+from rekindle.records import RecordError
+from rekindle.records.folders import host_in, plan_in
 
 from .mistake import Mistake, Unknown
 from .mistakes import mistakes
@@ -81,11 +83,16 @@ def _of_plan(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Pat
     wheelhouse, kept = (
         _value(variables.get(f"rekindle_{name}", ""), fill) for name in ("wheelhouse", "capsule")
     )
-    if not wheelhouse or not (home / "plan.json").exists():
+    if not wheelhouse or not (home / folders.PLAN_RECORD).exists():
         return []
     try:
-        plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
-        hold(home, plan, host, Path(wheelhouse).expanduser(), Path(kept).expanduser() if kept else None)
+        hold(
+            home,
+            plan_in(home),
+            host_in(home),
+            Path(wheelhouse).expanduser(),
+            Path(kept).expanduser() if kept else None,
+        )
     except RecordError as error:
         return [Mistake("rekindle_wheelhouse", error.says, error.fix)]
     return []
