@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
 from rekindle.actions.base import REQUIRED, Action
@@ -37,58 +37,62 @@ class ActionModule(Action):
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Write the job's placed.json; one that cannot run, or not in time, gets its verdict.json instead."""
+        """Write the job's placed.json; one that does not run gets its verdict.json instead."""
         folder = Path(args["folder"])
         host, plan, env = host_in(folder), plan_in(folder), env_in(folder)
-        job = jobs.load_job(JOBS, plan.own.get(args["job"], args["job"]))
-        arguments = args["arguments"].get(jobs.asked_as(job), {})
-        job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
+        job = _job(args, plan)
         if job.federated and args["gate"] == "gpu":
             host = _without_failed(host, folder)
-        elif not job.federated:
-            job = msgspec.structs.replace(job, required=args["gate"] != "off")
-        verdict = folder / job.name / folders.VERDICT
-        from_checkout = job.example is not None and job.example.folder is not None
-        source = checkout.named(args["checkout"], plan.nvflare) if from_checkout else None
-        prepared = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
-        if source and (lack := source.lacks(job)):
-            prepared = jobs.without_a_run(job, host.host, "UNSUPPORTED", lack.says, lack.fix)
-        image = jobs.image_of(job)
-        if image and isinstance(prepared, records.RunSpec):
-            prepared = _in_image(prepared, folder, image)
-        if isinstance(prepared, records.RunSpec):
-            versions = {**prepared.versions}
-            if source:
-                versions["examples"] = source.commit
-            elif path := plan.own.get(job.name):
-                versions["code"] = payload.digest(Path(path).parent)
-            prepared = msgspec.structs.replace(prepared, versions=versions)
-        if isinstance(prepared, records.RunSpec):
-            brought = Path(args["payload"]).name
-            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(prepared, brought)}"
-            prepared = jobs.within(prepared, lease.ends(folder))
-        if isinstance(prepared, records.VerdictRecord):
-            if prepared.verdict == "UNSUPPORTED":  # of one that is SKIPPED an earlier run may still come home
-                home.placed_in(folder, job.name).unlink(missing_ok=True)
-            records.write(verdict, prepared)
-            home.put_seal(verdict.parent, prepared)
+        try:
+            code = _code(job, plan, args["checkout"])
+            spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
+            spec = replace(spec, versions={**spec.versions, **code, **_image(job, folder, host)})
+            run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(spec, Path(args['payload']).name)}"
+            spec = jobs.within(spec, lease.ends(folder))
+        except jobs.NoRunError as reason:
+            _refuse(folder, jobs.without_a_run(job, host.host, reason.verdict, reason.says, reason.fix))
             return {}
-        spec = state.agree(run, prepared, again=args["rerun"])
+        spec = state.agree(run, spec, again=args["rerun"])
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec)
         records.write(home.placed_in(folder, job.name), placed)
-        _forget(verdict)
+        _forget(folder / job.name / folders.VERDICT)
         return {"spec": records.to_builtins(spec), "run": run}
 
 
-def _in_image(spec: records.RunSpec, folder: Path, image: str) -> records.RunSpec | records.VerdictRecord:
-    """Return ``spec`` with the digest of the image that it runs in, or the verdict that the host lacks it."""
-    images = images_in(folder).images if (folder / folders.IMAGES_RECORD).is_file() else ()
-    entry = next((entry for entry in images if entry.name == image), None)
-    if entry and entry.id:
-        return msgspec.structs.replace(spec, versions={**spec.versions, "image id": entry.id})
-    says = (entry and entry.says) or f"Nobody has looked whether {spec.host} has the image {image}."
-    fix = (entry and entry.fix) or "Run playbooks/containers.yml."
-    return jobs.without_a_run(spec.job, spec.host, "UNSUPPORTED", says, fix)
+def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
+    """Return the job with the arguments that the inventory gives it."""
+    job = jobs.load_job(JOBS, plan.own.get(args["job"], args["job"]))
+    arguments = args["arguments"].get(jobs.asked_as(job), {})
+    job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
+    return job if job.federated else replace(job, required=args["gate"] != "off")
+
+
+def _code(job: records.Job, plan: records.PlanRecord, setting: str) -> dict[str, str]:
+    """Return which code the job runs, if it is none of ours.
+
+    Raises:
+        NoRunError: the checkout of NVFlare has the example no more.
+    """
+    if job.example and job.example.folder:
+        source = checkout.named(setting, plan.nvflare)
+        if lack := source.lacks(job):
+            raise lack
+        return {"examples": source.commit}
+    path = plan.own.get(job.name)
+    return {"code": payload.digest(Path(path).parent)} if path else {}
+
+
+def _image(job: records.Job, folder: Path, host: records.HostRecord) -> dict[str, str]:
+    """Return which image the job runs in, if it is to.
+
+    Raises:
+        NoRunError: the host lacks it.
+    """
+    name = jobs.image_of(job)
+    if name is None:
+        return {}
+    looked = (folder / folders.IMAGES_RECORD).is_file()
+    return {"image id": jobs.id_of_image(name, images_in(folder).images if looked else (), host.host)}
 
 
 def _without_failed(host: records.HostRecord, folder: Path) -> records.HostRecord:
@@ -97,8 +101,8 @@ def _without_failed(host: records.HostRecord, folder: Path) -> records.HostRecor
         return host
     out = acceptance.failed_gpus(acceptance_in(folder))
     failed = {"state": "error", "says": "It failed its acceptance."}
-    gpus = (msgspec.structs.replace(gpu, **failed) if gpu.uuid in out else gpu for gpu in host.gpus)
-    return msgspec.structs.replace(host, gpus=tuple(gpus))
+    gpus = (replace(gpu, **failed) if gpu.uuid in out else gpu for gpu in host.gpus)
+    return replace(host, gpus=tuple(gpus))
 
 
 def _tmpdir(given: str, host: records.HostRecord) -> str:
@@ -106,6 +110,14 @@ def _tmpdir(given: str, host: records.HostRecord) -> str:
     folder = given.replace("~", host.home, 1) if given.startswith("~/") else given
     inside = Path(folder).is_relative_to(host.root)
     return folder if inside else f"{folder}/rekindle-{host.user}"
+
+
+def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
+    """Write the verdict on a job that does not run; if it is SKIPPED, an earlier run may still come home."""
+    if verdict.verdict == "UNSUPPORTED":
+        home.placed_in(folder, verdict.job).unlink(missing_ok=True)
+    records.write(folder / verdict.job / folders.VERDICT, verdict)
+    home.put_seal(folder / verdict.job, verdict)
 
 
 def _forget(verdict: Path) -> None:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.host.payload import build_payload
-from rekindle.jobs import prepare
-from rekindle.records import Job, RunSpec, VerdictRecord
+from rekindle.jobs import NoRunError, prepare, without_a_run
+from rekindle.records import Job, VerdictRecord
 from rekindle.records.folders import env_in, host_in, plan_in, progress_in, verdict_in
 
 _GRACE_S = 900
@@ -39,10 +39,10 @@ def start_here(
         RecordError: a record is missing or broken.
     """
     host, plan, env = host_in(host_folder), plan_in(host_folder), env_in(host_folder)
-    spec = prepare(job, host, plan, env, str(work))
-    if not isinstance(spec, RunSpec):
-        return spec
-    spec = replace(spec, nonce=secrets.token_hex(16))
+    try:
+        spec = replace(prepare(job, host, plan, env, str(work)), nonce=secrets.token_hex(16))
+    except NoRunError as reason:
+        return without_a_run(job, host.host, reason.verdict, reason.says, reason.fix)
     driver = next(built.python for built in env.environments if built.framework == "driver")
     subprocess.run(
         [driver, "-m", "rekindle.driver", "start", str(work / "run")],

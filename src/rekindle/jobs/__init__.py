@@ -1,6 +1,6 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
-from .containers import archive_of, image_of
+from .containers import archive_of, id_of_image, image_of
 from .foresee import foresee, stops
 from .load import (
     asked_as,
@@ -12,9 +12,11 @@ from .load import (
     own_path,
     with_arguments,
 )
+from .placement import NoRunError
 from .prepare import digest, environment_of, prepare, within, without_a_run
 
 __all__ = [
+    "NoRunError",
     "archive_of",
     "asked_as",
     "digest",
@@ -22,6 +24,7 @@ __all__ = [
     "example_names",
     "expand",
     "foresee",
+    "id_of_image",
     "image_of",
     "known_jobs",
     "load_job",

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rekindle.records import Complaint, Job, RecordError
+from rekindle.records import Job, RecordError
 from rekindle.solver.catalogue import rules
 
+from .placement import Unplaceable
 from .releases import minor
 
 _SETTING = "rekindle_nvflare_checkout"
@@ -55,14 +56,14 @@ class Checkout:
                     f"name a checkout of NVFlare {' or '.join(example.releases)} in {_SETTING}.",
                 )
 
-    def lacks(self, job: Job) -> Complaint | None:
+    def lacks(self, job: Job) -> Unplaceable | None:
         """Return why this checkout has an example no more; None if it has it, or should have it."""
         example = job.example
         if example is None or example.folder is None or example.removed is None:
             return None
         if (self.folder / _EXAMPLES / example.folder).is_dir():
             return None
-        return Complaint(
+        return Unplaceable(
             f"The checkout of NVFlare, {self.commit}, has no {_EXAMPLES}/{example.folder} any more: "
             f"{example.removed.why}.",
             f"Name a folder with NVFlare checked out at {example.removed.commit} in {_SETTING}.",

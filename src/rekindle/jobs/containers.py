@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from rekindle.records import HostRecord, Job
+from rekindle.records import HostRecord, Image, Job
 
 from .placement import Unplaceable
 
@@ -17,6 +18,22 @@ def image_of(job: Job) -> str | None:
 def archive_of(image: str) -> str:
     """Return the name of the file in a wheelhouse that an image is loaded from."""
     return f"{re.sub(r'[^A-Za-z0-9.]+', '-', image)}.tar"
+
+
+def id_of_image(name: str, images: Iterable[Image], host: str) -> str:
+    """Return the digest of the image ``name`` on ``host``, which has these ``images`` or says why not.
+
+    Raises:
+        Unplaceable: it has not.
+    """
+    image = next((image for image in images if image.name == name), None)
+    if image is None:
+        raise Unplaceable(
+            f"Nobody has looked whether {host} has the image {name}.", "Run playbooks/containers.yml."
+        )
+    if image.id is None:
+        raise Unplaceable(str(image.says), str(image.fix))
+    return image.id
 
 
 def hold_to_engine(job: Job, host: HostRecord) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rekindle.host import batch, folders
 from rekindle.records import (
-    Complaint,
     Job,
     LeaseRecord,
     RecordError,
@@ -20,6 +19,8 @@ from rekindle.records import (
 )
 from rekindle.records.folders import lease_in, play_in
 
+from .placement import NoRunError
+
 COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for bringing results home."""
 _COLLECTION_S = 60
@@ -27,6 +28,12 @@ _COLLECTION_S = 60
 _NOTICE_S = batch.NOTICE_S + 60
 """And no less of an allocation: before its last of these its job may be told to end."""
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+class TooLate(NoRunError):
+    """There is not enough time for the job."""
+
+    verdict = "SKIPPED"
 
 
 def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None:
@@ -115,13 +122,13 @@ def _usable_s(left_s: float | None, least_s: float) -> float:
     return math.inf if left_s is None else left_s - max(least_s, COLLECTION_SHARE * left_s)
 
 
-def too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> Complaint:
+def too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLate:
     """Return what is said of ``job`` where it has no `allowance`, whose arguments these are."""
     takes = f"{job.name} takes about {job.expected_s} s"
     if slurm and allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
         says = f"{takes}, and rekindle_slurm asks for {slurm.time}."
-        return Complaint(says, "Ask for a longer time in rekindle_slurm.")
-    return Complaint(
+        return TooLate(says, "Ask for a longer time in rekindle_slurm.")
+    return TooLate(
         f"{takes} and {max(left_s or 0, 0):.0f} s are left.",
         "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",
     )

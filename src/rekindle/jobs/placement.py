@@ -5,15 +5,23 @@ from __future__ import annotations
 from itertools import combinations
 
 from rekindle.gpus.whole import whole
-from rekindle.records import Complaint, Gpu, HostRecord, Job, Site
+from rekindle.records import Complaint, Gpu, HostRecord, Job, Site, VerdictKind
 
 _LINK_RANK = {"PIX": 5, "PXB": 4, "PHB": 3, "NODE": 2, "SYS": 1}
 """Topology words of ``nvidia-smi topo -m``, nearest first; any NVLink (``NV18``) is nearer still."""
 _NVLINK = 10
 
 
-class Unplaceable(Complaint):
+class NoRunError(Complaint):
+    """Why a job does not run; its `verdict` says so."""
+
+    verdict: VerdictKind
+
+
+class Unplaceable(NoRunError):
     """The job cannot run on this host."""
+
+    verdict = "UNSUPPORTED"
 
 
 def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:

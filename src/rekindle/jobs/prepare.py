@@ -36,22 +36,19 @@ _PATIENCE_S = 600
 """Without a word, at most, while kernels are compiled from PTX or a model comes over the network."""
 
 
-def prepare(
-    job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str
-) -> RunSpec | VerdictRecord:
-    """Return what the driver needs to run ``job`` on ``host``, or the verdict that it cannot run there."""
+def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str) -> RunSpec:
+    """Return what the driver needs to run ``job`` on ``host``.
+
+    Raises:
+        Unplaceable: it cannot run there.
+    """
     name = environment_of(job, [planned.framework for planned in plan.environments])
     environment = next((built for built in env.environments if built.framework == name), None)
     if environment is None:
         refusals = [planned.refusal for planned in plan.environments if planned.framework == name]
         cause = (refusals[0] if refusals else None) or f"{host.host} has no {name} environment."
-        return without_a_run(
-            job, host.host, "UNSUPPORTED", cause, "Take one of the ways out that the plan names."
-        )
-    try:
-        sites = place(job, host, plan)
-    except Unplaceable as error:
-        return without_a_run(job, host.host, "UNSUPPORTED", error.says, error.fix)
+        raise Unplaceable(cause, "Take one of the ways out that the plan names.")
+    sites = place(job, host, plan)
     given = {uuid for site in sites for uuid in site.gpus}
     packages = {**environment.system_site, **environment.packages}
     image = image_of(job)
@@ -104,17 +101,19 @@ def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
     return assign_gpus(job, host)
 
 
-def within(spec: RunSpec, ends: datetime | None) -> RunSpec | VerdictRecord:
-    """Return ``spec`` with no more time than is left until ``ends``, or the verdict that it is too little.
+def within(spec: RunSpec, ends: datetime | None) -> RunSpec:
+    """Return ``spec`` with no more time than is left until ``ends``.
 
     An allocation of SLURM's ends by itself, however long the lease is.
+
+    Raises:
+        TooLate: that is too little.
     """
     left = (ends - datetime.now(timezone.utc)).total_seconds() if ends else None
     limit = allowance(spec.job, left, spec.slurm)
-    if limit is not None:
-        return replace(spec, job=replace(spec.job, limit_s=limit))
-    why = too_short(spec.job, left, spec.slurm)
-    return without_a_run(spec.job, spec.host, "SKIPPED", why.says, why.fix)
+    if limit is None:
+        raise too_short(spec.job, left, spec.slurm)
+    return replace(spec, job=replace(spec.job, limit_s=limit))
 
 
 def digest(spec: RunSpec, payload: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rekindle.jobs import archive_of, foresee, image_of, load_job, prepare
+from rekindle.jobs import NoRunError, archive_of, foresee, image_of, load_job, prepare
 from rekindle.records import Docker, EnvRecord, HostRecord, PlanRecord, RecordError, RunSpec, convert, read
 from rekindle.records import to_builtins as plain
 
@@ -32,14 +32,17 @@ def job():
 
 @pytest.fixture
 def placed(recordings, job):
-    """Return what comes of the example on the recorded host with an engine, foreseen and prepared."""
+    """Return what comes of the example on the recorded host with an engine: foreseen, and prepared."""
     folder = recordings / "h200-x2"
     plan, env = read(folder / "plan.json", PlanRecord), read(folder / "env.json", EnvRecord)
 
     def on(docker, **changes):
         host = replace(read(folder / "host.json", HostRecord), host="h200", docker=docker, **changes)
         (foreseen,) = foresee([job], host, plan, None)
-        return foreseen.refusal, prepare(job, host, plan, env, "/tmp/rekindle/tmp")
+        try:
+            return foreseen.refusal, prepare(job, host, plan, env, "/tmp/rekindle/tmp")
+        except NoRunError as reason:
+            return foreseen.refusal, reason
 
     return on
 
@@ -53,10 +56,10 @@ def placed(recordings, job):
     ],
 )
 def test_a_host_that_cannot_run_it_is_unsupported(placed, docker, says, fix):
-    refusal, verdict = placed(docker)
+    refusal, reason = placed(docker)
     assert refusal.startswith(f"{says} Fix: {fix}")
-    assert (verdict.verdict, verdict.cause) == ("UNSUPPORTED", says)
-    assert verdict.remedy.startswith(fix)
+    assert (reason.verdict, reason.says) == ("UNSUPPORTED", says)
+    assert reason.fix.startswith(fix)
 
 
 def test_a_host_without_gpus_needs_no_toolkit_and_lacks_the_gpu(placed):

@@ -59,9 +59,10 @@ def test_a_job_gets_what_collection_leaves_it(left_s, limit_s):
 
 def test_a_job_that_cannot_finish_in_time_is_skipped_with_the_reason(clean_run):
     spec = read(clean_run / "spec.json", RunSpec)
-    verdict = jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=30))
-    assert verdict.verdict == "SKIPPED"
-    assert verdict.cause.startswith("pt_ddp takes about 60 s and ")
+    with pytest.raises(jobs.NoRunError) as refused:
+        jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=30))
+    assert refused.value.verdict == "SKIPPED"
+    assert refused.value.says.startswith("pt_ddp takes about 60 s and ")
     assert jobs.within(spec, None) == spec
     assert jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=300)).job.limit_s < 300
 
@@ -69,10 +70,11 @@ def test_a_job_that_cannot_finish_in_time_is_skipped_with_the_reason(clean_run):
 @pytest.mark.parametrize("lease_s", [None, 50_000])
 def test_a_job_that_an_allocation_is_too_short_for_is_skipped_for_that(clean_run, lease_s):
     ends = lease_s and datetime.now(timezone.utc) + timedelta(seconds=lease_s)
-    verdict = jobs.within(_asks(clean_run, "00:01:30"), ends)
-    assert verdict.verdict == "SKIPPED"
-    assert verdict.cause == "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:30."
-    assert verdict.remedy == "Ask for a longer time in rekindle_slurm."
+    with pytest.raises(jobs.NoRunError) as refused:
+        jobs.within(_asks(clean_run, "00:01:30"), ends)
+    assert refused.value.verdict == "SKIPPED"
+    assert refused.value.says == "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:30."
+    assert refused.value.fix == "Ask for a longer time in rekindle_slurm."
 
 
 def test_a_job_ends_at_its_limit_before_slurm_tells_it_to(clean_run):
@@ -83,7 +85,8 @@ def test_a_job_ends_at_its_limit_before_slurm_tells_it_to(clean_run):
 
 def test_a_lease_that_ends_before_an_allocation_is_told_as_the_lease(clean_run):
     soon = datetime.now(timezone.utc) + timedelta(seconds=30)
-    assert "lease_ends" in jobs.within(_asks(clean_run, "01:00:00"), soon).remedy
+    with pytest.raises(jobs.NoRunError, match="lease_ends"):
+        jobs.within(_asks(clean_run, "01:00:00"), soon)
 
 
 def _asks(run, time):
