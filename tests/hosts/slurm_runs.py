@@ -21,23 +21,24 @@ def asked(**changes):
 
 def in_mid_run(cluster, playbook, results, act, *more, cwd=REPOSITORY):
     """Run a playbook, and ``act`` as soon as pt_ddp has trained for a round."""
+    began = time.time()
     with ThreadPoolExecutor(1) as pool:
         playing = pool.submit(play, playbook, cluster.inventory, results, *more, cwd=cwd)
-        while not playing.done() and not _trains(cluster):
+        while not playing.done() and not _trains(cluster, began):
             time.sleep(0.2)
         assert not playing.done(), playing.result().output
         act()
         return playing.result()
 
 
-def _trains(cluster):
-    """Whether a run of pt_ddp there has begun with its first round, and not ended."""
+def _trains(cluster, since):
+    """Whether a run of pt_ddp has told ``since`` that it trains; one that was killed does for ever."""
     for path in cluster.shared.glob("rekindle/runs/pt_ddp-*/progress.json"):
         try:
-            progress = read(path, Progress)
-        except RecordError:
+            told, progress = path.stat().st_mtime, read(path, Progress)
+        except (OSError, RecordError):
             continue
-        if progress.state == "running" and progress.says.startswith("round"):
+        if told > since and progress.state == "running" and progress.says.startswith("round"):
             return True
     return False
 
