@@ -52,7 +52,11 @@ def main() -> None:
         subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(clone)], check=True)
         configured = {"PYENV_ROOT": os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))}
         environ = {**os.environ, **configured, "HOME": str(home)}
-        environ.pop("VIRTUAL_ENV", None)
+        for name in (
+            "VIRTUAL_ENV",
+            "PYTHONDONTWRITEBYTECODE",
+        ):  # else each bare process compiles all it imports
+            environ.pop(name, None)
         cold = timed(["make", "site"], clone, environ)
         warm, floor = [], []
         for _ in range(REPEATS):
