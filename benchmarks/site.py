@@ -52,10 +52,8 @@ def main() -> None:
         subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(clone)], check=True)
         configured = {"PYENV_ROOT": os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))}
         environ = {**os.environ, **configured, "HOME": str(home)}
-        for name in (
-            "VIRTUAL_ENV",
-            "PYTHONDONTWRITEBYTECODE",
-        ):  # else each bare process compiles all it imports
+        # Without bytecode each process of the bare job would compile all that it imports.
+        for name in ("VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"):
             environ.pop(name, None)
         cold = timed(["make", "site"], clone, environ)
         warm, floor = [], []

@@ -60,7 +60,7 @@ class ActionModule(Action):
 
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
-    """Return the job with the arguments that the inventory gives it."""
+    """Return the job with the inventory's arguments; one that measures has to pass where there is a gate."""
     job = jobs.load_job(JOBS, plan.own.get(args["job"], args["job"]))
     arguments = args["arguments"].get(jobs.asked_as(job), {})
     job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))

@@ -27,13 +27,12 @@ def id_of_image(name: str, images: Iterable[Image], host: str) -> str:
         Unplaceable: it has not.
     """
     image = next((image for image in images if image.name == name), None)
-    if image is None:
-        raise Unplaceable(
-            f"Nobody has looked whether {host} has the image {name}.", "Run playbooks/containers.yml."
-        )
-    if image.id is None:
-        raise Unplaceable(str(image.says), str(image.fix))
-    return image.id
+    if image and image.id:
+        return image.id
+    raise Unplaceable(
+        (image and image.says) or f"Nobody has looked whether {host} has the image {name}.",
+        (image and image.fix) or "Run playbooks/containers.yml.",
+    )
 
 
 def hold_to_engine(job: Job, host: HostRecord) -> None:

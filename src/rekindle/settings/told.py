@@ -86,13 +86,8 @@ def _of_plan(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Pat
     if not wheelhouse or not (home / folders.PLAN_RECORD).exists():
         return []
     try:
-        hold(
-            home,
-            plan_in(home),
-            host_in(home),
-            Path(wheelhouse).expanduser(),
-            Path(kept).expanduser() if kept else None,
-        )
+        capsule = Path(kept).expanduser() if kept else None
+        hold(home, plan_in(home), host_in(home), Path(wheelhouse).expanduser(), capsule)
     except RecordError as error:
         return [Mistake("rekindle_wheelhouse", error.says, error.fix)]
     return []
