@@ -17,7 +17,7 @@ _GPUS = ("nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader")
 
 
 class AllocationError(RuntimeError):
-    """The allocation is not what the run needs; one sentence."""
+    """The allocation is not what the run needs, or a node of it takes no part; one sentence."""
 
 
 def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:

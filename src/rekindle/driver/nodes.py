@@ -26,6 +26,7 @@ from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
 from rekindle.trainer.slurm import node, step, step_name
 
+from .allocation import AllocationError
 from .processes import descendants, end_all, started_with
 from .sampler import Sampler
 from .snapshot import Process, Snapshot, seen
@@ -79,6 +80,7 @@ class Nodes:
         self._steps = step_name(spec.nonce)
         self._newest: dict[str, _Look] = {}
         self._srun: psutil.Popen | None = None
+        self._reader: threading.Thread | None = None
 
     def start(self) -> None:
         """Start a sampler on each of the other nodes.
@@ -97,7 +99,8 @@ class Nodes:
                 stderr=log,
                 start_new_session=True,
             )
-        threading.Thread(target=self._read, args=(self._srun.stdout,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(self._srun.stdout,), daemon=True)
+        self._reader.start()
 
     def _on_others(self, verb: str, name: str) -> list[str]:
         """Return what does something on each of the other nodes, as a step of that name."""
@@ -126,6 +129,21 @@ class Nodes:
             with suppress(RecordError):
                 look = decode(line, _Look)
                 self._newest[look.node] = look
+
+    def check(self) -> None:
+        """See that each of the other nodes took its sampler, as far as is known by now.
+
+        The step of a run's ranks may hang where a node takes none, for as long as its rendezvous waits.
+
+        Raises:
+            AllocationError: the samplers' step is over, and a node never told anything.
+        """
+        if self._reader is None or self._reader.is_alive():
+            return
+        if missing := [name for name in self._spec.nodes[1:] if name not in self._newest]:
+            lines = (self._run_dir / _LOG).read_text(encoding="utf-8", errors="replace").splitlines()
+            why = next(reversed(lines), "srun does not say why")
+            raise AllocationError(f"No sampler started on {', '.join(missing)}: {why}")
 
     def processes(self) -> list[psutil.Process]:
         """Return the run's processes on this node."""

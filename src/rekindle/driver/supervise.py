@@ -120,7 +120,11 @@ def supervise(run_dir: Path) -> None:
 
 
 def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, teller: Teller) -> _End:
-    """Run job.py and watch it; a run that is ended by us has had its autopsy."""
+    """Run job.py and watch it; a run that is ended by us has had its autopsy.
+
+    Raises:
+        AllocationError: a node of the run does not take part in it.
+    """
     here = next(iter(spec.nodes), None)
     sampler = Sampler(run_dir / folders.samples(here), spec.gpus_on(here), spec.nonce or None)
     container = Container(spec, spec.docker) if spec.docker else None
@@ -144,6 +148,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
                     start_new_session=True,
                 )
                 while (status := process.poll()) is None:
+                    nodes.check()
                     elapsed = time.monotonic() - clock
                     end = _End("limit") if elapsed > spec.job.limit_s else None
                     now = snapshot(run_dir, look)

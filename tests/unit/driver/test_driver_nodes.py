@@ -18,7 +18,7 @@ from rekindle.driver.command import environment
 from rekindle.driver.nodes import Nodes, members
 from rekindle.driver.snapshot import Process, Snapshot
 from rekindle.driver.watchdog import STOPPED_S, Watchdog
-from rekindle.records import Ended, RunSpec, Site, read, write
+from rekindle.records import Ended, RunSpec, Site, VerdictRecord, read, write
 
 NODES = ("n9", "n10")
 SOURCE = str(Path(__file__).parents[3] / "src")
@@ -144,6 +144,27 @@ def test_without_srun_the_job_is_not_started(tmp_path, allocation, monkeypatch):
     says = "The driver cannot start the job: No such file or directory."
     assert (ended.reason, ended.says) == ("interrupted", says)
     assert not (run / "job" / "began").exists()
+
+
+NO_STEP = (
+    "srun: error: Task launch for StepId=7.0 failed on node n10: Zero Bytes were transmitted or received"
+)
+
+
+def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, allocation, monkeypatch):
+    """As seen on a busy machine, where the clock of the node was wrong."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/srun").write_text(f"#!/bin/sh\necho '{NO_STEP}' >&2\nexit 1\n")
+    (tmp_path / "bin/srun").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    run, start = _start(tmp_path, "import time\ntime.sleep(600)", name="run", nodes=NODES)
+    start()
+    _wait_for_end(run)
+    ended = read(run / "ended.json", Ended)
+    assert (ended.reason, ended.says) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
+    told = read(run / "verdict.json", VerdictRecord)
+    cause = "The node n10 did not take a step of SLURM's: Zero Bytes were transmitted or received."
+    assert (told.verdict, told.cause) == ("FAIL", cause)
 
 
 def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, allocation):
