@@ -142,7 +142,8 @@ class Nodes:
             return
         if missing := [name for name in self._spec.nodes[1:] if name not in self._newest]:
             lines = (self._run_dir / _LOG).read_text(encoding="utf-8", errors="replace").splitlines()
-            why = next(reversed(lines), "srun does not say why")
+            errors = [line for line in lines if "error" in line.lower()]
+            why = next(reversed(errors or lines), "srun does not say why")
             raise AllocationError(f"No sampler started on {', '.join(missing)}: {why}")
 
     def processes(self) -> list[psutil.Process]:

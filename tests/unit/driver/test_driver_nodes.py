@@ -154,7 +154,8 @@ NO_STEP = (
 def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, allocation, monkeypatch):
     """As seen on a busy machine, where the clock of the node was wrong."""
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/srun").write_text(f"#!/bin/sh\necho '{NO_STEP}' >&2\nexit 1\n")
+    says = f"echo '{NO_STEP}' >&2; echo 'srun: Job step aborted' >&2"
+    (tmp_path / "bin/srun").write_text(f"#!/bin/sh\n{says}\nexit 1\n")
     (tmp_path / "bin/srun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     run, start = _start(tmp_path, "import time\ntime.sleep(600)", name="run", nodes=NODES)
