@@ -21,7 +21,7 @@ from typing import IO
 import msgspec
 import psutil
 
-from rekindle.host import folders
+from rekindle.host import files, folders
 from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
 from rekindle.trainer.slurm import node, step, step_name
@@ -141,10 +141,10 @@ class Nodes:
         if self._reader is None or self._reader.is_alive():
             return
         if missing := [name for name in self._spec.nodes[1:] if name not in self._newest]:
-            lines = (self._run_dir / _LOG).read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = files.end(self._run_dir / _LOG, 1 << 16).decode("utf-8", "replace").splitlines()
             errors = [line for line in lines if "error" in line.lower()]
             why = next(reversed(errors or lines), "srun does not say why")
-            raise AllocationError(f"No sampler started on {', '.join(missing)}: {why}")
+            raise AllocationError(f"No sampler started on {', '.join(missing)}: {why[:200]}")
 
     def processes(self) -> list[psutil.Process]:
         """Return the run's processes on this node."""
