@@ -5,8 +5,8 @@ import json
 import re
 from datetime import datetime
 
-from lies_in_logs import STAMP
 from lies_in_times import TIMED, every_log, move_events, move_logs, move_stamp, move_start
+from log_edits import STAMP
 from mutation_kinds import benign, of_ours, on_gpus, pick
 from mutation_runs import clone
 

@@ -1,6 +1,6 @@
 """Lines more in logs and on the console, after which all that a run tells is as true as before."""
 
-from lies_in_logs import STAMP, places
+from log_edits import STAMP, places
 from mutation_kinds import benign, of_ours, pick
 
 WARNINGS = (

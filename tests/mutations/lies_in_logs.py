@@ -1,72 +1,7 @@
-"""Contradictions in the logs of server, sites and job."""
+"""Contradictions in the lines of the logs of server, sites and job."""
 
-import re
-
+from log_edits import STAMP, double, drop, places, replace, stamp, swap
 from mutation_kinds import claims, lie, lies, pick, several_sites
-from mutation_runs import recordings
-
-STAMP = re.compile(r"(?:\x1b\[[\d;]*m)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
-
-
-def places(log, pattern):
-    """Return the places of the lines of a log that match."""
-    return [place for place, line in enumerate(log) if re.search(pattern, line)]
-
-
-def _drop(pattern, member="server", every=False):
-    """Return what takes a line away, or all that match."""
-
-    def change(run, rng):
-        log = run.log(pick(rng, run.sites) if member == "site" else member)
-        found = places(log, pattern)
-        for place in sorted(found if every else [pick(rng, found)], reverse=True):
-            del log[place]
-
-    return change
-
-
-def _double(pattern, member="server"):
-    def change(run, rng):
-        log = run.log(pick(rng, run.sites) if member == "site" else member)
-        place = pick(rng, places(log, pattern))
-        log.insert(place, log[place])
-
-    return change
-
-
-def _swap(pattern, other, member="server"):
-    """Return what swaps a line with the next one of another kind, time stamps in place."""
-
-    def change(run, rng):
-        log = run.log(pick(rng, run.sites) if member == "site" else member)
-        pairs = [
-            (first, then)
-            for first in places(log, pattern)
-            for then in [min((place for place in places(log, other) if place > first), default=None)]
-            if then is not None
-        ]
-        first, then = pick(rng, pairs)
-        a, b = log[first], log[then]
-        log[first] = _stamp(a) + b[len(_stamp(b)) :]
-        log[then] = _stamp(b) + a[len(_stamp(a)) :]
-
-    return change
-
-
-def _stamp(line):
-    found = STAMP.match(line)
-    return found.group() if found else ""
-
-
-def _replace(pattern, new, member="server", every=False):
-    def change(run, rng):
-        log = run.log(pick(rng, run.sites) if member == "site" else member)
-        found = places(log, pattern)
-        for place in found if every else [pick(rng, found)]:
-            log[place] = re.sub(pattern, new, log[place])
-
-    return change
-
 
 AGGREGATED = r"Aggregated 2/2 results"
 RESULT = r"got result from client site-\d"
@@ -75,58 +10,56 @@ STARTED = r"Round \d+ started"
 lies(
     "server's log",
     {
-        "the server missed an aggregation": _drop(AGGREGATED),
-        "the server missed all aggregations": _drop(AGGREGATED, every=True),
-        "the server missed the first of two contributions": _drop(r"Aggregated 1/2 results"),
-        "the server missed a site's result": _drop(RESULT),
-        "the server missed a start of a round": _drop(STARTED),
-        "the server never sampled clients": _drop(r"Sampled clients", every=True),
-        "the server never sent a task": _drop(r"assigned task to client", every=True),
-        "the server did not assign a site its task": _drop(r"assigned task to client"),
-        "the server did not persist a model": _drop(r"End persist model"),
-        "the server never finished": _drop(r"Server runner finished", every=True),
-        "the server never finished FedAvg": _drop(r"Finished FedAvg", every=True),
-        "the server never started FedAvg": _drop(r"Start FedAvg", every=True),
-        "the server aggregated twice in a round": _double(AGGREGATED),
-        "the server had a result twice": _double(RESULT),
-        "the server started a round twice": _double(STARTED),
-        "the server finished twice": _double(r"Finished FedAvg"),
-        "the server aggregated before a contribution": _swap(
+        "the server missed an aggregation": drop(AGGREGATED),
+        "the server missed all aggregations": drop(AGGREGATED, every=True),
+        "the server missed the first of two contributions": drop(r"Aggregated 1/2 results"),
+        "the server missed a site's result": drop(RESULT),
+        "the server missed a start of a round": drop(STARTED),
+        "the server never sampled clients": drop(r"Sampled clients", every=True),
+        "the server never sent a task": drop(r"assigned task to client", every=True),
+        "the server did not assign a site its task": drop(r"assigned task to client"),
+        "the server did not persist a model": drop(r"End persist model"),
+        "the server never finished": drop(r"Server runner finished", every=True),
+        "the server never finished FedAvg": drop(r"Finished FedAvg", every=True),
+        "the server never started FedAvg": drop(r"Start FedAvg", every=True),
+        "the server aggregated twice in a round": double(AGGREGATED),
+        "the server had a result twice": double(RESULT),
+        "the server started a round twice": double(STARTED),
+        "the server finished twice": double(r"Finished FedAvg"),
+        "the server aggregated before a contribution": swap(
             r"got result from client", r"Aggregated \d/2 results"
         ),
-        "the server aggregated 2 before 1": _swap(r"Aggregated 1/2", r"Aggregated 2/2"),
-        "the server started a round before it aggregated": _swap(AGGREGATED, STARTED),
-        "the server finished before it aggregated": _swap(AGGREGATED, r"Finished FedAvg"),
-        "the server had results before the round started": _swap(STARTED, RESULT),
-        "the server had a result before it sent the task": _swap(
+        "the server aggregated 2 before 1": swap(r"Aggregated 1/2", r"Aggregated 2/2"),
+        "the server started a round before it aggregated": swap(AGGREGATED, STARTED),
+        "the server finished before it aggregated": swap(AGGREGATED, r"Finished FedAvg"),
+        "the server had results before the round started": swap(STARTED, RESULT),
+        "the server had a result before it sent the task": swap(
             r"assigned task to client site-1", r"got result from client site-1"
         ),
-        "the server persisted before it aggregated": _swap(AGGREGATED, r"End persist model"),
-        "the server aggregated one of two": _replace(r"Aggregated 2/2", "Aggregated 1/2"),
-        "the server aggregated one of one": _replace(r"Aggregated 2/2", "Aggregated 1/1"),
-        "the server aggregated three of three": _replace(r"Aggregated 2/2", "Aggregated 3/3"),
-        "the server aggregated zero of two": _replace(r"Aggregated 1/2", "Aggregated 0/2"),
-        "the server sampled one client": _replace(r"Sampled clients: \[.*\]", "Sampled clients: ['site-1']"),
-        "the server sampled strangers": _replace(
+        "the server persisted before it aggregated": swap(AGGREGATED, r"End persist model"),
+        "the server aggregated one of two": replace(r"Aggregated 2/2", "Aggregated 1/2"),
+        "the server aggregated one of one": replace(r"Aggregated 2/2", "Aggregated 1/1"),
+        "the server aggregated three of three": replace(r"Aggregated 2/2", "Aggregated 3/3"),
+        "the server aggregated zero of two": replace(r"Aggregated 1/2", "Aggregated 0/2"),
+        "the server sampled one client": replace(r"Sampled clients: \[.*\]", "Sampled clients: ['site-1']"),
+        "the server sampled strangers": replace(
             r"Sampled clients: \[.*\]", "Sampled clients: ['site-8', 'site-9']"
         ),
-        "both results are of one site": _replace(
+        "both results are of one site": replace(
             r"got result from client site-\d", "got result from client site-1", every=True
         ),
-        "a result is of a stranger": _replace(
+        "a result is of a stranger": replace(
             r"got result from client site-\d", "got result from client site-9"
         ),
-        "a round has another number": _replace(r"Round \d+ started", "Round 7 started"),
-        "all rounds have one number": _replace(r"Round \d+ started", "Round 0 started", every=True),
-        "a peer_rc is EXECUTION_EXCEPTION": _replace(r"peer_rc=OK", "peer_rc=EXECUTION_EXCEPTION"),
-        "a peer_rc is EMPTY_RESULT": _replace(r"peer_rc=OK", "peer_rc=EMPTY_RESULT"),
-        "every peer_rc is TASK_ABORTED": _replace(r"peer_rc=OK", "peer_rc=TASK_ABORTED", every=True),
-        "a task exits with TIMEOUT": _replace(r"TaskCompletionStatus\.OK", "TaskCompletionStatus.TIMEOUT"),
-        "a task exits with CANCELLED": _replace(
-            r"TaskCompletionStatus\.OK", "TaskCompletionStatus.CANCELLED"
-        ),
-        "a task exits with ABORTED": _replace(r"TaskCompletionStatus\.OK", "TaskCompletionStatus.ABORTED"),
-        "a result of another task": _replace(
+        "a round has another number": replace(r"Round \d+ started", "Round 7 started"),
+        "all rounds have one number": replace(r"Round \d+ started", "Round 0 started", every=True),
+        "a peer_rc is EXECUTION_EXCEPTION": replace(r"peer_rc=OK", "peer_rc=EXECUTION_EXCEPTION"),
+        "a peer_rc is EMPTY_RESULT": replace(r"peer_rc=OK", "peer_rc=EMPTY_RESULT"),
+        "every peer_rc is TASK_ABORTED": replace(r"peer_rc=OK", "peer_rc=TASK_ABORTED", every=True),
+        "a task exits with TIMEOUT": replace(r"TaskCompletionStatus\.OK", "TaskCompletionStatus.TIMEOUT"),
+        "a task exits with CANCELLED": replace(r"TaskCompletionStatus\.OK", "TaskCompletionStatus.CANCELLED"),
+        "a task exits with ABORTED": replace(r"TaskCompletionStatus\.OK", "TaskCompletionStatus.ABORTED"),
+        "a result of another task": replace(
             r"(got result from client .* id=)[0-9a-f-]+", r"\g<1>00000000-0000-4000-8000-000000000000"
         ),
     },
@@ -141,7 +74,7 @@ def _error(text, level="ERROR"):
         def only(run, rng):
             log = run.log(pick(rng, run.sites) if member == "site" else member)
             place = pick(rng, [place for place in places(log, STAMP.pattern) if place > 5])
-            log.insert(place, f"{_stamp(log[place])} - {text.format(level=level)}")
+            log.insert(place, f"{stamp(log[place])} - {text.format(level=level)}")
 
         return only
 
@@ -238,7 +171,7 @@ def _the_server_gave_the_run_up(run, rng):
     place = pick(rng, places(log, AGGREGATED))
     log.insert(
         place + 1,
-        f"{_stamp(log[place])} - ServerRunner - INFO - Aborting current RUN due to FATAL_SYSTEM_ERROR",
+        f"{stamp(log[place])} - ServerRunner - INFO - Aborting current RUN due to FATAL_SYSTEM_ERROR",
     )
 
 
@@ -249,148 +182,32 @@ def _the_server_was_asked_to_abort_before_its_end(run, rng):
     place = pick(rng, [place for place in places(log, STARTED) if STAMP.match(log[place + 3])])
     log.insert(
         place + 3,
-        f"{_stamp(log[place + 3])} - ServerRunner - INFO - asked to abort - triggered abort_signal",
+        f"{stamp(log[place + 3])} - ServerRunner - INFO - asked to abort - triggered abort_signal",
     )
-
-
-def _cut(member, part):
-    """Return what leaves only a part of a log: a function of its length."""
-
-    def change(run, rng):
-        path = f"{run.workspace}/{pick(rng, run.sites) if member == 'site' else member}/log.txt"
-        content = run.files[path]
-        start, end = part(len(content), rng)
-        run.write(path, content[start:end])
-
-    return change
-
-
-def _gap(member):
-    def change(run, rng):
-        log = run.log(pick(rng, run.sites) if member == "site" else member)
-        start = pick(rng, places(log, r"assigned task to client|got task assignment"))
-        del log[start : start + max(12, len(log) // 4)]
-
-    return change
-
-
-for _who, _member in {"the server's": "server", "a site's": "site"}.items():
-    lies(
-        "logs whole",
-        {
-            f"{_who} log lacks its first half": _cut(_member, lambda size, rng: (size // 2, size)),
-            f"{_who} log lacks its first lines": _cut(
-                _member, lambda size, rng: (rng.randint(300, 2000), size)
-            ),
-            f"{_who} log lacks its second half": _cut(_member, lambda size, rng: (0, size // 2)),
-            f"{_who} log lacks its last tenth": _cut(_member, lambda size, rng: (0, size * 9 // 10)),
-            f"{_who} log lacks its last lines": _cut(
-                _member, lambda size, rng: (0, size - rng.randint(900, 2500))
-            ),
-            f"{_who} log lacks its middle": _gap(_member),
-            f"{_who} log is empty": _cut(_member, lambda size, rng: (0, 0)),
-        },
-    )
-
-
-@lie("logs whole")
-def _a_log_is_gone(run, rng):
-    run.remove(f"{run.workspace}/{pick(rng, run.members)}/log.txt")
-
-
-@lie("logs whole")
-def _zeros_in_a_log(run, rng):
-    """As a host leaves that lost its power."""
-    path = f"{run.workspace}/{pick(rng, run.members)}/log.txt"
-    content = run.files[path]
-    at = rng.randint(len(content) // 4, len(content) // 2)
-    size = rng.choice((512, 4096))
-    run.write(path, content[:at] + b"\0" * size + content[at + size :])
-
-
-@lie("logs of their member", several_sites)
-def _logs_of_two_sites_swapped(run, rng):
-    path, other = (f"{run.workspace}/{site}/log.txt" for site in rng.sample(run.sites, 2))
-    first, then = run.files[path], run.files[other]
-    run.write(path, then)
-    run.write(other, first)
-
-
-@lie("logs of their member", several_sites)
-def _a_site_has_the_log_of_another(run, rng):
-    site, other = rng.sample(run.sites, 2)
-    run.write(f"{run.workspace}/{site}/log.txt", run.files[f"{run.workspace}/{other}/log.txt"])
-
-
-@lie("logs of their member")
-def _a_site_has_the_log_of_the_server(run, rng):
-    run.write(f"{run.workspace}/{pick(rng, run.sites)}/log.txt", run.files[f"{run.workspace}/server/log.txt"])
-
-
-@lie("logs of their member", several_sites)
-def _a_site_has_the_log_of_another_with_names_patched(run, rng):
-    """A clone of a site: its tasks are those of the other."""
-    site, other = rng.sample(run.sites, 2)
-    content = run.files[f"{run.workspace}/{other}/log.txt"].replace(other.encode(), site.encode())
-    run.write(f"{run.workspace}/{site}/log.txt", content)
-
-
-@lie("logs of their member")
-def _a_site_s_log_of_another_run(run, rng):
-    run_of = [name for name in _same_job(run) if name != run.name]
-    other = run.copy_of(pick(rng, run_of))
-    site = pick(rng, run.sites)
-    run.write(f"{run.workspace}/{site}/log.txt", other.files[f"{other.workspace}/{site}/log.txt"])
-
-
-@lie("logs of their member")
-def _the_server_s_log_of_another_run(run, rng):
-    other = run.copy_of(pick(rng, [name for name in _same_job(run) if name != run.name]))
-    run.write(f"{run.workspace}/server/log.txt", other.files[f"{other.workspace}/server/log.txt"])
-
-
-@lie("logs of their member")
-def _all_logs_of_another_run(run, rng):
-    other = run.copy_of(pick(rng, [name for name in _same_job(run) if name != run.name]))
-    for member in run.members:
-        run.write(f"{run.workspace}/{member}/log.txt", other.files[f"{other.workspace}/{member}/log.txt"])
-
-
-def _same_job(run):
-    return [name for name in recordings() if name.split("-")[0] == run.name.split("-")[0]]
-
-
-@lie("logs of their member")
-def _a_site_that_the_run_does_not_have_left_a_log(run, rng):
-    site = pick(rng, run.sites)
-    content = run.files[f"{run.workspace}/{site}/log.txt"].replace(site.encode(), b"site-7")
-    run.write(f"{run.workspace}/site-7/log.txt", content)
 
 
 lies(
     "site's log",
     {
-        "a site never got a task": _drop(r"got task assignment", "site", every=True),
-        "a site missed a task": _drop(r"got task assignment", "site"),
-        "a site never sent a result": _drop(r"task result sent to server", "site", every=True),
-        "a site missed to send a result": _drop(r"task result sent to server", "site"),
-        "a site sent a result before its task": _swap(
+        "a site never got a task": drop(r"got task assignment", "site", every=True),
+        "a site missed a task": drop(r"got task assignment", "site"),
+        "a site never sent a result": drop(r"task result sent to server", "site", every=True),
+        "a site missed to send a result": drop(r"task result sent to server", "site"),
+        "a site sent a result before its task": swap(
             r"got task assignment", r"task result sent to server", "site"
         ),
-        "a site had a task twice": _double(r"got task assignment", "site"),
-        "a site sent a result twice": _double(r"task result sent to server", "site"),
-        "a site was never asked to end": _drop(
+        "a site had a task twice": double(r"got task assignment", "site"),
+        "a site sent a result twice": double(r"task result sent to server", "site"),
+        "a site was never asked to end": drop(
             r"server asked to end the run|received request from Server to end", "site", every=True
         ),
-        "a site's task has another id": _replace(
+        "a site's task has another id": replace(
             r"(got task assignment: name=train, id=)[0-9a-f-]+",
             r"\g<1>00000000-0000-4000-8000-000000000000",
             "site",
         ),
-        "a site says it is another": _replace(r"identity=site-\d", "identity=site-9", "site", every=True),
-        "a site says in one line that it is another": _replace(
-            r"identity=site-\d", "identity=site-9", "site"
-        ),
+        "a site says it is another": replace(r"identity=site-\d", "identity=site-9", "site", every=True),
+        "a site says in one line that it is another": replace(r"identity=site-\d", "identity=site-9", "site"),
     },
 )
 
@@ -407,24 +224,24 @@ def _the_launcher_s_exit_code_is_not_0(run, rng):
             f"LauncherExecutor - WARNING - External execution of train failed, return_code={code}",
         )
     )
-    log.insert(place, f"{_stamp(log[place])} - {text}")
+    log.insert(place, f"{stamp(log[place])} - {text}")
 
 
 lies(
     "selection of the best model",
     {
-        "a site's metric reached the server once less": _drop(r"validation metric \S+ from client"),
-        "a site's metric is another at the server": _replace(
+        "a site's metric reached the server once less": drop(r"validation metric \S+ from client"),
+        "a site's metric is another at the server": replace(
             r"validation metric \S+ from", "validation metric 0.123 from"
         ),
-        "the server selected no best model": _drop(r"new best validation metric", every=True),
-        "the best metric is one that no site told": _replace(
+        "the server selected no best model": drop(r"new best validation metric", every=True),
+        "the best metric is one that no site told": replace(
             r"(new best validation metric at round \d+: )\S+", r"\g<1>123.0"
         ),
-        "the best metric is not a number": _replace(
+        "the best metric is not a number": replace(
             r"(new best validation metric at round \d+: )\S+", r"\g<1>nan"
         ),
-        "the best model is of a round that is none": _replace(
+        "the best model is of a round that is none": replace(
             r"new best validation metric at round \d+", "new best validation metric at round 9"
         ),
     },
@@ -433,10 +250,10 @@ lies(
 lies(
     "messages",
     {
-        "a message was not quantised": _drop(r"Quantized \d+/\d+ params", "site"),
-        "the server did not quantise a message": _drop(r"Quantized \d+/\d+ params"),
-        "a message was quantised in part": _replace(r"Quantized \d+/", "Quantized 1/"),
-        "a message was quantised to more than it was": _replace(
+        "a message was not quantised": drop(r"Quantized \d+/\d+ params", "site"),
+        "the server did not quantise a message": drop(r"Quantized \d+/\d+ params"),
+        "a message was quantised in part": replace(r"Quantized \d+/", "Quantized 1/"),
+        "a message was quantised to more than it was": replace(
             r"After quantization: [\d.]+ MB", "After quantization: 900.0 MB"
         ),
     },
@@ -445,17 +262,17 @@ lies(
 lies(
     "messages",
     {
-        "a site's tensors were not produced": _drop(r"produced blobs for peer"),
-        "a site's tensors were not consumed": _drop(r"consumed blobs from peer"),
-        "no tensor was streamed": _replace(r"with \d+ tensors", "with 0 tensors"),
-        "tensors were streamed to a stranger": _replace(r"(blobs \w+ peer) 'site-\d'", r"\g<1> 'site-9'"),
+        "a site's tensors were not produced": drop(r"produced blobs for peer"),
+        "a site's tensors were not consumed": drop(r"consumed blobs from peer"),
+        "no tensor was streamed": replace(r"with \d+ tensors", "with 0 tensors"),
+        "tensors were streamed to a stranger": replace(r"(blobs \w+ peer) 'site-\d'", r"\g<1> 'site-9'"),
     },
     where=claims("tensors_streamed"),
 )
 lies(
     "logs show",
     {
-        "a site's log does not show the collective": _replace(
+        "a site's log does not show the collective": replace(
             r"algorithm = nccl", "algorithm = ring", "site", every=True
         )
     },

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from lies_in_logs import STAMP, places
+from log_edits import STAMP, places
 from mutation_kinds import anywhere, lie, lies, pick, several_sites
 from mutation_runs import recordings
 

@@ -3,9 +3,9 @@
 import re
 
 from lies_in_figures import rounds
-from lies_in_logs import places
 from lies_in_models import digest, last_round
 from lies_in_times import move_events, move_logs, move_stamp, move_start
+from log_edits import places
 from mutation_kinds import both, lie, on_gpus, pick, several_sites, spec2
 from mutation_runs import clone, recordings
 

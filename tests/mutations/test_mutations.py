@@ -11,6 +11,7 @@ import lies_in_logs  # noqa: F401
 import lies_in_models  # noqa: F401
 import lies_in_samples  # noqa: F401
 import lies_in_times  # noqa: F401
+import lies_in_whole_logs  # noqa: F401
 import lies_of_ranks  # noqa: F401
 import lies_of_spec_2  # noqa: F401
 import lies_of_whole_runs  # noqa: F401
