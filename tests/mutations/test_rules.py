@@ -5,11 +5,13 @@ from mutation_kinds import MUTATIONS
 from mutation_rules import RULES, SEEN_BY, rules
 from test_mutations import altered, runs_for
 
+from rekindle.judge.answer import Answer
+
 
 def _without(register, name, patch):
     """Switch a rule or claim off."""
-    off = (lambda run: ()) if register is RULES else (lambda run, options: None)
-    patch.setitem(register, name, off)
+    off = Answer(None, "It is switched off.", applies=False)
+    patch.setitem(register, name, (lambda run: ()) if register is RULES else (lambda run, options: off))
 
 
 @pytest.mark.parametrize("name", sorted(rules()))

@@ -72,7 +72,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
 def _lines(verdict: VerdictRecord) -> Iterator[str]:
     yield f"{verdict.host} {verdict.job}: {verdict.verdict}" + (f": {verdict.cause}" if verdict.cause else "")
     for result in verdict.evidence:
-        mark = {True: "holds", False: "FAILS", None: "cannot be told"}[result.holds]
+        mark = "FAILS" if result.state == "fails" else result.state
         place = f" ({result.file}{f':{result.line}' if result.line else ''})" if result.file else ""
         yield f"  {result.claim}: {mark}. {result.says}{place}"
     for rung in verdict.rungs:

@@ -21,6 +21,8 @@ class Answer(NamedTuple):
     """One sentence with the figures."""
     at: Line[Any] | LogLine | Path | str | None = None
     """Where it stands; a path, or a name in the run's folder, is a whole file."""
+    applies: bool = True
+    """False: the run has nothing that it is about."""
 
     def result(self, claim: str, folder: Path) -> ClaimResult:
         """Return what the verdict says of ``claim``, with the digest of the file in ``folder`` that shows it.
@@ -34,9 +36,13 @@ class Answer(NamedTuple):
             file = file.relative_to(folder).as_posix()
         return ClaimResult(
             claim=claim,
-            holds=self.holds,
+            holds=self.holds if self.applies else None,
+            applies=self.applies,
             says=shortened(self.says),
             file=file,
             line=line,
             sha256=sha256(folder / file) if file else None,
         )
+
+
+NO_GPU = Answer(None, "The run was given no GPU.", applies=False)

@@ -37,7 +37,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     run = Run.open(run_dir, spec)
     claims = [check(run, claim) for claim in run.spec.job.proof]
     rules = hold(run) if run.spec.job.federated else ()
-    results = (*(result for result in claims if result), *rules)
+    results = (*claims, *rules)
     verdict, cause = _verdict(run, results)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
     root = next((finding for finding in findings if _is_root(run, finding)), None)
@@ -85,13 +85,13 @@ def _verdict(run: Run, results: Sequence[ClaimResult]) -> tuple[VerdictKind, str
         return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
     if run.ended.reason != "finished":
         return _stopped(run.ended, run.spec.job.limit_s)
-    false = [result.says for result in results if result.holds is False]
+    false = [result.says for result in results if result.state == "fails"]
     if false and not run.unread:  # else it may be false for want of what was not read
         return "FAIL", false[0]
     if run.ended.exit_status != 0:
         return "FAIL", f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
-    doubts = [*run.unread, *(result.says for result in results if result.holds is None)]
-    if not results:
+    doubts = [*run.unread, *(result.says for result in results if result.state == "unknown")]
+    if all(result.state == "not applicable" for result in results):
         doubts.append("Nothing is claimed.")
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 

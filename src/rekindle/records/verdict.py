@@ -11,12 +11,17 @@ from .finding import Finding, Layer, Rung
 VerdictKind = Literal["PASS", "FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"]
 
 
+State = Literal["holds", "fails", "unknown", "not applicable"]
+
+
 class ClaimResult(Record, kw_only=True, frozen=True):
     """One claim or rule, whether it holds, and the line of evidence that shows it."""
 
     claim: Text
     holds: bool | None
-    """None: the files cannot tell."""
+    """None: the files do not show it, or it does not apply."""
+    applies: bool = True
+    """False: the run has nothing that this is about, as a run on CPU has no GPU."""
     says: Text
     """One sentence with the figures."""
     file: Text | None = None
@@ -24,6 +29,13 @@ class ClaimResult(Record, kw_only=True, frozen=True):
     line: Integer | None = None
     sha256: Text | None = None
     """Digest of that file."""
+
+    @property
+    def state(self) -> State:
+        """What the files of the run show of it."""
+        if not self.applies:
+            return "not applicable"
+        return "unknown" if self.holds is None else "holds" if self.holds else "fails"
 
 
 class Device(Record, kw_only=True, frozen=True):
@@ -113,7 +125,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
             return f"It is of {self.job} on {self.host}."
         if self.verdict != "PASS":
             return None
-        if not self.evidence or any(result.holds is not True for result in self.evidence):
+        states = {result.state for result in self.evidence}
+        if "holds" not in states or states - {"holds", "not applicable"}:
             return "It says PASS without evidence that every claim holds."
         measured = self.job in JOBS.values()
         if self.started is None or self.duration_s is None or not (self.rounds or measured):

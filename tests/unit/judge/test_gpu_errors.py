@@ -62,8 +62,9 @@ def test_it_does_not_apply_to_spec_1(recordings):
     assert gpu_errors(Run.open(recordings / "runs" / "pt_ddp-h200-x2")) is None
 
 
-def test_it_holds_where_no_gpu_was_given(recordings):
-    assert gpu_errors(Run.open(recordings / "runs" / "pt_ddp-cpu-2")).holds
+def test_it_does_not_apply_where_no_gpu_was_given(recordings):
+    told = gpu_errors(Run.open(recordings / "runs" / "pt_ddp-cpu-2"))
+    assert (told.state, told.says) == ("not applicable", "The run was given no GPU.")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def _answers(run):
     """Return the verdict, and each rule or claim that does not hold, with what it says."""
     verdict = judge(run)
     return verdict.verdict, {
-        result.claim: result.says for result in verdict.evidence if result.holds is not True
+        result.claim: result.says for result in verdict.evidence if result.state in ("fails", "unknown")
     }
 
 

@@ -134,7 +134,7 @@ def reports(folder: Path, text: str, **changes: str) -> Path:
             told |= {"verdict": changes.get("verdict", "FAIL"), "host": "host", "job": "job"}
             if told["verdict"] == "PASS":  # what it says of itself has to be a verdict
                 told |= {"cause": None, "remedy": None}
-                told["evidence"] = [{**result, "holds": True} for result in told["evidence"]]
+                told["evidence"] = [{**result, "holds": True, "applies": True} for result in told["evidence"]]
         if kind is records.Outcome:
             told["state"] = "failed"
         path = folder / "host" / name

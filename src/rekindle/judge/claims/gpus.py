@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from rekindle.judge.answer import Answer
+from rekindle.judge.answer import NO_GPU, Answer
 from rekindle.judge.gpu_work import by_gpu, by_process, most_used
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, RoundEvent, SampleEvent
@@ -14,7 +14,7 @@ from .registry import validator
 
 
 @validator("spec", "evidence", "samples")
-def gpus_used(run: Run, options: dict[str, Any]) -> Answer | None:
+def gpus_used(run: Run, options: dict[str, Any]) -> Answer:
     """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
 
     It counts what was sampled after a trainer reported the GPU. How much it worked is said, and is no matter:
@@ -22,7 +22,7 @@ def gpus_used(run: Run, options: dict[str, Any]) -> Answer | None:
     """
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     if not assigned:
-        return None
+        return NO_GPU
     if not any(line.event.gpus for line in run.samples):
         return Answer(None, "The driver took no GPU samples.")
     if not run.of(DeviceEvent):

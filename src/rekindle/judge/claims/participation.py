@@ -94,11 +94,15 @@ def _finished(account: Account, flow: Workflow) -> Answer:
         enough = len(ended) == flow.rounds or (flow.may_stop and 0 < len(ended) < flow.rounds)
         says = f"{flow.kind} completed {len(ended)} of {flow.rounds} rounds"
         if not enough or not done:
-            return Answer(False, f"{says}{'' if done else ' and did not go on to its end'}.", *ended[-1:])
+            return Answer(
+                False,
+                f"{says}{'' if done else ' and did not go on to its end'}.",
+                ended[-1] if ended else None,
+            )
         return Answer(True, f"{says}{'' if len(ended) == flow.rounds else ', as it may'}.", ended[-1])
     if flow.flow.done:
         says = f"{flow.kind} {'went' if done else 'did not go'} on to its end."
-        return Answer(bool(done), says, *done[-1:])
+        return Answer(bool(done), says, done[-1] if done else None)
     return _by_tasks(account, flow, flow.flow)
 
 
@@ -123,4 +127,6 @@ def _unknown(account: Account, flow: Workflow) -> Answer:
         return Answer(None, f"{flow.kind} announces no rounds.")
     begun = list(account.logged(flow, r"Round \d{1,9} started"))
     says = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; nothing tells which it completed."
-    return Answer(False if len(begun) < flow.rounds and not flow.may_stop else None, says, *begun[-1:])
+    return Answer(
+        False if len(begun) < flow.rounds and not flow.may_stop else None, says, begun[-1] if begun else None
+    )

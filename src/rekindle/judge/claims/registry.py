@@ -13,8 +13,8 @@ from rekindle.records import Claim, ClaimResult, RecordError
 
 Need = Literal["spec", "workspace", "evidence", "samples", "end"]
 """A part of a run: spec.json; NVFlare's files; evidence/; samples.jsonl; ended.json."""
-Validator = Callable[[Run, "dict[str, Any]"], "Answer | None"]
-"""Takes the run and the claim's options; None where it does not apply, as a GPU claim on a CPU host."""
+Validator = Callable[[Run, "dict[str, Any]"], Answer]
+"""Takes the run and the claim's options."""
 OfWorkspace = Callable[[Workspace], Answer]
 VALIDATORS: dict[str, Validator] = {}
 NEEDS: dict[str, frozenset[Need]] = {}
@@ -57,7 +57,7 @@ class _Options(dict[str, Any]):
         raise RecordError(f"A claim of this job lacks its option {name!r}.", "give it in job.yml's proof.")
 
 
-def check(run: Run, claim: Claim) -> ClaimResult | None:
+def check(run: Run, claim: Claim) -> ClaimResult:
     """Hold ``claim`` against ``run``; a claim that we do not know cannot be told.
 
     Raises:
@@ -66,4 +66,4 @@ def check(run: Run, claim: Claim) -> ClaimResult | None:
     name = _OF_OLD.get(claim.claim, claim.claim)
     holds = VALIDATORS.get(name)
     answer = holds(run, _Options(claim.options)) if holds else Answer(None, f"No validator is named {name}.")
-    return answer.result(name, run.folder) if answer else None
+    return answer.result(name, run.folder)

@@ -13,11 +13,11 @@ from .registry import validator
 
 
 @validator("spec", "evidence")
-def tracking_read_back(run: Run, options: dict[str, Any]) -> Answer | None:
+def tracking_read_back(run: Run, options: dict[str, Any]) -> Answer:
     """Every tracker asked for by ``--use_tracking`` gives back each site's loss of each round."""
     asked = run.spec.job.arguments.get("use_tracking", ())
     if not isinstance(asked, tuple) or not asked:
-        return None
+        return Answer(None, "The job asks for no tracker.", applies=False)
     read_back = {line.event.tracker: line for line in run.of(TrackingEvent)}
     wanted = {
         (site.name, line.event.round): line.event.losses[-1]

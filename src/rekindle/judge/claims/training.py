@@ -46,11 +46,11 @@ def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Answer:
 
 
 @validator("spec", "workspace", "evidence")
-def site_logs_show(run: Run, options: dict[str, Any]) -> Answer | None:
+def site_logs_show(run: Run, options: dict[str, Any]) -> Answer:
     """Option ``text`` stands in every site's log; applies where option ``backend`` is what ranks used."""
     backends = {line.event.backend for line in run.of(DeviceEvent)}
     if options["backend"] not in backends:
-        return None
+        return Answer(None, f"No rank used {options['backend']}.", applies=False)
     text = str(options["text"])
     for site in run.spec.sites:
         lines = run.find(site.name, re.escape(text))
@@ -125,8 +125,12 @@ def model_changed(run: Run, options: dict[str, Any]) -> Answer:
     starts = {line.event.model_in for line in run.of(RoundEvent) if line.event.round == 0}
     if len(starts) != 1 or (starts != {final.initial} and not options.get("lossy")):
         return Answer(False, "Sites did not start from the initial global model.", run.final)
-    changed = final.initial != final.final and bool(final.distance)
-    says = f"The final global model loads and lies {final.distance or 0:.4g} (L2) from the initial one."
+    if final.distance is None:
+        return Answer(
+            False, "The final global model has weights that are not finite, or of another shape.", run.final
+        )
+    changed = final.initial != final.final and final.distance > 0
+    says = f"The final global model loads and lies {final.distance:.4g} (L2) from the initial one."
     return Answer(changed, says, run.final)
 
 

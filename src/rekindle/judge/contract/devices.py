@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent
+from rekindle.records.events import DeviceEvent, RoundEvent
 
-from .registry import Doubt, rule
+from .registry import Doubt, rule, without_gpus
 
 _DEVICE = re.compile(r"(?P<kind>cpu|cuda|/device:[CG]PU)(?::(?P<number>\d{1,6}))?")
 """As torch and TensorFlow call them: ``cuda:0``, ``cpu``, ``/device:GPU:0``."""
@@ -16,7 +16,7 @@ _PID_MAX = 1 << 22
 """Linux gives no higher one (proc(5), pid_max)."""
 
 
-@rule()
+@rule(needs=(DeviceEvent,))
 def processes_are_distinct(run: Run) -> Iterator[Doubt]:
     """No two sites share a process; a site's ranks are one each, TensorFlow's replicas one on each node."""
     owners: dict[tuple[str | None, int], str] = {}
@@ -42,7 +42,7 @@ def _is_replica(event: DeviceEvent) -> bool:
     return event.device.startswith("/")
 
 
-@rule()
+@rule(needs=(DeviceEvent, RoundEvent))
 def devices_told_before_training(run: Run) -> Iterator[Doubt]:
     """Every rank told its device before it began its first round."""
     for line in run.of(DeviceEvent):
@@ -52,7 +52,7 @@ def devices_told_before_training(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{event.who} told its device after it began to train.", line)
 
 
-@rule()
+@rule(needs=(DeviceEvent,))
 def device_of_its_rank(run: Run) -> Iterator[Doubt]:
     """A rank's device has its local number: of its process, or of its replica where one process has all."""
     sizes = {site.name: site.ranks // len(run.nodes) or 1 for site in run.spec.sites}
@@ -66,11 +66,13 @@ def device_of_its_rank(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{event.who} calls {event.uuid or 'a CPU'} {event.device!r}.", line)
         elif device["number"] != (None if event.device == "cpu" else str(local)):
             yield Doubt(f"{event.who} ran on the device {event.device}.", line)
-        if (event.uuid is None) != (event.name is None):
-            yield Doubt(f"{event.who} calls {event.uuid or 'a CPU'} {event.name}.", line)
+        if event.uuid and event.name is None:
+            yield Doubt(f"{event.who} reported no name of {event.uuid}.", line)
+        if event.uuid is None and event.name is not None:
+            yield Doubt(f"{event.who} reported no GPU and the name {event.name}.", line)
 
 
-@rule()
+@rule(needs=(DeviceEvent,), exempt=without_gpus)
 def device_names_agree(run: Run) -> Iterator[Doubt]:
     """A GPU has one name whoever tells it: that of preflight or, in runs of spec/1, that of all others.
 

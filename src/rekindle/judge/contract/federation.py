@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rekindle.judge.run import Run
-from rekindle.records.events import RoundEvent
+from rekindle.records.events import FinalEvent, RoundEvent
 from rekindle.records.evidence import Line
 
 from .registry import Doubt, rule
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def one_global_model_a_round(run: Run) -> Iterator[Doubt]:
     """Every rank of every site starts a round from one and the same model, new in every round."""
     first: dict[int, Line[RoundEvent]] = {}
@@ -28,7 +28,7 @@ def one_global_model_a_round(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, line, holds=False)
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def every_site_sends_its_own(run: Run) -> Iterator[Doubt]:
     """What a site sends after a round is nobody else's, of no other round, and no global model.
 
@@ -52,7 +52,7 @@ def _others(run: Run, event: RoundEvent) -> bool:
     return len(run.spec.sites) > 1 or event.model_in == event.model_out
 
 
-@rule()
+@rule(needs=(RoundEvent, FinalEvent))
 def final_model_is_an_aggregate(run: Run) -> Iterator[Doubt]:
     """The final model is none from which a round started and, with several sites, none that a site sent."""
     if run.final is None:
@@ -72,7 +72,7 @@ def final_model_is_an_aggregate(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{event.who} ended round {event.round} with the initial model.", line, holds=False)
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def no_clones(run: Run) -> Iterator[Doubt]:
     """No two sites tell the same losses, and no two processes the same times, to the last digit."""
     losses: dict[object, Line[RoundEvent]] = {}

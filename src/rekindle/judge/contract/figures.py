@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import mean
 
 from rekindle.judge.run import Run
-from rekindle.records.events import RoundEvent, TrackingEvent
+from rekindle.records.events import FinalEvent, RoundEvent, TrackingEvent
 
 from .registry import Doubt, rule
 
@@ -27,11 +27,13 @@ _LEAST_DISTANCE, _MOST_DISTANCE = 1.0, 1000.0
 """L2, from scratch: 9 to 166 in recorded runs of 30 thousand to 124 million parameters."""
 _LAST_STEP = 1.5
 """How many times as far as the rounds before it the last one may take a metric: trainings slow down."""
+_SITES_METRIC = r"IntimeModelSelector .* validation metric (\S+) from client "
+_BEST = r"new best validation metric at round (\d{1,9}): (\S{1,40})"
 _SPREAD = 3.0
 """How many times one site's first figure may be another's: they start from one and the same model."""
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def losses_of_every_epoch(run: Run) -> Iterator[Doubt]:
     """Every rank tells a loss for each epoch of each round, finite and where a loss can lie."""
     epochs = run.spec.job.arguments.get("local_epoch")
@@ -45,27 +47,32 @@ def losses_of_every_epoch(run: Run) -> Iterator[Doubt]:
         for loss in event.losses:
             if loss is None:
                 yield Doubt(f"{where} tells a loss that is not finite.", line, holds=False)
-            elif not low < loss <= high:
+            elif not low <= loss <= high:
                 yield Doubt(f"{where} tells a loss of {loss:g}, which no mean cross-entropy is.", line)
 
 
-@rule()
-def losses_still_fall(run: Run) -> Iterator[Doubt]:
-    """No rank's loss rises tenfold from one epoch to the next, and no two rounds or epochs tell the same."""
+@rule(needs=(RoundEvent,))
+def losses_are_new(run: Run) -> Iterator[Doubt]:
+    """No rank reports the losses of one round in another, or one loss for all epochs of a round.
+
+    A loss that has converged to 0 may repeat.
+    """
     for site, rank in run.ranks:
         lines, who = run.rounds(site, rank), f"{site} rank {rank}"
-        by_round = [line.event.losses for line in lines]
-        if len(set(by_round)) < len(by_round) and any(by_round):
-            yield Doubt(f"{who} tells the losses of one round in another too.", lines[0])
+        by_round = [line.event.losses for line in lines if any(line.event.losses)]
+        if len(set(by_round)) < len(by_round):
+            yield Doubt(f"{who} reported the losses of one round in another too.", lines[0])
         for line in lines:
-            if len(line.event.losses) > 1 and len(set(line.event.losses)) == 1:
-                yield Doubt(f"{who} tells one loss of all epochs of a round.", line)
-        for before, after in pairwise(loss for losses in by_round for loss in losses if loss is not None):
-            if after > 10 * max(before, 1e-3):
-                yield Doubt(f"{who} tells a loss of {after:g} after one of {before:g}.", lines[0])
+            losses = line.event.losses
+            if len(losses) > 1 and len(set(losses)) == 1 and any(losses):
+                yield Doubt(f"{who} reported one loss for all epochs of a round.", line)
 
 
-@rule()
+def _single_ranks(run: Run) -> str | None:
+    return None if any(site.ranks > 1 for site in run.spec.sites) else "Every site has one rank."
+
+
+@rule(needs=(RoundEvent,), exempt=_single_ranks)
 def ranks_agree(run: Run) -> Iterator[Doubt]:
     """The ranks of a site tell the same losses, metrics and number of samples: means over all of them."""
     for site in run.spec.sites:
@@ -90,7 +97,7 @@ def ranks_agree(run: Run) -> Iterator[Doubt]:
                     yield Doubt(says, line)
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def as_many_samples_each_round(run: Run) -> Iterator[Doubt]:
     """A rank goes through as many samples in each round: its data and epochs stay the same."""
     for site, rank in run.ranks:
@@ -104,7 +111,7 @@ def as_many_samples_each_round(run: Run) -> Iterator[Doubt]:
                 yield Doubt(says, line)
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def metrics_in_their_range(run: Run) -> Iterator[Doubt]:
     """Every metric is finite, in the range of its name, and told in every round by every rank."""
     rounds = run.of(RoundEvent)
@@ -125,7 +132,7 @@ def metrics_in_their_range(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{who} tells eval_loss {loss:g} and neg_eval_loss {negative:g}.", line)
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def first_metrics_are_of_one_model(run: Run) -> Iterator[Doubt]:
     """All sites start from one model, whose figures at one site are about those at another."""
     firsts = [line for site in run.spec.sites for line in run.rounds(site.name, 0)[:1]]
@@ -140,7 +147,11 @@ def first_metrics_are_of_one_model(run: Run) -> Iterator[Doubt]:
                 yield Doubt(says, line)
 
 
-@rule()
+def _server_logs_no_metric(run: Run) -> str | None:
+    return None if run.find("server", _SITES_METRIC) else "The server logged no metric of a site."
+
+
+@rule(needs=(RoundEvent,), exempt=_server_logs_no_metric)
 def server_saw_these_metrics(run: Run) -> Iterator[Doubt]:
     """The metric that the server logged of a site and round is one that the site told of that round.
 
@@ -148,8 +159,7 @@ def server_saw_these_metrics(run: Run) -> Iterator[Doubt]:
     """
     for site in run.spec.sites:
         lines = run.rounds(site.name, 0)
-        pattern = rf"IntimeModelSelector .* validation metric (\S+) from client {re.escape(site.name)}$"
-        logged = run.find("server", pattern)
+        logged = run.find("server", rf"{_SITES_METRIC}{re.escape(site.name)}$")
         for line, log in zip(lines[1:], logged, strict=False):
             value = _number(log.match[1])
             if not any(_same(value, metric) for metric in line.event.metrics.values()):
@@ -160,7 +170,7 @@ def server_saw_these_metrics(run: Run) -> Iterator[Doubt]:
                 yield Doubt(says, line)
 
 
-@rule()
+@rule(needs=(RoundEvent, FinalEvent))
 def final_metrics_follow(run: Run) -> Iterator[Doubt]:
     """The final model's metrics follow from the rounds before it: no leap that none of them made."""
     rounds: dict[int, list[dict[str, float | None]]] = {}
@@ -183,7 +193,11 @@ def _values(of_round: list[dict[str, float | None]], name: str) -> list[float]:
     return [value for metrics in of_round if (value := metrics.get(name)) is not None]
 
 
-@rule()
+def _untracked(run: Run) -> str | None:
+    return None if run.of(TrackingEvent) else "The run has no tracker."
+
+
+@rule(needs=(RoundEvent,), exempt=_untracked)
 def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
     """What a tracker gives back is each site's loss and metrics of each round, as the site told them."""
     wanted: dict[tuple[str, str, int], float | None] = {}
@@ -203,10 +217,14 @@ def trackers_tell_the_same(run: Run) -> Iterator[Doubt]:
                 yield Doubt(says, tracked)
 
 
-@rule()
+def _no_best_model(run: Run) -> str | None:
+    return None if run.find("server", _BEST) else "The server selected no best model."
+
+
+@rule(needs=(RoundEvent,), exempt=_no_best_model)
 def best_model_is_of_a_round(run: Run) -> Iterator[Doubt]:
     """The best metric that the server logged lies between what the sites told of that very round."""
-    for line in run.find("server", r"new best validation metric at round (\d{1,9}): (\S{1,40})"):
+    for line in run.find("server", _BEST):
         number, value = int(line.match[1]), _number(line.match[2])
         metrics = [
             figure
@@ -224,7 +242,7 @@ def _between(low: float, value: float, high: float) -> bool:
     return low <= value <= high or _same(low, value) or _same(value, high)
 
 
-@rule()
+@rule(needs=(RoundEvent, FinalEvent))
 def bytes_of_one_model(run: Run) -> Iterator[Doubt]:
     """All sites exchange models of one size in all rounds, both ways, and no larger than the whole model."""
     lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
@@ -250,15 +268,7 @@ def _fits(size: int | None, whole: int | None, parts: bool) -> bool:
     return 0 < size < whole if parts else size == whole
 
 
-@rule()
-def model_moved(run: Run) -> Iterator[Doubt]:
-    """The distance from the first to the last global model is finite and above 0."""
-    distance = run.final.event.distance if run.final else 1.0
-    if distance is None or distance <= 0:
-        yield Doubt(f"The final model is {distance} from the initial one.", run.final, holds=False)
-
-
-@rule(1)
+@rule(1, needs=(FinalEvent,))
 def distance_of_a_training(run: Run) -> Iterator[Doubt]:
     """The distance from the first to the last global model is one that a training goes."""
     if run.final and not _LEAST_DISTANCE <= (run.final.event.distance or 0.0) <= _MOST_DISTANCE:

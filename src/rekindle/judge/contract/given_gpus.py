@@ -11,7 +11,7 @@ from rekindle.judge.run import Run
 from rekindle.records.events import GpuSample, SampleEvent
 
 from .processes import first_tasks, last_results
-from .registry import Doubt, rule
+from .registry import Doubt, rule, without_gpus
 
 _WARM_S = 2.0
 """That a process has held a GPU before its work counts: it makes its context first, which is work too."""
@@ -39,7 +39,7 @@ class _Seen(NamedTuple):
         return f"{self.uuid}: {', '.join(parts) or 'no process of its sites'}"
 
 
-@rule(3)
+@rule(3, exempt=without_gpus)
 def given_gpus_worked(run: Run) -> Iterator[Doubt]:
     """Every site's processes, by PID, held memory of each GPU that it was given and worked there.
 
@@ -49,9 +49,6 @@ def given_gpus_worked(run: Run) -> Iterator[Doubt]:
     for site in run.spec.sites:
         for uuid in site.gpus:
             given.setdefault(uuid, []).append(site.name)
-    if not given:
-        yield Doubt("The run was given no GPU.", holds=True)
-        return
     during = _during(run)
     seen = [_seen(run, uuid, sites, during) for uuid, sites in sorted(given.items())]
     at = next((line for line in reversed(run.samples) if line.event in during[-1:]), None)

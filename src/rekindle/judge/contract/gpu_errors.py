@@ -9,10 +9,10 @@ from rekindle.judge.run import Run
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import Line
 
-from .registry import Doubt, rule
+from .registry import Doubt, rule, without_gpus
 
 
-@rule(2, 3)
+@rule(2, 3, needs=(SampleEvent,), exempt=without_gpus)
 def no_gpu_errors(run: Run) -> Iterator[Doubt]:
     """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
 
@@ -23,7 +23,7 @@ def no_gpu_errors(run: Run) -> Iterator[Doubt]:
     bars = [bar for look in (_errors, _lost, _unwatched) for uuid in assigned for bar in look(run, uuid)]
     if bars:
         yield Doubt(f"{'; '.join(dict.fromkeys(bar.says for bar in bars))}.", bars[0].at)
-    elif assigned:
+    else:
         says = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
         uncounted = [uuid for uuid in assigned if _counts(run, uuid)[0][0] is None]
         more = [f"{uuid} counts no memory errors (ECC)" for uuid in uncounted]

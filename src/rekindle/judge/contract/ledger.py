@@ -112,7 +112,12 @@ class _Order:
         return None if in_turn else says
 
 
-@rule()
+def _no_task(run: Run) -> str | None:
+    given = any(entry.kind == "assigned" for entry in run.ledger)
+    return None if given else "The server gave no site a task."
+
+
+@rule(exempt=_no_task)
 def sites_tell_the_same(run: Run) -> Iterator[Doubt]:
     """Each site has the tasks that the server gave it, in that order, and sent one result of each."""
     given: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from statistics import median
 from rekindle.host import files, folders
 from rekindle.judge.run import Run
 from rekindle.records import Site
-from rekindle.records.events import DeviceEvent
+from rekindle.records.events import DeviceEvent, RoundEvent
 
 from .registry import Doubt, rule
 
@@ -30,7 +30,7 @@ _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoC
 """Of what NET/IB says that it uses: ``[0]mlx5_0:1/RoCE``."""
 
 
-@rule(2)
+@rule(2, needs=(DeviceEvent,))
 def ranks_on_their_nodes(run: Run) -> Iterator[Doubt]:
     """Every node of the allocation had its ranks of every site; of one machine, all ranks are on it."""
     devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
@@ -49,7 +49,7 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Doubt]:
                 yield Doubt(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
 
 
-@rule(2)
+@rule(2, needs=(RoundEvent,))
 def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
     """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
     by_node: dict[str, list[float]] = {}
@@ -77,11 +77,13 @@ def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, holds=True)
 
 
-@rule(2)
+def _on_one_machine(run: Run) -> str | None:
+    return None if len(run.nodes) > 1 else "The run is on one machine."
+
+
+@rule(2, needs=(DeviceEvent,), exempt=_on_one_machine)
 def ranks_crossed_the_network(run: Run) -> Iterator[Doubt]:
     """Ranks of different nodes talked by what NCCL says that it used; by gloo and gRPC that is TCP."""
-    if len(run.nodes) < 2:
-        return
     for site in run.spec.sites:
         lines = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
         backends = {line.event.backend for line in lines}

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from rekindle.host import folders
 from rekindle.judge.run import Run
-from rekindle.records.events import DeviceEvent, GpuSample, Worked
+from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, Worked
 
-from .registry import ANY, Doubt, rule
+from .registry import ANY, Doubt, rule, without_gpus
 
 _MOST_MIB = 1 << 24
 """16 TiB: more than any GPU, or host, has."""
@@ -21,7 +21,12 @@ _PERIOD_S = 1.0
 """Between two samples; one that began before the round may be told in it."""
 
 
-@rule(*ANY)
+def _unsampled(run: Run) -> str | None:
+    """Exempt runs of spec/1 on CPU, which were not sampled."""
+    return without_gpus(run) if run.version == 1 else None
+
+
+@rule(*ANY, needs=(SampleEvent,), exempt=_unsampled)
 def samples_are_sound(run: Run) -> Iterator[Doubt]:
     """Samples are of the GPUs that the run was given, with percents of 0 to 100 and memory that they have."""
     given = {folders.samples(node): run.spec.gpus_on(node) for node in run.nodes}
@@ -70,11 +75,9 @@ def _flaws(gpu: GpuSample, total_mib: int) -> Iterator[str]:
             yield f"a process {pid[:20]!r}"
 
 
-@rule()
+@rule(exempt=_unsampled)
 def sampled_all_along(run: Run) -> Iterator[Doubt]:
     """The driver took samples from before the first round to after the last one, of all GPUs each time."""
-    if run.version == 1 and not any(site.gpus for site in run.spec.sites):
-        return
     rounds = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
     for node in run.nodes:
         samples, where = run.samples_of(node), f" of {node}" if node else ""
@@ -94,7 +97,7 @@ def sampled_all_along(run: Run) -> Iterator[Doubt]:
                 yield Doubt(f"A sample lacks {min(missing)}.", line)
 
 
-@rule()
+@rule(needs=(DeviceEvent, RoundEvent, SampleEvent), exempt=without_gpus)
 def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
     """While a rank trains on a GPU, the samples taken meanwhile show its process there."""
     for line in run.of(DeviceEvent):
@@ -116,7 +119,7 @@ def trainers_hold_memory_as_they_train(run: Run) -> Iterator[Doubt]:
                 yield Doubt(says, trained)
 
 
-@rule()
+@rule(needs=(DeviceEvent, SampleEvent), exempt=without_gpus)
 def no_gpu_held_before_the_start(run: Run) -> Iterator[Doubt]:
     """No trainer held a GPU before its site's client had launched it."""
     launched: dict[str, float] = {}
@@ -133,7 +136,7 @@ def no_gpu_held_before_the_start(run: Run) -> Iterator[Doubt]:
                 yield Doubt(f"Process {pid} held a GPU before {site_of} had launched it.", line)
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def peaks_last_until_the_end_of_training(run: Run) -> Iterator[Doubt]:
     """The most memory so far of the server and of each client gets no less while the sites train."""
     last = max((line.event.time for site in run.spec.sites for line in run.rounds(site.name, 0)), default=0.0)

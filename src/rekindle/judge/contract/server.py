@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from rekindle.judge.run import Run
-from rekindle.records.events import ContributionEvent, GlobalEvent, RoundEvent, Sketch
+from rekindle.records.events import ContributionEvent, FinalEvent, GlobalEvent, RoundEvent, Sketch
 
 from .registry import Doubt, rule
 
@@ -35,7 +35,7 @@ def server_told_every_round(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"The server {says} of {site}'s result of round {number}.")
 
 
-@rule(2)
+@rule(2, needs=(ContributionEvent,))
 def contributions_are_sound(run: Run) -> Iterator[Doubt]:
     """Each result had the return code OK, finite weights that moved, and counted more than 0."""
     for line in run.of(ContributionEvent):
@@ -50,7 +50,7 @@ def contributions_are_sound(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{what} counts {event.weight}.", line)
 
 
-@rule(2)
+@rule(2, needs=(ContributionEvent,))
 def contributions_go_as_far(run: Run) -> Iterator[Doubt]:
     """No result is a hundred times as far from the global model as the others, or a hundredth as far."""
     lines = run.of(ContributionEvent)
@@ -63,7 +63,7 @@ def contributions_go_as_far(run: Run) -> Iterator[Doubt]:
             )
 
 
-@rule(2)
+@rule(2, needs=(RoundEvent, GlobalEvent))
 def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
     """The model from which every rank starts a round is the one that the server had, by digest and sketch."""
     models = {line.event.round: line.event for line in run.of(GlobalEvent)}
@@ -74,7 +74,7 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, line, holds=False)
 
 
-@rule(2)
+@rule(2, needs=(RoundEvent, ContributionEvent))
 def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
     """What the server got from a site is what every rank of it ended the round with, by digest and sketch."""
     results = {(line.event.site, line.event.round): line.event for line in run.of(ContributionEvent)}
@@ -85,7 +85,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, line, holds=False)
 
 
-@rule(2)
+@rule(2, needs=(GlobalEvent, ContributionEvent))
 def aggregated_from_all(run: Run) -> Iterator[Doubt]:
     """The next global model is the mean of the sites' results by their weights, as its sketch shows."""
     models = {line.event.round: line for line in run.of(GlobalEvent)}
@@ -106,7 +106,7 @@ def aggregated_from_all(run: Run) -> Iterator[Doubt]:
             yield Doubt(says, following, holds=False)
 
 
-@rule(2)
+@rule(2, needs=(FinalEvent, GlobalEvent, ContributionEvent))
 def final_model_is_the_servers(run: Run) -> Iterator[Doubt]:
     """The final model is the server's last, the first its first, no further apart than the rounds."""
     models = {line.event.round: line.event for line in run.of(GlobalEvent)}

@@ -58,7 +58,7 @@ def server_told_every_result(run: Run) -> Iterator[Doubt]:
             )
 
 
-@rule(3)
+@rule(3, needs=(TaskEvent,))
 def results_are_sound(run: Run) -> Iterator[Doubt]:
     """Every result has the return code OK, and what it has in numbers is finite."""
     for line in run.of(TaskEvent):

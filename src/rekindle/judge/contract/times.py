@@ -17,6 +17,7 @@ _SLACK_S = 0.1
 """Clocks of processes on one host, and the time that writing a line takes."""
 _ZONES_S = 14 * 3600
 """Furthest from UTC that a time zone is."""
+_ENDLESS = "The run has no record of its end."
 _TAIL_S, _TAIL_SHARE = 5.0, 0.1
 """After its last word, a process needs a moment to end; the driver looks once a second."""
 
@@ -25,6 +26,7 @@ _TAIL_S, _TAIL_SHARE = 5.0, 0.1
 def all_within_the_run(run: Run) -> Iterator[Doubt]:
     """Every event, sample and log line lies between the start and the end of the run."""
     if run.ended is None:
+        yield Doubt(_ENDLESS)
         return
     if run.started is None:
         yield Doubt("The record of the run's end does not tell when it began.", folders.ENDED)
@@ -48,6 +50,8 @@ def all_within_the_run(run: Run) -> Iterator[Doubt]:
 @rule(*ANY)
 def ends_with_its_last_word(run: Run) -> Iterator[Doubt]:
     """The run ended soon after its last sample or event."""
+    if run.ended is None:
+        yield Doubt(_ENDLESS)
     if run.started is None or run.ended is None or not run.lines:
         return
     duration = run.ended.duration_s
@@ -59,7 +63,7 @@ def ends_with_its_last_word(run: Run) -> Iterator[Doubt]:
         )
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def told_in_order(run: Run) -> Iterator[Doubt]:
     """Each rank tells its device, then its rounds in turn, and job.py the final model after them all."""
     rounds = run.of(RoundEvent)
@@ -79,7 +83,7 @@ def told_in_order(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"{device.event.who} told its device late.", device)
 
 
-@rule(2)
+@rule(2, needs=(RoundEvent, GlobalEvent, ContributionEvent))
 def server_and_sites_tell_one_time(run: Run) -> Iterator[Doubt]:
     """The server had the global model before any rank trained on it, and results after the sites' rounds."""
     starts = {line.event.round: line for line in run.of(GlobalEvent)}

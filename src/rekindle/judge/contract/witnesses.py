@@ -63,7 +63,7 @@ def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
             yield Doubt(f"The server tells of a site {result.event.site!r} that the run has not.", result)
 
 
-@rule()
+@rule(needs=(DeviceEvent,))
 def nothing_told_twice(run: Run) -> Iterator[Doubt]:
     """Each rank tells its device once and each of the job's rounds once; job.py tells one final model."""
     rounds = range(run.spec.job.rounds)
@@ -95,7 +95,7 @@ def everything_is_read(run: Run) -> Iterator[Doubt]:
         yield Doubt("A run that finished by itself has a word on why it was ended.", folders.ENDED)
 
 
-@rule()
+@rule(needs=(RoundEvent,))
 def digests_look_like_digests(run: Run) -> Iterator[Doubt]:
     """No digest of weights is made of a few digits, as a made-up one may be."""
     for line in run.of(RoundEvent):
