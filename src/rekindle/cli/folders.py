@@ -9,6 +9,7 @@ import typer
 
 from rekindle.host import folders
 from rekindle.records import RecordError
+from rekindle.records.base import is_ours
 from rekindle.records.folders import play_in
 from rekindle.results.gather import HostResults, Results, gather, gather_host
 
@@ -35,12 +36,12 @@ _OF_A_HOST = (
 
 def is_results(path: Path) -> bool:
     """Whether that is a results folder."""
-    return (path / folders.PLAY_RECORD).is_file()
+    return is_ours(path / folders.PLAY_RECORD)
 
 
 def is_host(path: Path) -> bool:
     """Whether that is a host's folder of results."""
-    return any((path / name).is_file() for name in _OF_A_HOST)
+    return any(is_ours(path / name) for name in _OF_A_HOST)
 
 
 def host_alone(path: Path) -> HostResults | None:

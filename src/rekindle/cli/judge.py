@@ -8,6 +8,7 @@ from pathlib import Path
 from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import RecordError, VerdictRecord
+from rekindle.records.folders import spec_in
 from rekindle.records.text import printed
 from rekindle.results.gather import Row, gather
 
@@ -51,7 +52,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
         verdict = row.verdict
         try:
             if row.job and (folder / row.job / folders.SPEC).exists():
-                verdict = judge(folder / row.job)
+                verdict = judge(folder / row.job, spec_in(folder / row.job))
         except RecordError as error:
             lines.append(str(error))
             untold = True

@@ -11,6 +11,7 @@ from rekindle.doctor.known_issues import known_issue
 from rekindle.flare.workspace import locate
 from rekindle.host import folders
 from rekindle.records import ClaimResult, Ended, Finding, RecordError, RunSpec, VerdictKind, VerdictRecord
+from rekindle.records.base import is_ours
 
 from . import summary
 from .claims import check
@@ -32,7 +33,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     Raises:
         RecordError: ``run_dir`` is not a run's folder.
     """
-    if spec is None and not (run_dir / folders.SPEC).exists():
+    if spec is None and not is_ours(run_dir / folders.SPEC):
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
     claims = [check(run, claim) for claim in run.spec.job.proof]

@@ -127,6 +127,18 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
         ) from None
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a file is there and has a schema of Rekindle's, or is too damaged to show whose it is."""
+    try:
+        content = files.content(path, FILE_LIMIT)
+        record = msgspec.json.decode(content)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return True
+    return isinstance(record, dict) and str(record.get("schema")).startswith("rekindle/")
+
+
 def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
     """Raise VersionError if ``content`` has the schema of ``kind`` in a version that is not read here."""
     known = get_args(get_type_hints(kind).get("schema"))

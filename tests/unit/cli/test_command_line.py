@@ -137,6 +137,16 @@ def test_judge_takes_results_a_host_a_job_and_a_workspace(call, results, recordi
     assert call("judge", recordings / "foreign/poc")[0] == 1
 
 
+@pytest.mark.parametrize("content", ['{"run": 7, "config": {"lr": 0.1}}', '{"schema": "mine/1"}', "[1, 2]"])
+@pytest.mark.parametrize("name", ["run.json", "host.json", "spec.json", "plan.json"])
+def test_judge_takes_a_workspace_with_records_of_its_own(call, recordings, tmp_path, name, content):
+    workspace = shutil.copytree(recordings / "foreign/simulator-crash", tmp_path / "workspace")
+    unnamed = call("judge", workspace)
+    (workspace / name).write_text(content)
+    assert call("judge", workspace) == unnamed
+    assert unnamed[0] == 1
+
+
 def test_a_run_that_is_broken_keeps_no_other_from_being_judged(call, results):
     shutil.copytree(results / "gpu-1/pt_ddp", results / "gpu-2/pt_ddp")
     assert call("judge", results)[0] == 0
