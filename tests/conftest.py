@@ -1,6 +1,7 @@
 """This machine as a host, for all tests that run jobs on it; and which tests go together."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from plays import REPOSITORY, play
@@ -8,6 +9,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 SCOPES = {
     "tests/faults": "torch",
+    "tests/honest": "torch",
+    "tests/lies": "torch",
     "tests/site/test_safety.py": "torch",
     "tests/hosts/test_lease_end.py": "pair",
     "tests/hosts/test_safety_over_ssh.py": "pair",
@@ -28,6 +31,9 @@ LONGEST = (
     "tests/site/test_site.py",
 )
 """They begin first, so that no worker is left with one of them at the end."""
+
+JOBS_AT_ONCE = 3
+"""A run waits for NVFlare's polls more than it computes."""
 
 os.environ["OMP_NUM_THREADS"] = "1"
 """Tests beside each other share few cores, and threads that wait for each other in a loop take them all."""
@@ -89,3 +95,16 @@ def host_records(local, tmp_path_factory):
         done = play(f"playbooks/{stage}.yml", local, results)
         assert done.status == 0, done.output
     return results / "local"
+
+
+@pytest.fixture(scope="session")
+def judged(request, host_records, tmp_path_factory):
+    """Return a future for the verdict on each job that was chosen, by its name."""
+    chosen = {
+        item.callspec.params["job"]
+        for item in request.session.items
+        if "judged" in item.fixturenames and not item.get_closest_marker("skip")
+    }
+    pool = ThreadPoolExecutor(JOBS_AT_ONCE)
+    yield {job: pool.submit(job.run, host_records, tmp_path_factory.mktemp(job.name)) for job in chosen}
+    pool.shutdown(cancel_futures=True)

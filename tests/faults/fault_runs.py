@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
+from own_jobs import Edit
 
 from rekindle.driver.here import start_here
 from rekindle.driver.processes import status
@@ -30,25 +31,6 @@ TRAINING = f"open({_HERE}training', 'a').close()"
 """Python by which a trainer says that it is in the middle of a round."""
 
 _GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Lines that stand before the line with ``at`` in a file of the job, or in its place."""
-
-    file: str
-    at: str
-    lines: str
-    instead: bool = False
-
-    def apply(self, folder: Path) -> None:
-        path = folder / self.file
-        lines = path.read_text().splitlines(keepends=True)
-        (number,) = [number for number, line in enumerate(lines) if self.at in line][:1]
-        indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
-        new = [f"{indent}{line}\n" for line in self.lines.splitlines()]
-        lines[number : number + self.instead] = new
-        path.write_text("".join(lines))
 
 
 class Live:

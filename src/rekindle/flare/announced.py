@@ -105,13 +105,14 @@ class Workflow:
 
 
 def sites(workspace: Workspace) -> list[str]:
-    """Return the sites that the job was to run at; none if nothing tells."""
+    """Return the sites that the job was to run at, in its order; none if nothing tells."""
     for name in (SERVER, *workspace.sites):
         member = workspace.members.get(name)
         told = member.json("simulate_job/meta.json") or member.json("meta.json") if member else {}
         clients = _dicts(told.get("job_clients"))
-        if names := {client["name"] for client in clients if isinstance(client.get("name"), str)}:
-            return sorted(names)
+        names = [client["name"] for client in clients if isinstance(client.get("name"), str)]
+        if names:
+            return list(dict.fromkeys(names))
     return []
 
 

@@ -49,7 +49,9 @@ _SINCE_2_9 = Wording(
     ),
     trainers="ExternalProcessBackend",
 )
-TRAINERS = (_OLDER.trainers, _SINCE_2_9.trainers)
+IN_PROCESS = "TaskScriptRunner"
+"""The logger under which a client repeats what a script prints that trains inside it."""
+TRAINERS = (_OLDER.trainers, _SINCE_2_9.trainers, IN_PROCESS)
 
 
 def wording(nvflare: str) -> Wording:

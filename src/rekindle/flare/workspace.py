@@ -180,10 +180,10 @@ def _is_model(name: str) -> bool:
     return name.endswith(_MODELS) and _OF_SITES not in f"/{name}"
 
 
-def of_run(run_dir: Path) -> Workspace:
-    """Return the simulator's workspace in a run's folder; one without members if there is none."""
+def of_run(run_dir: Path) -> list[Workspace]:
+    """Return the workspace of each simulation in a run's folder; one without members if there is none."""
     workspaces = (_simulated(path, run_dir) for path in sorted((run_dir / folders.JOB).glob(_WORKSPACES)))
-    return next(filter(None, workspaces), Workspace(run_dir, {}))
+    return [workspace for workspace in workspaces if workspace] or [Workspace(run_dir, {})]
 
 
 def _simulated(folder: Path, root: Path) -> Workspace | None:

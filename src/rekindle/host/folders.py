@@ -20,6 +20,8 @@ ALL_SAMPLES = "samples*.jsonl"
 EVIDENCE = "evidence"
 EVENTS = f"{EVIDENCE}/*.jsonl"
 """What trainers and NVFlare's server wrote down."""
+SERVER_EVENTS = f"{EVIDENCE}/server.jsonl"
+"""What our component at the server wrote, of a run's only simulation or the first."""
 JOB = "job"
 """A copy of the job's code, which it runs in; NVFlare's workspace comes there too."""
 WORKSPACE = "workspace"
@@ -80,6 +82,11 @@ ENV_MARKER = "rekindle-env.json"
 def samples(node: str | None) -> str:
     """Return the name of the samples of a node, or of the one machine that a run is on."""
     return f"samples-{node}.jsonl" if node else SAMPLES
+
+
+def server_events(simulation: str) -> str:
+    """Return where our component writes at the server of a later simulation of one run, by its workspace."""
+    return f"{EVIDENCE}/server.{simulation}.jsonl"
 
 
 def root_of(run_dir: Path) -> Path:

@@ -27,7 +27,7 @@ from .claims.results import (
 )
 from .claims.server import server_log_clean
 from .claims.trackers import tracker_kept
-from .contract.logs import RAISED, unexplained
+from .contract.logs import RAISED, printed_failures, unexplained
 
 UNTOLD = tuple(name for name, needs in NEEDS.items() if needs & {"evidence", "samples", "end"})
 """Claims that take what Rekindle's trainers and driver write down."""
@@ -137,6 +137,8 @@ def _trainers_ended_well(workspace: Workspace, account: Account) -> Answer:
             before = [line for line in raised if line.line < failed[0].line]
             why = f": {before[-1].match.group(1)}" if before else "."
             return Answer(False, f"{site}'s trainer failed{why}", before[-1] if before else failed[0])
+        for record, says in printed_failures(read_records(workspace, site)) if account.ended else ():
+            return Answer(False, f"A trainer, as {site} logged it: {says}", record.at)
         for log, ended in ((LOG, False), (workspace.members[site].error_log, True)):
             for record, says in unexplained(site, read_records(workspace, site, log), ended):
                 return Answer(False, f"{site} logged: {_cause(record, says)}", record.at)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
+from rekindle.flare.announced import sites
 from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, site_ledger
 from rekindle.flare.wording import Wording, wording
-from rekindle.flare.workspace import ALL_LOGS, LOG, LogLine, Workspace, of_run
+from rekindle.flare.workspace import ALL_LOGS, LOG, SERVER, LogLine, Workspace, of_run
 from rekindle.host import files, folders
 from rekindle.records import Ended, RecordError, Rung, RunSpec, moment
 from rekindle.records.base import shortened
@@ -55,6 +58,8 @@ class Run:
     """File and number of each line of evidence that is not an event."""
     left: Mapping[str, str] = field(default_factory=dict)
     """Why, by its name, each file stayed on the host."""
+    zoned: Workspace | None = None
+    """Of several simulations the first, whose log began with the run."""
     _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -68,10 +73,33 @@ class Run:
         ended = ended_in(folder) if (folder / folders.ENDED).exists() else None
         if not spec.sites:
             raise RecordError(f"{folder / folders.SPEC} names no site.", "have its stage write it again.")
-        workspace, evidence = of_run(folder), read_evidence(folder)
+        workspace, evidence = of_run(folder)[0], read_evidence(folder)
         left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
         unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
+        spec = _as_announced(spec, workspace)
         return cls(folder, spec, ended, evidence.lines, workspace, unread, tuple(evidence.broken), left)
+
+    def simulations(self) -> list[Run]:
+        """Return the run once for each simulation that its job.py started, with the evidence of that one."""
+        workspaces = of_run(self.folder)
+        if len(workspaces) < 2:
+            return [self]
+        own = [folders.server_events(workspace.job) for workspace in workspaces]
+        written = {line.file for line in self.lines}
+        files = [file if file in written else folders.SERVER_EVENTS for file in own]
+        others = {*own, folders.SERVER_EVENTS}
+        first = next((workspaces[n] for n, file in enumerate(files) if file == folders.SERVER_EVENTS), None)
+        return [
+            replace(
+                self,
+                spec=_as_announced(self.spec, workspace),
+                lines=[line for line in self.lines if line.file == file or line.file not in others],
+                workspace=workspace,
+                unread=(*self.unread, *workspace.unread()),
+                zoned=first,
+            )
+            for workspace, file in zip(workspaces, files, strict=True)
+        ]
 
     def of(self, kind: type[EventT]) -> list[Line[EventT]]:
         """Lines of one kind of event."""
@@ -197,7 +225,8 @@ class Run:
 
         NVFlare logs in local time. The run's start tells the zone: a log begins within minutes of it.
         """
-        first = next(iter(self.records(name)), None)
+        records = read_records(self.zoned, SERVER) if self.zoned else self.records(name)
+        first = next(iter(records), None)
         if first is None or self.started is None:
             return 0.0
         return round((first.time - self.started) / _ZONE_S) * _ZONE_S
@@ -245,6 +274,15 @@ class Run:
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)
+
+
+def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
+    """Return the spec with the names that a job of others gave its sites."""
+    names = sites(workspace) if spec.job.example else []
+    if len(names) != len(spec.sites) or {*names} == {site.name for site in spec.sites}:
+        return spec
+    named = (msgspec.structs.replace(site, name=name) for site, name in zip(spec.sites, names, strict=True))
+    return msgspec.structs.replace(spec, sites=tuple(named))
 
 
 def _left_behind(left: Mapping[str, str]) -> Iterator[str]:

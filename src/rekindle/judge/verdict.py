@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from rekindle.flare.workspace import locate
 from rekindle.host import folders
 from rekindle.records import ClaimResult, Ended, Finding, RecordError, RunSpec, VerdictKind, VerdictRecord
 from rekindle.records.base import is_ours
+from rekindle.records.verdict import State
 
 from . import summary
 from .claims import check
@@ -19,6 +20,8 @@ from .contract import hold
 from .foreign import judge_foreign
 from .measured import judgement
 from .run import Run
+
+_GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
 
 
 def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
@@ -36,9 +39,8 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     if spec is None and not is_ours(run_dir / folders.SPEC):
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
-    claims = [check(run, claim) for claim in run.spec.job.proof]
-    rules = hold(run) if run.spec.job.federated else ()
-    results = (*claims, *rules)
+    simulations = run.simulations() if run.spec.job.example else [run]
+    results = tuple(map(_worst, zip(*map(_results, simulations), strict=True)))
     verdict, cause = _verdict(run, results)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
     root = next((finding for finding in findings if _is_root(run, finding)), None)
@@ -78,6 +80,19 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         final_metrics=summary.final_metrics(run),
         host_memory_mib=run.host_memory_mib,
     )
+
+
+def _results(run: Run) -> Iterator[ClaimResult]:
+    """Yield the result of each claim of the job, and of each rule."""
+    for claim in run.spec.job.proof:
+        yield check(run, claim)
+    if run.spec.job.federated:
+        yield from hold(run)
+
+
+def _worst(results: Sequence[ClaimResult]) -> ClaimResult:
+    """Return of one check's results, one of each simulation, what counts for the run."""
+    return min(results, key=lambda result: _GRAVITY.index(result.state))
 
 
 def _verdict(run: Run, results: Sequence[ClaimResult]) -> tuple[VerdictKind, str | None]:

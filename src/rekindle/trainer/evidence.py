@@ -17,6 +17,8 @@ from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
 from .slurm import node
 
+SERVER = os.environ.get("REKINDLE_SERVER", "server")
+"""Name of the server's evidence: in a later simulation of one run, another (`hook`)."""
 _LONGEST = 2_000
 """Characters of an exception's text; its reader takes no line with twice as many."""
 

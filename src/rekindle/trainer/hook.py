@@ -13,9 +13,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import chain, count, islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from rekindle.host import folders
 
 from .gloo import rest_at_exit
 from .standins import STAND_INS
@@ -66,11 +69,21 @@ def _witnessed(module: ModuleType) -> None:
 
 
 def _simulated_here(module: ModuleType) -> None:
-    """Have the simulator work below the run's folder, wherever the example would have it."""
+    """Have the simulator work below the run's folder, wherever the example would have it.
+
+    Each simulation of one run has a folder and a name of its own, as NVFlare empties what is there, and our
+    component at its server a file of its own.
+    """
     simulate = module.FedJob.simulator_run
 
     def simulated(self: Any, workspace: str, *arguments: Any, **named: Any) -> Any:
-        return simulate(self, str(Path(os.environ[WORKSPACE], self.name)), *arguments, **named)
+        root = Path(os.environ[WORKSPACE])
+        earlier = {path.name for path in root.glob("*/")}
+        names = chain([self.name], (f"{self.name}-{number}" for number in count(2)))
+        self.name = next(name for name in list(islice(names, len(earlier) + 1)) if name not in earlier)
+        if earlier:
+            os.environ["REKINDLE_SERVER"] = Path(folders.server_events(self.name)).stem
+        return simulate(self, str(root / self.name), *arguments, **named)
 
     module.FedJob.simulator_run = simulated
 

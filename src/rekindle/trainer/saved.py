@@ -43,6 +43,12 @@ def _safetensors(path: Path) -> Any:
     return load_file(path)
 
 
+def _joblib(path: Path) -> Any:
+    import joblib  # noqa: PLC0415 - as above
+
+    return joblib.load(path)
+
+
 def _keras(path: Path) -> Any:
     with zipfile.ZipFile(path) as archive:
         return _hdf5(io.BytesIO(archive.read("model.weights.h5")))
@@ -64,7 +70,8 @@ def _hdf5(file: Path | io.BytesIO) -> Any:
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
     **dict.fromkeys((".npy", ".npz"), _numpy),
-    **dict.fromkeys((".pt", ".pth", ".ckpt"), _torch),
+    **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin"), _torch),
+    **dict.fromkeys((".joblib", ".pkl"), _joblib),
     ".h5": _hdf5,
     ".keras": _keras,
     ".safetensors": _safetensors,

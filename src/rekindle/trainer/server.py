@@ -18,7 +18,7 @@ from nvflare.app_common.abstract.model import ModelLearnableKey
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
-from .evidence import Evidence
+from .evidence import SERVER, Evidence
 from .fingerprints import distance, fingerprint
 
 
@@ -56,7 +56,7 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             tell_error(error)
 
     def _tell_global(self, number: int, fl_ctx: FLContext) -> None:
-        Evidence("server").global_model(number, fingerprint(_global_weights(fl_ctx)))
+        Evidence(SERVER).global_model(number, fingerprint(_global_weights(fl_ctx)))
 
     def _tell_contribution(self, fl_ctx: FLContext) -> None:
         accepted = fl_ctx.get_prop(AppConstants.TRAINING_RESULT)
@@ -67,7 +67,7 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         dxo = from_shareable(result) if code == ReturnCode.OK else None
         weights = (dxo.data or {}) if dxo else {}
         steps = dxo.meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND) if dxo else None
-        Evidence("server").contribution(
+        Evidence(SERVER).contribution(
             site=fl_ctx.get_peer_context().get_identity_name(),
             round=fl_ctx.get_prop(AppConstants.CURRENT_ROUND),
             return_code=code,
@@ -87,4 +87,4 @@ def tell_error(error: Exception) -> None:
     with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"
-        Evidence("server").exception(kind, str(error), place, site="server")
+        Evidence(SERVER).exception(kind, str(error), place, site="server")

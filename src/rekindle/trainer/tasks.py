@@ -16,7 +16,7 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable
 
 from .arrays import array, leaves, model
-from .evidence import Evidence
+from .evidence import SERVER, Evidence
 from .server import tell_error
 
 _PATH = f"{__name__}.TaskWitness"
@@ -50,7 +50,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                 self._sent[_site(fl_ctx)] = data = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
                 if not self._began and fl_ctx.get_prop(FLContextKey.TASK_NAME) == _TRAINS:
                     self._began = True
-                    Evidence("server").model("", **model(data))
+                    Evidence(SERVER).model("", **model(data))
             elif event_type == EventType.AFTER_TASK_DATA_FILTER:
                 filtered = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
                 if next(leaves(filtered), None):  # none where a streamer has sent the tensors by itself
@@ -66,7 +66,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         dxo = result.get("DXO") or {}
         meta, kind = dxo.get("meta") or {}, dxo.get("kind") or ""
         number = result.get_header("current_round")
-        Evidence("server").task(
+        Evidence(SERVER).task(
             site=site,
             task=str(fl_ctx.get_prop(FLContextKey.TASK_NAME)),
             round=number if isinstance(number, int) else None,

@@ -12,7 +12,7 @@ NAMES = {"server", "site-1", "site-2"}
 
 
 def test_a_recorded_run_has_the_server_and_its_sites(clean_run):
-    run = of_run(clean_run)
+    run = of_run(clean_run)[0]
     assert (set(run.members), run.sites, run.job) == (NAMES, ["site-1", "site-2"], "pt_ddp")
     (line,) = run.find("server", r"Round 1 started")
     assert line.file == "job/workspace/pt_ddp/server/log.txt"
@@ -22,12 +22,12 @@ def test_a_recorded_run_has_the_server_and_its_sites(clean_run):
 
 def test_a_run_that_left_nothing_of_nvflares_has_no_members(clean_run):
     shutil.rmtree(clean_run / "job")
-    run = of_run(clean_run)
+    run = of_run(clean_run)[0]
     assert (run.folder, run.members, run.models()) == (clean_run, {}, {})
 
 
 def test_the_patterns_find_what_the_members_left(clean_run):
-    members = of_run(clean_run).members.values()
+    members = of_run(clean_run)[0].members.values()
     assert set(clean_run.glob(LOGS)) == {member.path(LOG) for member in members}
     assert set(clean_run.glob(ALL_LOGS)) == {
         member.path(log) for member in members for log in (LOG, ERROR_LOGS[0])
@@ -58,7 +58,7 @@ def test_a_log_that_cannot_be_read_is_told(clean_run):
     log = clean_run / "job/workspace/pt_ddp/site-1/log.txt"
     log.unlink()
     log.mkdir()
-    (says,) = of_run(clean_run).unread()
+    (says,) = of_run(clean_run)[0].unread()
     assert says.startswith("job/workspace/pt_ddp/site-1/log.txt was not read")
 
 

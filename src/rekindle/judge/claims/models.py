@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from rekindle.flare.values import KEPT, UnreadableError, Values
 from rekindle.flare.workspace import SERVER, Workspace
 from rekindle.judge.answer import Answer
 from rekindle.judge.run import Run
+from rekindle.records.events import ModelEvent
+from rekindle.records.evidence import Line
 
 from .registry import validator
 
@@ -28,7 +30,7 @@ def global_model_saved(run: Run, options: dict[str, Any]) -> Answer:
     holds that to what sites sent.
     """
     if run.workspace.models() or not run.models_left:
-        return model_saved(run.workspace)
+        return model_saved(run.workspace, run.loaded)
     answers = [_stayed(run, name, file) for name, file in sorted(run.models_left.items())]
     return min(answers, key=lambda answer: (False, True, None).index(answer.holds))
 
@@ -37,26 +39,39 @@ def _stayed(run: Run, name: str, file: str) -> Answer:
     line = run.loaded.get(file)
     if line is None:
         return Answer(None, f"{name} stayed on the host: {run.left[file]}.")
+    return _sound(
+        f"{name} stayed on the host: {run.left[file]}. It loaded there, with {line.event.values} values", line
+    )
+
+
+def _sound(says: str, line: Line[ModelEvent]) -> Answer:
     sound = bool(line.event.finite and line.event.norm)
-    says = f"{name} stayed on the host: {run.left[file]}. It loaded there, with {line.event.values} values"
     return Answer(sound, f"{says}, {'finite and not all zero' if sound else 'which are not sound'}.", line)
 
 
-def model_saved(workspace: Workspace) -> Answer:
-    """Whether the server saved sound models, as far as their formats can be read here."""
+def model_saved(workspace: Workspace, loaded: Mapping[str, Line[ModelEvent]] | None = None) -> Answer:
+    """Whether the server saved sound models, as far as their formats can be read here.
+
+    Args:
+        workspace: NVFlare's files.
+        loaded: how models loaded in the run's environment, which reads each format, by file.
+    """
     names = workspace.models()
     if not names:
         return Answer(None, "No model file is in the server's folder.")
-    answers = [_model_answer(workspace, name) for name in sorted(names)]
+    answers = [_model_answer(workspace, name, loaded or {}) for name in sorted(names)]
     return min(answers, key=lambda answer: (False, True, None).index(answer.holds))
 
 
-def _model_answer(workspace: Workspace, name: str) -> Answer:
+def _model_answer(workspace: Workspace, name: str, loaded: Mapping[str, Line[ModelEvent]]) -> Answer:
     member = workspace.members[SERVER]
     at, size = member.path(name), member.sizes[name]
     try:
         values = read_model(member, name)
     except UnreadableError as error:
+        line = None if error.damaged else loaded.get(at.relative_to(workspace.folder).as_posix())
+        if line and not line.event.error:
+            return _sound(f"{name} loaded in the run's environment, with {line.event.values} values", line)
         return Answer(None if not error.damaged else False, f"{name} is not read: {error}.", at)
     except OSError as error:
         return Answer(None, f"{name} is not read: {error.strerror}.", at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rekindle.flare.announced import sites
 from rekindle.judge.answer import Answer
 from rekindle.judge.run import Run
 from rekindle.records.events import TaskEvent
@@ -18,19 +19,24 @@ _TRAINS = "train"
 def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
     """Every site's result of every training task is a model other than the one that it was sent.
 
-    Where a result cannot be compared, as a gradient cannot with a model, it is a number other than 0.
+    Where no result can be compared, as a gradient cannot with a model, each is a number other than 0; so is
+    one of a first round that sent settings and no model, as scikit-learn's.
     """
     results = [line for line in run.of(TaskEvent) if line.event.task == _TRAINS]
     for line in results:
         if says := _wrong(line.event):
             return Answer(False, says, line)
-    untold = [line for line in results if line.event.moved is None]
-    if untold and len(untold) < len(results):
-        event = untold[0].event
+    untold = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
+    began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
+    later = [line for line in untold if (line.event.round or 0) > began]
+    if later and len(untold) < len(results):
+        event = later[0].event
         return Answer(None, f"{event.site}'s result was compared with nothing, unlike others.", untold[0])
     silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in results})
     if silent:
-        return Answer(None, f"The server told no training result of {silent[0]}.")
+        announced = ", ".join(sites(run.workspace)) or "none"
+        says = f"The server had no training result of {silent[0]}; the job announced the sites {announced}."
+        return Answer(None, says)
     summary = f"Every site sent back another model than it was sent, in {len(results)} results."
     return Answer(True, summary, results[-1])
 

@@ -63,8 +63,9 @@ _AFTER_LAST = re.compile(
 _ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
 _CONSOLE = re.compile(
-    r"^(?:\x1b\[[\d;]*m)*\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(?:ERROR|CRITICAL|FATAL) - (.*)"
+    r"^\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
 )
+_TRACEBACK = "Traceback (most recent call last)"
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _DIED = re.compile(
@@ -157,7 +158,7 @@ def unexplained(name: str, records: list[LogRecord], ended: bool = False) -> Ite
 def _errors(record: LogRecord) -> Iterator[str]:
     if record.level in _BAD_LEVELS:
         yield record.message
-    elif any(line.startswith("Traceback (most recent call last)") for line in record.more):
+    elif record.logger not in TRAINERS and any(_TRACEBACK in line for line in (record.message, *record.more)):
         yield next((line for line in reversed(record.more) if RAISED.match(line)), record.message)
 
 
@@ -165,20 +166,26 @@ def _errors(record: LogRecord) -> Iterator[str]:
 def trainers_print_no_failure(run: Run) -> Iterator[Doubt]:
     """What trainers print, which sites' logs repeat, has no unexplained exception or end of a process."""
     for name in run.members:
-        begun = ended = 0
-        over = False
-        for record in run.records(name):
-            over = over or any(word in record.message for word in _ENDING)
-            if record.logger not in TRAINERS:
-                continue
-            message = _RANK.sub("", record.message)
-            begun += message.startswith("Traceback (most recent call last)")
+        for record, says in printed_failures(run.records(name)):
+            yield Doubt(f"A trainer, as {name} logged it: {says}", record.at)
+
+
+def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
+    """Yield what a site's trainers printed of an exception or the end of a process, if it is not harmless."""
+    over = False
+    begun: list[LogRecord] = []
+    for record in records:
+        over = over or any(word in record.message for word in _ENDING)
+        for line in (record.message, *record.more) if record.logger in TRAINERS else ():
+            message = _RANK.sub("", line)
+            if _TRACEBACK in message:
+                begun.append(record)
             if RAISED.match(message) or _DIED.match(message):
-                ended += 1
+                begun = begun[1:]
                 if not _is_harmless("site", record.logger, message, over):
-                    yield Doubt(f"A trainer, as {name} logged it: {message[:300]}", record.at)
-        if begun > ended:
-            yield Doubt(f"A trainer printed a traceback, as {name} logged it, that does not say of what.")
+                    yield record, message[:300]
+    if begun:
+        yield begun[0], "a traceback without its exception"
 
 
 @rule(*ANY)
@@ -205,18 +212,24 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
     """What job.py printed has no error of NVFlare's and no traceback that is not known to be harmless."""
     if run.version > 1 and not any(line.strip() for line in run.job_log):
         yield Doubt("What job.py printed was not kept.")
-    inside = False
+    of_site: bool | None = None
     for number, line in enumerate(run.job_log, 1):
-        console = _CONSOLE.match(line)
-        logger, says = (console[1] or "", _COLOUR.sub("", console[2])) if console else ("", None)
-        if line.startswith("Traceback (most recent call last)"):
-            inside = True
-        elif inside and RAISED.match(line):
-            inside, says = False, line
-        elif _DIED.match(line):
-            says = line
+        plain = _COLOUR.sub("", line)
+        console = _CONSOLE.match(plain)
+        logger, level = (console[1] or "", console[2]) if console else ("", "")
+        printed = plain[console.end() :] if console else plain
+        holds: bool | None = False
+        says = None
+        if level in _BAD_LEVELS:
+            says = printed
+        elif _TRACEBACK in printed:
+            of_site = bool(console)
+        elif of_site is not None and RAISED.match(printed):
+            holds, says, of_site = None if of_site else False, printed, None  # a site's went on
+        elif not console and _DIED.match(printed):
+            says = printed
         if says is not None and not _is_harmless("job", logger, says, after_end=True):
-            yield Doubt(f"Line {number} of job.log: {says[:300]}", folders.JOB_LOG, holds=False)
+            yield Doubt(f"Line {number} of job.log: {says[:300]}", folders.JOB_LOG, holds)
 
 
 def _is_harmless(kind: str, logger: str, says: str, after_end: bool) -> bool:

@@ -10,6 +10,7 @@ from rekindle.judge.run import Run
 from rekindle.records.events import (
     ContributionEvent,
     DeviceEvent,
+    Event,
     ExceptionEvent,
     FinalEvent,
     GlobalEvent,
@@ -26,10 +27,8 @@ from .registry import ANY, Doubt, rule
 
 _DIGITS = 8
 """Different ones among the 64 of a digest; fewer come by chance once in 10^17."""
-_WRITERS = {
-    "evidence/job.jsonl": (FinalEvent, TrackingEvent, ExceptionEvent, ModelEvent),
-    "evidence/server.jsonl": (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent, ModelEvent),
-}
+_JOB = (FinalEvent, TrackingEvent, ExceptionEvent, ModelEvent)
+_SERVER = (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent, ModelEvent)
 
 
 @rule(*ANY)
@@ -44,7 +43,10 @@ def nobody_raised(run: Run) -> Iterator[Doubt]:
 def everyone_writes_their_own(run: Run) -> Iterator[Doubt]:
     """Every line of evidence is of the site and rank whose file it stands in, and of nobody unknown."""
     files = {f"evidence/{site}.rank-{rank}.jsonl": (site, rank) for site, rank in run.ranks}
-    writers = {**_WRITERS, **{folders.samples(node): (SampleEvent,) for node in run.nodes}}
+    own_server = folders.server_events(run.workspace.job)
+    writers: dict[str, tuple[type[Event], ...]]
+    writers = {f"{folders.EVIDENCE}/job.jsonl": _JOB, folders.SERVER_EVENTS: _SERVER, own_server: _SERVER}
+    writers |= {folders.samples(node): (SampleEvent,) for node in run.nodes}
     for line in run.lines:
         event = line.event
         if line.file in files:

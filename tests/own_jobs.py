@@ -1,0 +1,59 @@
+"""A user's own jobs, run by the driver on this machine and judged: honest ones, and those that lie."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from plays import REPOSITORY
+
+from rekindle.driver.here import run_here
+from rekindle.jobs import load_job
+
+HONEST = Path(__file__).parent / "honest" / "jobs"
+JOBS = REPOSITORY / "flare_jobs"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Lines that stand before the line with ``at`` in a file of a job, or in its place."""
+
+    file: str
+    at: str
+    lines: str
+    instead: bool = False
+
+    def apply(self, folder: Path) -> None:
+        path = folder / self.file
+        lines = path.read_text().splitlines(keepends=True)
+        (number,) = [number for number, line in enumerate(lines) if self.at in line][:1]
+        indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]
+        new = [f"{indent}{line}\n" for line in self.lines.splitlines()]
+        lines[number : number + self.instead] = new
+        path.write_text("".join(lines))
+
+
+@dataclass(frozen=True)
+class OwnJob:
+    """A job of ``tests/honest/jobs``, as it stands or edited, and what its verdict has to be."""
+
+    name: str
+    base: str
+    edits: tuple[Edit, ...] = ()
+    verdict: str = "PASS"
+    check: str = ""
+    """Which check sees the lie."""
+    cause: str = ""
+    """What its cause has to say."""
+    fields: tuple[tuple[str, object], ...] = ()
+    """Of its job.yml, that are others."""
+
+    def run(self, host_records: Path, work: Path):
+        """Return the verdict on a run of the job."""
+        folder = work / self.name
+        shutil.copytree(HONEST / self.base, folder)
+        for edit in self.edits:
+            edit.apply(folder)
+        for name, value in self.fields:
+            Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
+        job = load_job(JOBS, str(folder / "job.yml"))
+        return run_here(job, JOBS, host_records, work, {job.name: folder})
