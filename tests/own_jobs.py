@@ -24,6 +24,9 @@ class Edit:
 
     def apply(self, folder: Path) -> None:
         path = folder / self.file
+        if not self.at:  # a new file
+            path.write_text(self.lines + "\n")
+            return
         lines = path.read_text().splitlines(keepends=True)
         (number,) = [number for number, line in enumerate(lines) if self.at in line][:1]
         indent = lines[number][: len(lines[number]) - len(lines[number].lstrip())]

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import torch
 from rekindle.trainer.arrays import leaves
-from rekindle.trainer.tasks import _figures
+from rekindle.trainer.compared import figures
 
 chance = np.random.default_rng(0)
 MODEL = {"w": chance.normal(size=(70, 33)).astype(np.float32), "b": np.float32(chance.normal(size=13))}
 
 def moved(sent, got):
-    return _figures(dict(leaves(sent)), got)["moved"]
+    return figures(dict(leaves(sent)), got, {}).moved
 
 def cast(model, kind):
     return {name: torch.tensor(value).to(kind).float().numpy() for name, value in model.items()}

@@ -151,6 +151,19 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     """L2 of the numbers; None if it is not finite, or there are none."""
     moved: Number | None
     """L2 to what the site was sent; None if it is not finite, or nothing was sent that it goes with."""
+    trained: Number | None = None
+    """The same of trainable parameters alone, where they moved by more than rounding."""
+    kept: Number | None = None
+    """Correlation with what the site was sent; None of fewer than 1,000 parameters."""
+    alike: Number | None = None
+    """Correlation with the first result of the same round; None of that one."""
+    weight: Number | None = None
+    """What it counts in the aggregation: the site's training steps; None if it told none."""
+    names: Digest | None = None
+    """Of its floating-point leaves, of which the sketches are; None in evidence of old."""
+    sketch: Sketch = ()
+    sent: Sketch = ()
+    """Of what the site was sent under the same names; empty where it lacks one."""
     metrics: Table[Number | None]
     """Of the model that the site received, by its own evaluation."""
 

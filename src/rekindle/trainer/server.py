@@ -56,7 +56,7 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             tell_error(error)
 
     def _tell_global(self, number: int, fl_ctx: FLContext) -> None:
-        Evidence(SERVER).global_model(number, fingerprint(_global_weights(fl_ctx)))
+        Evidence(SERVER).global_model(number, fingerprint(global_weights(fl_ctx)))
 
     def _tell_contribution(self, fl_ctx: FLContext) -> None:
         accepted = fl_ctx.get_prop(AppConstants.TRAINING_RESULT)
@@ -73,11 +73,12 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             return_code=code,
             model=fingerprint(weights),
             weight=None if steps is None else float(steps),
-            distance=distance(_global_weights(fl_ctx), weights) if weights else math.nan,
+            distance=distance(global_weights(fl_ctx), weights) if weights else math.nan,
         )
 
 
-def _global_weights(fl_ctx: FLContext) -> dict[str, Any]:
+def global_weights(fl_ctx: FLContext) -> dict[str, Any]:
+    """Return the weights of the server's global model by name."""
     weights: dict[str, Any] = fl_ctx.get_prop(AppConstants.GLOBAL_MODEL)[ModelLearnableKey.WEIGHTS]
     return weights
 

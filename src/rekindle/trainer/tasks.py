@@ -5,19 +5,23 @@ For the server's process, which has NVFlare loaded already.
 
 from __future__ import annotations
 
-import math
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from nvflare.apis.event_type import EventType
 from nvflare.apis.fl_component import FLComponent
-from nvflare.apis.fl_constant import FLContextKey
+from nvflare.apis.fl_constant import FLContextKey, FLMetaKey
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable
+from nvflare.app_common.app_constant import AppConstants
+from nvflare.app_common.app_event_type import AppEventType
 
-from .arrays import array, leaves, model
+from .arrays import leaves, model
+from .compared import figures
 from .evidence import SERVER, Evidence
-from .server import tell_error
+from .fingerprints import fingerprint
+from .server import global_weights, tell_error
 
 _PATH = f"{__name__}.TaskWitness"
 _TRAINS = "train"
@@ -30,17 +34,19 @@ def added_to(config: dict[str, Any]) -> dict[str, Any]:
 
 
 class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
-    """Writes a TaskEvent for each result that the server gets, before any filter of the server's, and a
-    ModelEvent for the first model that it has trained.
+    """Writes a TaskEvent for each result that the server gets, before any filter of the server's, a
+    GlobalEvent for each model that a round ends with, and a ModelEvent for the first that it has trained.
 
-    It holds what was sent to a site until that site's result is there, and changes nothing; an error in it
-    is written down and the run goes on.
+    It holds what was sent to a site until that site's result is there, and the first result of a round, and
+    changes nothing; an error in it is written down and the run goes on.
     """
 
     def __init__(self) -> None:
         """Know of no task yet."""
         super().__init__()
         self._sent: dict[str, Any] = {}
+        self._first: tuple[Any, dict[str, Any]] = (None, {})
+        self._names: frozenset[str] = frozenset()
         self._began = False
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
@@ -57,6 +63,12 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                     self._sent[_site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
                 self._tell(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
+            elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE and self._names:
+                weights = dict(leaves(global_weights(fl_ctx)))
+                if self._names <= weights.keys():
+                    number = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
+                    aggregate = fingerprint({name: weights[name] for name in self._names})
+                    Evidence(SERVER).global_model(number + 1, aggregate)
         except Exception as error:
             tell_error(error)
 
@@ -65,16 +77,42 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         sent = dict(leaves(self._sent.pop(site, None)))
         dxo = result.get("DXO") or {}
         meta, kind = dxo.get("meta") or {}, dxo.get("kind") or ""
+        kind = str(getattr(kind, "value", kind))
         number = result.get_header("current_round")
+        task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
+        weights = {name: leaf for name, leaf in leaves(got) if _floating(leaf)}
+        if self._first[0] != (task, number):
+            self._first = ((task, number), {})
+        compared = figures(sent, got, self._first[1], difference=kind == "WEIGHT_DIFF")
+        if not self._first[1]:
+            self._first = ((task, number), weights)
+        if task == _TRAINS:
+            self._names = frozenset(weights)
+        steps = meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND)
+        whole = bool(weights) and weights.keys() <= sent.keys()
         Evidence(SERVER).task(
             site=site,
-            task=str(fl_ctx.get_prop(FLContextKey.TASK_NAME)),
+            task=task,
             round=number if isinstance(number, int) else None,
             return_code=str(result.get_return_code()),
-            kind=str(getattr(kind, "value", kind)),
-            **_figures(sent, got),
+            kind=kind,
+            **compared._asdict(),
+            weight=None if steps is None else float(steps),
+            names=_digest(weights),
+            sketch=fingerprint(weights).sketch,
+            sent=fingerprint({name: sent[name] for name in weights}).sketch if whole else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
+
+
+def _floating(leaf: Any) -> bool:
+    """Whether a leaf is averaged: others count batches, or are the state of a generator of random numbers."""
+    return not isinstance(leaf, bytes) and "float" in str(leaf.dtype)
+
+
+def _digest(weights: dict[str, Any]) -> str:
+    names = "\0".join(f"{name} {tuple(leaf.shape)}" for name, leaf in sorted(weights.items()))
+    return hashlib.sha256(names.encode()).hexdigest()
 
 
 def _site(fl_ctx: FLContext) -> str:
@@ -85,46 +123,6 @@ def _site(fl_ctx: FLContext) -> str:
 def _data(shareable: Shareable | None) -> Any:
     dxo = shareable.get("DXO") if shareable is not None else None
     return dxo.get("data") if isinstance(dxo, dict) else None
-
-
-def _figures(sent: Mapping[str, Any], data: Any) -> dict[str, Any]:
-    """Return the figures of a result: numbers and bytes in it, and where there are any, their L2."""
-    import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
-
-    values = size = 0
-    squares, moved, compared = 0.0, 0.0, False
-    for name, leaf in leaves(data):
-        if isinstance(leaf, bytes):
-            size += len(leaf)
-            continue
-        numbers = array(leaf)
-        values, size = values + numbers.size, size + numbers.nbytes
-        wide = numbers.astype(np.float64)
-        squares += float(np.square(wide).sum())
-        before = sent.get(name)
-        if before is not None and not isinstance(before, bytes) and array(before).shape == numbers.shape:
-            compared = True
-            if not _only_rounded(numbers, array(before)):
-                moved += float(np.square(wide - array(before)).sum())
-    return {
-        "values": values,
-        "bytes": size,
-        "finite": math.isfinite(squares) if values else None,
-        "norm": math.sqrt(squares) if values else None,
-        "moved": math.sqrt(moved) if compared else None,
-    }
-
-
-def _only_rounded(got: Any, sent: Any) -> bool:
-    """Whether ``got`` is ``sent`` as a trainer has it in half precision or bfloat16, and no step further."""
-    import numpy as np  # noqa: PLC0415 - as above
-
-    got, single = got.ravel(), sent.ravel().astype(np.float32)
-    with np.errstate(over="ignore"):
-        half = single.astype(np.float16)
-    bits = single.view(np.uint32)
-    brain = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
-    return bool((got == half).all() or (got == brain.view(np.float32)).all())
 
 
 def _metrics(told: Any) -> dict[str, float]:

@@ -26,6 +26,13 @@ def every_site_trained(run: Run, options: dict[str, Any]) -> Answer:
     for line in results:
         if says := _wrong(line.event):
             return Answer(False, says, line)
+    for site in sorted({line.event.site for line in results}):
+        trained = [line.event.trained for line in results if line.event.site == site]
+        if not any(step or step is None for step in trained):
+            says = (
+                f"{site} changed no trainable parameter by more than rounding in any round: it did not train."
+            )
+            return Answer(False, says, results[-1])
     untold = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
     began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
     later = [line for line in untold if (line.event.round or 0) > began]

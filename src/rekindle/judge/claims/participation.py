@@ -70,13 +70,18 @@ def _asked(flow: Workflow, kind: Flow) -> list[tuple[str, int | None]]:
 @validator("workspace")
 def rounds_completed(run: Run, options: dict[str, Any]) -> Answer:
     """Every workflow went on to its end, with every round that it announced."""
-    return completed(Account(run.workspace))
+    own = run.spec.job.example and not run.spec.job.example.folder
+    return completed(Account(run.workspace), run.spec.job.rounds if own else None)
 
 
-def completed(account: Account) -> Answer:
-    """Whether every workflow that was announced finished, one after the other."""
+def completed(account: Account, rounds: int | None = None) -> Answer:
+    """Whether every workflow that was announced finished, one after the other, and trained for ``rounds``."""
     if not account.flows:
         return Answer(None, "Nothing tells which workflows there should be.")
+    for flow in account.flows if rounds else ():
+        if flow.flow and flow.flow.trains and flow.rounds not in {None, rounds}:
+            says = f"job.yml expects {rounds} rounds, and the job announced {flow.rounds} to {flow.kind}"
+            return Answer(False, f"{says}: pass {{rounds}} in its command, or correct rounds in job.yml.")
     answers = [_finished(account, flow) for flow in account.flows]
     for answer in sorted(answers, key=lambda answer: answer.holds is None):
         if not answer.holds:

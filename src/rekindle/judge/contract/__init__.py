@@ -2,6 +2,7 @@
 
 from . import (  # noqa: F401 - each registers its rules
     devices,
+    exchange,
     federation,
     figures,
     given_gpus,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import mul
 from statistics import median
 
 from rekindle.judge.run import Run
@@ -94,14 +95,10 @@ def aggregated_from_all(run: Run) -> Iterator[Doubt]:
         results.setdefault(line.event.round, []).append(line.event)
     for number, of_round in sorted(results.items()):
         following = models.get(number + 1)
-        total = sum(_weight(result) for result in of_round)
-        if following is None or not total:
+        mean = weighted_mean([(_weight(result), result.sketch) for result in of_round])
+        if following is None or mean is None:
             continue
-        mean = tuple(
-            sum(_weight(result) * value for result, value in zip(of_round, values, strict=True)) / total
-            for values in zip(*(result.sketch for result in of_round), strict=False)
-        )
-        if not _same(mean, following.event.sketch, _tolerance(run)):
+        if not same_sketch(mean, following.event.sketch, _tolerance(run)):
             says = f"The global model after round {number} is not the mean of what the sites sent in it."
             yield Doubt(says, following, holds=False)
 
@@ -132,9 +129,19 @@ def final_model_is_the_servers(run: Run) -> Iterator[Doubt]:
         yield Doubt(says, run.final)
 
 
+def weighted_mean(results: Sequence[tuple[float, Sketch]]) -> Sketch | None:
+    """Return the mean of sketches by their weights; None where the weights add up to nothing."""
+    total = sum(weight for weight, _ in results)
+    if not total:
+        return None
+    by_part = zip(*(sketch for _, sketch in results), strict=False)
+    weights = [weight for weight, _ in results]
+    return tuple(sum(map(mul, weights, values)) / total for values in by_part)
+
+
 def _is(digest: str, sketch: Sketch | None, seen: GlobalEvent | ContributionEvent, run: Run) -> bool:
     """Whether a trainer's model is the one that the server saw."""
-    return _same(sketch, seen.sketch, _tolerance(run)) and (run.lossy or digest == seen.digest)
+    return same_sketch(sketch, seen.sketch, _tolerance(run)) and (run.lossy or digest == seen.digest)
 
 
 def _weight(event: ContributionEvent) -> float:
@@ -146,7 +153,8 @@ def _tolerance(run: Run) -> float:
     return _QUANTISED if run.lossy else _EXACT
 
 
-def _same(first: Sketch | None, second: Sketch | None, tolerance: float) -> bool:
+def same_sketch(first: Sketch | None, second: Sketch | None, tolerance: float = _EXACT) -> bool:
+    """Whether two sketches are of one model, within ``tolerance`` of their largest figure."""
     if first is None or second is None or len(first) != len(second):
         return False
     scale = max((abs(value) for value in (*first, *second)), default=0.0)

@@ -1,0 +1,151 @@
+"""What a site's result is beside the model that it was sent, and beside another site's."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, NamedTuple
+
+from .arrays import array, leaves
+
+_BUFFER = re.compile(
+    r"(?:running_(?:mean|var)|num_batches_tracked|moving_(?:mean|variance))$|batch_?norm.*_nvf_[23]$", re.I
+)
+"""Names of what a forward pass alone changes, in PyTorch and Keras."""
+_ROUNDING = 5e-7
+"""Of a leaf's largest value, or of the model's RMS if that is more: 4 steps of float32."""
+_ENOUGH = 1000
+"""Values from which on a correlation tells models that come from one another from others."""
+_LEAST_LEAF = 8
+"""Values of a leaf that takes part in it."""
+
+
+class Figures(NamedTuple):
+    """Of one result; the fields of a TaskEvent say what each is."""
+
+    values: int
+    bytes: int
+    finite: bool | None
+    norm: float | None
+    moved: float | None
+    trained: float | None
+    kept: float | None
+    alike: float | None
+
+
+class _Correlation:
+    """Of two models, over the leaves that both have, each less its mean."""
+
+    def __init__(self) -> None:
+        self._dot = self._ours = self._theirs = 0.0
+        self._count = 0
+
+    def add(self, ours: Any, theirs: Any) -> None:
+        if ours.size >= _LEAST_LEAF:
+            ours, theirs = ours - ours.mean(), theirs - theirs.mean()
+            self._dot += float((ours * theirs).sum())
+            self._ours += float((ours * ours).sum())
+            self._theirs += float((theirs * theirs).sum())
+            self._count += ours.size
+
+    @property
+    def value(self) -> float | None:
+        """From -1 to 1; None where it would not be telling."""
+        scale = math.sqrt(self._ours * self._theirs)
+        return self._dot / scale if self._count >= _ENOUGH and scale > 0 else None
+
+
+def figures(
+    sent: Mapping[str, Any], got: Any, other: Mapping[str, Any], *, difference: bool = False
+) -> Figures:
+    """Compare a result with what its site was sent, and with the first result of the same round.
+
+    Args:
+        sent: leaves by name.
+        got: the result, a tree.
+        other: leaves of the other result by name; empty if this is the first.
+        difference: whether a result is what was added to what was sent.
+    """
+    import numpy as np  # noqa: PLC0415 - the server of a job that exchanges none may have none
+
+    values = size = 0
+    squares, moved, trained, compared = 0.0, 0.0, 0.0, False
+    kept, alike = _Correlation(), _Correlation()
+    rms = _rms(sent)
+    for name, leaf in leaves(got):
+        if isinstance(leaf, bytes):
+            size += len(leaf)
+            continue
+        numbers = array(leaf)
+        values, size = values + numbers.size, size + numbers.nbytes
+        wide = numbers.astype(np.float64)
+        squares += float(np.square(wide).sum())
+        floating = numbers.dtype.kind == "f" and not _BUFFER.search(name)
+        if (before := _counterpart(name, numbers, sent)) is not None:
+            compared = True
+            change = wide if difference else wide - before
+            if change.any() if difference else not _only_rounded(numbers, before):
+                moved += float(np.square(change).sum())
+                if floating and before.size:
+                    least = _ROUNDING * max(float(np.abs(before).max()), rms)
+                    trained += float(np.square(change[np.abs(change) > least]).sum())
+            if floating:
+                kept.add(before + change, before.astype(np.float64))
+        theirs = other.get(name)
+        if floating and theirs is not None and not isinstance(theirs, bytes):
+            twin = array(theirs)
+            if twin.shape == numbers.shape:
+                alike.add(wide, twin.astype(np.float64))
+    return Figures(
+        values=values,
+        bytes=size,
+        finite=math.isfinite(squares) if values else None,
+        norm=math.sqrt(squares) if values else None,
+        moved=math.sqrt(moved) if compared else None,
+        trained=math.sqrt(trained) if compared else None,
+        kept=kept.value,
+        alike=alike.value,
+    )
+
+
+def _rms(sent: Mapping[str, Any]) -> float:
+    count, squares = 0, 0.0
+    for leaf in sent.values():
+        if not isinstance(leaf, bytes) and array(leaf).dtype.kind == "f":
+            count += array(leaf).size
+            squares += float((array(leaf).astype("float64") ** 2).sum())
+    return math.sqrt(squares / count) if count else 0.0
+
+
+def _counterpart(name: str, numbers: Any, sent: Mapping[str, Any]) -> Any:
+    """Return what a leaf of a result was when it was sent; None if nothing tells.
+
+    A result may have the model's names with a prefix (``module.``), or others over the very same values.
+    """
+    exact = sent.get(name)
+    if exact is not None:
+        return None if isinstance(exact, bytes) or array(exact).shape != numbers.shape else array(exact)
+    same = [
+        (other, array(leaf))
+        for other, leaf in sent.items()
+        if not isinstance(leaf, bytes) and array(leaf).shape == numbers.shape and numbers.size > 1
+    ]
+    ours = f".{name[1:]}"
+    ends = (leaf for other, leaf in same if ours.endswith(f".{other[1:]}") or f".{other[1:]}".endswith(ours))
+    return next(chain(ends, (leaf for _, leaf in same if _only_rounded(numbers, leaf))), None)
+
+
+def _only_rounded(got: Any, sent: Any) -> bool:
+    """Whether ``got`` is ``sent``, or what a trainer has of it in half precision or bfloat16, and no more."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    got, single = got.ravel(), sent.ravel().astype(np.float32)
+    if (got == sent.ravel()).all():
+        return True
+    with np.errstate(over="ignore"):
+        half = single.astype(np.float16)
+    bits = single.view(np.uint32)
+    brain = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
+    return bool((got == half).all() or (got == brain.view(np.float32)).all())

@@ -1,0 +1,130 @@
+"""Each way in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
+
+from own_jobs import Edit, OwnJob
+
+
+def digits(name, check, cause, *edits, verdict="FAIL", **fields):
+    return OwnJob(name, "digits", edits, verdict, check, cause, tuple(fields.items()))
+
+
+def client(at, lines, instead=True):
+    return Edit("client.py", at, lines, instead)
+
+
+SWALLOWED = """
+try:
+    raise RuntimeError("CUDA error: an illegal memory access was encountered")
+except RuntimeError:
+    import traceback
+    {how}
+""".strip()
+AGGREGATOR = """
+from nvflare.app_common.aggregators.model_aggregator import ModelAggregator
+
+
+class Own(ModelAggregator):
+    def reset_stats(self):
+        self.got = []
+
+    def accept_model(self, model):
+        self.got.append(model)
+
+    def aggregate_model(self):
+        return {returns}
+""".strip()
+
+
+def aggregator(returns):
+    return (
+        Edit("job.py", "from model import Net", "from aggregator import Own\nfrom model import Net", True),
+        Edit("job.py", "    model=Net(),", "    model=Net(),\naggregator=Own(),", True),
+        Edit("aggregator.py", "", AGGREGATOR.format(returns=returns)),
+    )
+
+
+NOT_TRAINED = "changed no trainable parameter by more than rounding"
+LIES = (
+    digits("forgets_to_step", "every_site_trained", NOT_TRAINED, client("optimizer.step()", "pass")),
+    digits("rate_of_zero", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 0.0")),
+    digits("moves_by_rounding", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 1e-10")),
+    digits(
+        "untrained_under_other_names",
+        "every_site_trained",
+        NOT_TRAINED,
+        client("optimizer.step()", "pass"),
+        client("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
+    ),
+    digits(
+        "keeps_one_sites_result",
+        "global_model_is_the_mean",
+        "'s result alone",
+        *aggregator("self.got[0]"),
+    ),
+    digits(
+        "aggregates_nothing",
+        "global_model_is_the_mean",
+        "no result counted",
+        *aggregator(
+            "type(self.got[0])(params={n: v * 0 for n, v in self.got[0].params.items()}, params_type='DIFF')"
+        ),
+    ),
+    digits(
+        "a_site_that_counts_nothing",
+        "every_site_counts",
+        "site-2's result of round 0 counts 0",
+        client("    meta = ", 'meta = {"NUM_STEPS_CURRENT_ROUND": steps * (1 - site)}'),
+    ),
+    digits(
+        "a_new_random_network_each_round",
+        "results_come_from_the_global_model",
+        "has nothing to do with the model that",
+        client("model.load_state_dict(received.params)", "model = Net()"),
+        client("optimizer.step()", "pass"),
+    ),
+    digits(
+        "never_loads_the_global_model",
+        "results_come_from_the_global_model",
+        "has nothing to do with the model that",
+        client("model.load_state_dict(received.params)", "pass"),
+    ),
+    digits(
+        "sends_another_sites_model",
+        "results_are_their_own",
+        "to the last digit",
+        client(
+            "    params = ",
+            """
+import pathlib, tempfile, time
+kept = pathlib.Path(tempfile.gettempdir(), f"round-{received.current_round}.pt")
+if site == 0:
+    torch.save(model.state_dict(), kept.with_suffix(".new"))
+    kept.with_suffix(".new").rename(kept)
+while not kept.exists():
+    time.sleep(0.1)
+params = torch.load(kept)
+""".strip(),
+        ),
+        verdict="UNPROVEN",
+    ),
+    digits(
+        "fewer_rounds_than_it_says",
+        "rounds_completed",
+        "job.yml expects 7 rounds, and the job announced 3",
+        Edit("job.yml", "command:", "command: [job.py]", True),
+        rounds=7,
+    ),
+    *(
+        OwnJob(
+            name,
+            "named_sites",
+            (client("loss = ", SWALLOWED.format(how=how), instead=False),),
+            "UNPROVEN",
+            "trainers_print_no_failure",
+            "CUDA error: an illegal memory access",
+        )
+        for name, how in (
+            ("swallows_a_traceback_in_process", "traceback.print_exc()"),
+            ("prints_what_it_swallows", "print('failed:', traceback.format_exc())"),
+        )
+    ),
+)
