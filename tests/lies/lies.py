@@ -1,4 +1,4 @@
-"""Each way in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
+"""Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
 from own_jobs import Edit, OwnJob
 
@@ -51,6 +51,7 @@ LIES = (
         "untrained_under_other_names",
         "every_site_trained",
         NOT_TRAINED,
+        client("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
         client("optimizer.step()", "pass"),
         client("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
     ),
