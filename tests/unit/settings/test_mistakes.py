@@ -208,7 +208,8 @@ ARGUMENT = "rekindle_job_arguments gives llm_sft"
         ),
         (
             {"rekindle_frameworks": ["tensrflow"]},
-            "rekindle_frameworks has 'tensrflow' in it, which is not one of its choices. Fix: write tensorflow.",
+            "rekindle_frameworks has 'tensrflow' in it, which is not one of its choices. "
+            "Fix: write tensorflow.",
         ),
         (
             {"rekindle_nvflare": 2.9},
