@@ -9,7 +9,8 @@ from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import RecordError, VerdictRecord
 from rekindle.records.text import printed
-from rekindle.results.gather import Row, gather
+from rekindle.results.gather import gather
+from rekindle.results.row import Row
 
 from .folders import Folder, host_alone, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
