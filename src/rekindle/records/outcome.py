@@ -22,6 +22,11 @@ class PlaybookRecord(Record, kw_only=True, frozen=True):
     asked: Table[Text] = {}
     """The last stage that it was to reach, by the host."""
 
+    @property
+    def latest(self) -> dict[str, Timestamp]:
+        """When the latest playbook on each host did start, checks among them."""
+        return {**self.began, **self.checked}
+
 
 class Outcome(Record, kw_only=True, frozen=True):
     """Why a host left a playbook before its end."""

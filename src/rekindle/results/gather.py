@@ -168,12 +168,14 @@ def gather_host(
         done["accept"] = None if jobs else plan
     elif checked and not began:
         jobs, outcome = [], refusal
+    elif checked:  # whose plan may be of other jobs than ran
+        jobs = list(dict.fromkeys([*judged, *jobs]))
     rows += [_row(folder, name, job, outcome, began or "") for job in jobs]
     earlier = [_row(folder, name, job, None, began or "") for job in judged if job not in jobs]
     if done.get(asked or "") and not (outcome or flaws or retired or judged):
         rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was asked for.")]
     elif plays and not outcome and asked != "retire":
-        rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder)
+        rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder, began or "")
     elif outcome and outcome.state == "unreachable" and host:
         rows = _lost(rows, outcome)
     elif all(row.kind == "PASS" for row in rows) and (missing := _missing(rows, plan, outcome, retired)):
@@ -184,9 +186,8 @@ def gather_host(
     return HostResults(name, host, plan, shown, tuple(rows), acceptance, tuple(earlier))
 
 
-def _running(rows: list[Row], folder: Path) -> list[Row]:
+def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:
     """Return rows of a host on which a playbook goes on: RUNNING where its verdict is still to come."""
-    began = rows[0].began
     try:
         seen = seen_in(folder)
     except RecordError:

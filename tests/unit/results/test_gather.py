@@ -313,3 +313,12 @@ def test_a_host_without_gpus_has_nothing_to_accept(tmp_path: Path) -> None:
     write(tmp_path / "run.json", playbook)
     add_host(tmp_path, "a", verdict=None)
     assert rows(tmp_path) == [("a", None, "READY")]
+
+
+def test_after_a_check_of_other_jobs_what_ran_is_shown_too(tmp_path: Path) -> None:
+    playbook = PlaybookRecord(
+        run="r", started=NOW, hosts=("a",), began={"a": NOW}, checked={"a": BEGAN}, asked={"a": "plan"}
+    )
+    write(tmp_path / "run.json", playbook)
+    add_host(tmp_path, "a", plan=msgspec.structs.replace(PLAN, jobs=("llm_sft",)))
+    assert rows(tmp_path) == [("a", "pt_ddp", "PASS"), ("a", "llm_sft", "SKIPPED")]

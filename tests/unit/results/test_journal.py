@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from plays import REPOSITORY
 
-from rekindle.records import Outcome, PlaybookRecord, RecordError, read
+from rekindle.jobs.lease import started
+from rekindle.records import Outcome, PlaybookRecord, RecordError, moment, read
 from rekindle.results.journal import (
     STAGES,
     begin_play,
@@ -76,6 +77,7 @@ def test_a_check_leaves_what_is_known_of_runs(tmp_path: Path) -> None:
     note_left(tmp_path, "a", "validate", "failed", "Too late.", checks=True)
     run = read(tmp_path / "run.json", PlaybookRecord)
     assert (run.began, run.checked) == ({"a": FIRST}, {"a": LATER, "b": LATER})
+    assert started(tmp_path, "a") == moment(LATER)  # by which a budget counts
     assert left_at(tmp_path) == "environments"
     assert read(tmp_path / "a" / "refusal.json", Outcome).says.startswith("Too late.")
     forget_left(tmp_path, "a", checks=True)
