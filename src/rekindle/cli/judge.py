@@ -62,7 +62,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
             lines += _lines(verdict)
         else:
             lines.append(f"{' '.join(filter(None, (row.host, row.job)))}: {row.kind}: {row.cause}")
-        if row.other_version:
+        if row.other_version or (row.kind == "RUNNING" and not verdict):
             untold = True
         elif row.required:
             bad = bad or (verdict.verdict if verdict else row.kind) != "PASS"

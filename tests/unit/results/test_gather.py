@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_hosts
 
+from rekindle.cli import judge
 from rekindle.cli.report import standing
 from rekindle.cli.verb import BAD, UNTOLD
 from rekindle.records import (
@@ -248,6 +249,7 @@ def test_a_verdict_that_is_still_to_come_is_running(going_on: Callable[..., Path
     write(folder / "gpu-1" / "seen.json", seen)
     results = write_reports(folder)
     assert (results.state, results.passed, standing(results)) == ("running", False, UNTOLD)
+    assert judge.run(folder).status == UNTOLD
     first, second = results.rows
     assert (first.kind, second.kind) == ("RUNNING", "RUNNING")
     assert str(first.cause).startswith("pt_ddp: round 2/3, about 9 s left, at ")
