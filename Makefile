@@ -70,8 +70,10 @@ locks: all
 	$(WITH_INDEXES) $(BIN)/python scripts/lock_controller.py
 	$(WITH_INDEXES) $(BIN)/python scripts/make_locks.py
 
+# Never results/, which is all that is left of a lease.
 clean:
-	rm -rf .venv results
+	rm -rf .venv .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -path ./results -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # Two GPUs: TensorFlow inside NVFlare as it seems to deadlock, and as it passes.
 reproduce-tf: all

@@ -64,11 +64,11 @@ class ActionModule(Action):
         first = [ACCEPTANCE[args["accept"]]] if measures else []
         asked = {name: load_job(JOBS, name) for name in expand(JOBS, [*first, *args["jobs"]])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
-        lacking: list[str] = []
+        removed: dict[str, str] = {}
         if any(job.example and job.example.folder for job in loaded):
             source = checkout.named(args["checkout"], args["nvflare"])
             source.hold(loaded)
-            lacking = [str(lack) for job in loaded if job.required and (lack := source.lacks(job))]
+            removed = {job.name: str(lack) for job in loaded if (lack := source.lacks(job))}
         needed = [job.environment for job in loaded if job.federated] + args["frameworks"]
         needed += [environment_of(job, needed) for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
@@ -85,9 +85,10 @@ class ActionModule(Action):
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )
         own = {job.name: str(file) for name, job in asked.items() if (file := own_path(name))}
+        plan = replace(plan, own=own, removed=removed)
         could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
         images = dict.fromkeys(image for job in could if (image := image_of(job)))
-        plan = replace(plan, own=own, images=tuple(images))
+        plan = replace(plan, images=tuple(images))
         if kept:
             plan = capsule.hold(plan, host, kept)
         records.write(path.with_name(folders.PLAN_RECORD), plan)
@@ -98,6 +99,6 @@ class ActionModule(Action):
             wheelhouse.hold(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
-            if reasons := "\n".join(filter(None, (*lacking, stops(loaded, host, plan, left_s)))):
+            if reasons := stops(loaded, host, plan, left_s):
                 raise Failed(reasons)
         return {"warnings": [*refusals, *(text for entry in plan.environments for text in entry.warnings)]}

@@ -53,7 +53,8 @@ class ActionModule(Action):
             _refuse(folder, jobs.without_a_run(job, host.host, reason.verdict, reason.says, reason.fix))
             return {}
         spec = state.agree(run, spec, again=args["rerun"])
-        placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec)
+        now = records.timestamp()
+        placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=now)
         records.write(home.placed_in(folder, job.name), placed)
         _forget(folder / job.name / folders.VERDICT)
         return {"spec": records.to_builtins(spec), "run": run}

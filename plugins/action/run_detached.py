@@ -16,9 +16,10 @@ from ansible.utils.display import Display
 
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited, within
+from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.jobs import lease
-from rekindle.records import Progress, RecordError, decode
+from rekindle.records import Progress, RecordError, Seen, decode, timestamp, write
 from rekindle.records.text import one_line
 
 _START_S = 300
@@ -75,6 +76,9 @@ class ActionModule(Action):
                 if progress.says not in {shown, ""} and progress.state != "failed":
                     Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
                     shown = progress.says
+                    seen = Seen(what=what, says=one_line(shown), at=timestamp())
+                    with suppress(OSError):  # reports say less then
+                        write(Path(args["home"], folders.SEEN_RECORD), seen)
                 if progress.state == "failed":
                     raise Failed(one_line(progress.says))
                 if progress.state == "ended":

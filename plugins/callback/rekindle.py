@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import ansible.release
 from ansible import context
@@ -110,6 +110,7 @@ class CallbackModule(CallbackBase):
         self._began = datetime.now(timezone.utc)
         self._left: set[str] = set()
         self._checks = bool(context.CLIARGS.get("check"))
+        self._playing: BinaryIO | None = None
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Note when, and where the results of this playbook belong unless somebody says."""
@@ -150,6 +151,9 @@ class CallbackModule(CallbackBase):
                 given = Templar(variables._loader, known).template(known.get("rekindle_results"))
             self._folder = Path(given or default).expanduser().absolute()
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
+            atexit.register(self._end_early)
+        if roles == [_REPORT]:
+            self._end()
         if stages := [name for name in roles if name != _REPORT]:
             names = [host.name for host in hosts]
             if self._ours and not names:
@@ -158,6 +162,8 @@ class CallbackModule(CallbackBase):
             self._refuse(settings.of_play(self._play, self._folder, _REPOSITORY))
             now = records.timestamp(self._began)
             journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
+            if not self._checks and self._playing is None:
+                self._playing = journal.keep_playing(self._folder)
             if told := os.environ.get("REKINDLE_TOLD"):  # the rekindle command asks where
                 Path(told).write_text(str(self._folder), encoding="utf-8")
 
@@ -187,7 +193,22 @@ class CallbackModule(CallbackBase):
         for line in mistakes:
             self._display.error(line, wrap_text=False)
         if mistakes:
+            self._end()
             raise SystemExit(4)  # Ansible goes on after any Exception of a callback
+
+    def _end(self) -> None:
+        """Note that this playbook has ended."""
+        if self._playing and self._folder:
+            journal.stop_playing(self._folder, self._playing)
+        self._playing = None
+
+    def _end_early(self) -> None:
+        """Tell an interrupted user where results are, and what goes on."""
+        if self._playing:
+            self._end()
+            goes_on = "Jobs that have started continue on their hosts, and the same command follows them."
+            goes_on = "The same command retires what is left." if "retire" in self._reached else goes_on
+            self._display.display(f"\nInterrupted. Results so far: {self._folder}\n{goes_on}")
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
@@ -206,7 +227,7 @@ class CallbackModule(CallbackBase):
             return
         host = of.get_name()
         self._left.add(host)
-        journal.note_left(self._folder, host, stage, state, _said(told))
+        journal.note_left(self._folder, host, stage, state, _said(told), checks=self._checks)
 
     @_told
     def v2_playbook_on_stats(self, stats: Any) -> None:
@@ -214,7 +235,8 @@ class CallbackModule(CallbackBase):
         if self._folder is None:
             return
         for host in self._left.difference(stats.failures, stats.dark):
-            journal.forget_left(self._folder, host)  # a rescued task, or ignore_unreachable
+            journal.forget_left(self._folder, host, checks=self._checks)  # rescued, or ignore_unreachable
+        self._end()
         if self._checks:
             self._display.display("\n" + report.check_text(check(self._folder)))
             return

@@ -57,12 +57,12 @@ BAD = """
 SAID = """
 bad: rekindle_rooot is set, which is not a setting. Fix: write rekindle_root (see roles/settings).
 bad: rekindle_min_free_gb is 'much', and has to be a number. Fix: write a number, such as 20.
+bad: rekindle_frameworks has 'tensrflow' in it, which is not one of its choices. Fix: write tensorflow.
 bad: rekindle_jobs names 'pt_dpp', and there is no such job in flare_jobs/. Fix: write pt_ddp.
 bad: rekindle_job_arguments gives llm_sft local_epoc, which its job.py does not know. Fix: write local_epoch.
 bad: rekindle_job_arguments gives llm_sft batch_size as 'two', and its job.py takes a whole number. \
 Fix: write a whole number.
 bad, good: budget 'soon' is not a length of time. Fix: write it as 45m, 1h30m or 90s.
-bad: rekindle_frameworks names 'tensrflow', and there is no such framework. Fix: write tensorflow.
 bad: rekindle_pins pins torch to 2.11.1, and there is no such build. Fix: write 2.11.0.
 bad: rekindle_capsule is '/nowhere/at/all', and /nowhere/at/all is not a folder here. Fix: name one that is.
 good: rekindle_job_arguments is 5, and has to be a mapping. Fix: write it as {name: value}.

@@ -42,9 +42,9 @@ def python(checkout: Path, name: str, status: int = 0) -> Path:
     return path
 
 
-def make(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def make(checkout: Path, *arguments: str, target: str = "all") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(shutil.which("make")), "all", *arguments],
+        [str(shutil.which("make")), target, *arguments],
         cwd=checkout,
         env={"PATH": str(checkout.parent / "bin")},
         capture_output=True,
@@ -84,6 +84,18 @@ def test_a_venv_that_fits_stays(checkout: Path) -> None:
     (checkout / ".venv" / ".done").unlink()
     assert make(checkout).returncode == 0
     assert not (checkout / "made-by").exists()
+
+
+def test_cleaning_keeps_results(checkout: Path) -> None:
+    for name in ("rm", "find"):
+        (checkout.parent / "bin" / name).symlink_to(str(shutil.which(name)))
+    for name in (".venv/bin", ".ruff_cache", "src/__pycache__", "results/run/host"):
+        (checkout / name).mkdir(parents=True)
+    (checkout / "results/run/run.json").touch()
+    done = make(checkout, target="clean")
+    assert done.returncode == 0, done.stderr
+    assert (checkout / "results/run/run.json").exists()
+    assert not any((checkout / name).exists() for name in (".venv", ".ruff_cache", "src/__pycache__"))
 
 
 @pytest.mark.parametrize("named", ["", "python3.9"])

@@ -16,7 +16,7 @@ from rekindle.records import Example, HostRecord, Job, timestamp
 from rekindle.records.text import one_line
 from rekindle.report import grid, terminal
 from rekindle.results.board import BoardLine
-from rekindle.results.gather import RowKind
+from rekindle.results.row import RowKind
 from rekindle.solver import solve
 
 from . import board

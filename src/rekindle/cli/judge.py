@@ -10,7 +10,8 @@ from rekindle.judge import judge
 from rekindle.records import RecordError, VerdictRecord
 from rekindle.records.folders import spec_in
 from rekindle.records.text import printed
-from rekindle.results.gather import Row, gather
+from rekindle.results.gather import gather
+from rekindle.results.row import Row
 
 from .folders import Folder, host_alone, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
@@ -62,7 +63,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
             lines += _lines(verdict)
         else:
             lines.append(f"{' '.join(filter(None, (row.host, row.job)))}: {row.kind}: {row.cause}")
-        if row.other_version:
+        if row.other_version or (row.kind == "RUNNING" and not verdict):
             untold = True
         elif row.required:
             bad = bad or (verdict.verdict if verdict else row.kind) != "PASS"

@@ -87,7 +87,10 @@ def run(
     elif len(hosts) > 1:
         shared = {name: together([_request(host, name) for _, host in host_records]) for name in wanted}
         lines = [line for name, grouping in shared.items() for line in _shared(name, grouping, plans)]
-        plans = [_plan(path, host, wanted, pins=_pins(shared, host)) for path, host in host_records]
+        plans = [
+            _plan(path, host, wanted, pins=_pins(shared, plan))
+            for (path, host), plan in zip(host_records, plans, strict=True)
+        ]
         planned = plans
     else:
         lines = [line for plan in plans for line in (*([f"{plan.host}:"] if several else []), *_text(plan))]
@@ -189,10 +192,14 @@ def _shared(framework: Framework, grouping: Together, plans: Iterable[PlanRecord
             yield f"  {plan.host} is refused: {refused.refusal}"
 
 
-def _pins(shared: dict[Framework, Together], host: HostRecord) -> dict[str, str]:
-    return {
+def _pins(shared: dict[Framework, Together], plan: PlanRecord) -> dict[str, str]:
+    """Return the shared builds that a host would not get by its own ``plan``, by framework."""
+    builds = (entry.build for entry in plan.environments if entry.build)
+    own = {(build.framework, f"{build.version}+{build.variant}") for build in builds}
+    pins = {
         name: f"{group.build.version}+{group.build.variant}"
         for name, grouping in shared.items()
         for group in grouping.groups
-        if host.host in group.hosts
+        if plan.host in group.hosts
     }
+    return {name: pin for name, pin in pins.items() if (name, pin) not in own}

@@ -8,7 +8,8 @@ from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import PlaybookRecord
 from rekindle.report import ResultsData, data, summary, write_reports
-from rekindle.results.gather import HostResults, Results, Row
+from rekindle.results.gather import HostResults, Results
+from rekindle.results.row import Row
 
 from .folders import Folder, host_alone, is_host, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
@@ -47,7 +48,7 @@ def standing(results: Results) -> int:
     if results.passed:
         return GOOD
     bad = [row for row in results.rows if row.required and row.kind != "PASS"]
-    return UNTOLD if bad and all(row.other_version for row in bad) else BAD
+    return UNTOLD if bad and all(row.other_version or row.kind == "RUNNING" for row in bad) else BAD
 
 
 def _alone(folder: Path) -> Results:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -31,8 +32,8 @@ _DEPTH_LIMIT = 32
 """Folders in each other."""
 _NAME_LIMIT = 1024
 """Bytes of a name; 255 of each part of it."""
-
-
+_LONGEST = {tarfile.REGTYPE: files.LIMIT, tarfile.GNUTYPE_LONGNAME: _NAME_LIMIT + 1}
+"""Bytes that may follow a header, by each type of header that `pack` writes."""
 _FIRST = (
     re.compile("|".join(map(re.escape, folders.RECORDS))),
     re.compile(rf"{folders.EVIDENCE}/[^/]+\.(jsonl|log)|samples(-[^/]+)?\.jsonl"),
@@ -80,7 +81,7 @@ def pack(run_dir: Path, target: Path) -> Packed:
     total = 0
     with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT) as archive:
         for late, _, name in sorted(_candidates(run_dir, packed)):
-            new = {folder for folder in PurePosixPath(name).parents if folder not in made}
+            new = set(PurePosixPath(name).parents) - made
             try:
                 content = files.content(run_dir / name, FILE_LIMIT if late == len(_FIRST) else files.LIMIT)
             except OSError as error:
@@ -93,7 +94,7 @@ def pack(run_dir: Path, target: Path) -> Packed:
             made, total = made | new, total + len(content)
             packed.files[name] = _add(archive, name, content)
         if packed.left:
-            packed.files[folders.LEFT] = _add(archive, folders.LEFT, _told(packed.left))
+            packed.files[folders.LEFT] = _add(archive, folders.LEFT, _left_record(packed.left))
     return packed
 
 
@@ -135,14 +136,10 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _told(left: dict[str, str]) -> bytes:
-    """Return ``left.json``, in which those come first that matter most."""
-    named = sorted(left, key=lambda name: (_lateness(name), name))[:_NAMED]
-    record = {
-        "schema": "rekindle/left/1",
-        "files": {name: left[name] for name in named},
-        "more": len(left) - len(named),
-    }
+def _left_record(left: dict[str, str]) -> bytes:
+    """Return ``left.json``, with the files first that matter most."""
+    named = {name: left[name] for name in sorted(left, key=lambda name: (_lateness(name), name))[:_NAMED]}
+    record = {"schema": "rekindle/left/1", "files": named, "more": len(left) - len(named)}
     return json.dumps(record, indent=1, ensure_ascii=False).encode()
 
 
@@ -172,10 +169,9 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
         new.mkdir(mode=0o700)
         try:
             _extract(archive, new)
-        except (tarfile.TarError, zlib.error, OSError, EOFError, RecursionError) as error:
-            raise ArchiveError(
-                f"The archive from the host cannot be unpacked: {error}. Fix: collect it again."
-            ) from None
+        except (tarfile.TarError, zlib.error, OSError, EOFError) as error:
+            says = f"The archive from the host cannot be unpacked: {error}. Fix: collect it again."
+            raise ArchiveError(says) from None
         if finish:
             finish(new)
         with own.alone(dest.parent):
@@ -215,47 +211,48 @@ def _refuse(what: str) -> ArchiveError:
     )
 
 
-class _Header(tarfile.TarInfo):
-    """A header, refused as it is read: tarfile itself reads extensions of any size into memory."""
+def _members(stream: gzip.GzipFile) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file; check a header before reading what it announces.
 
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
-        """Take what `pack` writes: regular files, and names above 100 bytes."""
-        try:
-            header = super().frombuf(buf, encoding, errors)
-        except tarfile.HeaderError as error:
-            if buf == bytes(tarfile.BLOCKSIZE):  # the end; tarfile takes any later damage for one
-                raise
-            raise tarfile.ReadError(str(error)) from None
-        longest = {tarfile.REGTYPE: files.LIMIT, tarfile.AREGTYPE: files.LIMIT}
-        longest[tarfile.GNUTYPE_LONGNAME] = _NAME_LIMIT + 1
-        if header.type not in longest:
+    The headers are read here, as tarfile reads extensions of any size into memory.
+    """
+    end, name = bytes(tarfile.BLOCKSIZE), None
+    while (block := stream.read(tarfile.BLOCKSIZE)) != end or name is not None:
+        header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        if header.type not in _LONGEST:
             raise _refuse(f"{header.name!r}, a link, a folder, a device or another special file")
-        if not 0 <= header.size <= longest[header.type]:
+        if not 0 <= header.size <= _LONGEST[header.type]:
             raise _refuse(f"{header.name!r} of {header.size} bytes")
-        return header
+        content = stream.read(header.size + -header.size % tarfile.BLOCKSIZE)[: header.size]
+        if len(content) < header.size:
+            raise tarfile.ReadError("unexpected end of data")
+        if header.type == tarfile.REGTYPE:
+            yield header.name if name is None else name, content
+            name = None
+        elif name is None:
+            name = content.rstrip(b"\0").decode("utf-8", "surrogateescape")
+        else:
+            raise tarfile.ReadError("two long names for one file")
 
 
 def _extract(archive: Path, folder: Path) -> None:
-    count = total = 0
+    total = 0
     made: set[PurePosixPath] = set()
-    with tarfile.open(archive, "r:gz", tarinfo=_Header) as stream:
-        for member in stream:
-            count, total = count + 1, total + member.size
-            if not _plain(member.name):
-                raise _refuse(f"a file named {member.name!r}")
-            made.update(around := PurePosixPath(member.name).parents[:-1])
+    with gzip.open(archive) as stream:
+        for name, content in _members(stream):
+            if not _plain(name):
+                raise _refuse(f"a file named {name!r}")
+            path = PurePosixPath(name)
+            made.update([path, *(around := path.parents[:-1])])
             if len(around) > _DEPTH_LIMIT:
                 raise _refuse(f"{len(around)} folders in each other")
-            if count + len(made) > _FILES_LIMIT or total > TOTAL_LIMIT:
+            total += len(content)
+            if len(made) > _FILES_LIMIT or total > TOTAL_LIMIT:
                 raise _refuse(f"more than {_FILES_LIMIT} files and folders or {TOTAL_LIMIT >> 20} MiB")
-            target = folder / member.name
+            target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            content = stream.extractfile(member)
-            if content is None:
-                raise _refuse(f"{member.name!r} without content")
             with target.open("xb") as copy:
-                shutil.copyfileobj(content, copy)
+                copy.write(content)
 
 
 def main() -> None:

@@ -55,6 +55,9 @@ IMAGES_RECORD = "images.json"
 ACCEPTANCE_RECORD = "acceptance.json"
 """What a job that measures the host found, held against norms."""
 OUTCOME_RECORD = "outcome.json"
+REFUSAL_RECORD = "refusal.json"
+"""The outcome of a check, which says nothing of a run."""
+SEEN_RECORD = "seen.json"
 RETIRED_RECORD = "retired.json"
 
 # Rekindle's folder on a host, `rekindle_root`.

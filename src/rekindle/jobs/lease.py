@@ -75,7 +75,7 @@ def started(results: Path, host: str) -> datetime | None:
         RecordError: run.json is broken.
     """
     path = results / folders.PLAY_RECORD
-    began = play_in(results).began.get(host) if path.exists() else None
+    began = play_in(results).latest.get(host) if path.exists() else None
     return moment(began) if began else None
 
 

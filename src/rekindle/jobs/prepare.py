@@ -52,10 +52,10 @@ def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir
     given = {uuid for site in sites for uuid in site.gpus}
     packages = {**environment.system_site, **environment.packages}
     image = image_of(job)
-    in_environment = {
-        "python": environment.python_version,
-        **{name: packages[name] for name in _NOTED if name in packages},
-    }
+    versions = {"image": image} if image else {"python": environment.python_version}
+    versions |= {} if image else {name: packages[name] for name in _NOTED if name in packages}
+    if given and host.driver:
+        versions["driver"] = host.driver.version
     return RunSpec(
         schema="rekindle/spec/3" if job.example else "rekindle/spec/2",
         host=host.host,
@@ -76,7 +76,7 @@ def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir
         lock_sha256=environment.lock_sha256,
         slurm=host.slurm,
         docker=host.docker.path if image and host.docker else None,
-        versions={"image": image} if image else in_environment,
+        versions=versions,
         tmpdir=tmpdir,
         cache=f"{host.root}/{folders.CACHE}",
         silence_s=_silence_s(job, plan),

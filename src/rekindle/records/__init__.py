@@ -38,7 +38,7 @@ from .host import (
 from .images import Image, ImagesRecord
 from .job import Claim, Container, Example, Job
 from .lease import LeaseRecord
-from .outcome import Outcome, PlaybookRecord
+from .outcome import Outcome, PlaybookRecord, Seen
 from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
@@ -101,6 +101,7 @@ __all__ = [
     "RetiredRecord",
     "RunSpec",
     "Rung",
+    "Seen",
     "Site",
     "Slurm",
     "StandingRecord",

@@ -17,7 +17,7 @@ from .finding import Ladder
 from .host import HostRecord
 from .images import ImagesRecord
 from .lease import LeaseRecord
-from .outcome import Outcome, PlaybookRecord
+from .outcome import Outcome, PlaybookRecord, Seen
 from .plan import PlanRecord
 from .retired import RetiredRecord
 from .run import Ended, LeftBehind, Progress, RunSpec
@@ -64,5 +64,9 @@ acceptance_in = _reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
 """What was measured of its GPUs."""
 outcome_in = _reader(folders.OUTCOME_RECORD, Outcome)
 """Why the host left a play."""
+refusal_in = _reader(folders.REFUSAL_RECORD, Outcome)
+"""Why the host would leave a play, as a check found."""
+seen_in = _reader(folders.SEEN_RECORD, Seen)
+"""How far the host was when it was last asked."""
 retired_in = _reader(folders.RETIRED_RECORD, RetiredRecord)
 """What is kept of a host that Rekindle was removed from."""

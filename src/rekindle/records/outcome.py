@@ -1,4 +1,4 @@
-"""``run.json`` and ``outcome.json``: what playbooks set out to do, and where a host left one."""
+"""``run.json``, ``outcome.json`` and ``seen.json``: what playbooks are to do, and how far each host came."""
 
 from __future__ import annotations
 
@@ -16,9 +16,16 @@ class PlaybookRecord(Record, kw_only=True, frozen=True):
     started: Timestamp
     hosts: Many[Text]
     began: Table[Timestamp] = {}
-    """When the latest playbook on each host did start, by the host."""
+    """When the latest playbook on each host did start, by the host; one of ``--check`` does not count."""
+    checked: Table[Timestamp] = {}
+    """When it was checked, of each host that no other playbook ran on since."""
     asked: Table[Text] = {}
     """The last stage that it was to reach, by the host."""
+
+    @property
+    def latest(self) -> dict[str, Timestamp]:
+        """When the latest playbook on each host did start, checks among them."""
+        return {**self.began, **self.checked}
 
 
 class Outcome(Record, kw_only=True, frozen=True):
@@ -31,3 +38,12 @@ class Outcome(Record, kw_only=True, frozen=True):
     state: Literal["failed", "unreachable"]
     says: Text
     """One sentence, with its fix where we know one."""
+
+
+class Seen(Record, kw_only=True, frozen=True):
+    """How far a host was with a job, or another task that outlives its session, when it was last asked."""
+
+    schema: Literal["rekindle/seen/1"] = "rekindle/seen/1"
+    what: Text
+    says: Text
+    at: Timestamp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import Record, Text
+from .base import Record, Text, Timestamp
 from .run import RunSpec
 
 
@@ -27,3 +27,7 @@ class PlacedRecord(Record, kw_only=True, frozen=True):
     """What it is run by, on the host."""
     spec: RunSpec
     """What was sent."""
+    at: Timestamp | None = None
+    """When, by the controller's clock; None in records of older versions."""
+    kept: Timestamp | None = None
+    """When the run was judged PASS, if it had passed before and was not run again."""

@@ -71,3 +71,5 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     """Images that jobs run in which could run on this host."""
     own: Table[Text] = {}
     """Path on the controller of the job.yml of each that lies elsewhere than Rekindle's, by name."""
+    removed: Table[Text] = {}
+    """Why the checkout of NVFlare no longer has an example, by job."""

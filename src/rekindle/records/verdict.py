@@ -99,7 +99,7 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     lock_sha256: Text | None
     """Lock of the environment that the job ran in."""
     versions: Table[Text]
-    """Of the packages that matter to the result: python, torch, nvflare …"""
+    """Of what matters to the result: python, torch, nvflare …, and the GPUs' ``driver``."""
     devices: Few[Device]
     rounds: Many[JobRound]
     final_metrics: Table[Number] = {}

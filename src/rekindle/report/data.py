@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 
 from rekindle.records import Outcome
-from rekindle.results.gather import HostResults, Results, Row, RowKind, State
+from rekindle.results.gather import HostResults, Results, State
+from rekindle.results.row import Row, RowKind
 
 
 class GpuData(msgspec.Struct):
@@ -41,6 +42,8 @@ class RowData(msgspec.Struct):
     remedy: str | None
     layer: str | None
     started: str | None
+    kept: str | None
+    """When it was judged PASS, if it was kept from an earlier playbook and not run again."""
     duration_s: float | None
     gpus: list[str]
     metrics: dict[str, float]
@@ -96,6 +99,7 @@ def _row(row: Row) -> RowData:
         remedy=verdict.remedy if verdict else None,
         layer=verdict.layer if verdict else None,
         started=verdict.started if verdict else None,
+        kept=row.kept,
         duration_s=row.duration_s,
         gpus=sorted({device.uuid for device in verdict.devices if device.uuid}) if verdict else [],
         metrics=verdict.final_metrics if verdict else {},

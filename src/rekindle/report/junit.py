@@ -14,7 +14,8 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from rekindle.records.text import one_line
-from rekindle.results.gather import NO_HOSTS, Results, Row
+from rekindle.results.gather import NO_HOSTS, Results
+from rekindle.results.row import Row
 
 _FAILURES = {"FAIL", "HUNG", "UNPROVEN"}
 
@@ -45,6 +46,8 @@ def _case(row: Row, *, ready: bool) -> TestCase:
         if row.verdict and row.verdict.remedy:
             problem.text = one_line(row.verdict.remedy)
         case.result = [problem]
+    if row.kept and row.remark:
+        case.system_out = one_line(row.remark)
     if row.notice:
         case.system_err = one_line(row.notice)
     return case

@@ -35,7 +35,7 @@ def table(results: Results, width: int, colour: bool) -> str:
             "host": one_line(row.host),
             "job": one_line(row.job or "–"),
             "verdict": row.kind,
-            "cause": one_line(row.cause or row.notice or ""),
+            "cause": one_line(row.remark or ""),
             "duration": duration(row.duration_s),
             "GPUs": one_line(row.gpus),
         }

@@ -12,11 +12,13 @@ from rekindle.records import PlanRecord
 from rekindle.records.base import shortened
 from rekindle.records.text import duration
 
-from .gather import Results, Row, RowKind
+from .gather import Results
+from .journal import BEFORE_JOBS
+from .row import Row, RowKind
 
 T = TypeVar("T")
 
-_NO_VERDICT = {"READY", "RETIRED"}
+_NO_VERDICT = {"READY", "RETIRED", "RUNNING"}
 
 
 class BoardLine(msgspec.Struct):
@@ -103,16 +105,22 @@ def board(
     for results in runs:
         for host in results.hosts:
             playbook = results.playbook
+            checked = host.name in playbook.checked
+            if checked and host.name not in playbook.began:
+                continue
+            asks = not checked and playbook.asked.get(host.name) not in BEFORE_JOBS
             run = (playbook.began.get(host.name, playbook.started), playbook.run)
             newest[host.name] = max(run, newest.get(host.name, run))
-            for row in host.rows:
-                histories.setdefault((host.name, row.job), []).append(_Entry(*run, row, host.plan))
+            for row in (*host.rows, *host.earlier):
+                if row.kind in _NO_VERDICT or not (row.verdict or asks or not (row.job or checked)):
+                    continue
+                sent = row.at or (playbook.started if row in host.earlier else run[0])
+                entry = _Entry(min(sent, run[0]), playbook.run, row, host.plan)
+                histories.setdefault((host.name, row.job), []).append(entry)
     lines = []
     for (name, job), history in histories.items():
         if job is None:
-            entries = [
-                entry for entry in history if entry[:2] == newest[name] and entry.row.kind not in _NO_VERDICT
-            ]
+            entries = [entry for entry in history if entry[:2] == newest[name]]
             lines += [_line(_Place(), [entry], None, issues, now) for entry in entries]
         else:
             history.sort(key=lambda entry: entry[:2])

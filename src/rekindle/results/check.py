@@ -72,7 +72,7 @@ def check(folder: Path) -> CheckData:
         RecordError: run.json or a job.yml cannot be read.
     """
     results = gather(folder)
-    began, asked = results.playbook.began, results.playbook.asked
+    began, asked = results.playbook.latest, results.playbook.asked
     latest = max(began.values(), default=None)
     hosts = [
         _host(folder / host.name, host, asked.get(host.name))

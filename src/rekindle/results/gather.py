@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,13 +15,13 @@ from rekindle.records import (
     Complaint,
     HostRecord,
     Outcome,
+    PlacedRecord,
     PlanRecord,
     PlaybookRecord,
     RecordError,
     RetiredRecord,
-    VerdictKind,
-    VerdictRecord,
     VersionError,
+    read,
 )
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.base import RecordT
@@ -34,70 +33,28 @@ from rekindle.records.folders import (
     outcome_in,
     plan_in,
     play_in,
+    refusal_in,
     retired_in,
+    seen_in,
     verdict_in,
 )
 
 from .accepted import Accepted, accepted
+from .home import placed_in
+from .journal import playing
+from .row import Row, clock_time
 
-RowKind = Literal[VerdictKind, "LOST", "READY", "RETIRED"]
-"""A verdict; or LOST, as the host vanished after it had been reached; or READY, as no job was asked for yet;
-or RETIRED, as it was given back.
-"""
-State = Literal["proven", "ready", "retired", "not proven"]
+State = Literal["proven", "ready", "retired", "running", "not proven"]
 
 NO_HOSTS = "The run had no hosts. Fix: put hosts in the inventory."
 _NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
 _NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
+_SENT = (
+    "It was sent to its host, where it may still run, and no verdict has been collected. "
+    "Fix: run the same command again, which follows it."
+)
+_WAITS = "It has not started yet."
 _NO_JOBS = "The plan asks for no job, so nothing is proven. Fix: name one in rekindle_jobs."
-
-
-@dataclass(frozen=True)
-class Row:
-    """One job on one host, or what is true of the host as a whole (``job`` is None)."""
-
-    host: str
-    job: str | None
-    kind: RowKind
-    cause: str | None
-    verdict: VerdictRecord | None = None
-    other_version: bool = False
-    """Whether nothing can be told, as a record was written by another version of Rekindle."""
-
-    @property
-    def required(self) -> bool:
-        """Whether the run has not passed without this; false where a verdict says so, and of RETIRED."""
-        return self.kind != "RETIRED" and (self.verdict is None or self.verdict.required)
-
-    @property
-    def notice(self) -> str | None:
-        """What has to be done about a job that passed in spite of a known issue, or of its host's word."""
-        if self.kind != "PASS" or self.verdict is None:
-            return None
-        if self.verdict.contradiction:
-            return f"{self.verdict.contradiction} Fix: look at verdict-of-host.json."
-        if self.verdict.known_issue is None:
-            return None
-        name = self.verdict.known_issue
-        return f"KNOWN ISSUE GONE: {name} no longer shows. Fix: remove it from doctor/known_issues.json."
-
-    @property
-    def duration_s(self) -> float | None:
-        """How long the job ran."""
-        return self.verdict.duration_s if self.verdict else None
-
-    @property
-    def gpus(self) -> str:
-        """What the job ran on: ``4 × NVIDIA H200``, ``CPU``, or ``–`` where nobody told."""
-        if self.verdict is None or not self.verdict.devices:
-            return "–"
-        models = {
-            device.uuid or (device.site, device.rank): device.name or "GPU"
-            for device in self.verdict.devices
-            if device.uuid or "cpu" not in device.device.lower()
-        }
-        counts = Counter(models.values())
-        return ", ".join(f"{counts[model]} × {model}" for model in sorted(counts)) or "CPU"
 
 
 @dataclass(frozen=True)
@@ -110,6 +67,8 @@ class HostResults:
     outcome: Outcome | None
     rows: tuple[Row, ...]
     acceptance: AcceptanceRecord | None = None
+    earlier: tuple[Row, ...] = ()
+    """Of verdicts on jobs that the latest playbook did not ask for."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +100,8 @@ class Results:
         if self.passed:
             return "proven"
         kinds = {row.kind for row in self.rows}
+        if "RUNNING" in kinds:
+            return "running"
         return "ready" if kinds == {"READY"} else "retired" if kinds == {"RETIRED"} else "not proven"
 
 
@@ -154,9 +115,14 @@ def gather(folder: Path) -> Results:
         raise RecordError(
             f"{folder} is not a results folder: it has no run.json.", "name a folder under results/."
         )
-    playbook = play_in(folder)
+    playbook, plays = play_in(folder), playing(folder)
+    latest = max(playbook.began.values(), default=None) if plays else None
     return Results(
-        playbook, tuple(gather_host(folder / name, name, playbook.asked.get(name)) for name in playbook.hosts)
+        playbook,
+        tuple(
+            gather_host(folder / name, name, playbook, plays=plays and playbook.began.get(name) == latest)
+            for name in playbook.hosts
+        ),
     )
 
 
@@ -171,30 +137,68 @@ def _read(reader: Callable[[Path], RecordT], folder: Path, flaws: list[RecordErr
         return None
 
 
-def gather_host(folder: Path, name: str, asked: str | None = None) -> HostResults:
-    """Read what came home from one host, whose latest playbook was to reach the stage ``asked``."""
+def gather_host(
+    folder: Path, name: str, playbook: PlaybookRecord | None = None, *, plays: bool = False
+) -> HostResults:
+    """Read what was collected from one host.
+
+    Args:
+        folder: of the host's records.
+        name: of the host.
+        playbook: what was asked of it; None if that is not known.
+        plays: whether a playbook goes on there.
+    """
+    began, checked, asked = (
+        getattr(playbook, field, {}).get(name) for field in ("began", "checked", "asked")
+    )
     flaws: list[RecordError] = []
     host = _read(host_in, folder, flaws)
     plan = _read(plan_in, folder, flaws)
     env = _read(env_in, folder, flaws)
     outcome = _read(outcome_in, folder, flaws)
+    refusal = _read(refusal_in, folder, flaws) if checked else None
     acceptance = _read(acceptance_in, folder, flaws)
     retired = _read(retired_in, folder, flaws)
     rows = [_unread(name, None, flaw) for flaw in flaws]
-    jobs = plan.jobs if plan else sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
+    done = {"preflight": host, "plan": plan, "environments": env, "containers": plan}
+    judged = sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
+    jobs = list(plan.jobs) if plan else judged
     if asked == "accept":
         jobs = [job for job in jobs if job in ACCEPTANCE.values()]
-    rows += [_row(folder, name, job, outcome) for job in jobs]
-    done = {"preflight": host, "plan": plan, "environments": env, "containers": plan}.get(asked or "")
-    if done and not (outcome or flaws or retired) and not any(folder.glob(f"*/{folders.VERDICT}")):
+        done["accept"] = None if jobs else plan
+    elif checked and not began:
+        jobs, outcome = [], refusal
+    elif checked:  # whose plan may be of other jobs than ran
+        jobs = list(dict.fromkeys([*judged, *jobs]))
+    rows += [_row(folder, name, job, outcome, began or "") for job in jobs]
+    earlier = [_row(folder, name, job, None, began or "") for job in judged if job not in jobs]
+    if done.get(asked or "") and not (outcome or flaws or retired or judged):
         rows = [Row(name, None, "READY", f"{asked} is done, and nothing more was asked for.")]
+    elif plays and not outcome and asked != "retire":
+        rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder, began or "")
     elif outcome and outcome.state == "unreachable" and host:
         rows = _lost(rows, outcome)
     elif all(row.kind == "PASS" for row in rows) and (missing := _missing(rows, plan, outcome, retired)):
         rows.append(Row(name, None, "SKIPPED", missing))
     if retired and retired.retired:
         rows.append(Row(name, None, "RETIRED", _kept(retired)))
-    return HostResults(name, host, plan, outcome, tuple(rows), acceptance)
+    shown = refusal if checked else outcome
+    return HostResults(name, host, plan, shown, tuple(rows), acceptance, tuple(earlier))
+
+
+def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:
+    """Return rows of a host on which a playbook goes on: RUNNING where its verdict is still to come."""
+    try:
+        seen = seen_in(folder)
+    except RecordError:
+        seen = None
+    says = f"{seen.what}: {seen.says}, at {clock_time(seen.at, began)}" if seen and seen.at >= began else ""
+    return [
+        replace(row, kind="RUNNING", cause=says if says and row.job in {None, seen and seen.what} else _WAITS)
+        if (row.kind == "SKIPPED" and not row.verdict) or (row.at and row.at < began)
+        else row
+        for row in rows
+    ]
 
 
 def _missing(
@@ -217,20 +221,22 @@ def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
     return Row(host, job, "UNPROVEN", str(flaw), other_version=isinstance(flaw, VersionError))
 
 
-def _row(folder: Path, host: str, job: str, outcome: Outcome | None) -> Row:
+def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str) -> Row:
     """Return the row of a job that has to pass, of which there may be no verdict."""
     flaws: list[RecordError] = []
     verdict = _read(verdict_in, folder / job, flaws)
     if flaws:
         return _unread(host, job, flaws[0])
+    placed = _read(lambda home: read(placed_in(home, job), PlacedRecord), folder, flaws)
     if verdict is None:
-        return Row(host, job, "SKIPPED", outcome.says if outcome else _NOTHING_HOME)
+        says = outcome.says if outcome else _SENT if placed else _NOTHING_HOME
+        return Row(host, job, "SKIPPED", says, placed=placed, began=began)
     if flaw := verdict.flaw(host, job):
         says = f"{folder / job / folders.VERDICT} is not a verdict. {flaw}"
         return Row(host, job, "UNPROVEN", str(Complaint(says, "have the job run again.")))
     contradiction = None if verdict.verdict == "PASS" else verdict.contradiction
     cause = " ".join(filter(None, (contradiction, verdict.cause))) or None
-    return Row(host, job, verdict.verdict, cause, verdict)
+    return Row(host, job, verdict.verdict, cause, verdict, placed=placed, began=began)
 
 
 def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:

@@ -39,7 +39,7 @@ from . import seal, state
 
 _OF_HOST = "verdict-of-host.json"
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
-_NEVER_HOME = {"LOST", "SKIPPED"}
+_NEVER_HOME = {"LOST", "SKIPPED", "RUNNING"}
 
 
 @decodable
@@ -114,7 +114,9 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = 
         raise RecordError(
             f"{error.filename or dest} cannot be written: {error.strerror}.", "make it writable, with room."
         ) from None
-    state.note(placed.run, placed.spec, verdict.verdict)
+    kept = state.note(placed.run, placed.spec, verdict.verdict, verdict.started)
+    if kept != placed.kept:
+        write(placed_in(dest.parent, dest.name), replace(placed, kept=kept))
 
 
 def _keep_measured(dest: Path, spec: RunSpec) -> None:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
+import yaml
 from msgspec.structs import replace
 
-from rekindle.host import folders, own
+from rekindle.host import folders, own, places
+from rekindle.host.look import taken
 from rekindle.records import Complaint, Outcome, PlaybookRecord, Timestamp, write
 from rekindle.records.base import shortened
 from rekindle.records.complaint import FIX
 from rekindle.records.folders import outcome_in, play_in
 from rekindle.records.text import one_line
 
-_STAGES = ("preflight", "plan", "environments", "containers", "validate", "collect")
-"""Names of the roles that are stages, in their order."""
+_SITE = yaml.safe_load((places.repository() / "site.yml").read_text(encoding="utf-8"))
+STAGES = (*(role["role"] for role in _SITE[0]["roles"]), "collect")
+"""Names of the roles that are stages, in their order; what site.yml does not collect, the last one does."""
+BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "collect"])
+"""Those after which no job has run."""
+_PLAYING = ".playing"
+"""Locked by each playbook in the folder while it goes on; removed by the last one."""
 _LONGEST = 1200
 """Characters of a sentence; what is longer is a log and loses its middle."""
 
@@ -32,8 +41,8 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
 ) -> None:
     """Add the hosts of a play, whose last stage this is, to run.json; drop outcomes that it makes stale.
 
-    Those are of ``stage`` and earlier ones, but for hosts that ``left`` in this very run, which ``checks`` if
-    it is one of ``--check``.
+    Those are all but of later stages, and but for hosts that ``left`` in this very run. A play that
+    ``checks`` makes no outcome stale, as it is no run.
 
     Raises:
         RecordError: a record that is there already cannot be read.
@@ -45,21 +54,60 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         known = PlaybookRecord(run=folder.name, started=now, hosts=())
         known = play_in(folder) if path.exists() else known
         both = tuple(dict.fromkeys([*known.hosts, *names]))
-        began = {**known.began, **dict.fromkeys(names, now)}
-        last = "plan" if checks and stage in _STAGES[2:] else stage  # nothing later is done
+        last = "plan" if checks and stage in STAGES[2:] else stage  # nothing later is done
         asked = {**known.asked, **dict.fromkeys(names, last)}
-        write(path, replace(known, hosts=both, began=began, asked=asked))
-    reached = {stage, *_STAGES[: _STAGES.index(stage)]} if stage in _STAGES else {stage}
+        began, checked = known.began, {name: at for name, at in known.checked.items() if name not in names}
+        now_at = dict.fromkeys(names, now)
+        began, checked = (began, checked | now_at) if checks else (began | now_at, checked)
+        write(path, replace(known, hosts=both, began=began, checked=checked, asked=asked))
     for host in set(names).difference(left):
+        (folder / host / folders.REFUSAL_RECORD).unlink(missing_ok=True)
         outcome = folder / host / folders.OUTCOME_RECORD
-        if outcome.exists() and outcome_in(folder / host).stage in reached:
+        if not checks and outcome.exists() and _is_stale(outcome_in(folder / host).stage, stage):
             outcome.unlink()
 
 
-def note_left(
-    folder: Path, host: str, stage: str, state: Literal["failed", "unreachable"], said: str
+def _is_stale(left_at: str, stage: str) -> bool:
+    """Whether a play up to ``stage`` makes stale why a host left one at ``left_at``."""
+    return left_at == stage or (stage in STAGES and left_at not in STAGES[STAGES.index(stage) :])
+
+
+def keep_playing(folder: Path) -> BinaryIO:
+    """Have `playing` be true of ``folder`` until the file that this returns is closed, or this process ends.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    stream = (folder / _PLAYING).open("ab")
+    fcntl.flock(stream, fcntl.LOCK_SH)
+    return stream
+
+
+def stop_playing(folder: Path, stream: BinaryIO) -> None:
+    """End what `keep_playing` began, also where a child of this process has the file as well."""
+    with stream:
+        if taken(stream, fcntl.LOCK_EX):
+            (folder / _PLAYING).unlink(missing_ok=True)
+        fcntl.flock(stream, fcntl.LOCK_UN)
+
+
+def playing(folder: Path) -> bool:
+    """Whether a playbook goes on in a folder of results, on this machine."""
+    with suppress(OSError), (folder / _PLAYING).open("rb") as stream:
+        return not taken(stream, fcntl.LOCK_EX)
+    return False
+
+
+def note_left(  # noqa: PLR0913 - each is a part of what is noted
+    folder: Path,
+    host: str,
+    stage: str,
+    state: Literal["failed", "unreachable"],
+    said: str,
+    *,
+    checks: bool = False,
 ) -> None:
-    """Write why ``host`` left at ``stage``.
+    """Write why ``host`` left at ``stage``, or would leave if this ``checks``.
 
     ``said`` is what its task's result has: words of Ansible, of a host, or complaints of ours with their fix.
 
@@ -73,13 +121,17 @@ def note_left(
             "unreachable": "check its address, port, user and key, and that it is still yours.",
         }
         says = str(Complaint(f"{says.rstrip('.')}.", fixes[state]))
-    write(folder / host / folders.OUTCOME_RECORD, Outcome(host=host, stage=stage, state=state, says=says))
+    write(_outcome(folder, host, checks), Outcome(host=host, stage=stage, state=state, says=says))
 
 
-def forget_left(folder: Path, host: str) -> None:
+def forget_left(folder: Path, host: str, *, checks: bool = False) -> None:
     """Remove what `note_left` wrote, as the host went on after all.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    (folder / host / folders.OUTCOME_RECORD).unlink(missing_ok=True)
+    _outcome(folder, host, checks).unlink(missing_ok=True)
+
+
+def _outcome(folder: Path, host: str, checks: bool) -> Path:
+    return folder / host / (folders.REFUSAL_RECORD if checks else folders.OUTCOME_RECORD)

@@ -17,7 +17,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle.host import own
-from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, read, write
+from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, read, timestamp, write
+from rekindle.records.base import Timestamp
 
 from . import seal
 
@@ -31,6 +32,10 @@ class Sent(Record, kw_only=True, frozen=True):
     spec: RunSpec
     judged: VerdictKind | None = None
     """What its files were judged to be, here; None until they are at home."""
+    at: Timestamp | None = None
+    """When, for the first time."""
+    started: Timestamp | None = None
+    """When it was started, by its host's clock."""
 
 
 def folder(name: str = "") -> Path:
@@ -74,12 +79,19 @@ def keep(run: str, spec: RunSpec) -> None:
     write(_path(spec.host, run), Sent(spec=spec))
 
 
-def note(run: str, spec: RunSpec, judged: VerdictKind) -> None:
-    """Keep what ``run`` was judged to be, unless it has been sent with another nonce since."""
+def note(run: str, spec: RunSpec, judged: VerdictKind, started: Timestamp | None = None) -> Timestamp | None:
+    """Keep what ``run`` was judged to be, unless it has been sent with another nonce since.
+
+    Returns when it was judged PASS before, if this is that run again; else None.
+    """
     with _locked(_path(spec.host, run)) as path:
         before = _read(path)
-        if before and before.spec.nonce == spec.nonce:
-            write(path, Sent(spec=spec, judged=judged))
+        if before is None or before.spec.nonce != spec.nonce:
+            return None
+        again = (before.judged, before.started) == (judged, started) == ("PASS", started)
+        kept = before.at if again else None
+        write(path, Sent(spec=spec, judged=judged, at=kept or timestamp(), started=started))
+        return kept
 
 
 def sent(host: str, run: str) -> RunSpec | None:

@@ -18,7 +18,7 @@ from rekindle.hostfacts import flaw
 from rekindle.jobs import lease
 from rekindle.records import RecordError
 from rekindle.records.plan import FRAMEWORKS
-from rekindle.solver.catalogue import builds, rules
+from rekindle.solver.catalogue import builds
 
 from . import of_jobs, of_slurm
 from .folders import folders, missing
@@ -70,8 +70,7 @@ def mistakes(
         else:
             typed[name] = value
     settings = Settings(typed, called, jobs)
-    checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times]
-    checks += [_frameworks, _pins, _nvflare]
+    checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times, _pins]
     checks += [partial(_folder, "rekindle_capsule", _flaw_of_capsule), of_slurm.slurm]
     if "environments" in stages:
         checks.append(partial(_folder, "rekindle_wheelhouse", _flaw_of_wheelhouse))
@@ -100,11 +99,22 @@ def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
         converted = DEFAULT_TYPE_VALIDATORS[kind](value)
     except (TypeError, ValueError):
         return wrong
-    if kind != "list":
-        return converted
-    if strange := [item for item in converted if item is None or isinstance(item, (list, dict))]:
-        return Mistake(name, f"{name} has {shown(strange[0])} in it, and takes texts.", f"{fix}.")
-    return [str(item) for item in converted]
+    if kind == "list":
+        if strange := [item for item in converted if item is None or isinstance(item, (list, dict))]:
+            return Mistake(name, f"{name} has {shown(strange[0])} in it, and takes texts.", f"{fix}.")
+        converted = [str(item) for item in converted]
+    return _chosen(name, converted, [str(choice) for choice in spec.get("choices", ())])
+
+
+def _chosen(name: str, value: Any, choices: list[str]) -> Any:
+    """Return ``value`` if it is one of the choices, or all its items are, or else the mistake."""
+    if value == "False" and "off" in choices:  # which YAML reads as false, and Ansible takes for off
+        return "off"
+    for item in value if isinstance(value, list) else [value]:
+        if choices and item not in choices:
+            says = f"{name} is {shown(item)}" if item is value else f"{name} has {shown(item)} in it"
+            return Mistake(name, f"{says}, which is not one of its choices.", instead(item, choices))
+    return value
 
 
 def _places(settings: Settings) -> Iterator[Mistake]:
@@ -143,14 +153,6 @@ def _times(settings: Settings) -> Iterator[Mistake]:
             yield Mistake(called, error.says.replace(name.removeprefix(PREFIX), called, 1), error.fix)
 
 
-def _frameworks(settings: Settings) -> Iterator[Mistake]:
-    name = "rekindle_frameworks"
-    for framework in settings.values.get(name, ()):
-        if framework not in FRAMEWORKS:
-            says = f"{name} names {framework!r}, and there is no such framework."
-            yield Mistake(name, says, instead(framework, FRAMEWORKS))
-
-
 def _pins(settings: Settings) -> Iterator[Mistake]:
     name = "rekindle_pins"
     for framework, version in (settings.values.get(name) or {}).items():
@@ -166,12 +168,6 @@ def _pins(settings: Settings) -> Iterator[Mistake]:
             if version not in whole.union(known):
                 says = f"{name} pins {framework} to {version}, and there is no such build."
                 yield Mistake(name, says, instead(version, known))
-
-
-def _nvflare(settings: Settings) -> Iterator[Mistake]:
-    name, known = "rekindle_nvflare", rules().nvflare.releases
-    if (value := settings.values.get(name)) is not None and value not in known:
-        yield Mistake(name, f"{name} is {value!r}, and nothing is locked with it.", instead(value, known))
 
 
 def _flaw_of_capsule(name: str, value: str) -> Mistake | None:

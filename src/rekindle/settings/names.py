@@ -11,7 +11,7 @@ PREFIX = "rekindle_"
 _NEAR = 0.8
 """Of difflib's ratio: one letter more, less or other in five."""
 _NEARER = 0.6
-"""Of those that have to be one of a few."""
+"""Of those that have to be one of a few, and of what follows the prefix of a setting."""
 
 
 def misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
@@ -25,10 +25,17 @@ def misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, st
     for name in sorted(set(given) - read):
         plain = name.casefold().replace("-", "_")
         alike = [setting for setting in sorted(read) if setting[0] == plain[:1]]
-        meant = difflib.get_close_matches(plain, alike, n=1, cutoff=_NEAR)
-        if meant or name.startswith(PREFIX):
-            found.append((name, meant[0] if meant else ""))
+        close = difflib.get_close_matches(plain, alike, n=1, cutoff=_NEAR)
+        if close or name.startswith(PREFIX):
+            found.append((name, next((setting for setting in close if _meant(plain, setting)), "")))
     return found
+
+
+def _meant(plain: str, setting: str) -> bool:
+    """Whether the two are also near without the prefix, which every setting has."""
+    same = sum(block.size for block in difflib.SequenceMatcher(None, plain, setting).get_matching_blocks())
+    prefix = len(PREFIX) if setting.startswith(PREFIX) else 0
+    return 2 * (same - prefix) >= _NEARER * (len(plain) + len(setting) - 2 * prefix)
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -64,9 +64,12 @@ def _key(build: CatalogueBuild) -> Key:
 
 
 def _fewest(choices: Iterable[Iterable[Key]]) -> tuple[Key, ...]:
-    """Return the fewest builds of which each host has one, the newest of as few."""
+    """Return the fewest builds of which each host has one, the newest of as few.
+
+    Builds for the CPU come first, as `candidates` has them: only hosts without GPUs have those among theirs.
+    """
     sets = [frozenset(keys) for keys in choices]
-    every = sorted(frozenset[Key]().union(*sets), reverse=True)
+    every = sorted(frozenset[Key]().union(*sets), key=lambda key: (key[1] == "cpu", key), reverse=True)
     for size in range(1, len(every) + 1):
         for chosen in itertools.combinations(every, size):
             if all(keys.intersection(chosen) for keys in sets):

@@ -173,6 +173,7 @@ def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_told_unde
     said = plan(check=True, **asked)
     assert said["failed"]
     assert "has no examples/advanced/fedavg-with-early-stopping any more" in said["msg"]
+    assert list(read(home / "plan.json", PlanRecord).removed) == ["fedavg-early-stopping"]
     assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in said["msg"]
 
 

@@ -19,6 +19,7 @@ from ansible.errors import AnsibleConnectionFailure
 
 from rekindle.jobs import lease
 from rekindle.records import Progress, write
+from rekindle.records.folders import seen_in
 
 SOURCE = Path(__file__).parents[3] / "src"
 
@@ -108,6 +109,8 @@ def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp
         result, displayed = follow()
     assert result == {"changed": False, "result": {}}
     assert displayed == ["somewhere toy: round 2/3, loss 0.05, 7 s"]
+    seen = seen_in(tmp_path)
+    assert (seen.what, seen.says) == ("toy", "round 2/3, loss 0.05")
     assert host.asked == 3
 
 

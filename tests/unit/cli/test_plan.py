@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from solver_hosts import H100, P100, RTX5090, V100, host, python
 
 from rekindle.cli import main
-from rekindle.records import Driver, HostRecord, PciGpu, PlanRecord, write
+from rekindle.records import Driver, Gpu, HostRecord, PciGpu, PlanRecord, write
 
 
 @pytest.fixture
@@ -133,6 +133,21 @@ def test_one_build_for_several_hosts_and_who_holds_the_others_back(
     assert [record.environments[0].build.version for record in plans if record.environments[0].build] == [
         "2.10.0"
     ] * 3
+
+
+@pytest.mark.parametrize("gpus", [(), (H100,)], ids=["CPU", "GPU"])
+def test_same_hosts_get_the_plan_of_one(
+    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], gpus: tuple[Gpu, ...]
+) -> None:
+    one, other = (
+        _file(tmp_path / name, replace(host(*gpus), host=name, driver=host(H100).driver if gpus else None))
+        for name in "ab"
+    )
+    assert plan(one, "--json") == 0
+    alone = msgspec.json.decode(capsys.readouterr().out, type=PlanRecord)
+    assert plan(one, str(other), "--json") == 0
+    for planned in msgspec.json.decode(capsys.readouterr().out, type=list[PlanRecord]):
+        assert planned.environments == alone.environments
 
 
 def test_hosts_of_one_name_are_told_apart(

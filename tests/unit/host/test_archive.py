@@ -312,3 +312,18 @@ def test_a_file_without_end_ends_the_one_that_writes_it(tmp_path):
     assert {path.stat().st_size for path in tmp_path.iterdir()} == {1000}
     assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
     (tmp_path / "own").write_bytes(bytes(5000))
+
+
+def test_a_long_name_without_its_file_is_refused(tmp_path, home):
+    header = _member("name", tarfile.GNUTYPE_LONGNAME)
+    header.size = 1
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + b"x".ljust(512, b"\0") + bytes(1024)))
+    _is_refused(path, home, "cannot be unpacked.*Fix:")
+
+
+def test_headers_of_any_other_type_are_refused(tmp_path, home):
+    path = tmp_path / "a.tar.gz"
+    for kind in {bytes([number]) for number in range(1, 256)} - {b"0", b"L"}:
+        path.write_bytes(gzip.compress(_member("a", kind).tobuf(tarfile.GNU_FORMAT) + bytes(1024)))
+        _is_refused(path, home, "which no run packs")

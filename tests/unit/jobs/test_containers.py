@@ -71,7 +71,7 @@ def test_a_host_that_can_gets_the_engines_path_and_no_versions_of_what_is_not_ru
     refusal, spec = placed(DOCKER)
     assert refusal is None
     assert isinstance(spec, RunSpec)
-    assert (spec.docker, spec.versions) == ("/usr/bin/docker", {"image": IMAGE})
+    assert (spec.docker, spec.versions) == ("/usr/bin/docker", {"image": IMAGE, "driver": "580.159.04"})
 
 
 def test_other_jobs_need_no_engine(recordings):

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from report_folders import HOST, PLAN
 
-from rekindle.jobs import foresee, load_job
+from rekindle.jobs import foresee, load_job, stops
 from rekindle.records import Slurm
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
@@ -57,6 +57,13 @@ def test_an_example_is_of_the_releases_that_it_is_described_for(nvflare, refused
     (foreseen,) = foresee([example], HOST, replace(PLAN, nvflare=nvflare), None)
     says = "hello-lightning is described for NVFlare 2.7, and the host gets 2.8.3. Fix: Leave "
     assert str(foreseen.refusal).startswith(says) == refused == (foreseen.refusal is not None)
+
+
+def test_an_example_that_the_checkout_no_longer_has_is_refused():
+    plan = replace(PLAN, removed={JOB.name: "It is gone. Fix: name an older checkout."})
+    (foreseen,) = foresee([JOB], HOST, plan, None)
+    assert foreseen.refusal == plan.removed[JOB.name]
+    assert stops([JOB], HOST, plan, None) == plan.removed[JOB.name]
 
 
 def test_a_job_for_which_gpus_are_missing_says_how_many():

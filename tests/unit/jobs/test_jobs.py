@@ -6,7 +6,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from rekindle.jobs import load_job, prepare, with_arguments
+from rekindle.jobs import digest, load_job, prepare, with_arguments
 from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, Slurm, read
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
@@ -83,6 +83,18 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(reco
         processes=(stranger,),
     )
     assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/2", "", None)
+
+
+def test_the_driver_of_the_gpus_is_an_input_of_a_run(recordings):
+    folder = recordings / "h200-x2"
+    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    env, job = read(folder / "env.json", EnvRecord), load_job(JOBS, "pt_ddp")
+    newer = replace(host, driver=replace(host.driver, version="999.1"))
+    specs = [prepare(job, on, plan, env, "/tmp") for on in (host, newer)]
+    assert [spec.versions["driver"] for spec in specs] == [host.driver.version, "999.1"]
+    assert digest(specs[0], "payload") != digest(specs[1], "payload")
+    on_cpu = [prepare(job, replace(on, gpus=()), plan, env, "/tmp") for on in (host, newer)]
+    assert digest(on_cpu[0], "payload") == digest(on_cpu[1], "payload")
 
 
 def test_a_spec_says_what_slurm_is_asked_for_and_not_what_it_gives(recordings):

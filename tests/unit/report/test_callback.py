@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rekindle.results.gather import gather
 
 REPOSITORY = Path(__file__).parents[3]
 CALLBACK = REPOSITORY / "plugins" / "callback" / "rekindle.py"
@@ -111,6 +114,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "elsewhere/roles/theirs/tasks/main.yml": THEIRS,
         "foreign.yml": "- {hosts: all, tasks: [{ansible.builtin.debug: {msg: Not ours.}}]}",
         "playbooks/preflight.yml": PLAY.replace("ROLES", "preflight"),
+        "playbooks/collect.yml": PLAY.replace("ROLES", "collect"),
+        "roles/collect/tasks/main.yml": "- {ansible.builtin.command: sleep 60}",
         "playbooks/validate.yml": PLAY.replace("ROLES", "validate"),
         "roles/preflight/tasks/main.yml": PREFLIGHT,
         "roles/validate/tasks/main.yml": VALIDATE,
@@ -292,6 +297,26 @@ def test_the_extra_variable_goes_before_the_environment(repository: Path, tmp_pa
     assert not other.exists()
     play(repository, *arguments, REKINDLE_RESULTS=str(other))
     assert (other / "report.html").exists()
+
+
+@pytest.mark.parametrize(("more", "told"), [((), True), (("--check",), False)], ids=["", "check"])
+def test_an_interrupt_tells_where_results_are_and_what_goes_on(
+    repository: Path, tmp_path: Path, more: tuple[str, ...], told: bool
+) -> None:
+    command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml", *more]
+    command += ["playbooks/collect.yml", "--limit=good", "-e", f"rekindle_results={tmp_path}/r"]
+    with subprocess.Popen(
+        command, cwd=repository, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout
+        said = next(line for line in process.stdout if line.startswith("TASK"))
+        if told:
+            assert [row.kind for row in gather(tmp_path / "r").rows] == ["RUNNING"]
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        said += process.stdout.read()
+    assert (f"\nInterrupted. Results so far: {tmp_path}/r\n" in said) is told
+    assert ("the same command follows them." in said) is told
+    assert [row.kind for row in gather(tmp_path / "r").rows] != ["RUNNING"]
 
 
 @pytest.mark.parametrize(

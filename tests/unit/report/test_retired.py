@@ -10,7 +10,8 @@ from report_folders import FAIL, LEFT, NOW, add_host, fill
 
 from rekindle.records import RetiredRecord, VerdictRecord, write
 from rekindle.report import write_reports
-from rekindle.results.gather import Row, gather
+from rekindle.results.gather import gather
+from rekindle.results.row import Row
 
 KEPT = RetiredRecord(
     host="gpu-1",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.doctor.known_issues import KnownIssue
-from rekindle.records import PlaybookRecord, write
+from rekindle.records import Outcome, PlacedRecord, PlaybookRecord, RunSpec, read, write
 from rekindle.results.board import board
 from rekindle.results.gather import gather
 
@@ -235,3 +235,63 @@ def test_hosts_that_are_ready_have_no_line(told, tmp_path):
 
 def test_it_is_json(told):
     assert msgspec.to_builtins(told(PASS))["lines"][0]["verdict"] == "PASS"
+
+
+FIRST, SECOND, THIRD = (f"2026-11-{day:02}T02:00:00Z" for day in (1, 2, 3))
+
+
+@pytest.fixture
+def used(tmp_path, recordings):
+    """Return what notes a verdict in a results folder, where the job was sent at a time, and its playbook."""
+    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+
+    def make(name, verdict, at, **playbook):
+        folder = tmp_path / name
+        asked = {"started": FIRST, "began": {"gpu-1": at}, **playbook}
+        write(folder / "run.json", PlaybookRecord(run=name, hosts=("gpu-1",), **asked))
+        add_host(folder, "gpu-1", plan=replace(PLAN, jobs=(verdict.job,)), verdict=verdict)
+        placed = PlacedRecord(run="/r", payload="/p", spec=spec, at=at)
+        write(folder / "gpu-1" / f"{verdict.job}.placed.json", placed)
+        return folder
+
+    return make
+
+
+def _verdicts(*folders):
+    found = board([gather(folder) for folder in folders], {}, {}, NOW, [])
+    return {line.job: (line.verdict, line.began, line.changed) for line in found.lines}
+
+
+def test_a_results_folder_that_is_used_twice_keeps_the_verdicts_of_both(used):
+    folder = used("r", FAILED, FIRST)
+    assert used("r", replace(PASS, job="llm_sft"), SECOND) == folder
+    assert _verdicts(folder) == {"llm_sft": ("PASS", SECOND, []), "pt_ddp": ("FAIL", FIRST, [])}
+
+
+def test_an_older_verdict_of_a_folder_used_again_is_not_the_newest(used):
+    folder, other = used("r", PASS, FIRST), used("other", FAILED, SECOND)
+    used("r", replace(PASS, job="llm_sft"), THIRD)
+    assert _verdicts(folder, other)["pt_ddp"] == ("FAIL", SECOND, ["was PASS"])
+
+
+def test_a_check_is_no_run(used, tmp_path):
+    run = used("run", PASS, FIRST)
+    only = used("only", PASS, SECOND, began={}, checked={"gpu-1": SECOND}, asked={"gpu-1": "plan"})
+    (only / "gpu-1/pt_ddp/verdict.json").unlink()
+    refusal = Outcome(host="gpu-1", stage="validate", state="failed", says="llm_sft is too late. Fix: x.")
+    write(only / "gpu-1/refusal.json", refusal)
+    assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
+    checked = {"began": {"gpu-1": FIRST}, "checked": {"gpu-1": THIRD}, "asked": {"gpu-1": "plan"}}
+    write(run / "run.json", PlaybookRecord(run="run", started=FIRST, hosts=("gpu-1",), **checked))
+    write(run / "gpu-1/plan.json", replace(PLAN, jobs=("llm_sft",)))
+    write(run / "gpu-1/refusal.json", refusal)
+    assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
+
+
+def test_a_playbook_that_asks_for_no_job_says_nothing_of_one(used, tmp_path):
+    run = used("run", PASS, FIRST)
+    planned = used("planned", PASS, SECOND, asked={"gpu-1": "plan"})
+    (planned / "gpu-1/pt_ddp/verdict.json").unlink()
+    left = Outcome(host="gpu-1", stage="plan", state="failed", says="No. Fix: x.")
+    write(planned / "gpu-1/outcome.json", left)
+    assert _verdicts(run, planned) == {"pt_ddp": ("PASS", FIRST, [])}

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
-from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_hosts
 
-from rekindle.records import Device, RecordError, VerdictKind, write
+from rekindle.cli import judge
+from rekindle.cli.report import standing
+from rekindle.cli.verb import BAD, UNTOLD
+from rekindle.records import (
+    Device,
+    PlacedRecord,
+    PlaybookRecord,
+    RecordError,
+    RunSpec,
+    Seen,
+    VerdictKind,
+    moment,
+    read,
+    write,
+)
 from rekindle.report import write_reports
 from rekindle.report.table import table
-from rekindle.results.gather import Row, gather
+from rekindle.results.gather import gather
+from rekindle.results.journal import keep_playing
+from rekindle.results.row import Row
 
 
 def rows(folder: Path) -> list[tuple[str, str | None, str]]:
@@ -200,3 +218,109 @@ def test_a_pass_that_shows_nothing_or_is_of_another_is_none(
     assert not results.passed
     assert [row.kind for row in results.rows] == ["UNPROVEN"]
     assert "Fix: " in (results.rows[0].cause or "")
+
+
+BEGAN = "2026-11-21T08:00:00Z"
+
+
+@pytest.fixture
+def going_on(tmp_path: Path, recordings: Path) -> Iterator[Callable[..., Path]]:
+    """Return what makes a results folder in which a playbook goes on."""
+    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    held = []
+
+    def make(jobs: tuple[str, ...] = ("pt_ddp",), sent: str = BEGAN, **records: Any) -> Path:
+        playbook = PlaybookRecord(run="r", started=BEGAN, hosts=("gpu-1",), began={"gpu-1": BEGAN})
+        write(tmp_path / "run.json", playbook)
+        add_host(tmp_path, "gpu-1", **{"plan": msgspec.structs.replace(PLAN, jobs=jobs), **records})
+        placed = PlacedRecord(run="/r", payload="/p", spec=spec, at=sent)
+        write(tmp_path / "gpu-1" / "pt_ddp.placed.json", placed)
+        held.append(keep_playing(tmp_path))
+        return tmp_path
+
+    yield make
+    for stream in held:
+        stream.close()
+
+
+def test_a_verdict_that_is_still_to_come_is_running(going_on: Callable[..., Path]) -> None:
+    folder = going_on(("pt_ddp", "llm_sft"), verdict=None)
+    seen = Seen(what="pt_ddp", says="round 2/3, about 9 s left", at="2026-11-21T08:01:00Z")
+    write(folder / "gpu-1" / "seen.json", seen)
+    results = write_reports(folder)
+    assert (results.state, results.passed, standing(results)) == ("running", False, UNTOLD)
+    assert judge.run(folder).status == UNTOLD
+    first, second = results.rows
+    assert (first.kind, second.kind) == ("RUNNING", "RUNNING")
+    assert str(first.cause).startswith("pt_ddp: round 2/3, about 9 s left, at ")
+    assert second.cause == "It has not started yet."
+    for name in ("results.json", "junit.xml", "report.html"):
+        assert "RUNNING" in (folder / name).read_text()
+        assert "SKIPPED: " not in (folder / name).read_text()
+
+
+def test_a_host_of_which_nothing_is_known_yet_is_running(going_on: Callable[..., Path]) -> None:
+    folder = going_on(host=None, plan=None, verdict=None)
+    assert rows(folder) == [("gpu-1", None, "RUNNING")]
+
+
+@pytest.mark.parametrize(("sent", "kind"), [("2026-11-20T08:00:00Z", "RUNNING"), (BEGAN, "PASS")])
+def test_a_verdict_of_before_is_not_that_of_the_playbook_that_goes_on(
+    going_on: Callable[..., Path], sent: str, kind: str
+) -> None:
+    assert rows(going_on(sent=sent)) == [("gpu-1", "pt_ddp", kind)]
+
+
+def test_a_host_that_left_a_playbook_that_goes_on_is_not_running(going_on: Callable[..., Path]) -> None:
+    assert rows(going_on(verdict=None, left=LEFT)) == [("gpu-1", "pt_ddp", "SKIPPED")]
+
+
+def test_a_failure_beside_what_runs_is_a_bad_answer(going_on: Callable[..., Path]) -> None:
+    folder = going_on(("pt_ddp", "llm_sft"), verdict=FAIL)
+    assert rows(folder) == [("gpu-1", "pt_ddp", "FAIL"), ("gpu-1", "llm_sft", "RUNNING")]
+    assert standing(gather(folder)) == BAD
+
+
+def test_a_run_that_nobody_follows_any_more_may_still_run(tmp_path: Path, recordings: Path) -> None:
+    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=None)
+    write(tmp_path / "gpu-1/pt_ddp.placed.json", PlacedRecord(run="/r", payload="/p", spec=spec))
+    (row,) = gather(tmp_path).rows
+    assert (row.kind, "may still run" in str(row.cause)) == ("SKIPPED", True)
+
+
+@pytest.mark.parametrize(
+    ("began", "form"), [("2026-11-21T09:40:00Z", "%H:%M"), ("2026-11-23T09:40:00Z", "%Y-%m-%d %H:%M")]
+)
+def test_a_pass_that_was_kept_says_so_in_every_report(
+    tmp_path: Path, recordings: Path, began: str, form: str
+) -> None:
+    says = f"kept, of {moment('2026-11-21T09:12:07Z').astimezone().strftime(form)}"
+    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    playbook = PlaybookRecord(run="r", started=began, hosts=("gpu-1",), began={"gpu-1": began})
+    write(tmp_path / "run.json", playbook)
+    add_host(tmp_path, "gpu-1")
+    kept = PlacedRecord(run="/r", payload="/p", spec=spec, at=began, kept="2026-11-21T09:12:07Z")
+    write(tmp_path / "gpu-1/pt_ddp.placed.json", kept)
+    results = write_reports(tmp_path)
+    assert results.passed
+    assert says in table(results, 120, False)
+    for name in ("report.html", "junit.xml"):
+        assert says in (tmp_path / name).read_text()
+    assert json.loads((tmp_path / "results.json").read_text())["rows"][0]["kept"] == kept.kept
+
+
+def test_a_host_without_gpus_has_nothing_to_accept(tmp_path: Path) -> None:
+    playbook = PlaybookRecord(run="r", started=NOW, hosts=("a",), asked={"a": "accept"})
+    write(tmp_path / "run.json", playbook)
+    add_host(tmp_path, "a", verdict=None)
+    assert rows(tmp_path) == [("a", None, "READY")]
+
+
+def test_after_a_check_of_other_jobs_what_ran_is_shown_too(tmp_path: Path) -> None:
+    playbook = PlaybookRecord(
+        run="r", started=NOW, hosts=("a",), began={"a": NOW}, checked={"a": BEGAN}, asked={"a": "plan"}
+    )
+    write(tmp_path / "run.json", playbook)
+    add_host(tmp_path, "a", plan=msgspec.structs.replace(PLAN, jobs=("llm_sft",)))
+    assert rows(tmp_path) == [("a", "pt_ddp", "PASS"), ("a", "llm_sft", "SKIPPED")]

@@ -281,6 +281,30 @@ def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again
     assert nonce() not in {first, second}
 
 
+def test_a_pass_that_is_collected_again_is_of_when_it_was_judged(newer_run, sent, results, monkeypatch):
+    def kept(again=False):
+        spec = state.agree(RUN, sent, again=again)
+        under(newer_run, spec)
+        assert keep(newer_run, spec, results).verdict == "PASS"
+        path = home.placed_in(results / sent.host, "pt_ddp")
+        return read(path, PlacedRecord).kept if path.exists() else None
+
+    monkeypatch.setattr(state, "timestamp", lambda: "2026-11-21T09:12:00Z")
+    assert kept() is None
+    monkeypatch.setattr(state, "timestamp", lambda: "2026-11-21T15:00:00Z")
+    assert kept() == kept() == "2026-11-21T09:12:00Z"
+    home.placed_in(results / sent.host, "pt_ddp").unlink()
+    assert kept(again=True) is None
+    assert kept() == "2026-11-21T15:00:00Z"
+
+
+def test_a_run_that_its_host_had_lost_and_ran_again_is_not_kept(sent):
+    assert state.note(RUN, sent, "PASS", "2026-11-21T08:00:00Z") is None
+    assert state.note(RUN, sent, "PASS", "2026-11-21T12:00:00Z") is None
+    assert state.note(RUN, sent, "PASS", "2026-11-21T12:00:00Z") is not None
+    assert state.note(RUN, sent, "FAIL", "2026-11-21T12:00:00Z") is None
+
+
 def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
     (kept,) = [path for path in (state / "sent").glob("*.json") if sent.nonce in path.read_text()]
     assert [oct(path.stat().st_mode & 0o777) for path in (state, state / "sent", kept)] == [

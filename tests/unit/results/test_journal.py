@@ -7,9 +7,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from plays import REPOSITORY
 
-from rekindle.records import Outcome, PlaybookRecord, RecordError, read
-from rekindle.results.journal import begin_play, forget_left, note_left
+from rekindle.jobs.lease import started
+from rekindle.records import Outcome, PlaybookRecord, RecordError, moment, read
+from rekindle.results.journal import (
+    STAGES,
+    begin_play,
+    forget_left,
+    keep_playing,
+    note_left,
+    playing,
+    stop_playing,
+)
 
 FIRST, LATER = "2026-11-21T02:00:00Z", "2026-11-21T09:00:00Z"
 
@@ -46,6 +56,54 @@ def test_an_outcome_counts_until_a_play_goes_as_far_or_further(
 def test_a_check_goes_no_further_than_the_plan(tmp_path: Path, stage: str, asked: str) -> None:
     begin_play(tmp_path, stage, ["a"], left=(), now=FIRST, checks=True)
     assert read(tmp_path / "run.json", PlaybookRecord).asked == {"a": asked}
+
+
+@pytest.mark.parametrize("left", ["accept", "containers", "retire"])
+def test_a_host_that_was_mended_is_forgotten_wherever_it_left(tmp_path: Path, left: str) -> None:
+    note_left(tmp_path, "a", left, "failed", "GPU 0 is slow.")
+    begin_play(tmp_path, "validate", ["a"], left=(), now=FIRST)
+    assert left_at(tmp_path) is None
+
+
+def test_every_playbook_of_a_stage_has_its_place() -> None:
+    assert STAGES[:2] == ("preflight", "plan")
+    assert {path.stem for path in (REPOSITORY / "playbooks").glob("*.yml")} == {*STAGES, "report"}
+
+
+def test_a_check_leaves_what_is_known_of_runs(tmp_path: Path) -> None:
+    begin_play(tmp_path, "validate", ["a"], left=(), now=FIRST)
+    note_left(tmp_path, "a", "environments", "failed", "No space.")
+    begin_play(tmp_path, "validate", ["a", "b"], left=(), now=LATER, checks=True)
+    note_left(tmp_path, "a", "validate", "failed", "Too late.", checks=True)
+    run = read(tmp_path / "run.json", PlaybookRecord)
+    assert (run.began, run.checked) == ({"a": FIRST}, {"a": LATER, "b": LATER})
+    assert started(tmp_path, "a") == moment(LATER)  # by which a budget counts
+    assert left_at(tmp_path) == "environments"
+    assert read(tmp_path / "a" / "refusal.json", Outcome).says.startswith("Too late.")
+    forget_left(tmp_path, "a", checks=True)
+    assert left_at(tmp_path) == "environments"
+    begin_play(tmp_path, "validate", ["a"], left=(), now=LATER)
+    assert read(tmp_path / "run.json", PlaybookRecord).checked == {"b": LATER}
+    assert left_at(tmp_path) is None
+
+
+def test_a_playbook_goes_on_until_it_ends_or_is_killed(tmp_path: Path) -> None:
+    assert not playing(tmp_path)
+    first, second = keep_playing(tmp_path), keep_playing(tmp_path)
+    stop_playing(tmp_path, first)
+    assert playing(tmp_path)
+    stop_playing(tmp_path, second)
+    assert not playing(tmp_path)
+    assert not list(tmp_path.iterdir())
+    code = "import sys; from pathlib import Path; from rekindle.results.journal import keep_playing\n"
+    code += "kept = keep_playing(Path(sys.argv[1])); print(flush=True); input()"
+    command = [sys.executable, "-c", code, tmp_path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert playing(tmp_path)
+        process.kill()
+    assert not playing(tmp_path)
 
 
 def test_an_outcome_of_this_very_run_stays(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from plays import REPOSITORY
 
+from rekindle.records.plan import FRAMEWORKS
 from rekindle.settings.mistake import Unknown
 from rekindle.settings.mistakes import mistakes
 from rekindle.settings.told import specs
+from rekindle.solver.catalogue import rules
 
 JOBS = REPOSITORY / "flare_jobs"
 SPECS = specs(REPOSITORY)
@@ -206,11 +208,20 @@ ARGUMENT = "rekindle_job_arguments gives llm_sft"
         ),
         (
             {"rekindle_frameworks": ["tensrflow"]},
-            "rekindle_frameworks names 'tensrflow', and there is no such framework. Fix: write tensorflow.",
+            "rekindle_frameworks has 'tensrflow' in it, which is not one of its choices. "
+            "Fix: write tensorflow.",
         ),
         (
             {"rekindle_nvflare": 2.9},
-            "rekindle_nvflare is '2.9', and nothing is locked with it. Fix: write 2.9.0.",
+            "rekindle_nvflare is '2.9', which is not one of its choices. Fix: write 2.9.0.",
+        ),
+        (
+            {"rekindle_accept_gate": "hosts"},
+            "rekindle_accept_gate is 'hosts', which is not one of its choices. Fix: write host.",
+        ),
+        (
+            {"rekindle_accept_gate": False, "rekindle_accept": "fast"},
+            "rekindle_accept is 'fast', which is not one of its choices. Fix: name one of short, burn, off.",
         ),
         (
             {"rekindle_pins": {"jax": "0.4"}},
@@ -236,6 +247,20 @@ ARGUMENT = "rekindle_job_arguments gives llm_sft"
 )
 def test_a_mistake_is_one_sentence_and_its_fix(values, expected):
     assert said(values) == [expected]
+
+
+@pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if "choices" in spec])
+def test_every_setting_with_choices_is_one_of_them(name):
+    for choice in SPECS[name]["choices"]:
+        assert said({name: choice}) == []
+    (line,) = said({name: "another"})
+    assert line.startswith(f"{name} ")
+    assert "'another'" in line
+
+
+def test_the_choices_are_those_that_the_catalogue_has():
+    assert SPECS["rekindle_nvflare"]["choices"] == list(rules().nvflare.releases)
+    assert SPECS["rekindle_frameworks"]["choices"] == list(FRAMEWORKS)
 
 
 def test_the_name_is_the_one_that_was_given():

@@ -26,14 +26,19 @@ NAMES = KNOWN["inventory"]["options"]
         ("rekindel_jobs", "rekindle_jobs"),
         ("REKINDLE_ROOT", "rekindle_root"),
         ("rekindle_lease_end", "rekindle_lease_ends"),
+        ("rekindle_pin", "rekindle_pins"),
+        ("rekindle_rooot", "rekindle_root"),
+        ("rekindle_tmp", "rekindle_tmpdir"),
+        ("rekindlejobs", "rekindle_jobs"),
     ],
 )
 def test_what_is_nearly_a_setting_is_refused(name, meant):
     assert misnamed([name, "ansible_host"], NAMES) == [(name, meant)]
 
 
-def test_what_begins_as_ours_do_and_is_near_to_none_is_refused():
-    assert misnamed(["rekindle_of_my_own"], NAMES) == [("rekindle_of_my_own", "")]
+@pytest.mark.parametrize("name", ["rekindle_of_my_own", "rekindle_gpus", "rekindl_gpus", "rekindle_hosts"])
+def test_a_name_with_our_prefix_that_is_near_to_no_setting_is_refused_without_a_suggestion(name):
+    assert misnamed([name], NAMES) == [(name, "")]
 
 
 @pytest.mark.parametrize(("word", "meant"), [("pt_dpp", "pt_ddp"), ("sft", "SFT"), ("nothing", "")])
