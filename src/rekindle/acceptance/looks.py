@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from rekindle.records import AcceptanceRecord, Measurement, RecordError
-from rekindle.records.acceptance import GpuUse, Look
+from rekindle.records.acceptance import GpuUse
 from rekindle.records.base import convert, shortened
 
 from .catalogue import measures
@@ -48,11 +48,16 @@ def outcome(measurement: Measurement) -> Outcome | None:
     return Outcome("UNPROVEN", f", in {bad} of {len(holds)} looks: it is unsteady")
 
 
-def once(record: AcceptanceRecord, name: str, uuid: str | None) -> bool:
-    """Whether a figure that neighbours may have slowed was seen in one look alone."""
-    return measures()[name].shared and any(
-        measurement.name == name and uuid in {None, measurement.gpu} and not measurement.again
+def seen_once(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]:
+    """Return the figures that neighbours may have slowed and that have one look, by name and GPU.
+
+    None stands for all GPUs of the host together.
+    """
+    return frozenset(
+        (measurement.name, uuid)
         for measurement in record.measurements
+        if measurement.name in measures() and measures()[measurement.name].shared and not measurement.again
+        for uuid in (measurement.gpu, None)
     )
 
 
@@ -71,30 +76,30 @@ def worse_names(host_record: object) -> frozenset[str]:
     return frozenset(name for name in bad if measures()[name].varies)
 
 
-def others(record: AcceptanceRecord, measurement: Measurement) -> str:
-    """Return who else used the GPU of a figure, or any of them, and the host; empty where it has one look."""
-    if not measurement.again or not record.looks:
-        return ""
-    uses = [
-        use
-        for look in record.looks
-        for use in (*look.before, *look.after)
-        if measurement.gpu in {None, use.gpu}
+def others(record: AcceptanceRecord) -> dict[str | None, str]:
+    """Return who else used the host and each GPU in all looks, a sentence each; None stands for any GPU."""
+    if len(record.looks) < 2:
+        return {}
+    by_gpu: dict[str | None, list[GpuUse]] = {None: []}
+    for use in (use for look in record.looks for use in (*look.before, *look.after)):
+        by_gpu.setdefault(use.gpu, []).append(use)
+        by_gpu[None].append(use)
+    busiest = max(record.looks, key=lambda look: look.load)
+    load = f"the host's load was {busiest.load:.1f} on {busiest.cpus} CPUs"
+    return {uuid: f" Others meanwhile: {_seen(uses)}; {load}." for uuid, uses in by_gpu.items()}
+
+
+def _seen(uses: list[GpuUse]) -> str:
+    """Return the processes on a GPU, its PCIe throughput and its utilisation, where they are worth a word."""
+    processes = {process.pid: process for use in uses for process in use.processes}
+    found = [
+        f"{shortened(process.name, 100)} (pid {process.pid}"
+        + (")" if process.memory_mib is None else f", {process.memory_mib} MiB)")
+        for process in processes.values()
     ]
-    processes = {
-        f"{shortened(process.name, 100)} (pid {process.pid}, {process.memory_mib} MiB)": None
-        for use in uses
-        for process in use.processes
-    }
-    found = [*processes]
-    if (rate := max(map(_rate, uses), default=0.0)) >= _BUSY_MB_S:
+    rates = [rate for use in uses for rate in (use.pcie_received_mb_s, use.pcie_sent_mb_s) if rate]
+    if (rate := max(rates, default=0.0)) >= _BUSY_MB_S:
         found.append(f"{rate / 1e3:.1f} GB/s over PCIe")
     if (share := max((use.utilisation or 0.0 for use in uses), default=0.0)) > _BUSY_PERCENT:
         found.append(f"the GPU {share:.0f} % busy")
-    busiest: Look = max(record.looks, key=lambda look: look.load)
-    seen = ", ".join(found) or "nothing was seen on the GPU"
-    return f" Others meanwhile: {seen}; the host's load was {busiest.load:.1f} on {busiest.cpus} CPUs."
-
-
-def _rate(use: GpuUse) -> float:
-    return max(use.pcie_received_mb_s or 0.0, use.pcie_sent_mb_s or 0.0)
+    return ", ".join(found) or "nothing was seen on the GPU"

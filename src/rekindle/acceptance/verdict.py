@@ -15,7 +15,7 @@ from rekindle.records.base import shortened
 from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
 from .flaw import Flaw, flaw_of, flaws_of_pairs
 from .held import NOTE, beside, gpu_label, reading, where
-from .looks import Outcome, once, others, outcome
+from .looks import Outcome, others, outcome, seen_once
 
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
 _GRAVITY = {"FAIL": 0, "UNPROVEN": 1, None: 2}
@@ -45,7 +45,8 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
     """
     flaws: dict[tuple[str, str | None], Flaw] = {}
     found = (*_broken(record), *_noted(record), *outside, *_unmeasured(record, compared))
-    for flaw in (_doubted(record, flaw) for flaw in found):
+    once = seen_once(record)
+    for flaw in (_doubted(flaw) if (flaw.measurement, flaw.uuid) in once else flaw for flaw in found):
         known = flaws.get((flaw.measurement, flaw.uuid))
         if known is None or _GRAVITY[flaw.verdict] < _GRAVITY[known.verdict]:
             flaws[flaw.measurement, flaw.uuid] = flaw
@@ -81,9 +82,9 @@ def only_slow(record: AcceptanceRecord) -> bool:
     return bool(failed) and not any(measures()[name].gates for name in failed)
 
 
-def _doubted(record: AcceptanceRecord, flaw: Flaw) -> Flaw:
-    """Return a failure as UNPROVEN where neighbours may have caused it and nobody looked again."""
-    if flaw.verdict != "FAIL" or not once(record, flaw.measurement, flaw.uuid):
+def _doubted(flaw: Flaw) -> Flaw:
+    """Return a failure that neighbours may have caused, and at which nobody looked again, as UNPROVEN."""
+    if flaw.verdict != "FAIL":
         return flaw
     says = f"{flaw.says.removesuffix('.')}; it was measured once, and what crosses PCIe varies by chance."
     return replace(flaw, verdict="UNPROVEN", says=shortened(says))
@@ -97,7 +98,7 @@ def _weight(flaw: Flaw) -> tuple[int, int, float]:
 def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
     """Yield what does not hold; pairs of GPUs by the GPU that they share."""
     pairs: dict[tuple[str, int | None, Outcome], list[tuple[Measurement, float]]] = {}
-    near = beside(record)
+    near, meanwhile = beside(record), others(record)
     for place, measurement in enumerate(record.measurements):
         found = outcome(measurement)
         if found is None or measurement.value is None:
@@ -110,7 +111,8 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
         if measure.of == "pair":
             pairs.setdefault((measurement.name, measurement.size, found), []).append((measurement, worse))
             continue
-        says = f"{_sentence(measurement).removesuffix('.')}{found.says}.{others(record, measurement)}"
+        says = f"{_sentence(measurement).removesuffix('.')}{found.says}."
+        says += meanwhile.get(measurement.gpu, "") if measurement.again else ""
         broken = flaw_of(record, measurement.name, measurement.gpu, says, worse)
         yield replace(broken, verdict="UNPROVEN" if measure.fault == "coverage" else found.verdict)
     for (_, _, found), slow in pairs.items():

@@ -129,5 +129,5 @@ class AcceptanceRecord(Record, kw_only=True, frozen=True):
     gpus: Few[AcceptedGpu]
     measurements: Many[Measurement]
     conditions: Many[Condition] = ()
-    looks: Few[Look] = ()
+    looks: Annotated[tuple[Look, ...], Meta(max_length=10)] = ()
     """The first, and those that were taken again as a figure was worse than it should be."""

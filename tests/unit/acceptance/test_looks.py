@@ -133,9 +133,12 @@ def test_who_else_used_the_gpu_and_the_host_is_in_the_finding():
         return Look(seconds=seconds, load=load, cpus=16, before=gpus, after=gpus)
 
     copy = GpuProcess(pid=7, name="/opt/copy", memory_mib=883)
+    top = GpuProcess(pid=8, name="top", memory_mib=None)
     record = looked(HOST, "host_to_device", 38.5, 38, 38, 38)
-    busy = replace(record, looks=(look(0.0, 3.0), look(20.0, 9.25, copy, pcie_received_mb_s=12345.0)))
-    others = "/opt/copy (pid 7, 883 MiB), 12.3 GB/s over PCIe; the host's load was 9.2 on 16 CPUs."
+    busy = replace(record, looks=(look(0.0, 3.0), look(20.0, 9.25, copy, top, pcie_received_mb_s=12345.0)))
+    others = (
+        "/opt/copy (pid 7, 883 MiB), top (pid 8), 12.3 GB/s over PCIe; the host's load was 9.2 on 16 CPUs."
+    )
     assert verdict(busy).cause.endswith(f"in all 4 looks. Others meanwhile: {others}")
     quiet = replace(record, looks=(look(0.0, 3.0), look(20.0, 1.0, pcie_sent_mb_s=1.0, utilisation=0.0)))
     assert verdict(quiet).cause.endswith("nothing was seen on the GPU; the host's load was 3.0 on 16 CPUs.")
