@@ -3,7 +3,7 @@
 job.py --client_ids site-1 --gpu [UUID,UUID…] --num_rounds 1 [--minutes=N]
 
 One process a GPU (`ranks.py`) measures; this one reads nvidia-smi before, meanwhile and after, and the disks
-while those begin.
+while those begin. What is worse than it should be is measured again (`again.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import again
 import meanwhile
 import ports
 import smi
@@ -41,25 +42,24 @@ def main() -> None:
     args = parser.parse_args()
     uuids = args.gpu.strip("[]").split(",")
     evidence = Path(os.environ["REKINDLE_EVIDENCE"])
+    spec = json.loads((evidence.parent / "spec.json").read_text())
     began, started = time.monotonic(), time.gmtime()
-    before = smi.read()
-    _require_gpus(uuids, before)
+    load, before = os.getloadavg()[0], smi.read(uuids)
     gpus = [before.gpus[uuid] for uuid in uuids]
     with tempfile.TemporaryDirectory() as folder, meanwhile.Sampler(Path(folder), uuids) as sampler:
         ranks = _start(uuids, Path(folder), args.minutes)
         with ThreadPoolExecutor() as pool:
+            pool.submit(again.rules)  # it is imported while the GPUs are measured
             disks = pool.submit(storage.measure, {"root": evidence, "tmp": Path(tempfile.gettempdir())})
             _wait(ranks, _LIMIT_S + 60 * args.minutes)
             figures = disks.result()
-        for path in sorted(Path(folder).glob("rank-*.json")):
-            figures += json.loads(path.read_text())
+        figures += _figures(Path(folder))
         conditions = sampler.conditions()
         nccl_log = "\n".join(path.read_text(errors="replace") for path in Path(folder).glob("nccl-*.log"))
     for figure in figures:
         if figure["name"].startswith(_TOGETHER) and (links := _links(nccl_log)):
             figure["says"] += f", by {links}"
-    after = smi.read()
-    _require_gpus(uuids, after)
+    after = smi.read(uuids)
     figures += smi.measurements(before, after, uuids)
     figures += ports.measure()
     for uuid in uuids:
@@ -68,7 +68,7 @@ def main() -> None:
     figures += meanwhile.measurements(conditions, uuids, burn=args.minutes > 0)
     record: dict[str, Any] = {
         "schema": "rekindle/acceptance/1",
-        "host": json.loads((evidence.parent / "spec.json").read_text())["host"],
+        "host": spec["host"],
         "mode": "burn" if args.minutes else "short",
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", started),
         "seconds": round(time.monotonic() - began, 2),
@@ -91,19 +91,34 @@ def main() -> None:
         ],
         "measurements": figures,
         "conditions": conditions,
+        "looks": [again.seen(0.0, before, after, load, uuids)],
     }
+    limit_s = spec.get("job", {}).get("limit_s", _LIMIT_S)
+    again.look_again(record, lambda names: _look(uuids, names, began), began + limit_s)
+    record["seconds"] = round(time.monotonic() - began, 2)
     line = {"event": "acceptance", "time": time.time(), "nonce": os.environ.get("REKINDLE_NONCE") or None}
     (evidence / "acceptance.jsonl").write_text(json.dumps(line | {"record": record}) + "\n")
     print(f"{len(figures)} figures of {len(gpus)} GPUs in {record['seconds']} s.")
 
 
-def _require_gpus(uuids: list[str], report: smi.Report) -> None:
-    if gone := [uuid for uuid in uuids if uuid not in report.gpus]:
-        sys.exit(f"nvidia-smi does not show {', '.join(gone)}: it was lost. Fix: restart the host.")
+def _look(uuids: list[str], names: list[str], began: float) -> tuple[dict[str, Any], again.Figures]:
+    """Measure these names and nothing else; return who else used the GPUs, and the figures."""
+    at = time.monotonic() - began
+    load, before = os.getloadavg()[0], smi.read(uuids)
+    with tempfile.TemporaryDirectory() as folder:
+        _wait(_start(uuids, Path(folder), 0, *names), again.LOOK_S)
+        figures = _figures(Path(folder))
+    after = smi.read(uuids)
+    figures += smi.measurements(before, after, uuids)
+    return again.seen(at, before, after, load, uuids), figures
 
 
-def _start(uuids: list[str], folder: Path, minutes: float) -> list[subprocess.Popen[bytes]]:
-    """Start a process for each GPU; all see all, in this order."""
+def _figures(folder: Path) -> again.Figures:
+    return [figure for path in sorted(folder.glob("rank-*.json")) for figure in json.loads(path.read_text())]
+
+
+def _start(uuids: list[str], folder: Path, minutes: float, *names: str) -> list[subprocess.Popen[bytes]]:
+    """Start a process for each GPU, to measure ``names`` or everything; all see all, in this order."""
     environ = {
         **os.environ,
         "CUDA_VISIBLE_DEVICES": ",".join(uuids),
@@ -116,7 +131,7 @@ def _start(uuids: list[str], folder: Path, minutes: float) -> list[subprocess.Po
     ranks = Path(__file__).with_name("ranks.py")
     return [
         subprocess.Popen(
-            [sys.executable, str(ranks), str(folder), str(minutes)], env=environ | {"RANK": str(rank)}
+            [sys.executable, str(ranks), str(folder), str(minutes), *names], env=environ | {"RANK": str(rank)}
         )
         for rank in range(len(uuids))
     ]

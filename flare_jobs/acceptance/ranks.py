@@ -1,6 +1,7 @@
-"""What one process for each GPU measures: ranks.py FOLDER MINUTES, with RANK and WORLD_SIZE.
+"""What one process for each GPU measures: ranks.py FOLDER MINUTES [NAME…], with RANK and WORLD_SIZE.
 
-All at once, but where it says alone; each writes FOLDER/rank-<n>.json, a list of Measurements.
+With names, only the parts that measure these. All at once, but where it says alone; each writes
+FOLDER/rank-<n>.json, a list of Measurements.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -34,13 +36,25 @@ def host_memory(rank: Rank) -> None:
     rank.meet()
 
 
+_PARTS: dict[Callable[[Rank], None], tuple[str, ...]] = {
+    products: ("matmul",),
+    copies: ("device",),
+    memory: (),
+    peers: ("peer",),
+    collectives: ("all_reduce", "all_gather", "reduce_scatter"),
+    host_memory: ("memory_bandwidth",),
+}
+"""What measures which figures, by words in their names."""
+
+
 def main() -> None:
-    """Measure all, and write it down."""
-    folder, minutes = Path(sys.argv[1]), float(sys.argv[2])
+    """Measure, and write it down."""
+    folder, minutes, names = Path(sys.argv[1]), float(sys.argv[2]), " ".join(sys.argv[3:])
     rank = Rank(folder)
     if minutes:
         burn(rank, minutes)
-    for measure in (products, copies, memory, peers, collectives, host_memory)[bool(minutes) :]:
+    parts = [part for part, words in _PARTS.items() if not names or any(word in names for word in words)]
+    for measure in parts[bool(minutes) :]:
         began = time.monotonic()
         measure(rank)
         if rank.number == 0:

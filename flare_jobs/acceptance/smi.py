@@ -56,10 +56,13 @@ class Report(NamedTuple):
     errors: nvlink.Errors
 
 
-def read() -> Report:
-    """Ask nvidia-smi; ends the program with a sentence if it has no answer."""
+def read(uuids: list[str]) -> Report:
+    """Ask nvidia-smi; ends the program with a sentence if it has no answer, or lacks one of these GPUs."""
     with ThreadPoolExecutor() as pool:
-        return parse(*pool.map(_output_of, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"))))
+        report = parse(*pool.map(_output_of, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"))))
+    if gone := [uuid for uuid in uuids if uuid not in report.gpus]:
+        sys.exit(f"nvidia-smi does not show {', '.join(gone)}: it was lost. {_FIX}")
+    return report
 
 
 def parse(report: str, lanes: str, errors: str) -> Report:
@@ -134,6 +137,24 @@ def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[s
             up = float(fabric == "Completed" and last.text("fabric/status") in {"Success", None})
             figures.append(_figure("fabric_manager", uuid, up, "up", f"its state is {fabric}"))
     return figures
+
+
+def use(gpu: Gpu) -> dict[str, Any]:
+    """Return what is done on a GPU at this moment, and by which processes."""
+    received, sent = (gpu.number(f"pci/{way}_util") for way in ("rx", "tx"))
+    return {
+        "gpu": gpu.uuid,
+        "utilisation": gpu.number("utilization/gpu_util"),
+        "pcie_received_mb_s": None if received is None else received / 1e3,
+        "pcie_sent_mb_s": None if sent is None else sent / 1e3,
+        "processes": [
+            {"pid": int(pid), "name": name, "memory_mib": None if memory is None else int(memory)}
+            for process in gpu.element.findall("processes/process_info")
+            if (pid := number_of(process.findtext("pid") or "")) is not None
+            for name in [process.findtext("process_name") or "?"]
+            for memory in [number_of((process.findtext("used_memory") or "").split(" ")[0])]
+        ],
+    }
 
 
 def _figure(name: str, uuid: str, value: float | None, unit: str, says: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Action ``hold_acceptance``: fails where GPUs that failed leave none for jobs."""
+"""Action ``hold_acceptance``: fails where what acceptance found leaves no GPU for jobs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rekindle.records.folders import acceptance_in, plan_in, verdict_in
 
 
 class ActionModule(Action):
-    """Arguments: ``folder`` (the host's records), ``gate``: ``host``, ``gpu`` or ``off``."""
+    """Arguments: ``folder`` (the host's records), ``gate``: ``faults``, ``host``, ``gpu`` or ``off``."""
 
     ARGUMENTS = {
         "folder": REQUIRED,
-        "gate": {"choices": ["host", "gpu", "off"], **REQUIRED},
+        "gate": {"choices": ["faults", "host", "gpu", "off"], **REQUIRED},
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
@@ -28,10 +28,12 @@ class ActionModule(Action):
         verdict = verdict_in(folder / next(job for job in plan.jobs if job in JOBS.values()))
         if args["gate"] == "off" or verdict.verdict not in {"FAIL", "HUNG"}:
             return {"msg": "No GPU failed."}
-        if args["gate"] == "gpu" and (folder / folders.ACCEPTANCE_RECORD).exists():
-            record = acceptance_in(folder)
-            out = acceptance.failed_gpus(record)
-            if len(out) < len(record.gpus):
-                return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}
         says = f"{verdict.job} is {verdict.verdict}: {verdict.cause}"
+        if (folder / folders.ACCEPTANCE_RECORD).exists():
+            record = acceptance_in(folder)
+            if args["gate"] == "faults" and verdict.verdict == "FAIL" and acceptance.only_slow(record):
+                return {"msg": f"{says} Jobs run, as no result of its GPUs is wrong."}
+            out = acceptance.failed_gpus(record)
+            if args["gate"] == "gpu" and len(out) < len(record.gpus):
+                return {"msg": f"{len(out)} of {len(record.gpus)} GPUs failed, and jobs run on the others."}
         return {"failed": True, "msg": str(Complaint(says, str(verdict.remedy)))}

@@ -33,7 +33,7 @@ class ActionModule(Action):
         "payload": REQUIRED,
         "rerun": {"type": "bool", **REQUIRED},
         "checkout": REQUIRED,
-        "gate": {"choices": ["host", "gpu", "off"], **REQUIRED},
+        "gate": {"choices": ["faults", "host", "gpu", "off"], **REQUIRED},
     }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from plays import SMALLEST, checkout, play
 from slurm_runs import PT_DDP, asked, built, in_mid_run, verdict
 
 from rekindle.doctor import diagnose_paths
-from rekindle.records import EnvRecord, HostRecord, PayloadRecord, RunSpec, VerdictRecord, read
+from rekindle.records import Ended, EnvRecord, HostRecord, PayloadRecord, RunSpec, VerdictRecord, read
 
 VALIDATE = "playbooks/validate.yml"
 
@@ -125,6 +125,20 @@ def _until(holds, within_s=60):
     while not holds():
         assert time.monotonic() < ends, "It never came about."
         time.sleep(0.2)
+
+
+def test_a_run_that_is_suspended_says_so_and_passes(on_slurm, cluster, tmp_path):
+    def suspend():
+        job = cluster.run("login", "squeue --noheader --format=%i").split()[0]
+        cluster.run("login", f"scontrol suspend {job}", "root")
+        time.sleep(90)  # for longer than silence_s
+        cluster.run("login", f"scontrol resume {job}", "root")
+
+    done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "stood"), suspend, *PT_DDP)
+    assert re.search(r"login pt_ddp: job \d+ is suspended by SLURM", done.output)
+    assert (verdict(done).verdict, verdict(done).cause) == ("PASS", None)
+    (span,) = read(done.results / "login/pt_ddp/ended.json", Ended).suspensions
+    assert 85 < span.until - span.since < 120
 
 
 SLOW = """    pace = Pace(model)

@@ -158,6 +158,7 @@ FIELDS = {
     ("Ended", "reason"): (wrong("*", "Only a run that finished passes."),),
     ("Ended", "says"): (free("*", "It is a sentence for people."),),
     ("Ended", "waited_s"): (free("*", "It is before the run, of which SLURM alone tells."),),
+    ("Ended", "suspensions"): (free("*", "SLURM suspended none of these runs."),),
     ("Ended", "exit_status"): (wrong("*", "Only a run that ended with status 0 passes."),),
     ("GpuSample", "utilisation"): PERCENT,
     ("GpuSample", "memory_utilisation"): PERCENT,

@@ -3,7 +3,7 @@
 from .fleet import compared
 from .held import held
 from .history import since_last
-from .verdict import Judgement, failed_gpus, judged
+from .verdict import Judgement, failed_gpus, judged, only_slow
 
 __all__ = [
     "Judgement",
@@ -11,5 +11,6 @@ __all__ = [
     "failed_gpus",
     "held",
     "judged",
+    "only_slow",
     "since_last",
 ]

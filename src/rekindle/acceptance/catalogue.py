@@ -29,13 +29,22 @@ class Measure(Record, kw_only=True, frozen=True):
     """Whether hosts of other topology and driver may be compared, as the topology follows from it."""
     signed: bool = False
     """Whether it may be below zero."""
+    shared: bool = False
+    """Whether it crosses PCIe, which neighbours share, so that one look does not condemn it."""
     fault: Fault
+    gates: bool = False
+    """Whether by default no job runs where it fails: it is a wrong result, bad memory, ECC or an Xid."""
     remedy: str | None = None
     """Instead of the one of its fault."""
     required: Literal["always", "several", "short", "burn", "never"] | None = None
     """Always, with several GPUs, or in one mode: where it is missing nothing is proven. None: of each GPU if
     others of its model in the host have it."""
     says: str
+
+    @property
+    def varies(self) -> bool:
+        """Whether a worse figure is measured again; errors and the state of links are facts at once."""
+        return self.fault in {"speed", "occupied"}
 
     def worse(self, value: float, than: float) -> float:
         """Return how much worse ``value`` is, relative to ``than``; below 0 where it is better.
@@ -121,7 +130,8 @@ def possible(measurement: Measurement) -> bool:
     if measure is None or measurement.value is None:
         return True
     most = _catalogue().most.get(measure.unit, float("inf"))
-    return (measure.signed or measurement.value >= 0) and abs(measurement.value) <= most
+    values = (measurement.value, *(again.value for again in measurement.again))
+    return all((measure.signed or value >= 0) and abs(value) <= most for value in values)
 
 
 def comparable(measurement: Measurement) -> Measure | None:
@@ -130,6 +140,15 @@ def comparable(measurement: Measurement) -> Measure | None:
     if measure is None or measure.distance is None or measurement.value is None or not possible(measurement):
         return None
     return measure if (measurement.size or 0) >= measure.from_size else None
+
+
+def best(measurement: Measurement) -> float | None:
+    """Return the best of all looks at a figure that is known here, as it is slow only if each look is."""
+    measure = measures()[measurement.name]
+    if measurement.value is None or not measure.varies:
+        return measurement.value
+    better = max if measure.better == "higher" else min
+    return better([measurement.value, *(again.value for again in measurement.again)])
 
 
 @cache

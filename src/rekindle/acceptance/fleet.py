@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
 
-from .catalogue import Measure, comparable, measures
+from .catalogue import Measure, best, comparable, measures
 from .compare import middle, stray
 from .flaw import Flaw, flaw_of, flaws_of_pairs
 from .held import reading, where
@@ -65,12 +65,13 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
         )
         for measurement in record.measurements:
             measure = comparable(measurement)
-            if measure is None or measurement.value is None or (measure.any_link and not linked):
+            value = best(measurement) if measure else None
+            if measure is None or value is None or (measure.any_link and not linked):
                 continue  # a host without any NVLink was built so
             of = (record.kind.model, record.kind.count) if measure.any_link else record.kind
             of_gpus = [gpus.get(uuid or "") for uuid in (measurement.gpu, measurement.peer)]
             place = tuple((gpu.index if measure.placed else gpu.name) if gpu else None for gpu in of_gpus)
-            figure = _Figure(record, measurement, measurement.value, place)
+            figure = _Figure(record, measurement, value, place)
             groups.setdefault((measurement.name, measurement.size, of), []).append(figure)
     return groups
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from rekindle.gpus import xids
@@ -18,16 +20,45 @@ NOTE = " | As measured: "
 def held(record: AcceptanceRecord) -> AcceptanceRecord:
     """Return the record with ``norm``, ``source``, ``holds`` and ``says`` of each figure that is known here.
 
-    What the host itself said stays at the end of ``says``; a record that is held already stays as it is.
+    Each look is evaluated beside the same look at the host's other GPUs. What the host itself said stays at
+    the end of ``says``; a record that is held already stays as it is.
     """
-    near = beside(record)
+    first, *later = (_evaluated(look) for look in looks(record))
     return replace(
         record,
         measurements=tuple(
-            _held(record, measurement, near.get(place))
-            for place, measurement in enumerate(record.measurements)
+            replace(
+                measurement,
+                again=tuple(
+                    replace(again, holds=later[number][place].holds)
+                    for number, again in enumerate(measurement.again)
+                ),
+            )
+            for place, measurement in enumerate(first)
         ),
     )
+
+
+def looks(record: AcceptanceRecord) -> Iterator[AcceptanceRecord]:
+    """Yield the record with the values of each look; a figure that a later one lacks keeps its first."""
+    yield record
+    for number in range(max((len(measurement.again) for measurement in record.measurements), default=0)):
+        yield replace(
+            record,
+            measurements=tuple(
+                replace(measurement, value=measurement.again[number].value)
+                if number < len(measurement.again) and measurement.value is not None
+                else measurement
+                for measurement in record.measurements
+            ),
+        )
+
+
+def _evaluated(record: AcceptanceRecord) -> list[Measurement]:
+    near = beside(record)
+    return [
+        _held(record, measurement, near.get(place)) for place, measurement in enumerate(record.measurements)
+    ]
 
 
 def where(record: AcceptanceRecord, measurement: Measurement) -> str:
@@ -55,9 +86,11 @@ def readable_size(size: int) -> str:
 
 
 def reading(measurement: Measurement) -> str:
-    """Return ``bf16_matmul is 790 TFLOP/s``."""
+    """Return ``bf16_matmul is 790 TFLOP/s``; of several looks, ``…, then 791, 789, 790``."""
     unit = measures()[measurement.name].unit
-    return f"{measurement.name} is {measurement.value:.4g}{' ' if unit else ''}{unit}"
+    says = f"{measurement.name} is {measurement.value:.4g}{' ' if unit else ''}{unit}"
+    values = [f"{again.value:.4g}" for again in measurement.again]
+    return says + (f", then {', '.join(values)}" if values else "")
 
 
 def _held(record: AcceptanceRecord, measurement: Measurement, near: tuple[float, bool] | None) -> Measurement:

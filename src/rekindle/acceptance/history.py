@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rekindle.records import AcceptanceRecord, Measurement
 
-from .catalogue import comparable, limits, measures
+from .catalogue import best, comparable, limits, measures
 from .flaw import Flaw, flaw_of
 from .held import reading, where
 
@@ -60,10 +60,11 @@ def _figures(record: AcceptanceRecord) -> Iterator[tuple[Measurement, float, lis
     }
     for measurement in record.measurements:
         gpu, peer = measurement.gpu, measurement.peer
-        if comparable(measurement) and measurement.value is not None and gpu in by_uuid:
+        value = best(measurement) if comparable(measurement) else None
+        if value is not None and gpu in by_uuid:
             keys = [
                 (measurement.name, measurement.size, names[gpu], names.get(peer or ""))
                 for names in (by_serial, by_uuid)
                 if gpu in names and (peer is None or peer in names)
             ]
-            yield measurement, measurement.value, keys
+            yield measurement, value, keys

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rekindle.records import AcceptanceRecord, Kind, Measurement
 
-from .catalogue import Measure, comparable, measures
+from .catalogue import Measure, best, comparable, measures
 from .compare import middle
 from .flaw import Flaw
 from .held import reading, where
@@ -97,13 +97,14 @@ def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measu
     shown: dict[tuple[str, str | None], tuple[Measurement, float]] = {}
     for measurement in record.measurements:
         measure = comparable(measurement)
-        if measure is None or measure.of == "host" or measurement.value is None:
+        value = best(measurement) if measure else None
+        if measure is None or measure.of == "host" or value is None:
             continue
         known = shown.get((measurement.name, measurement.gpu))
         if measure.of == "gpus":
             first = known is None or (measurement.size or 0) > (known[0].size or 0)
         else:
-            first = known is None or measure.worse(measurement.value, known[1]) > 0
+            first = known is None or measure.worse(value, known[1]) > 0
         if first:
-            shown[measurement.name, measurement.gpu] = measurement, measurement.value
+            shown[measurement.name, measurement.gpu] = measurement, value
     return shown

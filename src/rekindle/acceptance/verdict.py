@@ -15,8 +15,10 @@ from rekindle.records.base import shortened
 from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
 from .flaw import Flaw, flaw_of, flaws_of_pairs
 from .held import NOTE, beside, gpu_label, reading, where
+from .looks import Outcome, others, outcome, seen_once
 
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
+_GRAVITY = {"FAIL": 0, "UNPROVEN": 1, None: 2}
 _Of = tuple[str | None, str | None]
 """UUIDs of a GPU and of its peer."""
 _ALONE = "Accept a second host of its kind with it, or put a norm with its source into acceptance/norms.json."
@@ -42,9 +44,11 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
         compared: whether its speed was compared with other hosts of its kind.
     """
     flaws: dict[tuple[str, str | None], Flaw] = {}
-    for flaw in (*_broken(record), *_noted(record), *outside, *_unmeasured(record, compared)):
+    found = (*_broken(record), *_noted(record), *outside, *_unmeasured(record, compared))
+    once = seen_once(record)
+    for flaw in (_doubted(flaw) if (flaw.measurement, flaw.uuid) in once else flaw for flaw in found):
         known = flaws.get((flaw.measurement, flaw.uuid))
-        if known is None or (known.verdict != "FAIL" and flaw.verdict == "FAIL"):
+        if known is None or _GRAVITY[flaw.verdict] < _GRAVITY[known.verdict]:
             flaws[flaw.measurement, flaw.uuid] = flaw
     ordered = sorted(flaws.values(), key=_weight)
     grave = [flaw for flaw in ordered if flaw.verdict]
@@ -72,18 +76,32 @@ def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
     return frozenset(uuid for uuid in failed if uuid is not None)
 
 
+def only_slow(record: AcceptanceRecord) -> bool:
+    """Whether a host fails, and neither by a wrong result nor by its memory, ECC or an Xid."""
+    failed = [flaw.measurement for flaw in judged(record).flaws if flaw.verdict == "FAIL"]
+    return bool(failed) and not any(measures()[name].gates for name in failed)
+
+
+def _doubted(flaw: Flaw) -> Flaw:
+    """Return a failure that neighbours may have caused, and at which nobody looked again, as UNPROVEN."""
+    if flaw.verdict != "FAIL":
+        return flaw
+    says = f"{flaw.says.removesuffix('.')}; it was measured once, and what crosses PCIe varies by chance."
+    return replace(flaw, verdict="UNPROVEN", says=shortened(says))
+
+
 def _weight(flaw: Flaw) -> tuple[int, int, float]:
     """Return what to sort by: what fails before what cannot be told, wrong results before slow ones."""
-    grave = {"FAIL": 0, "UNPROVEN": 1}.get(flaw.verdict or "", 2)
-    return grave, _RANK[measures()[flaw.measurement].fault], -(flaw.worse or 0.0)
+    return _GRAVITY[flaw.verdict], _RANK[measures()[flaw.measurement].fault], -(flaw.worse or 0.0)
 
 
 def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
     """Yield what does not hold; pairs of GPUs by the GPU that they share."""
-    pairs: dict[tuple[str, int | None], list[tuple[Measurement, float]]] = {}
-    near = beside(record)
+    pairs: dict[tuple[str, int | None, Outcome], list[tuple[Measurement, float]]] = {}
+    near, meanwhile = beside(record), others(record)
     for place, measurement in enumerate(record.measurements):
-        if measurement.holds is not False or measurement.name not in measures() or measurement.value is None:
+        found = outcome(measurement)
+        if found is None or measurement.value is None:
             continue
         measure = measures()[measurement.name]
         worse = max(
@@ -91,14 +109,17 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
             near[place][0] if place in near else 0.0,
         )
         if measure.of == "pair":
-            pairs.setdefault((measurement.name, measurement.size), []).append((measurement, worse))
+            pairs.setdefault((measurement.name, measurement.size, found), []).append((measurement, worse))
             continue
-        broken = flaw_of(record, measurement.name, measurement.gpu, _sentence(measurement), worse)
-        yield replace(broken, verdict="UNPROVEN") if measure.fault == "coverage" else broken
-    for slow in pairs.values():
+        says = f"{_sentence(measurement).removesuffix('.')}{found.says}."
+        says += meanwhile.get(measurement.gpu, "") if measurement.again else ""
+        broken = flaw_of(record, measurement.name, measurement.gpu, says, worse)
+        yield replace(broken, verdict="UNPROVEN" if measure.fault == "coverage" else found.verdict)
+    for (_, _, found), slow in pairs.items():
         norm = slow[0][0].norm
         than = f"and the norm is at least {norm:.4g}" if norm else "far from the host's other pairs"
-        yield from flaws_of_pairs(record, slow, than)
+        for flaw in flaws_of_pairs(record, slow, than + found.says):
+            yield replace(flaw, verdict=found.verdict)
 
 
 def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
@@ -20,6 +21,7 @@ from rekindle.records.folders import spec_in
 
 from .allocation import AllocationError, allocated
 from .autopsy import autopsy
+from .clock import Clock
 from .command import command, environment
 from .container import Container
 from .ladder import climb
@@ -81,13 +83,16 @@ def supervise(run_dir: Path) -> None:
     reserve.write_bytes(bytes(_RESERVE_BYTES))
     started, clock = datetime.now(timezone.utc), time.monotonic()
     waited = slurm.waited_s(run_dir) if spec.slurm else None
+    running = Clock(None)
     try:
         spec = allocated(run_dir, spec)
         with _interruptible():
             have_environment(run_dir, spec, teller.wait)
         started, clock = datetime.now(timezone.utc), time.monotonic()
         environ = environment(run_dir, spec)
-        end = _run(run_dir, spec, environ, clock, teller)
+        running = Clock(run_dir if spec.slurm else None)
+        end = _run(run_dir, spec, environ, running, teller)
+        running.read()
     except AllocationError as error:
         end = _End("interrupted", says=str(error))
     except _Interrupted:
@@ -105,6 +110,7 @@ def supervise(run_dir: Path) -> None:
         exit_status=end.exit_status,
         says=end.says,
         waited_s=waited,
+        suspensions=tuple(running.suspensions),
     )
     write(run_dir / folders.ENDED, ended)
     verdict = judge(run_dir)
@@ -119,7 +125,7 @@ def supervise(run_dir: Path) -> None:
     teller.end(duration)
 
 
-def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, teller: Teller) -> _End:
+def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, teller: Teller) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy.
 
     Raises:
@@ -133,7 +139,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
     if container:
         container.end()  # which a killed supervisor may have left
         words, look = container.command(words, run_dir, environ), container.processes
-    watchdog = Watchdog(spec, snapshot(run_dir, look))
+    watchdog = Watchdog(spec, replace(snapshot(run_dir, look), at=clock.read()))
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
@@ -149,9 +155,9 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: float, te
                 )
                 while (status := process.poll()) is None:
                     nodes.check()
-                    elapsed = time.monotonic() - clock
+                    elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None
-                    now = snapshot(run_dir, look)
+                    now = replace(snapshot(run_dir, look), at=elapsed)
                     says = watchdog.look(*nodes.join(now, sampler.sample(now)))
                     if says is not None:
                         end = _End("hung", says=says)

@@ -1,6 +1,7 @@
 """Tells how far the builds are: bytes that came down, at which rate, and what is left.
 
-uv says the size of each large file as its download begins; what has come is the growth of its cache.
+uv prints the size of each large file as its download begins; what has arrived is the growth of its cache
+since the first.
 """
 
 from __future__ import annotations
@@ -50,11 +51,12 @@ class Teller:
     def begin(self, name: str) -> None:
         """Say that the environment ``name`` is next."""
         self._name, self._sizes, self._arrived = name, {}, 0
-        self._before, self._since = _size(self._cache), time.monotonic()
 
     def take(self, line: str) -> None:
         """Note the size of the download that a line of uv's announces, if it does."""
         if found := _SIZE.match(line):
+            if not self._sizes:  # only now is all that makes the cache smaller done
+                self._before, self._since = _size(self._cache), time.monotonic()
             self._sizes[found[1]] = int(float(found[2]) * _UNITS[found[3]])
 
     def end(self, changed: bool, result: dict[str, Any]) -> None:
@@ -72,7 +74,9 @@ class Teller:
         if not total:
             return self._name
         if self._arrived < total:
-            self._arrived = min(_size(self._cache) - self._before, total)
+            size = _size(self._cache)
+            self._before = min(self._before, size)  # another build may clean it
+            self._arrived = max(self._arrived, min(size - self._before, total))
         arrived = self._arrived
         if arrived == total:
             return f"{self._name}: {total / 1e6:.0f} MB are here, installing and probing"

@@ -21,6 +21,7 @@ _UNFIT = "--format=%N is %T (%E)"
 ENDED = "slurm-job.log"
 """What SLURM says of a job that ended before it could."""
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+_SUSPENDED = {"SUSPENDED", "STOPPED"}
 _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
 """What some clusters let a job wait for."""
 _PLACE, _PLACE_S = "slurm-place.txt", 30
@@ -35,7 +36,7 @@ def queued(folder: Path) -> bool:
 
 
 def look(folder: Path) -> tuple[str, str]:
-    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits.
+    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits or stands.
 
     One that could never start is cancelled, and then free.
     """
@@ -50,7 +51,7 @@ def look(folder: Path) -> tuple[str, str]:
     if answer.returncode or not state:
         return "free", ""
     if state not in _WAITS or len(rest) < 2:
-        return "held", ""
+        return "held", f"job {job} is suspended by SLURM" if state in _SUSPENDED else ""
     reason, start, *partitions = rest
     if reason in _NEVER:
         cancel(folder)
@@ -110,8 +111,9 @@ def seen(folder: Path, told: Callable[[], str]) -> tuple[str, str]:
 
     Args:
         folder: of a run, or of builds.
-        told: reads the record that is there; nothing if it is not. It stands unless the job waits, could
-            never start, or was ended before it could tell of its end; a run that was is judged.
+        told: reads the record that is there; nothing if it is not. It stands unless the job waits, is
+            suspended, could never start, or was ended before it could tell of its end; a run that was is
+            judged.
 
     Raises:
         OSError: what SLURM says of an end cannot be written.
@@ -143,6 +145,12 @@ def waited_s(folder: Path) -> float | None:
     except (KeyError, ValueError):
         return None
     return (began - queued).total_seconds()
+
+
+def resumed(folder: Path) -> str:
+    """Return when SLURM last suspended or resumed the job of ``folder``; nothing if it never did."""
+    when = _fields(said("scontrol", "--oneliner", "show", "job", _job(folder)) or "").get("SuspendTime", "")
+    return "" if when == "None" else when
 
 
 def tell_the_end(folder: Path) -> str:

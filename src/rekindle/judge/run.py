@@ -133,6 +133,10 @@ class Run:
             by_rank.setdefault((line.event.site, line.event.rank), []).append(line)
         return by_rank
 
+    def suspended_s(self, event: RoundEvent) -> float:
+        """Return for how long SLURM had the run suspended in a rank's round."""
+        return self.ended.suspended_s(event.time - event.seconds, event.time) if self.ended else 0.0
+
     @cached_property
     def samples(self) -> list[Line[SampleEvent]]:
         """GPU samples that the driver took, in the order of their times."""

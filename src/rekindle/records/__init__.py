@@ -42,7 +42,7 @@ from .outcome import Outcome, PlaybookRecord, Seen
 from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
-from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site
+from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site, Suspension
 from .slurm import Cluster, NodeGroup, Slurm
 from .standing import StandingRecord
 from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord
@@ -105,6 +105,7 @@ __all__ = [
     "Site",
     "Slurm",
     "StandingRecord",
+    "Suspension",
     "Timestamp",
     "VerdictKind",
     "VerdictRecord",

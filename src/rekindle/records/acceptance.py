@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from .base import Few, Integer, Many, Number, Record, Text, Timestamp
+from .host import GpuProcess
 
 JOBS = {"short": "acceptance", "burn": "acceptance-burn"}
 """The jobs that measure a host, by mode."""
@@ -47,6 +50,37 @@ class Condition(Record, kw_only=True, frozen=True):
     """Reasons that NVML names: ``sw_power_cap``, ``hw_slowdown``, ``hw_thermal_slowdown``, …"""
 
 
+class GpuUse(Record, kw_only=True, frozen=True):
+    """What others did on one GPU at a moment when nothing of the acceptance ran there."""
+
+    gpu: Text
+    utilisation: Number | None = None
+    """Percent."""
+    pcie_received_mb_s: Number | None = None
+    pcie_sent_mb_s: Number | None = None
+    processes: Few[GpuProcess] = ()
+
+
+class Look(Record, kw_only=True, frozen=True):
+    """One look at the GPUs, and who else used them and the host."""
+
+    seconds: Number
+    """Since the measuring began."""
+    load: Number
+    """Processes of the host that ran or waited for a CPU, mean of the minute before."""
+    cpus: Integer
+    before: Few[GpuUse]
+    after: Few[GpuUse]
+
+
+class Again(Record, kw_only=True, frozen=True):
+    """The same figure in a later look."""
+
+    value: Number
+    holds: bool | None = None
+    """As in Measurement."""
+
+
 class Measurement(Record, kw_only=True, frozen=True):
     """One figure, of a GPU, of a pair of GPUs, of all of them together, or of the host."""
 
@@ -68,6 +102,8 @@ class Measurement(Record, kw_only=True, frozen=True):
     """Where the norm is from."""
     holds: bool | None = None
     """None: there is nothing to hold it against."""
+    again: Annotated[tuple[Again, ...], Meta(max_length=10)] = ()
+    """In later looks, in their order; each is evaluated as ``value`` is."""
     says: Text
 
 
@@ -93,3 +129,5 @@ class AcceptanceRecord(Record, kw_only=True, frozen=True):
     gpus: Few[AcceptedGpu]
     measurements: Many[Measurement]
     conditions: Many[Condition] = ()
+    looks: Annotated[tuple[Look, ...], Meta(max_length=10)] = ()
+    """The first, and those that were taken again as a figure was worse than it should be."""

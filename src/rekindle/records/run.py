@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from .base import Few, FileName, Integer, Number, Record, Table, Text, Timestamp
 from .host import GpuProcess
@@ -99,6 +101,13 @@ class LeftBehind(Record, kw_only=True, frozen=True):
     """How many further ones are not named."""
 
 
+class Suspension(Record, kw_only=True, frozen=True):
+    """A time in which SLURM had a run suspended, seconds since the epoch."""
+
+    since: Number
+    until: Number
+
+
 class Ended(Record, kw_only=True, frozen=True):
     """How a run ended."""
 
@@ -114,3 +123,12 @@ class Ended(Record, kw_only=True, frozen=True):
     """Of job.py; None if it was killed by the driver."""
     waited_s: Number | None = None
     """In SLURM's queue, from sbatch until it was started; None if it was in none, or SLURM does not tell."""
+    suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=100)] = ()
+    """The first hundred, within ``duration_s``; the limit and the watchdog count none of them."""
+
+    def suspended_s(self, since: float, until: float) -> float:
+        """Return for how long the run was suspended between two moments, seconds since the epoch."""
+        return sum(
+            max(0.0, min(until, suspension.until) - max(since, suspension.since))
+            for suspension in self.suspensions
+        )

@@ -47,6 +47,24 @@ json.dump([figure, both][: 2 - rank], open(f"{folder}/rank-{rank}.json", "w"))
 """
 
 
+COPIES = """
+import json, os, sys
+from pathlib import Path
+folder, rank, names = Path(sys.argv[1]), int(os.environ["RANK"]), sys.argv[3:]
+uuid = os.environ["CUDA_VISIBLE_DEVICES"].split(",")[rank]
+looks = Path("../looks", str(rank))
+looks.parent.mkdir(exist_ok=True)
+number = len(looks.read_text().splitlines()) if looks.exists() else 0
+looks.open("a").write(" ".join(names) + "\\n")
+rates, wrong = {rates}, {wrong}
+figures = [
+    {{"name": "host_to_device", "unit": "GB/s", "value": rates[number] if rank == 0 else 54.0}},
+    {{"name": "product_differs", "unit": "values", "value": wrong[number]}},
+]
+(folder / f"rank-{{rank}}.json").write_text(json.dumps([f | {{"gpu": uuid, "says": "x"}} for f in figures]))
+"""
+
+
 @pytest.fixture
 def measure(recordings, tmp_path):
     """Return a function that runs the job with another ranks.py, on GPUs by UUID, and returns its process."""
@@ -55,6 +73,8 @@ def measure(recordings, tmp_path):
     smi.write_text(SMI.format(recordings=recordings, uuids=" ".join(UUIDS), folder=tmp_path))
     smi.chmod(0o755)
     job = copytree(JOB, tmp_path / "job")
+    again = job / "again.py"
+    again.write_text(again.read_text().replace("_PAUSE_S = 15.0", "_PAUSE_S = 0.1"))
     (tmp_path / "evidence").mkdir()
     (tmp_path / "spec.json").write_text('{"host": "h200"}')
     environ = {
@@ -107,6 +127,41 @@ def test_all_that_is_seen_of_a_host_is_one_record(measure, tmp_path):
         ("sw_power_cap",),
         ("hw_slowdown", "hw_thermal_slowdown"),
     }
+
+
+def _copies(rates, wrong=(0, 0, 0, 0)):
+    return COPIES.format(rates=[*rates], wrong=[float(count) for count in wrong])
+
+
+def test_what_is_worse_is_measured_again_three_times_and_each_look_is_recorded(measure, tmp_path):
+    done = measure(_copies((38.5, 47.0, 54.0, 53.9)))
+    assert done.returncode == 0, done.stderr
+    assert "Worse than it should be: host_to_device. Look 1 of 3 in 0 s." in done.stdout
+    record, figures = _figures(tmp_path)
+    first, other = (figures["host_to_device", uuid] for uuid in UUIDS)
+    assert (first.value, [again.value for again in first.again]) == (38.5, [47.0, 54.0, 53.9])
+    assert (other.value, [again.value for again in other.again]) == (54.0, [54.0] * 3)
+    assert [again.value for again in figures["ecc_uncorrected", UUIDS[0]].again] == [0.0] * 3
+    assert (tmp_path / "looks" / "0").read_text().splitlines() == ["", *["host_to_device"] * 3]
+    assert len(record.looks) == 4
+    assert [look.seconds for look in record.looks] == sorted(look.seconds for look in record.looks)
+    assert record.looks[1].before[0].gpu == UUIDS[0]
+    assert record.looks[1].before[0].pcie_received_mb_s == 0.548
+
+
+@pytest.mark.parametrize(("rates", "wrong"), [((54.0,), (0,)), ((38.5,), (3,)), ((54.0,), (3,))])
+def test_where_nothing_is_slow_or_a_result_is_wrong_there_is_no_further_look(measure, tmp_path, rates, wrong):
+    assert measure(_copies(rates, wrong)).returncode == 0
+    record, figures = _figures(tmp_path)
+    assert len(record.looks) == 1
+    assert not any(figure.again for figure in figures.values())
+    assert (tmp_path / "looks" / "0").read_text() == "\n"
+
+
+def test_no_look_is_taken_that_would_not_end_before_the_jobs_limit(measure, tmp_path):
+    (tmp_path / "spec.json").write_text('{"host": "h200", "job": {"limit_s": 60}}')
+    assert measure(_copies((38.5,))).returncode == 0
+    assert len(_figures(tmp_path)[0].looks) == 1
 
 
 def test_a_burn_tells_when_it_was_slowed(measure, tmp_path):

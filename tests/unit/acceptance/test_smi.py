@@ -26,6 +26,26 @@ def test_what_is_no_number_is_none(smi, recordings, said):
     assert figures["pcie_width"] == 16
 
 
+def test_who_uses_a_gpu_is_read_with_its_memory_and_the_bus(smi, recordings):
+    text = (recordings / "h200-x2-nvidia-smi-q.xml").read_text()
+    process = "<process_info><pid>{}</pid><type>C</type><process_name>{}</process_name>{}</process_info>"
+    of_others = process.format(7, "/opt/copy", "<used_memory>883 MiB</used_memory>")
+    of_others += process.format(8, "x", "<used_memory>N/A</used_memory>") + process.format("N/A", "y", "")
+    busy = text.replace("<processes>", f"<processes>{of_others}", 1)
+    busy = busy.replace("<rx_util>548 KB/s</rx_util>", "<rx_util>12345678 KB/s</rx_util>", 1)
+    first, second = (smi.use(gpu) for gpu in smi.parse(busy, "", "").gpus.values())
+    assert (first["pcie_received_mb_s"], first["pcie_sent_mb_s"], first["utilisation"]) == (
+        12345.678,
+        1.045,
+        0,
+    )
+    assert first["processes"] == [
+        {"pid": 7, "name": "/opt/copy", "memory_mib": 883},
+        {"pid": 8, "name": "x", "memory_mib": None},
+    ]
+    assert second["processes"] == []
+
+
 @pytest.mark.parametrize(
     ("word", "worst"), [("NV18", "NV18"), ("NV4", "NV4"), ("SYS", "SYS"), ("NV", "unknown"), ("?", "unknown")]
 )

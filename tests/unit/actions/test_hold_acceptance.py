@@ -20,7 +20,7 @@ from rekindle.records.base import convert
 def accepted(home, recordings):
     """Return a function that gives the host the recorded acceptance, with a verdict of its own."""
 
-    def told(kind="FAIL", failed=()):
+    def told(kind="FAIL", failed=(), name="product_differs"):
         plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
         write(home / "plan.json", replace(plan, jobs=("acceptance", "pt_ddp")))
         text = json.dumps(to_builtins(measured(Run.open(recordings / "acceptance" / "h200-x2"))))
@@ -28,8 +28,8 @@ def accepted(home, recordings):
             text = text.replace(gpu["uuid"], host.gpus[index].uuid)
         record = json.loads(text)
         for measurement in record["measurements"]:
-            if measurement["gpu"] in failed and measurement["name"] == "product_differs":
-                measurement.update(value=3.0, holds=False)
+            if measurement["gpu"] in failed and measurement["name"] == name:
+                measurement.update(value=3.0, holds=False, again=[{"value": 3.0, "holds": False}])
         (home / "acceptance.json").write_text(json.dumps(record))
         verdict = {
             "job": "acceptance",
@@ -61,13 +61,50 @@ def test_the_role_measures_by_the_jobs_that_the_records_name():
     assert defaults["_rekindle_acceptance"] == [*JOBS.values()]
 
 
+@pytest.mark.parametrize(
+    "name", ["product_differs", "memory_errors", "ecc_uncorrected", "remap_failed", "xids"]
+)
+def test_a_wrong_result_bad_memory_and_an_xid_keep_jobs_away_by_default(accepted, hold, home, name):
+    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+    accepted("FAIL", failed=uuids[:1], name=name)
+    assert hold("faults")["failed"] is True
+
+
+@pytest.mark.parametrize("name", ["host_to_device", "bf16_matmul", "memory_in_use_before", "pcie_width"])
+def test_a_slow_figure_keeps_no_job_away_by_default(accepted, hold, home, name):
+    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+    accepted("FAIL", failed=uuids[:1], name=name)
+    told = hold("faults")
+    assert "failed" not in told
+    assert told["msg"] == "acceptance is FAIL: GPU 0 is slow. Jobs run, as no result of its GPUs is wrong."
+    assert hold("host")["failed"] is True
+
+
+def test_measuring_that_failed_or_hung_keeps_jobs_away_by_default(accepted, hold, home):
+    accepted("FAIL")  # by something else than its figures
+    assert hold("faults")["failed"] is True
+    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+    accepted("HUNG", failed=uuids, name="bf16_matmul")
+    assert hold("faults")["failed"] is True
+    accepted("FAIL")
+    (home / "acceptance.json").unlink()
+    assert hold("faults")["failed"] is True
+
+
+def test_the_default_is_faults():
+    defaults = yaml.safe_load((REPOSITORY / "roles/settings/defaults/main.yml").read_text())
+    assert defaults["rekindle_accept_gate"] == "faults"
+
+
 @pytest.mark.parametrize("kind", ["FAIL", "HUNG"])
 def test_a_host_whose_gpus_failed_goes_no_further(accepted, hold, kind):
     accepted(kind)
     assert hold("host") == {"failed": True, "msg": f"acceptance is {kind}: GPU 0 is slow. Fix: Replace it."}
 
 
-@pytest.mark.parametrize(("kind", "gate"), [("PASS", "host"), ("UNPROVEN", "host"), ("FAIL", "off")])
+@pytest.mark.parametrize(
+    ("kind", "gate"), [("PASS", "host"), ("UNPROVEN", "host"), ("UNPROVEN", "faults"), ("FAIL", "off")]
+)
 def test_it_goes_on_where_no_gpu_failed_or_nobody_cares(accepted, hold, kind, gate):
     accepted(kind)
     assert "failed" not in hold(gate)

@@ -223,6 +223,23 @@ def test_a_folder_on_a_nodes_disk_that_somebody_else_made_is_not_used(root, spec
         builder.build(root, {**spec, "local": str(here)})
 
 
+@pytest.mark.parametrize("when", ["before the first download", "in mid-build"])
+def test_progress_makes_sense_where_the_cache_is_cleaned(tmp_path, when):
+    (old := tmp_path / "cache" / "old").parent.mkdir()
+    old.write_bytes(bytes(856 << 10))
+    teller = Teller(tmp_path / "progress.json", tmp_path / "cache")
+    teller.begin("torch")
+    if when == "before the first download":
+        old.unlink()  # a damaged environment is built anew, without the cache that its files were linked to
+    teller.take("Downloading torch (19.0MiB)\n")
+    old.unlink(missing_ok=True)
+    assert teller._says() == "torch: 0 of 20 MB at 0.0 MB/s, not begun"
+    (tmp_path / "cache" / "torch").write_bytes(bytes(10 << 20))
+    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", teller._says())
+    (tmp_path / "cache" / "torch").unlink()
+    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", teller._says())
+
+
 def test_progress_says_what_came_how_fast_and_what_is_left(tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()

@@ -22,6 +22,8 @@ def submit(folder):
     ("answer", "seen"),
     [
         ({"says": "RUNNING|None|2026-11-21T12:00:00\n"}, ("held", "")),
+        ({"says": "SUSPENDED|None|2026-11-21T12:00:00|gpu\n"}, ("held", "job 77 is suspended by SLURM")),
+        ({"says": "STOPPED|None|2026-11-21T12:00:00|gpu\n"}, ("held", "job 77 is suspended by SLURM")),
         ({"says": "COMPLETING|None|2026-11-21T12:00:00\n"}, ("held", "")),
         ({"says": "PENDING|Resources|N/A\n"}, ("held", "job 77 waits in SLURM's queue for Resources")),
         (

@@ -85,6 +85,21 @@ LIES = {
     "the memory was not looked at": (without("memory_tested"), "UNPROVEN", "memory_tested"),
     "a product is wrong": (of_figures("product_differs", value=7.0), "FAIL", "product_differs is 7"),
     "products are slow": (of_figures("bf16_matmul", value=600.0), "FAIL", "bf16_matmul is 600 TFLOP/s"),
+    "copies are slow in every look": (
+        of_figures("host_to_device", value=38.5, again=[{"value": 38.0}, {"value": 47.0}, {"value": 40.0}]),
+        "FAIL",
+        "host_to_device is 38.5 GB/s, then 38, 47, 40, and the norm is at least 48",
+    ),
+    "copies are unsteady": (
+        of_figures("host_to_device", value=38.5, again=[{"value": 54.0}, {"value": 47.0}, {"value": 54.0}]),
+        "UNPROVEN",
+        "in 2 of 4 looks: it is unsteady",
+    ),
+    "copies are slow in the only look": (
+        of_figures("host_to_device", value=38.5),
+        "UNPROVEN",
+        "measured once",
+    ),
     "a link is narrow": (of_figures("pcie_width", value=4.0), "FAIL", "pcie_width is 4"),
     "a lane is down": (of_figures("nvlinks_up", value=17.0), "FAIL", "nvlinks_up is 17"),
     "the fabric manager is down": (of_figures("fabric_manager", value=0.0), "FAIL", "fabric_manager"),
@@ -98,6 +113,16 @@ def test_a_healthy_host_passes(run):
     assert (verdict.verdict, verdict.cause, verdict.remedy) == ("PASS", None, None)
     assert [device.name for device in verdict.devices] == ["NVIDIA H200"] * 2
     assert verdict.flaw("h200", "acceptance") is None
+
+
+def test_copies_that_were_slow_once_of_four_times_are_noted(run):
+    later = [{"value": value, "holds": False} for value in (54.0, 53.0, 54.5)]
+    of_figures("host_to_device", value=38.5, again=later)(run)
+    assert judge(run).verdict == "PASS"
+    notes = [flaw.says for flaw in judgement(Run.open(run)).flaws]
+    assert len(notes) == 2
+    assert all("is 38.5 GB/s, then 54, 53, 54.5, and" in note for note in notes)
+    assert all(note.endswith("in the first look alone.") for note in notes)
 
 
 @pytest.mark.parametrize("lie", LIES)

@@ -40,7 +40,7 @@ def duration_plausible(run: Run, options: dict[str, Any]) -> Answer:
     if misfit:
         return Answer(None, *misfit)
     site = run.spec.sites[-1].name
-    trained = sum(line.event.seconds for line in run.rounds(site, 0))
+    trained = sum(_worked_s(run, line) for line in run.rounds(site, 0))
     says = f"{trained:.1f} s of training at {site} in a run of {run.ended.duration_s:.1f} s."
     return Answer(True, says, folders.ENDED)
 
@@ -99,30 +99,37 @@ def _start(line: _Round) -> float:
     return line.event.time - line.event.seconds
 
 
+def _worked_s(run: Run, line: _Round) -> float:
+    """Return the seconds of a round in which the run was not suspended."""
+    return max(0.0, line.event.seconds - run.suspended_s(line.event))
+
+
 def _rushed(run: Run) -> _Misfit | None:
     """Return a round that claims more samples a second than other rounds allow; the first one warms up."""
     lines = run.of(RoundEvent)
     fastest: dict[int, float] = {}
-    for event in (line.event for line in lines):
-        if event.round and event.seconds > _DELAY_S:
-            pace = event.samples / (event.seconds - _DELAY_S)
+    for line in lines:
+        event, seconds = line.event, _worked_s(run, line)
+        if event.round and seconds > _DELAY_S:
+            pace = event.samples / (seconds - _DELAY_S)
             fastest[event.round] = max(pace, fastest.get(event.round, 0.0))
     best = sorted(fastest.items(), key=lambda pair: -pair[1])[:2]
     for line in lines:
-        event = line.event
+        event, seconds = line.event, _worked_s(run, line)
         pace = _FASTER * next((pace for number, pace in best if number != event.round), 0.0)
         least = event.samples / pace if pace else 0.0
-        if least > event.seconds:
-            says = f"{event.who} claims {event.samples} samples in {event.seconds} s of round {event.round}"
-            return f"{says}; at {_FASTER} times the pace of other rounds they take {least:.3g} s.", line
-    return _ahead(lines)
+        if least > seconds:
+            claimed = f"{event.samples} samples in {round(seconds, 3)} s of round {event.round}"
+            allowed = f"at {_FASTER} times the pace of other rounds they take {least:.3g} s"
+            return f"{event.who} claims {claimed}; {allowed}.", line
+    return _ahead(run, lines)
 
 
-def _ahead(lines: list[_Round]) -> _Misfit | None:
+def _ahead(run: Run, lines: list[_Round]) -> _Misfit | None:
     """Return a rank that took for a round's samples a tenth of the time that every other took for as many."""
     paces: dict[int, list[tuple[float, _Round]]] = {}
     for line in lines:
-        seconds_each = line.event.seconds / max(line.event.samples, 1)
+        seconds_each = _worked_s(run, line) / max(line.event.samples, 1)
         paces.setdefault(line.event.round, []).append((seconds_each, line))
     for number, by_rank in paces.items():
         (fast, first), *rest = sorted(by_rank, key=lambda pair: pair[0])

@@ -62,6 +62,7 @@ def nodes_keep_pace(run: Run) -> Iterator[Doubt]:
                     says = f"{line.event.who} computed for {own:g} s in a round of {line.event.seconds:g} s."
                     yield Doubt(says, line)
             node, events = run.spec.node_of(site, rank), [line.event for line in lines[1:] or lines]
+            events = [event for event in events if not run.suspended_s(event)]
             forwards = [event.forward_s for event in events if event.forward_s is not None]
             if node and events and len(forwards) == len(events):  # the first round also loads and compiles
                 by_node.setdefault(node, []).append(sum(forwards))

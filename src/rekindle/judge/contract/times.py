@@ -18,13 +18,15 @@ _SLACK_S = 0.1
 _ZONES_S = 14 * 3600
 """Furthest from UTC that a time zone is."""
 _ENDLESS = "The run has no record of its end."
+_STOPPED_S = 5.0
+"""SLURM stops and resumes the processes of a run one after the other."""
 _TAIL_S, _TAIL_SHARE = 5.0, 0.1
 """After its last word, a process needs a moment to end; the driver looks once a second."""
 
 
 @rule(*ANY)
 def all_within_the_run(run: Run) -> Iterator[Doubt]:
-    """Every event, sample and log line lies between the start and the end of the run."""
+    """Every event, sample and log line lies between the run's start and end; no event, in a suspension."""
     if run.ended is None:
         yield Doubt(_ENDLESS)
         return
@@ -32,7 +34,10 @@ def all_within_the_run(run: Run) -> Iterator[Doubt]:
         yield Doubt("The record of the run's end does not tell when it began.", folders.ENDED)
         return
     begin, end = run.started - _SLACK_S, run.started + run.ended.duration_s + _ROUNDING_S + _SLACK_S
+    stopped = [(span.since + _STOPPED_S, span.until - _STOPPED_S) for span in run.ended.suspensions]
     for line in run.lines:
+        if any(since < line.event.time < until for since, until in stopped):
+            yield Doubt("An event was written while SLURM had the run suspended.", line)
         if not begin <= line.event.time <= end:
             off = line.event.time - (begin if line.event.time < begin else end)
             yield Doubt(f"An event lies {off:+.1f} s outside of the run.", line)
@@ -56,7 +61,8 @@ def ends_with_its_last_word(run: Run) -> Iterator[Doubt]:
         return
     duration = run.ended.duration_s
     last = max(line.event.time for line in run.lines)
-    idle = run.started + duration - last
+    end = run.started + duration
+    idle = end - last - run.ended.suspended_s(last, end)
     if idle > _TAIL_S + _TAIL_SHARE * duration:
         yield Doubt(
             f"The run went on for {idle:.1f} s of {duration:.1f} s after its last word.", folders.ENDED

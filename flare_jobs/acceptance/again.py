@@ -1,0 +1,78 @@
+"""Look again at what is worse than it should be, as what crosses PCIe depends on who else uses it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import smi
+
+_PAUSE_S = 15.0
+"""Between two looks: copies over PCIe are slow for some tens of seconds at a time."""
+LOOK_S = 60.0
+"""That a look may take; it takes about 8."""
+
+Figures = list[dict[str, Any]]
+
+
+def seen(
+    began: float, before: smi.Report, after: smi.Report, load: float, uuids: list[str]
+) -> dict[str, Any]:
+    """Return a Look: who else used these GPUs before and after it, with the ``load`` before it."""
+    return {
+        "seconds": round(began, 2),
+        "load": load,
+        "cpus": os.cpu_count() or 1,
+        "before": [smi.use(before.gpus[uuid]) for uuid in uuids],
+        "after": [smi.use(after.gpus[uuid]) for uuid in uuids],
+    }
+
+
+@cache
+def rules() -> Any:
+    """Import the module that evaluates figures, which takes a moment; None in a benchmark, which lacks it."""
+    return import_module("rekindle.acceptance.looks") if find_spec("rekindle") else None
+
+
+def look_again(
+    record: dict[str, Any], look: Callable[[list[str]], tuple[dict[str, Any], Figures]], ends: float
+) -> None:
+    """Add up to three looks to ``record`` if something in it is worse than it should be.
+
+    Args:
+        record: an AcceptanceRecord with its first look.
+        look: measures these names, alone; returns a Look and its figures.
+        ends: on the monotonic clock, when all has to be done.
+    """
+    names = sorted(rules().worse_names(record)) if rules() else []
+    for number in range(rules().LATER if names else 0):
+        if time.monotonic() + _PAUSE_S + LOOK_S > ends:
+            return
+        words = f"Worse than it should be: {', '.join(names)}. "
+        print(f"{words}Look {number + 1} of {rules().LATER} in {_PAUSE_S:.0f} s.", flush=True)
+        time.sleep(_PAUSE_S)
+        circumstances, figures = look(names)
+        record["looks"].append(circumstances)
+        _add(record["measurements"], figures)
+
+
+def _add(known: Figures, figures: Figures) -> None:
+    """Add later figures to those of the same thing, of which there may be several, in their order."""
+    later = _by_thing(figures)
+    for thing, same in _by_thing(known).items():
+        for figure, again in zip(same, later.get(thing, ()), strict=False):
+            if figure["value"] is not None and again["value"] is not None:
+                figure.setdefault("again", []).append({"value": again["value"]})
+
+
+def _by_thing(figures: Iterable[dict[str, Any]]) -> dict[tuple[Any, ...], Figures]:
+    things: dict[tuple[Any, ...], Figures] = {}
+    for figure in figures:
+        thing = tuple(figure.get(field) for field in ("name", "gpu", "peer", "size"))
+        things.setdefault(thing, []).append(figure)
+    return things

@@ -1,0 +1,105 @@
+"""What several looks at a figure say together, and who else used the host meanwhile."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from rekindle.records import AcceptanceRecord, Measurement, RecordError
+from rekindle.records.acceptance import GpuUse
+from rekindle.records.base import convert, shortened
+
+from .catalogue import measures
+from .held import held
+
+LATER = 3
+"""Looks after the first at what is worse than it should be."""
+_BUSY_MB_S = 100.0
+"""Over PCIe, from which on others are worth a word: an idle GPU shows about 1."""
+_BUSY_PERCENT = 5.0
+
+
+class Outcome(NamedTuple):
+    """Of all looks at one figure of which at least one is worse than it should be."""
+
+    verdict: Literal["FAIL", "UNPROVEN"] | None
+    """None: it is noted, and changes nothing."""
+    says: str
+    """Ends the sentence on the figure; empty where there was one look alone."""
+
+
+def outcome(measurement: Measurement) -> Outcome | None:
+    """Return what all looks say of an evaluated figure; None where none is worse than it should be.
+
+    A figure that varies fails only if every look is worse. It is noted if the first alone was and all later
+    looks were taken; else it is unsteady. Any other figure fails by any look.
+    """
+    if measurement.name not in measures():
+        return None
+    holds = [measurement.holds, *(again.holds for again in measurement.again)]
+    bad = holds.count(False)
+    if not bad:
+        return None
+    if bad == len(holds) > 1:
+        return Outcome("FAIL", f", in all {bad} looks")
+    if bad == len(holds) or not measures()[measurement.name].varies:
+        return Outcome("FAIL", "")
+    if holds[0] is False and bad == 1 and len(measurement.again) >= LATER:
+        return Outcome(None, ", in the first look alone")
+    return Outcome("UNPROVEN", f", in {bad} of {len(holds)} looks: it is unsteady")
+
+
+def seen_once(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]:
+    """Return the figures that neighbours may have slowed and that have one look, by name and GPU.
+
+    None stands for all GPUs of the host together.
+    """
+    return frozenset(
+        (measurement.name, uuid)
+        for measurement in record.measurements
+        if measurement.name in measures() and measures()[measurement.name].shared and not measurement.again
+        for uuid in (measurement.gpu, None)
+    )
+
+
+def worse_names(host_record: object) -> frozenset[str]:
+    """Return what a host is to measure again, by name.
+
+    Nothing where an error or a wrong result decides already, or where the record, as JSON has it, is none.
+    """
+    try:
+        record = held(convert(host_record, AcceptanceRecord))
+    except RecordError:
+        return frozenset()
+    bad = {measurement.name for measurement in record.measurements if measurement.holds is False}
+    if any(measures()[name].gates for name in bad):
+        return frozenset()
+    return frozenset(name for name in bad if measures()[name].varies)
+
+
+def others(record: AcceptanceRecord) -> dict[str | None, str]:
+    """Return who else used the host and each GPU in all looks, a sentence each; None stands for any GPU."""
+    if len(record.looks) < 2:
+        return {}
+    by_gpu: dict[str | None, list[GpuUse]] = {None: []}
+    for use in (use for look in record.looks for use in (*look.before, *look.after)):
+        by_gpu.setdefault(use.gpu, []).append(use)
+        by_gpu[None].append(use)
+    busiest = max(record.looks, key=lambda look: look.load)
+    load = f"the host's load was {busiest.load:.1f} on {busiest.cpus} CPUs"
+    return {uuid: f" Others meanwhile: {_seen(uses)}; {load}." for uuid, uses in by_gpu.items()}
+
+
+def _seen(uses: list[GpuUse]) -> str:
+    """Return the processes on a GPU, its PCIe throughput and its utilisation, where they are worth a word."""
+    processes = {process.pid: process for use in uses for process in use.processes}
+    found = [
+        f"{shortened(process.name, 100)} (pid {process.pid}"
+        + (")" if process.memory_mib is None else f", {process.memory_mib} MiB)")
+        for process in processes.values()
+    ]
+    rates = [rate for use in uses for rate in (use.pcie_received_mb_s, use.pcie_sent_mb_s) if rate]
+    if (rate := max(rates, default=0.0)) >= _BUSY_MB_S:
+        found.append(f"{rate / 1e3:.1f} GB/s over PCIe")
+    if (share := max((use.utilisation or 0.0 for use in uses), default=0.0)) > _BUSY_PERCENT:
+        found.append(f"the GPU {share:.0f} % busy")
+    return ", ".join(found) or "nothing was seen on the GPU"

@@ -1,0 +1,43 @@
+"""The clock of a run, which stands while SLURM has the run suspended."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from rekindle.host import slurm
+from rekindle.records import Suspension
+
+_GAP_S = 5.0
+"""Between two looks, from which on SLURM is asked; they are a second apart."""
+
+_KEPT = 100
+"""As many suspensions as a record has; a cluster that runs jobs in turn has any number."""
+
+
+class Clock:
+    """Seconds since a run began in which it was not suspended; to be read about once a second."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Start it, for the run in ``folder``; None where no SLURM can suspend it."""
+        self._folder = folder
+        self._resumed = slurm.resumed(folder) if folder else ""
+        self._before, self._elapsed = time.monotonic(), 0.0
+        self.suspensions: list[Suspension] = []
+
+    def read(self) -> float:
+        """Return the seconds."""
+        now = time.monotonic()
+        gap, self._before = now - self._before, now
+        if self._folder and gap > _GAP_S and self._was_suspended(self._folder):
+            until = time.time()
+            if len(self.suspensions) < _KEPT:
+                self.suspensions.append(Suspension(since=round(until - gap, 3), until=round(until, 3)))
+        else:
+            self._elapsed += gap
+        return self._elapsed
+
+    def _was_suspended(self, folder: Path) -> bool:
+        """Whether SLURM resumed the run since it was asked last."""
+        resumed, self._resumed = self._resumed, slurm.resumed(folder) or self._resumed
+        return resumed != self._resumed

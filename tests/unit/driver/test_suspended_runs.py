@@ -1,0 +1,93 @@
+"""The clock of a run that SLURM suspends, and a run that it suspended for longer than its limit."""
+
+import os
+import signal
+import sys
+import time
+
+import psutil
+import pytest
+from slurm_stand_in import stand_in
+from test_driver import _start
+
+from rekindle.driver import clock
+from rekindle.records import Ended, Slurm, read
+
+
+@pytest.fixture
+def moment(monkeypatch):
+    """Return what sets the time, and when SLURM last suspended or resumed the run."""
+    known = {"at": 0.0, "resumed": ""}
+    monkeypatch.setattr(clock.time, "monotonic", lambda: known["at"])
+    monkeypatch.setattr(clock.time, "time", lambda: 1000 + known["at"])
+    monkeypatch.setattr(clock.slurm, "resumed", lambda folder: known["resumed"])
+    return known
+
+
+def test_it_stands_while_the_run_is_suspended(moment, tmp_path):
+    running = clock.Clock(tmp_path)
+    moment["at"] = 1.0
+    assert running.read() == 1
+    moment.update(at=601.0, resumed="12:00")
+    assert running.read() == 1
+    moment["at"] = 602.0
+    assert running.read() == 2
+    moment.update(at=702.0, resumed="13:00")
+    assert running.read() == 2
+    assert [(span.since, span.until) for span in running.suspensions] == [(1001, 1601), (1602, 1702)]
+
+
+@pytest.mark.parametrize("resumed", ["", "11:00"])
+def test_a_host_that_hangs_was_not_suspended(moment, tmp_path, resumed):
+    moment["resumed"] = resumed
+    running = clock.Clock(tmp_path)
+    moment.update(at=600.0, resumed="")  # SLURM has nothing new, or does not answer
+    assert running.read() == 600
+    moment.update(at=1200.0, resumed=resumed)
+    assert running.read() == 1200
+    assert running.suspensions == []
+
+
+def test_without_slurm_nobody_is_asked(moment, monkeypatch):
+    monkeypatch.setattr(clock.slurm, "resumed", lambda folder: pytest.fail("asked"))
+    running = clock.Clock(None)
+    moment["at"] = 600.0
+    assert running.read() == 600
+
+
+JOB = """
+import pathlib, time
+pathlib.Path("begun").touch()
+for _ in range(30):
+    time.sleep(0.1)
+"""
+SCONTROL = """#!/bin/sh
+case "$*" in *" job "*) cat {state} ;; *) echo n9 ;; esac
+"""
+
+
+@pytest.mark.parametrize(("resumed", "reason"), [("2026-11-24T17:51:09", "finished"), ("None", "limit")])
+def test_a_run_may_be_suspended_for_longer_than_its_limit(tmp_path, queue, resumed, reason):
+    asked = Slurm(partition="gpu", nodes=1, time="01:00:00")
+    run, start = _start(tmp_path, JOB, limit_s=8, silence_s=6, name="rekindle/runs/toy-0", slurm=asked)
+    assert start() is True
+    environ = stand_in(tmp_path / "slurm", "n9", ("n9",))
+    state, scontrol = tmp_path / "state", tmp_path / "slurm/bin/scontrol"
+    state.write_text("JobId=77 SuspendTime=None")
+    scontrol.write_text(SCONTROL.format(state=state))
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environ}
+    driver = psutil.Popen([sys.executable, "-m", "rekindle.driver", "supervise", str(run)], env=environ)
+    while not (run / "job/begun").exists():
+        time.sleep(0.05)
+    together = [driver, *driver.children(recursive=True)]
+    for process in together:
+        process.send_signal(signal.SIGSTOP)
+    state.write_text(f"JobId=77 SuspendTime={resumed}")
+    time.sleep(10)
+    for process in together:
+        process.send_signal(signal.SIGCONT)
+    driver.wait(60)
+    ended = read(run / "ended.json", Ended)
+    assert ended.reason == reason
+    assert ended.duration_s > 10
+    assert [9 < span.until - span.since < 14 for span in ended.suspensions] == [True] * (reason == "finished")

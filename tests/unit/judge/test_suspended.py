@@ -1,0 +1,74 @@
+"""A run that SLURM suspended in mid-round: the time in which it stood counts against nothing."""
+
+import json
+import re
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from rekindle.judge import judge
+from rekindle.judge.run import Run
+
+STOOD_S = 300.0
+FORM = "%Y-%m-%d %H:%M:%S"
+LOG_TIME = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})", re.MULTILINE)
+
+
+def stand_still(run, when, told=True):
+    """Have the recorded run stand for STOOD_S from ``when`` on, in seconds since the epoch."""
+
+    def moved(event):
+        began = event["time"] - event.get("seconds", 0.0)
+        if event["time"] > when > began and "seconds" in event:
+            event["seconds"] += STOOD_S
+        return event | {"time": event["time"] + STOOD_S * (event["time"] > when)}
+
+    def moved_line(match):
+        at = datetime.strptime(match[1], FORM).replace(tzinfo=timezone.utc)
+        late = at.timestamp() + int(match[2]) / 1e3 > when
+        return f"{(at + timedelta(seconds=STOOD_S * late)).strftime(FORM)},{match[2]}"
+
+    for path in (*(run / "evidence").glob("*.jsonl"), *run.glob("samples*.jsonl")):
+        events = [moved(json.loads(line)) for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    for path in run.rglob("log.txt"):
+        path.write_text(LOG_TIME.sub(moved_line, path.read_text()))
+    ended = json.loads((run / "ended.json").read_text())
+    ended["duration_s"] += STOOD_S
+    ended["suspensions"] = [{"since": when, "until": when + STOOD_S}] if told else []
+    (run / "ended.json").write_text(json.dumps(ended))
+
+
+def in_the_last_round(run):
+    recorded = Run.open(run)
+    rounds = [recorded.rounds(*rank)[-1].event for rank in recorded.ranks]
+    return (max(event.time - event.seconds for event in rounds) + min(event.time for event in rounds)) / 2
+
+
+def after_the_last_word(run):
+    return max(line.event.time for line in Run.open(run).lines) + 0.001
+
+
+@pytest.mark.parametrize("moment", [in_the_last_round, after_the_last_word])
+def test_a_run_that_stood_passes(clean_run, moment):
+    stand_still(clean_run, moment(clean_run))
+    verdict = judge(clean_run)
+    assert (verdict.verdict, verdict.cause) == ("PASS", None)
+
+
+@pytest.mark.parametrize("moment", [in_the_last_round, after_the_last_word])
+def test_one_that_only_went_slow_does_not(clean_run, moment):
+    stand_still(clean_run, moment(clean_run), told=False)
+    assert judge(clean_run).verdict == "UNPROVEN"
+
+
+def test_nothing_is_written_in_a_suspension(clean_run):
+    ended = json.loads((clean_run / "ended.json").read_text())
+    when = in_the_last_round(clean_run)
+    ended["suspensions"] = [{"since": when - 10, "until": when + 10}]
+    (clean_run / "ended.json").write_text(json.dumps(ended))
+    verdict = judge(clean_run)
+    assert verdict.verdict == "UNPROVEN"
+    assert verdict.cause.endswith(" SLURM had suspended the run for 20 s.")
+    (rule,) = (result for result in verdict.evidence if result.claim == "all_within_the_run")
+    assert (rule.holds, rule.says) == (None, "An event was written while SLURM had the run suspended.")
