@@ -36,8 +36,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
     claims = [check(run, claim) for claim in run.spec.job.proof]
-    rules = hold(run) if run.spec.job.federated else ()
-    results = (*(result for result in claims if result), *rules)
+    results = (*(result for result in claims if result), *hold(run))
     verdict, cause = _verdict(run, results)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
     root = next((finding for finding in findings if _is_root(run, finding)), None)

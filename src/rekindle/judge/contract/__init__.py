@@ -12,6 +12,7 @@ from . import (  # noqa: F401 - each registers its rules
     nodes,
     processes,
     samples,
+    sent,
     server,
     tasks,
     times,

@@ -32,17 +32,24 @@ Rule = Callable[[Run], Iterable[Doubt]]
 RULES: dict[str, Rule] = {}
 VERSIONS: dict[str, frozenset[int]] = {}
 """Of the specs whose runs leave what a rule needs."""
+OF_EVERY_JOB: set[str] = set()
+"""Rules that also apply to a job that measures its host."""
 
 
 ANY = (1, 2, 3)
 """Of every spec; runs of spec/3 have no trainers of ours."""
 
 
-def rule(*versions: int) -> Callable[[Rule], Rule]:
-    """Register a rule under its name, for runs of our own jobs (spec/1 and /2) or of ``versions`` alone."""
+def rule(*versions: int, every_job: bool = False) -> Callable[[Rule], Rule]:
+    """Register a rule under its name, for runs of our own jobs (spec/1 and /2) or of ``versions`` alone.
+
+    With ``every_job`` it also applies to jobs that measure their host.
+    """
 
     def register(function: Rule) -> Rule:
         RULES[function.__name__] = function
+        if every_job:
+            OF_EVERY_JOB.add(function.__name__)
         VERSIONS[function.__name__] = frozenset(versions or (1, 2))
         return function
 
@@ -50,9 +57,9 @@ def rule(*versions: int) -> Callable[[Rule], Rule]:
 
 
 def hold(run: Run) -> Iterator[ClaimResult]:
-    """Hold ``run`` against every rule that its spec's version knows."""
+    """Apply to ``run`` every rule that its job and its spec's version have."""
     for name, function in RULES.items():
-        if run.version in VERSIONS[name]:
+        if run.version in VERSIONS[name] and (run.spec.job.federated or name in OF_EVERY_JOB):
             yield _answer(run, function).result(name, run.folder)
 
 
