@@ -41,6 +41,7 @@ LADDER = "ladder"
 
 # A host's folder of results, results/<run>/<host>/; the play's own record lies above it.
 PLAY_RECORD = "run.json"
+RESULTS_SEAL = "results.seal.json"
 LEASE_RECORD = "lease.json"
 HOST_RECORD = "host.json"
 LOGIN_RECORD = "login.json"
