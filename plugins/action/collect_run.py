@@ -76,7 +76,7 @@ class ActionModule(Action):
     def _digest(self, python: str, path: str) -> str:
         """Return the SHA-256 of a file on the host; empty if it cannot be read."""
         command = shlex.join([python, "-ISc", _DIGEST, path])
-        return str(self._low_level_execute_command(command)["stdout"]).strip()
+        return clock.last_line(self._low_level_execute_command(command))
 
 
 def _left(run: Path) -> str:

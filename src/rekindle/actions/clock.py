@@ -27,6 +27,12 @@ def ask(execute: Callable[[str], dict[str, Any]], python: str, looks: int = 1) -
         answer = execute(f"{shlex.quote(python)} -ISc {shlex.quote(TIME)}")
         ended = time.time()
         with suppress(ValueError, RecordError):
-            offset, error = float(answer["stdout"]) - (began + ended) / 2, (ended - began) / 2
+            there = float(last_line(answer))
+            offset, error = there - (began + ended) / 2, (ended - began) / 2
             clocks.append(checked(Clock(offset_s=offset, error_s=error, asked=timestamp())))
     return min(clocks, key=lambda clock: clock.error_s, default=None)
+
+
+def last_line(answer: dict[str, Any]) -> str:
+    """Return the last line that a command printed: a host may greet whoever logs in before it."""
+    return next(iter(reversed(str(answer["stdout"]).splitlines())), "")

@@ -157,6 +157,10 @@ def test_a_host_that_tells_no_time_has_no_clock(clock, says):
     assert clock(says) is None
 
 
+def test_a_host_that_greets_has_a_clock(clock):
+    assert abs(clock("'Welcome!\\n', time.time(), sep=''").offset_s) < 30
+
+
 def test_the_payload_on_the_host_has_a_digest_if_it_can_be_read(load, shell, tmp_path):
     action = load("collect_run").make({}, _low_level_execute_command=shell)
     (tmp_path / "it's").write_bytes(b"x")
