@@ -19,6 +19,9 @@ from rekindle.results.home import placed_in, seal_of, why_absent
 from .folders import is_results
 from .verb import BAD, GOOD, Answer, Json, Verb, answer
 
+_OF_RUNS = (".placed.json", ".seal.json", ".pem", ".zip")
+"""How the names of files end that belong to runs and lie outside of their folders."""
+
 
 class Verified(msgspec.Struct):
     """One run, and what differs from its seal, a sentence each; none if nothing does."""
@@ -72,9 +75,8 @@ def run(
     asked = _read_key(key) if key else seal.public_key(own) if own else None
     runs = [_verified(folder, [asked] if asked else [*_beside(folder)]) for folder in folders]
     verification = Verification(runs, "asked" if key else "yours" if asked else "beside")
-    if is_results(results):
-        keys = [asked] if asked else [pem for folder in results.iterdir() for pem in _beside(folder / "x")]
-        _verify_folder(results, keys, verification)
+    keys = [asked] if asked else [pem for folder in folders for pem in _beside(folder)]
+    _verify_folder(results, keys, verification)
     lines = [line for verified in runs for line in _lines(verified)]
     lines += verification.differs
     lines += [verification.unchecked] if verification.unchecked else []
@@ -144,12 +146,13 @@ def _verify_folder(results: Path, keys: list[bytes], verification: Verification)
         verification.differs.append(f"{results}: its seal {error}.")
         return
     except FileNotFoundError:
-        if any(verified.sealed_with for verified in verification.runs):
+        more = any(not name.endswith(_OF_RUNS) for name in sealing.found(results))
+        if more and any(verified.sealed_with for verified in verification.runs):
             verification.differs.append(
                 f"{results} has no seal: a playbook still runs or was interrupted, or somebody removed it. "
                 "Fix: run the same command again, which seals it."
             )
-        else:
+        elif is_results(results):
             verification.unchecked = (
                 f"{results} has no seal of its own, as it is of an older Rekindle: its records and reports "
                 "were not checked."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
@@ -220,7 +221,8 @@ def files(folder: Path, but: Collection[Path] = ()) -> dict[str, str]:
             if path in but:
                 continue
             plain = path.is_file() and not path.is_symlink()
-            digests[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
+            with suppress(FileNotFoundError):  # a partial one, of a playbook that is writing
+                digests[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
     return digests
 
 

@@ -5,6 +5,7 @@ results/<run>/results.seal.json
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -16,18 +17,23 @@ from rekindle.records.folders import play_in
 from . import seal, state
 
 _RUN_SEAL = ".seal.json"
+_PARTIAL = re.compile(r"\..+\.[a-z0-9_]{8}")
+"""Name of a file or folder that is not complete yet."""
 
 
 def found(folder: Path, sealed: Iterable[str] = ()) -> dict[str, str]:
     """Return the SHA-256 of the files in a results folder, by name.
 
-    Files of a run with a seal of its own, here or among the names that were ``sealed``, are left out, and so
-    is another results folder in this one.
+    Files of a run with a seal of its own, here or among the names that were ``sealed``, are left out. So are
+    another results folder in this one, and what a playbook is just writing.
     """
     seals = {*folder.glob(f"*/*{_RUN_SEAL}"), *(folder / name for name in sealed if name.endswith(_RUN_SEAL))}
     runs = {path.with_name(path.name.removesuffix(_RUN_SEAL)) for path in seals}
     others = {path.parent for path in folder.glob(f"*/{folders.PLAY_RECORD}")}
-    return seal.files(folder, {folder / folders.RESULTS_SEAL} | runs | others)
+    here = seal.files(folder, {folder / folders.RESULTS_SEAL} | runs | others)
+    return {
+        name: digest for name, digest in here.items() if not any(map(_PARTIAL.fullmatch, name.split("/")))
+    }
 
 
 def before(folder: Path) -> dict[str, str] | None:
