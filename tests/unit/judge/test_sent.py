@@ -173,3 +173,10 @@ def test_code_that_nobody_sent_is_named(sent):
     (sent / "job/torch.py").write_text("")
     assert judge(sent).verdict == "PASS"
     assert _broken(sent, "files_are_as_sent").says == "Code in the job's folder that was not sent: torch.py."
+
+
+def test_an_older_run_says_that_nothing_was_checked(newer_run):
+    for rule in ("made_under_its_nonce", "files_are_as_sent"):
+        result = _broken(newer_run, rule)
+        assert result.holds is True
+        assert result.says.startswith("Not checked: ")

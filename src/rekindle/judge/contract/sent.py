@@ -21,6 +21,9 @@ _NAMED = 5
 def files_are_as_sent(run: Run) -> Iterator[Doubt]:
     """Every file of the job's code is as it was sent, and so is every copy of it that NVFlare ran."""
     sent, job = run.spec.files, run.folder / folders.JOB
+    if not sent:
+        yield Doubt("Not checked: the spec does not have the digests of what was sent.", holds=True)
+        return
     for name, digest in sent.items():
         file, found = f"{folders.JOB}/{name}", _digest(job / name)
         if found is None:
@@ -37,7 +40,7 @@ def files_are_as_sent(run: Run) -> Iterator[Doubt]:
     notes = []
     if large := sorted(name for name, digest in sent.items() if not digest):
         notes.append(f"Too large to be collected and compared: {_few(large)}.")
-    if sent and (more := [name for name in _code(job) if name not in sent]):
+    if more := [name for name in _code(job) if name not in sent]:
         notes.append(f"Code in the job's folder that was not sent: {_few(more)}.")
     if notes:
         yield Doubt(" ".join(notes), holds=True)
