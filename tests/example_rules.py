@@ -5,7 +5,7 @@ from functools import cache
 from plays import REPOSITORY
 
 from rekindle.jobs import example_names, load_job
-from rekindle.judge.contract.registry import VERSIONS
+from rekindle.judge.contract.registry import SCOPES
 
 JOBS = REPOSITORY / "flare_jobs"
 
@@ -15,7 +15,7 @@ def of_examples():
     """Return their names."""
     own = {claim for path in JOBS.glob("*/job.yml") for claim in _claims(path.parent.name)}
     claims = {claim for name in example_names(JOBS) for claim in _claims(name)}
-    return frozenset(claims - own | {name for name, versions in VERSIONS.items() if versions == {3}})
+    return frozenset(claims - own | {name for name, scope in SCOPES.items() if scope.versions == {3}})
 
 
 def _claims(name):

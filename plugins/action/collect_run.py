@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 import shlex
 import tempfile
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.display import Display
 
 from rekindle import records
+from rekindle.actions import clock
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders
@@ -23,8 +22,9 @@ from rekindle.records.folders import left_in
 from rekindle.records.text import one_line
 from rekindle.results import home
 
-_TIME = "import time; print(time.time())"
+_DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
 _LOOKS = 3
+"""At the clock of a host that is measured."""
 
 
 @limited
@@ -49,14 +49,15 @@ class ActionModule(Action):
         if answer["rc"] != 0:
             complaint = " ".join(answer["stderr"].split())[-500:]
             raise Failed(f"The run could not be packed on the host: {complaint}")
-        clock = None if placed.spec.job.federated else self._clock(args["python"])
+        looks = 1 if placed.spec.job.federated else _LOOKS
+        now = clock.ask(self._low_level_execute_command, args["python"], looks)
         complaint = ""
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
             try:
                 with files_end_at(TOTAL_LIMIT):
                     self._connection.fetch_file(packed, str(archive))
-                home.keep(archive, dest, placed, clock)
+                home.keep(archive, dest, placed, now, self._digest(args["python"], placed.payload))
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:
@@ -72,18 +73,10 @@ class ActionModule(Action):
             Display().display(f"{task_vars['inventory_hostname']} {args['job']}: {left}")
         return {}
 
-    def _clock(self, python: str) -> records.Clock | None:
-        """Return how far the host's clock is from ours, by the shortest of a few round trips."""
-        clocks = []
-        for _ in range(_LOOKS):
-            began = time.time()
-            answer = self._low_level_execute_command(f"{shlex.quote(python)} -ISc {shlex.quote(_TIME)}")
-            ended = time.time()
-            with suppress(ValueError, RecordError):
-                there = float(answer["stdout"])
-                offset, error = there - (began + ended) / 2, (ended - began) / 2
-                clocks.append(records.checked(records.Clock(offset_s=offset, error_s=error)))
-        return min(clocks, key=lambda clock: clock.error_s, default=None)
+    def _digest(self, python: str, path: str) -> str:
+        """Return the SHA-256 of a file on the host; empty if it cannot be read."""
+        command = shlex.join([python, "-ISc", _DIGEST, path])
+        return clock.last_line(self._low_level_execute_command(command))
 
 
 def _left(run: Path) -> str:

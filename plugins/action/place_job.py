@@ -9,18 +9,22 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
-from rekindle.actions.base import REQUIRED, Action
+from rekindle.actions import clock
+from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.limits import limited
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
+from rekindle.jobs.sent import code_in, digests
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
 from rekindle.results import home, state
 
 
+@limited
 class ActionModule(Action):
     """Arguments: ``folder`` (of the host's records), ``job``, ``arguments`` (by job), ``tmpdir``; ``payload``
-    there; ``rerun``, whether it runs in any case; ``gate``, what failed GPUs keep from jobs; ``checkout``
-    of NVFlare, from which an example came.
+    and ``python`` there; ``rerun``, whether it runs in any case; ``gate``, what failed GPUs keep from jobs;
+    ``checkout`` of NVFlare, from which an example came.
 
     Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
     """
@@ -31,6 +35,7 @@ class ActionModule(Action):
         "tmpdir": REQUIRED,
         "arguments": {"type": "dict", **REQUIRED},
         "payload": REQUIRED,
+        "python": REQUIRED,
         "rerun": {"type": "bool", **REQUIRED},
         "checkout": REQUIRED,
         "gate": {"choices": ["faults", "host", "gpu", "off"], **REQUIRED},
@@ -44,17 +49,24 @@ class ActionModule(Action):
         if job.federated and args["gate"] == "gpu":
             host = _without_failed(host, folder)
         try:
-            code = _code(job, plan, args["checkout"])
+            sent = code_in(folder.parent / "payload" / Path(args["payload"]).name, job)
+            code = _code(job, plan, args["checkout"], sent)
             spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
-            spec = replace(spec, versions={**spec.versions, **code, **_image(job, folder, host)})
+            spec = replace(
+                spec,
+                files=digests(sent, job, on_gpus=bool(spec.gpus)),
+                versions={**spec.versions, **code, **_image(job, folder, host)},
+            )
             run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(spec, Path(args['payload']).name)}"
             spec = jobs.within(spec, lease.ends(folder))
         except jobs.NoRunError as reason:
             _refuse(folder, jobs.without_a_run(job, host.host, reason.verdict, reason.says, reason.fix))
             return {}
-        spec = state.agree(run, spec, again=args["rerun"])
-        now = records.timestamp()
-        placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=now)
+        now = clock.ask(self._low_level_execute_command, args["python"])
+        if now is None:
+            raise Failed("The host does not tell its time.", f"see why {args['python']} does not run there.")
+        spec = state.agree(run, replace(spec, clock=now), again=args["rerun"])
+        placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
         records.write(home.placed_in(folder, job.name), placed)
         _forget(folder / job.name / folders.VERDICT)
         return {"spec": records.to_builtins(spec), "run": run}
@@ -68,8 +80,8 @@ def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
     return job if job.federated else replace(job, required=args["gate"] != "off")
 
 
-def _code(job: records.Job, plan: records.PlanRecord, setting: str) -> dict[str, str]:
-    """Return which code the job runs, if it is none of ours.
+def _code(job: records.Job, plan: records.PlanRecord, setting: str, sent: dict[str, bytes]) -> dict[str, str]:
+    """Return which code the job runs, of which ``sent`` is what the host has, if it is none of ours.
 
     Raises:
         NoRunError: the checkout of NVFlare has the example no more.
@@ -78,7 +90,7 @@ def _code(job: records.Job, plan: records.PlanRecord, setting: str) -> dict[str,
         source = checkout.named(setting, plan.nvflare)
         if lack := source.lacks(job):
             raise lack
-        return {"examples": source.commit}
+        return {"examples": source.version(job, sent)}
     path = plan.own.get(job.name)
     return {"code": payload.digest(Path(path).parent)} if path else {}
 

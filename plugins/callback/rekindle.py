@@ -58,7 +58,7 @@ _find_rekindle()
 from rekindle import records, report, settings
 from rekindle.host import folders, places
 from rekindle.records.text import for_terminal
-from rekindle.results import journal
+from rekindle.results import journal, sealing
 from rekindle.results.check import check
 
 DOCUMENTATION = """
@@ -72,7 +72,8 @@ _ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
 _ROLES = {_REPOSITORY / "roles", _REPOSITORY / "playbooks" / "roles"}
 """The second is a link to the first, or in a wheel a copy."""
 _REPORT = "report"
-_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, "report.html", "results.json", "junit.xml"}
+_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL}
+_TAKEN |= {"report.html", "results.json", "junit.xml"}
 
 
 def _told(method: Callable[..., None]) -> Callable[..., None]:
@@ -103,6 +104,7 @@ class CallbackModule(CallbackBase):
         """Begin without a results folder."""
         super().__init__()
         self._folder: Path | None = None
+        self._before: dict[str, str] | None = None
         self._ours = False
         self._beside = _REPOSITORY
         self._play: Any = None
@@ -151,6 +153,7 @@ class CallbackModule(CallbackBase):
                 given = Templar(variables._loader, known).template(known.get("rekindle_results"))
             self._folder = Path(given or default).expanduser().absolute()
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
+            self._before = sealing.before(self._folder)
             atexit.register(self._end_early)
         if roles == [_REPORT]:
             self._end()
@@ -239,9 +242,11 @@ class CallbackModule(CallbackBase):
         self._end()
         if self._checks:
             self._display.display("\n" + report.check_text(check(self._folder)))
-            return
-        results = report.write_reports(self._folder)
-        self._display.display("\n" + report.summary(results, self._folder))
+        else:
+            results = report.write_reports(self._folder)
+            self._display.display("\n" + report.summary(results, self._folder))
+        if self._before is not None or not self._checks:
+            sealing.put(self._folder, self._before)
 
 
 def _clean_display() -> None:

@@ -66,6 +66,7 @@ PERCENT = (
     free("*", "A GPU's load is anything at any moment, and a sample less proves nothing."),
 )
 
+SENT = (free("*", "No run here has it; tests/unit/judge/test_sent.py has runs that do."),)
 ON_NODES = (free("*", "Runs here are of one machine; tests/unit/judge/test_judge_nodes.py has others."),)
 
 FIELDS = {
@@ -74,6 +75,8 @@ FIELDS = {
         wrong("missing", "The default is the newest, whose evidence this run lacks.", spec1),
     ),
     ("RunSpec", "nonce"): (wrong("*", "Every line of evidence repeats it.", spec2),),
+    ("RunSpec", "clock"): SENT,
+    ("RunSpec", "files"): SENT,
     ("RunSpec", "host"): OURS,
     ("RunSpec", "job"): (wrong("*", "It is no record."),),
     ("RunSpec", "sites"): (

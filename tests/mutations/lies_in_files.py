@@ -298,3 +298,9 @@ def _other_run(run, rng):
     others = [name for name in recordings() if name != run.name]
     same = [name for name in others if name.startswith(job)]
     return run.copy_of(pick(rng, same or others))
+
+
+@lie("files_are_as_sent", ways=1)
+def _a_client_that_was_exchanged_on_the_host(run, rng):
+    run.spec["files"] = {"client.py": f"{rng.getrandbits(256):064x}"}
+    run.write("job/client.py", b"cheat()\n")

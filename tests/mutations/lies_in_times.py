@@ -311,6 +311,11 @@ lies(
 )
 
 
+@lie("made_under_its_nonce", ways=1)
+def _a_nonce_made_after_the_run(run, rng):
+    run.spec["clock"] = {"offset_s": 0.0, "error_s": 0.1, "asked": "2026-12-24T15:33:00Z"}
+
+
 @lie("end", ways=1)
 def _the_end_is_not_recorded(run, rng):
     run.remove("ended.json")

@@ -62,6 +62,8 @@ SEEN_BY = {
     "aggregated_from_all": "a contribution of a thousandfold weight",
     "final_model_is_the_servers": "the final model is not the server s last",
     "all_within_the_run": "a device before the run",
+    "made_under_its_nonce": "a nonce made after the run",
+    "files_are_as_sent": "a client that was exchanged on the host",
     "ends_with_its_last_word": "a run an hour longer than its logs",
     "told_in_order": "the final model before the last round",
     "server_and_sites_tell_one_time": "a contribution after its aggregation",

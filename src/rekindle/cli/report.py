@@ -8,11 +8,14 @@ from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import PlaybookRecord
 from rekindle.report import ResultsData, data, summary, write_reports
+from rekindle.results import sealing
 from rekindle.results.gather import HostResults, Results
 from rekindle.results.row import Row
 
 from .folders import Folder, host_alone, is_host, is_results
 from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
+
+_RECORDED = "Verdicts are as they were recorded and were not judged again: `rekindle judge {}` does that."
 
 
 def run(folder: Folder, json: Json = False) -> Answer:
@@ -26,10 +29,19 @@ def run(folder: Folder, json: Json = False) -> Answer:
     here = folder.absolute()
     around = next(filter(is_results, (folder, here.parent, here.parent.parent)), None)
     if around and (around is folder or is_host(folder) or (folder / folders.VERDICT).exists()):
+        before = sealing.before(around)
         results = write_reports(around)
+        if before is not None:
+            sealing.put(around, before)
+        said = [_RECORDED.format(around), str(around / "report.html")]
+    elif host := host_alone(folder):
+        results, said = _alone(folder, host), [_RECORDED.format(folder)]
     else:
-        results, around = _alone(folder), None
-    return answer(standing(results), summary(results, around), data(results), json)
+        verdict = judge(folder)
+        row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
+        results, said = _alone(folder, HostResults(verdict.host, None, None, None, (row,))), []
+    text = "\n\n".join(filter(None, (summary(results, None), "\n".join(said))))
+    return answer(standing(results), text, data(results), json)
 
 
 VERB = Verb(
@@ -51,11 +63,6 @@ def standing(results: Results) -> int:
     return UNTOLD if bad and all(row.other_version or row.kind == "RUNNING" for row in bad) else BAD
 
 
-def _alone(folder: Path) -> Results:
-    """Return the results of a host's folder, or of one run, that lies in no results folder."""
-    host = host_alone(folder)
-    if host is None:
-        verdict = judge(folder)
-        row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
-        host = HostResults(verdict.host, None, None, None, (row,))
+def _alone(folder: Path, host: HostResults) -> Results:
+    """Return the results of a host that lies in no results folder."""
     return Results(PlaybookRecord(run=folder.resolve().name, started="", hosts=(host.name,)), (host,))

@@ -1,21 +1,26 @@
-"""``rekindle verify RESULTS``: whether the runs in a results folder are as they were sealed."""
+"""``rekindle verify RESULTS``: whether a results folder and its runs are as they were sealed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from rekindle.host.folders import SPEC, VERDICT
-from rekindle.records import RecordError
+from rekindle.host.folders import RESULTS_SEAL, SPEC, VERDICT
+from rekindle.records import PlacedRecord, RecordError, read
 from rekindle.records.text import one_line
-from rekindle.results import seal, state
-from rekindle.results.home import seal_of, why_absent
+from rekindle.results import seal, sealing, state
+from rekindle.results.home import placed_in, seal_of, why_absent
 
+from .folders import is_results
 from .verb import BAD, GOOD, Answer, Json, Verb, answer
+
+_OF_RUNS = (".placed.json", ".seal.json", ".pem", ".zip")
+"""How the names of files end that belong to runs and lie outside of their folders."""
 
 
 class Verified(msgspec.Struct):
@@ -29,14 +34,22 @@ class Verified(msgspec.Struct):
     """When it was sealed, and with which verdict; None if its seal proves nothing."""
     absent: str | None = None
     """Why it never came home, and so has no seal."""
+    sealed_with: bool = False
+    """Whether the results folder was to be sealed as well, when this run was."""
 
 
 class Verification(msgspec.Struct):
-    """Every run of a results folder, and by whose key they were checked."""
+    """A results folder and every run in it, and by whose key they were checked."""
 
     runs: list[Verified]
     keys: str
     """``yours``, ``asked`` (with ``--key``) or ``beside``: whose those are, only their user can tell."""
+    differs: list[str] = []
+    """What else differs from the folder's seal, a sentence each."""
+    sealed: str | None = None
+    """When the folder was sealed; None if its seal proves nothing or it has none."""
+    unchecked: str | None = None
+    """Why nothing but the runs was checked, if so."""
 
 
 def run(
@@ -50,35 +63,41 @@ def run(
     ] = None,
     json: Json = False,
 ) -> Answer:
-    """Say of each run, by file, what differs from its seal.
+    """Name each file of the runs and of the folder that differs from its seal.
 
     Raises:
         RecordError: there is no run in the folder, or no public key in the file.
     """
     folders = sorted({*_folders(results)})
-    if not folders:
+    if not folders and not (results / RESULTS_SEAL).exists():
         raise RecordError(f"{results} holds no run.", "name a folder under results/.")
     own = state.own_key()
     asked = _read_key(key) if key else seal.public_key(own) if own else None
     runs = [_verified(folder, [asked] if asked else [*_beside(folder)]) for folder in folders]
+    verification = Verification(runs, "asked" if key else "yours" if asked else "beside")
+    keys = [asked] if asked else [pem for folder in folders for pem in _beside(folder)]
+    _verify_folder(results, keys, verification)
     lines = [line for verified in runs for line in _lines(verified)]
+    lines += verification.differs
+    lines += [verification.unchecked] if verification.unchecked else []
+    if verification.sealed and not verification.differs:
+        lines.append(f"All other files are as they were sealed at {verification.sealed}.")
     if asked is None:
         lines.append(
             "The keys lie beside the seals: whether they are the controller's, only its user can tell."
         )
-    verification = Verification(runs, "asked" if key else "yours" if asked else "beside")
-    status = BAD if any(verified.differs for verified in runs) else GOOD
+    status = BAD if verification.differs or any(verified.differs for verified in runs) else GOOD
     return answer(status, "\n".join(map(one_line, lines)), verification, json)
 
 
 VERB = Verb(
     "verify",
     run,
-    "Say which files of sealed runs were altered since.",
+    "Name the files of a results folder that were altered since it was sealed.",
     Verification,
     ("results/RUN", "results/RUN --key theirs.pem --json"),
-    "every run is as it was sealed",
-    "something was altered, removed or added, or a run has no seal",
+    "everything is as it was sealed",
+    "something was altered, removed or added, or something has no seal",
 )
 
 
@@ -91,7 +110,14 @@ def _verified(folder: Path, keys: list[bytes]) -> Verified:
         if (sealed.host, sealed.job) != (verified.host, verified.job):
             raise seal.SealError(f"is that of {sealed.host}/{sealed.job}")
         verified.judged, verified.verdict = sealed.judged, sealed.verdict
-        verified.differs = [f"{name}/{difference}." for difference in seal.differences(statement, folder)]
+        verified.sealed_with = statement.predicateType != "urn:x-rekindle:run:1"
+        changes = seal.differences(seal.sealed_files(statement), seal.files(folder))
+        verified.differs = [f"{name}/{difference}." for difference in changes]
+        if sealed.nonce and sealed.nonce != _placed(folder, sealed.nonce):
+            verified.differs.append(
+                f"{name} is another run than {name}.placed.json asked for: their nonces differ. "
+                "Another run's folder was put here, or the run that was asked for was not collected."
+            )
     except seal.SealError as error:
         verified.differs = [f"{name}: its seal {error}."]
     except FileNotFoundError:
@@ -103,6 +129,44 @@ def _verified(folder: Path, keys: list[bytes]) -> Verified:
     except OSError as error:
         verified.differs = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
     return verified
+
+
+def _placed(folder: Path, otherwise: str) -> str:
+    """Return the nonce under which a run was placed; ``otherwise`` where no record has it."""
+    with suppress(RecordError):
+        return read(placed_in(folder.parent, folder.name), PlacedRecord).spec.nonce
+    return otherwise
+
+
+def _verify_folder(results: Path, keys: list[bytes], verification: Verification) -> None:
+    """Note how the files of a results folder differ from its seal, but for those that runs' seals are of."""
+    try:
+        statement = seal.opened((results / RESULTS_SEAL).read_bytes(), keys, seal.ResultsStatement)
+    except seal.SealError as error:
+        verification.differs.append(f"{results}: its seal {error}.")
+        return
+    except FileNotFoundError:
+        more = any(not name.endswith(_OF_RUNS) for name in sealing.found(results))
+        if more and any(verified.sealed_with for verified in verification.runs):
+            verification.differs.append(
+                f"{results} has no seal: a playbook still runs or was interrupted, or somebody removed it. "
+                "Fix: run the same command again, which seals it."
+            )
+        elif is_results(results):
+            verification.unchecked = (
+                f"{results} has no seal of its own, as it is of an older Rekindle: its records and reports "
+                "were not checked."
+            )
+        return
+    sealed = seal.sealed_files(statement)
+    verification.sealed = statement.predicate.sealed
+    if began := sealing.unfinished(results, statement):
+        verification.differs.append(
+            f"A playbook that began at {began} has not sealed the folder: it still runs or was interrupted. "
+            "Fix: run the same command again."
+        )
+    changes = seal.differences(sealed, sealing.found(results, sealed))
+    verification.differs += [f"{difference}." for difference in changes]
 
 
 def _lines(verified: Verified) -> list[str]:

@@ -41,6 +41,8 @@ _FIRST = (
     re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?(log|log_error|error_log)\.txt"),
 )
 """What is worth more than anything else, in this order: it comes before the rest and may be larger."""
+_CODE = re.compile(rf"{folders.JOB}/(?!{folders.WORKSPACE}/).*")
+"""What comes next: it is compared with what was sent."""
 _NAMED = 1000
 """Files that it names."""
 _LEFT_LIMIT = 2 << 20
@@ -83,7 +85,7 @@ def pack(run_dir: Path, target: Path) -> Packed:
         for late, _, name in sorted(_candidates(run_dir, packed)):
             new = set(PurePosixPath(name).parents) - made
             try:
-                content = files.content(run_dir / name, FILE_LIMIT if late == len(_FIRST) else files.LIMIT)
+                content = files.content(run_dir / name, FILE_LIMIT if late >= len(_FIRST) else files.LIMIT)
             except OSError as error:
                 packed.leave(name, error)
                 continue
@@ -99,7 +101,8 @@ def pack(run_dir: Path, target: Path) -> Packed:
 
 
 def _lateness(name: str) -> int:
-    return next((n for n, pattern in enumerate(_FIRST) if pattern.fullmatch(name)), len(_FIRST))
+    rest = len(_FIRST) if _CODE.fullmatch(name) else len(_FIRST) + 1
+    return next((n for n, pattern in enumerate(_FIRST) if pattern.fullmatch(name)), rest)
 
 
 def _candidates(run_dir: Path, packed: Packed) -> Iterator[tuple[int, int, str]]:

@@ -11,7 +11,7 @@ import os
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -76,12 +76,16 @@ def left_behind(root: Path) -> list[str]:
     return _own(root, _git(root, "--others", "--exclude-standard")) if _git(root, "--cached") else []
 
 
+def travels(name: str) -> bool:
+    """Return whether a file of that name is sent: it is not hidden, and no cache of Python's."""
+    return not any(part.startswith(".") or part == "__pycache__" for part in PurePosixPath(name).parts)
+
+
 def _own(root: Path, names: list[str]) -> list[str]:
     def owns(name: str) -> bool:
         path = PurePosixPath(name)
         linked = any((root / part).is_symlink() for part in (path, *path.parents[:-1]))
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
-        return not hidden and not linked and (root / name).is_file()
+        return travels(name) and not linked and (root / name).is_file()
 
     return sorted({name for name in names if owns(name)})
 
@@ -101,13 +105,24 @@ def _every(root: Path) -> list[str]:
     return [path.relative_to(root).as_posix() for path in found]
 
 
-def extract_job(name: str, target: Path) -> None:
-    """Copy the files of job ``name`` out of the payload that this code was imported from, into ``target``."""
+def job_files(payload: Path, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of each file of job ``name`` in a payload.
+
+    Raises:
+        OSError: the payload cannot be read.
+        zipfile.BadZipFile: it is damaged.
+    """
     prefix = PurePosixPath(_JOBS, name)
-    with zipfile.ZipFile(PACKAGE.parent) as archive:
+    with zipfile.ZipFile(payload) as archive:
         for entry in archive.infolist():
             path = PurePosixPath(entry.filename)
             if path.is_relative_to(prefix):
-                destination = target / path.relative_to(prefix)
-                destination.parent.mkdir(parents=True, exist_ok=True)
-                destination.write_bytes(archive.read(entry))
+                yield path.relative_to(prefix).as_posix(), archive.read(entry)
+
+
+def extract_job(name: str, target: Path) -> None:
+    """Copy the files of job ``name`` out of the payload that this code was imported from, into ``target``."""
+    for file, content in job_files(PACKAGE.parent, name):
+        destination = target / file
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        destination.write_bytes(content)

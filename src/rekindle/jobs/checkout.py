@@ -6,11 +6,15 @@ import os
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
+from rekindle.host.payload import travels
 from rekindle.records import Job, RecordError
 from rekindle.solver.catalogue import rules
 
@@ -20,6 +24,9 @@ from .releases import minor
 _SETTING = "rekindle_nvflare_checkout"
 _UPSTREAM = "https://github.com/NVIDIA/NVFlare"
 _EXAMPLES = "examples"
+_UNKNOWN = "unknown"
+_NAMED = 10
+"""Files that a version names."""
 _LIMIT_S = 1800
 """For a clone without its history, over a slow line."""
 
@@ -69,6 +76,20 @@ class Checkout:
             f"Name a folder with NVFlare checked out at {example.removed.commit} in {_SETTING}.",
         )
 
+    def version(self, job: Job, sent: Mapping[str, bytes]) -> str:
+        """Return the commit of an example: ``<commit>-dirty (client.py)`` if that file is not the commit's.
+
+        Args:
+            job: the example.
+            sent: its files as they were sent, by name.
+        """
+        if self.commit == _UNKNOWN or not (job.example and job.example.folder):
+            return self.commit
+        committed = _committed(self.folder, f"{_EXAMPLES}/{job.example.folder}")
+        edited = sorted(name for name in {*sent, *committed} if sent.get(name) != committed.get(name))
+        more = f" and {len(edited) - _NAMED} more" if len(edited) > _NAMED else ""
+        return f"{self.commit}-dirty ({', '.join(edited[:_NAMED])}{more})" if edited else self.commit
+
     def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
         """Return the folder of each of ``jobs`` that is an example and lies here, by its name."""
         described = {job.name: job.example.folder for job in jobs if job.example and job.example.folder}
@@ -106,7 +127,8 @@ def _cloned(url: str, ref: str) -> Path:
     with tempfile.TemporaryDirectory(dir=cache) as aside:  # each host has a process that comes here
         done = _git("clone", "--quiet", "--depth=1", f"--branch={ref}", "--", url, f"{aside}/clone")
         if done.returncode:
-            last = next(iter(reversed(done.stderr.strip().splitlines())), "git said nothing")
+            lines = done.stderr.decode(errors="replace").strip().splitlines()
+            last = next(iter(reversed(lines)), "git said nothing")
             raise RecordError(
                 f"NVFlare's examples cannot be fetched from {url} at {ref}: {last[:300]}",
                 f"name a folder with a checkout in {_SETTING}.",
@@ -118,18 +140,30 @@ def _cloned(url: str, ref: str) -> Path:
 
 def _described(folder: Path) -> str:
     done = _git("-C", str(folder), "describe", "--tags", "--always", "--match=[0-9]*")
-    return done.stdout.strip() if done.returncode == 0 and done.stdout.strip() else "unknown"
+    return done.stdout.decode().strip() if done.returncode == 0 and done.stdout.strip() else _UNKNOWN
 
 
-def _git(*words: str) -> subprocess.CompletedProcess[str]:
+def _committed(checkout: Path, folder: str) -> dict[str, bytes]:
+    """Return the files of ``folder`` that would be sent from a fresh checkout of the commit, by name."""
+    done = _git("-C", str(checkout), "archive", "--format=tar", "HEAD", folder)
+    committed = {}
+    with suppress(tarfile.TarError), tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
+        for member in archive:
+            name = member.name.removeprefix(f"{folder}/")
+            content = archive.extractfile(member) if member.isreg() else None
+            if content and travels(name):
+                committed[name] = content.read()
+    return committed
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
             ["git", *words],
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
             capture_output=True,
-            text=True,
             check=False,
             timeout=_LIMIT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return subprocess.CompletedProcess(words, 1, "", str(error))
+        return subprocess.CompletedProcess(words, 1, b"", str(error).encode())

@@ -119,9 +119,10 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec:
 def digest(spec: RunSpec, payload: str) -> str:
     """Return what tells this run from one of other inputs: of what is run, and of the code that runs it.
 
-    Neither the nonce nor what preflight saw on the GPUs is an input; ``sites`` names those.
+    Neither the nonce nor what preflight saw on the GPUs is an input; ``sites`` names those. The payload has
+    the files.
     """
-    what = to_builtins(replace(spec, nonce="", gpus=()))
+    what = to_builtins(replace(spec, nonce="", clock=None, files={}, gpus=()))
     return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
 
 

@@ -8,7 +8,6 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, held, judged
-from rekindle.host import folders
 from rekindle.records import (
     AcceptanceRecord,
     Clock,
@@ -20,7 +19,6 @@ from rekindle.records import (
 )
 from rekindle.records.base import shortened
 from rekindle.records.events import AcceptanceEvent
-from rekindle.records.folders import clock_in
 
 from .run import Run
 
@@ -46,9 +44,8 @@ def measured(run: Run) -> AcceptanceRecord:
     others = [
         measurement for measurement in record.measurements if measurement.name not in {"xids", "clock_offset"}
     ]
-    clock = clock_in(run.folder) if (run.folder / folders.CLOCK).exists() else None
-    seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *((_offset(clock),) if clock else ()))
-    return held(replace(record, started=_started(record, clock), measurements=(*others, *seen)))
+    seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *((_offset(run.clock),) if run.clock else ()))
+    return held(replace(record, started=_started(record, run.clock), measurements=(*others, *seen)))
 
 
 def judgement(run: Run) -> Judgement:

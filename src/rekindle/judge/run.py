@@ -16,7 +16,7 @@ from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, si
 from rekindle.flare.wording import Wording, wording
 from rekindle.flare.workspace import ALL_LOGS, LOG, SERVER, LogLine, Workspace, of_run
 from rekindle.host import files, folders
-from rekindle.records import Ended, RecordError, Rung, RunSpec, moment
+from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, moment
 from rekindle.records.base import shortened
 from rekindle.records.events import (
     AnyEvent,
@@ -28,7 +28,7 @@ from rekindle.records.events import (
     SampleEvent,
 )
 from rekindle.records.evidence import Line, read_evidence
-from rekindle.records.folders import ended_in, ladder_in, left_in, spec_in
+from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
 
 EventT = TypeVar("EventT", bound=Event)
 _ZONE_S = 900
@@ -223,6 +223,11 @@ class Run:
             return moment(self.ended.started if self.ended else "").timestamp()
         except ValueError:
             return None
+
+    @cached_property
+    def clock(self) -> Clock | None:
+        """The host's clock when the run was collected; None on the host, and where nobody asked."""
+        return clock_in(self.folder) if (self.folder / folders.CLOCK).exists() else None
 
     def zone(self, name: str) -> float:
         """Return the seconds that the time in the log of ``name`` is ahead of UTC.

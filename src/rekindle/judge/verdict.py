@@ -89,8 +89,7 @@ def _results(run: Run) -> Iterator[ClaimResult]:
     """Yield the result of each claim of the job, and of each rule."""
     for claim in run.spec.job.proof:
         yield check(run, claim)
-    if run.spec.job.federated:
-        yield from hold(run)
+    yield from hold(run)
 
 
 def _worst(results: Sequence[ClaimResult]) -> ClaimResult:

@@ -4,7 +4,7 @@ Each record is one JSON file with a versioned schema. Reading one that does not 
 `RecordError`, which says the file, the place in it and the fix.
 """
 
-from .acceptance import AcceptanceRecord, AcceptedGpu, Clock, Kind, Measurement
+from .acceptance import AcceptanceRecord, AcceptedGpu, Kind, Measurement
 from .base import (
     Record,
     Timestamp,
@@ -42,7 +42,7 @@ from .outcome import Outcome, PlaybookRecord, Seen
 from .placed import PayloadRecord, PlacedRecord
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
 from .retired import RetiredRecord
-from .run import Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site, Suspension
+from .run import Clock, Ended, GivenGpu, LeftBehind, Progress, RunSpec, Site, Suspension
 from .slurm import Cluster, NodeGroup, Slurm
 from .standing import StandingRecord
 from .verdict import ClaimResult, Device, JobRound, VerdictKind, VerdictRecord

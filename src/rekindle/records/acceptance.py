@@ -107,16 +107,6 @@ class Measurement(Record, kw_only=True, frozen=True):
     says: Text
 
 
-class Clock(Record, kw_only=True, frozen=True):
-    """``clock.json``: a host's clock beside the controller's, which asked it as the run came home."""
-
-    schema: Literal["rekindle/clock/1"] = "rekindle/clock/1"
-    offset_s: Number
-    """The host's less the controller's."""
-    error_s: Number
-    """Half of the round trip, by which that may be off either way."""
-
-
 class AcceptanceRecord(Record, kw_only=True, frozen=True):
     """The acceptance of one host."""
 

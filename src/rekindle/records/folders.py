@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 
-from .acceptance import AcceptanceRecord, Clock
+from .acceptance import AcceptanceRecord
 from .base import RecordT, read
 from .env import EnvRecord
 from .finding import Ladder
@@ -20,7 +20,7 @@ from .lease import LeaseRecord
 from .outcome import Outcome, PlaybookRecord, Seen
 from .plan import PlanRecord
 from .retired import RetiredRecord
-from .run import Ended, LeftBehind, Progress, RunSpec
+from .run import Clock, Ended, LeftBehind, Progress, RunSpec
 from .standing import StandingRecord
 from .verdict import VerdictRecord
 
@@ -42,7 +42,7 @@ ladder_in = _reader(folders.LADDER_RECORD, Ladder)
 left_in = _reader(folders.LEFT, LeftBehind)
 """What of a run that is home stayed on the host."""
 clock_in = _reader(folders.CLOCK, Clock)
-"""How far the host's clock was from ours as the run came home."""
+"""How far the host's clock was from ours when the run was collected."""
 
 play_in = _reader(folders.PLAY_RECORD, PlaybookRecord)
 """Which hosts a results folder is of."""

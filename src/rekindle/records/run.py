@@ -33,6 +33,18 @@ class GivenGpu(Record, kw_only=True, frozen=True):
     """What held memory on it before the run."""
 
 
+class Clock(Record, kw_only=True, frozen=True):
+    """A host's clock beside the controller's; ``clock.json`` is that of when the run was collected."""
+
+    schema: Literal["rekindle/clock/1"] = "rekindle/clock/1"
+    offset_s: Number
+    """The host's less the controller's."""
+    error_s: Number
+    """Half of the round trip, by which that may be off either way."""
+    asked: Timestamp | None = None
+    """When, by the controller's clock; None in older runs."""
+
+
 class RunSpec(Record, kw_only=True, frozen=True):
     """Everything that the driver needs to start a job."""
 
@@ -41,6 +53,11 @@ class RunSpec(Record, kw_only=True, frozen=True):
     what the server got for each task in place of what trainers tell."""
     nonce: Text = ""
     """Which the controller made up for this run, and every line of its evidence repeats; none in /1."""
+    clock: Clock | None = None
+    """The host's clock when the nonce was made; None in older runs."""
+    files: Table[Text] = {}
+    """SHA-256 of each file of the job's code as it was sent, by its name in the job's folder; empty for one
+    that is too large to be collected. None in older runs."""
     host: Text
     job: Job
     sites: Few[Site]

@@ -82,7 +82,9 @@ def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
     return replace(sent, nodes=returned.nodes, sites=returned.sites, gpus=returned.gpus)
 
 
-def keep(archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = None) -> None:
+def keep(
+    archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = None, payload: str | None = None
+) -> None:
     """Unpack a run into ``dest`` with our verdict in the place of its host's, and seal it.
 
     Args:
@@ -90,17 +92,23 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = 
         dest: results/<run>/<host>/<job>.
         placed: what the run was asked to be, and where.
         clock: how far its host's is from ours, if that was asked.
+        payload: SHA-256 of the payload on the host, if that was asked; empty if it could not be read.
 
     Raises:
         ArchiveError: the archive is damaged, or holds what no run packs.
         RecordError: something cannot be written.
     """
 
+    code = dest.parents[1] / "payload" / Path(placed.payload).name
+    if clock is None and placed.spec.clock:  # a host that no longer tells its time
+        clock = replace(placed.spec.clock, asked=timestamp())
+
     def finish(folder: Path) -> None:
         (folder / folders.CLOCK).unlink(missing_ok=True)
         if clock:
             write(folder / folders.CLOCK, clock)
-        _receive(folder, placed.spec)
+        differs = payload is not None and payload != files.sha256(code)
+        _receive(folder, placed.spec, code.name if differs else None)
         seal_of(dest).unlink(missing_ok=True)
 
     try:
@@ -108,8 +116,7 @@ def keep(archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = 
         verdict = verdict_in(dest)
         if not placed.spec.job.federated:
             _keep_measured(dest, placed.spec)
-        payload = dest.parents[1] / "payload" / Path(placed.payload).name
-        put_seal(dest, verdict, placed.spec, payload)
+        put_seal(dest, verdict, placed.spec, code)
     except OSError as error:
         raise RecordError(
             f"{error.filename or dest} cannot be written: {error.strerror}.", "make it writable, with room."
@@ -183,9 +190,15 @@ def why_absent(folder: Path) -> str | None:
     return None
 
 
-def _receive(folder: Path, sent: RunSpec) -> None:
-    """Judge the run that came into ``folder``, and put our verdict in the place of the host's."""
+def _receive(folder: Path, sent: RunSpec, exchanged: str | None) -> None:
+    """Judge the run that came into ``folder``, and put our verdict in the place of the host's.
+
+    Nothing is proven by a payload that was ``exchanged`` on the host.
+    """
     verdict, path = judge_at_home(folder, sent), folder / folders.VERDICT
+    if exchanged:
+        cause = f"The host did not run what was sent: {exchanged} there is not the file that was sent."
+        verdict = replace(verdict, verdict="UNPROVEN", cause=cause, remedy=_RUN_AGAIN)
     if path.exists():
         verdict = replace(verdict, host_says=_verdict_of_host(path))
         path.replace(folder / _OF_HOST)

@@ -1,16 +1,17 @@
-"""The seal of a run at home: one signed statement of what its files were when it was judged.
+"""Seals: signed statements of what files were, of a run when it was judged or of a results folder.
 
 A DSSE envelope (payloadType application/vnd.in-toto+json) around a Statement v1 of in-toto, signed by the
-controller's Ed25519 key. Its subjects are the files of the run's folder, verdict.json among them.
+controller's Ed25519 key. Its subjects are the files of the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -61,8 +62,31 @@ class Statement(Record, kw_only=True, frozen=True):
         name="_type", default="https://in-toto.io/Statement/v1"
     )
     subject: tuple[Subject, ...]
-    predicateType: Literal["urn:x-rekindle:run:1"] = "urn:x-rekindle:run:1"
+    predicateType: Literal["urn:x-rekindle:run:1", "urn:x-rekindle:run:2"] = "urn:x-rekindle:run:2"
+    """/2: the results folder that it lies in is sealed too."""
     predicate: SealedRun
+
+
+class SealedResults(Record, kw_only=True, frozen=True):
+    """What is stated of a results folder, beside its files."""
+
+    run: str
+    sealed: Timestamp
+
+
+@decodable
+class ResultsStatement(Record, kw_only=True, frozen=True):
+    """A Statement v1 of in-toto about a results folder."""
+
+    type_: Literal["https://in-toto.io/Statement/v1"] = msgspec.field(
+        name="_type", default="https://in-toto.io/Statement/v1"
+    )
+    subject: tuple[Subject, ...]
+    predicateType: Literal["urn:x-rekindle:results:1"] = "urn:x-rekindle:results:1"
+    predicate: SealedResults
+
+
+StatementT = TypeVar("StatementT", Statement, ResultsStatement)
 
 
 class Signature(Record, frozen=True):
@@ -115,18 +139,30 @@ def is_key(pem: bytes) -> bool:
 
 def make(folder: Path, run: SealedRun, private_pem: bytes) -> bytes:
     """Return the envelope, as JSON, that seals ``run`` and the files in ``folder``."""
-    files = sorted(_files(folder).items())
-    subject = tuple(Subject(name=name, digest={"sha256": digest}) for name, digest in files)
-    payload = msgspec.json.encode(Statement(subject=subject, predicate=run))
-    signed = Signature(keyid(public_key(private_pem)), _private(private_pem).sign(_authenticated(payload)))
-    return msgspec.json.format(msgspec.json.encode(Envelope(payload, _PAYLOAD_TYPE, (signed,)))) + b"\n"
+    return signed(Statement(subject=subjects(files(folder)), predicate=run), private_pem)
 
 
-def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:
+def subjects(digests: Mapping[str, str]) -> tuple[Subject, ...]:
+    """Return files as a statement names them, from their digests by name."""
+    return tuple(Subject(name=name, digest={"sha256": digest}) for name, digest in sorted(digests.items()))
+
+
+def signed(statement: Statement | ResultsStatement, private_pem: bytes) -> bytes:
+    """Return the envelope, as JSON, around a statement."""
+    payload = msgspec.json.encode(statement)
+    signature = Signature(keyid(public_key(private_pem)), _private(private_pem).sign(_authenticated(payload)))
+    return msgspec.json.format(msgspec.json.encode(Envelope(payload, _PAYLOAD_TYPE, (signature,)))) + b"\n"
+
+
+def opened(
+    envelope: bytes,
+    public_pems: Iterable[bytes],
+    kind: type[StatementT] = Statement,  # type: ignore[assignment]
+) -> StatementT:
     """Return the statement in an envelope, which one of the keys has signed.
 
     Raises:
-        SealError: it is no such envelope, or none of the keys has signed it.
+        SealError: it is no such envelope or statement, or none of the keys has signed it.
     """
     try:
         outer = decode(envelope, Envelope)
@@ -138,17 +174,20 @@ def opened(envelope: bytes, public_pems: Iterable[bytes]) -> Statement:
         raise SealError(f"is signed by another key, {short(signature.keyid)!r}")
     try:
         signer.verify(signature.sig, _authenticated(outer.payload))
-        return decode(outer.payload, Statement)
+        return decode(outer.payload, kind)
     except InvalidSignature:
         raise SealError("was altered: its signature does not fit") from None
     except RecordError:
-        raise SealError("seals something else than a run") from None
+        raise SealError("seals something else") from None
 
 
-def differences(statement: Statement, folder: Path) -> Iterator[str]:
-    """Say what of ``folder`` is no longer as it was sealed, file by file."""
-    sealed = {file.name: file.digest.get("sha256") for file in statement.subject}
-    here = _files(folder)
+def sealed_files(statement: Statement | ResultsStatement) -> dict[str, str]:
+    """Return the SHA-256 of each file by name, as it was sealed."""
+    return {file.name: file.digest.get("sha256", "") for file in statement.subject}
+
+
+def differences(sealed: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is no longer as it was sealed, file by file; both are SHA-256 by name."""
     for name in sorted(sealed.keys() | here.keys()):
         if name not in here:
             yield f"{name} is missing"
@@ -169,14 +208,21 @@ def _authenticated(payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def _files(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of everything in ``folder`` that is no folder; empty for what is no plain file."""
+def files(folder: Path, but: Collection[Path] = ()) -> dict[str, str]:
+    """Return the SHA-256 of everything in ``folder`` that is no folder; empty for what is no plain file.
+
+    Files and folders in ``but`` are left out.
+    """
     digests = {}
     for base, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if Path(base, name) not in but]
         links = [name for name in folders if Path(base, name).is_symlink()]
         for path in (Path(base, name) for name in (*names, *links)):
+            if path in but:
+                continue
             plain = path.is_file() and not path.is_symlink()
-            digests[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
+            with suppress(FileNotFoundError):  # a partial one, of a playbook that is writing
+                digests[path.relative_to(folder).as_posix()] = sha256(path) if plain else ""
     return digests
 
 

@@ -68,7 +68,8 @@ def agree(run: str, spec: RunSpec, *, again: bool) -> RunSpec:
     with _locked(_path(spec.host, run)) as path:
         before = _read(path)
         if before and (before.judged is None or (before.judged == "PASS" and not again)):
-            return replace(spec, nonce=before.spec.nonce, gpus=before.spec.gpus)
+            kept = before.spec
+            return replace(spec, nonce=kept.nonce, clock=kept.clock, gpus=kept.gpus)
         spec = replace(spec, nonce=secrets.token_hex(16))
         keep(run, spec)
         return spec

@@ -2,6 +2,8 @@
 
 import shutil
 import subprocess
+import sys
+import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,6 +48,28 @@ def shell():
         return {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode()}
 
     return execute
+
+
+@pytest.fixture
+def own_state(tmp_path, monkeypatch):
+    """Be a user who has sent nothing before."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def on_host(brought, shell):
+    """Return what place_job is given of a host: its arguments, and how to ask it."""
+    return {"payload": brought, "python": sys.executable}, {"_low_level_execute_command": shell}
+
+
+@pytest.fixture
+def brought(home):
+    """Return a payload on the host, which has the code of the job pt_ddp."""
+    payload = home.parent / "payload" / "rekindle-0123456789ab.zip"
+    payload.parent.mkdir()
+    with zipfile.ZipFile(payload, "w") as archive:
+        archive.writestr("flare_jobs/pt_ddp/client.py", "pass\n")
+    return f"/tmp/rekindle/jobs/{payload.name}"
 
 
 @pytest.fixture

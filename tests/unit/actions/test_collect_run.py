@@ -1,5 +1,6 @@
 """Bringing a run home: two at once do not take each other's archive away, and none stays on the host."""
 
+import hashlib
 import os
 import shutil
 import sys
@@ -11,6 +12,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from plays import REPOSITORY
 
+from rekindle.actions import clock as clock_of_host
 from rekindle.host.archive import unpack
 from rekindle.records import PlacedRecord, RunSpec, read, write
 from rekindle.results import home
@@ -31,7 +33,7 @@ def collect(tmp_path, monkeypatch, load, shell):
     monkeypatch.setattr(module.home, "keep", lambda packed, dest, *rest: unpack(packed, dest))
 
     def run(dest, between=lambda: None, spec=SENT, says="time.time()"):
-        monkeypatch.setattr(module, "_TIME", f"import time; print({says})")
+        monkeypatch.setattr(clock_of_host, "TIME", f"import time; print({says})")
         placed = PlacedRecord(run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=spec)
         write(tmp_path / f"{dest}.placed.json", placed)
         told = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
@@ -135,7 +137,7 @@ def clock(collect, monkeypatch):
 
     def run(says, spec=MEASURES):
         found = []
-        monkeypatch.setattr(home, "keep", lambda packed, dest, placed, clock: found.append(clock))
+        monkeypatch.setattr(home, "keep", lambda packed, dest, placed, clock, payload: found.append(clock))
         assert collect("one", spec=spec, says=says)[0] == {}
         return found[0]
 
@@ -143,8 +145,9 @@ def clock(collect, monkeypatch):
 
 
 @pytest.mark.parametrize("ahead_s", [0, 4000, -4000])
-def test_the_clock_of_a_host_that_was_measured_is_asked_within_its_round_trip(clock, ahead_s):
-    told = clock(f"time.time() + {ahead_s}")
+@pytest.mark.parametrize("spec", [SENT, MEASURES])
+def test_the_clock_of_a_host_is_asked_within_its_round_trip(clock, ahead_s, spec):
+    told = clock(f"time.time() + {ahead_s}", spec)
     assert 0 < told.error_s < 30
     assert abs(told.offset_s - ahead_s) <= told.error_s
 
@@ -154,5 +157,12 @@ def test_a_host_that_tells_no_time_has_no_clock(clock, says):
     assert clock(says) is None
 
 
-def test_the_clock_of_other_hosts_is_not_asked(clock):
-    assert clock("time.time()", SENT) is None
+def test_a_host_that_greets_has_a_clock(clock):
+    assert abs(clock("'Welcome!\\n', time.time(), sep=''").offset_s) < 30
+
+
+def test_the_payload_on_the_host_has_a_digest_if_it_can_be_read(load, shell, tmp_path):
+    action = load("collect_run").make({}, _low_level_execute_command=shell)
+    (tmp_path / "it's").write_bytes(b"x")
+    assert action._digest(sys.executable, str(tmp_path / "it's")) == hashlib.sha256(b"x").hexdigest()
+    assert action._digest(sys.executable, str(tmp_path)) == ""

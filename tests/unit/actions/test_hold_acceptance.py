@@ -110,16 +110,16 @@ def test_it_goes_on_where_no_gpu_failed_or_nobody_cares(accepted, hold, kind, ga
     assert "failed" not in hold(gate)
 
 
-def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+@pytest.mark.usefixtures("own_state")
+def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, on_host):
     uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
     accepted("FAIL", failed=uuids[:1])
     assert hold("gpu")["msg"] == "1 of 2 GPUs failed, and jobs run on the others."
     lease.keep(home, "h200", datetime.now(timezone.utc), None)
     for gate, given in (("gpu", set(uuids[1:])), ("host", set(uuids))):
         args = {"folder": str(home), "job": "pt_ddp", "tmpdir": "/tmp/rekindle/tmp", "arguments": {}}
-        args |= {"payload": "/tmp/rekindle/jobs/x.zip", "rerun": False, "checkout": "", "gate": gate}
-        load("place_job").run(args, host="h200")
+        args |= {"rerun": False, "checkout": "", "gate": gate, **on_host[0]}
+        load("place_job").run(args, host="h200", **on_host[1])
         sites = read(home / "pt_ddp.placed.json", PlacedRecord).spec.sites
         assert {uuid for site in sites for uuid in site.gpus} == given
 

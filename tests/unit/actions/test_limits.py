@@ -12,7 +12,7 @@ from plays import REPOSITORY
 
 from rekindle.actions.limits import limited, within
 
-HERE = {"check_settings", "check_verdicts", "hold_acceptance", "make_plan", "place_job"}
+HERE = {"check_settings", "check_verdicts", "hold_acceptance", "make_plan"}
 HERE |= {"save_environments", "write_reports"}
 """Actions that ask nothing of the host."""
 BUILTIN = {f"ansible.builtin.{name}" for name in ("include_tasks", "include_role", "import_role")}

@@ -1,5 +1,6 @@
 """Placing a job: what is sent of one that runs, and the verdict on one that cannot."""
 
+import hashlib
 import shutil
 from datetime import datetime, timedelta, timezone
 
@@ -28,17 +29,14 @@ from rekindle.records import (
 from rekindle.results import home as results
 from rekindle.results import state
 
-PAYLOAD = "/tmp/rekindle/jobs/rekindle-0123456789ab.zip"
-
 
 @pytest.fixture
-def place(load, home, monkeypatch, tmp_path):
+def place(load, home, on_host, own_state):
     """Place a job, of a user who has sent nothing before, on the recorded host."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     now = datetime.now(timezone.utc)
     lease.keep(home, "h200", now, None)
 
-    def run(job="pt_ddp", left_s=None, **more):
+    def run(job="pt_ddp", left_s=None, execute=None, **more):
         if left_s is not None:
             lease.keep(home, "h200", now, now + timedelta(seconds=left_s))
         args = {
@@ -46,13 +44,15 @@ def place(load, home, monkeypatch, tmp_path):
             "job": job,
             "tmpdir": "/tmp/rekindle/tmp",
             "arguments": {},
-            "payload": PAYLOAD,
+            **on_host[0],
             "rerun": False,
             "checkout": "",
             "gate": "host",
             **more,
         }
-        return load("place_job").run(args, host="h200")
+        return load("place_job").run(
+            args, host="h200", **({"_low_level_execute_command": execute} if execute else on_host[1])
+        )
 
     return run
 
@@ -80,11 +80,11 @@ def _assert_no_run(home, job, verdict, cause):
     assert not results.placed_in(home, job).exists()
 
 
-def test_a_job_that_can_run_is_placed(place, home):
+def test_a_job_that_can_run_is_placed(place, home, brought):
     result = place(arguments={"pt_ddp": {"local_epoch": 3}, "llm_sft": {"batch_size": 1}})
     placed = read(home / "pt_ddp.placed.json", PlacedRecord)
     assert result == {"spec": to_builtins(placed.spec), "run": placed.run}
-    assert placed.payload == PAYLOAD
+    assert placed.payload == brought
     assert placed.run.startswith("/tmp/rekindle/runs/pt_ddp-")
     assert (placed.spec.host, placed.spec.job.arguments["local_epoch"]) == ("h200", 3)
     assert state.sent("h200", placed.run) == placed.spec
@@ -92,9 +92,11 @@ def test_a_job_that_can_run_is_placed(place, home):
     assert not (home / "pt_ddp").exists()
 
 
-def test_the_same_is_the_same_run_and_other_inputs_are_another(place):
+def test_the_same_is_the_same_run_and_other_inputs_are_another(place, home):
     first = place()
     assert place() == first
+    (payload,) = (home.parent / "payload").iterdir()
+    shutil.copy(payload, payload.with_name("rekindle-ba9876543210.zip"))
     assert place(payload="/tmp/rekindle/jobs/rekindle-ba9876543210.zip")["run"] != first["run"]
     assert place(arguments={"pt_ddp": {"local_epoch": 3}})["run"] != first["run"]
 
@@ -106,6 +108,25 @@ def test_what_passed_runs_under_another_nonce_only_if_it_is_asked_to(place):
     again = place(rerun=True)
     assert again["run"] == first["run"]
     assert again["spec"]["nonce"] != first["spec"]["nonce"]
+
+
+def test_what_is_sent_has_the_digest_of_each_file_and_the_host_s_clock(place):
+    sent = place()["spec"]
+    assert sent["files"] == {"client.py": hashlib.sha256(b"pass\n").hexdigest()}
+    assert abs(sent["clock"]["offset_s"]) < 30
+    assert place()["spec"]["clock"] == sent["clock"]  # as long as its nonce counts
+
+
+def test_a_host_that_does_not_tell_its_time_runs_nothing(place, home):
+    result = place(execute=lambda command: {"rc": 0, "stdout": "noon", "stderr": ""})
+    assert result["failed"]
+    assert result["msg"].startswith("The host does not tell its time. Fix: ")
+    assert not results.placed_in(home, "pt_ddp").exists()
+
+
+def test_a_payload_that_is_gone_here_fails(place, home):
+    shutil.rmtree(home.parent / "payload")
+    assert "is missing or damaged. Fix: run playbooks/environments.yml again." in place()["msg"]
 
 
 def test_a_lease_shortens_the_job_and_not_its_name(place, home):

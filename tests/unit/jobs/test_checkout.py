@@ -1,10 +1,12 @@
 """A checkout of NVFlare's: folders, clones, and examples that it lacks or that are of another release."""
 
+import shutil
 import subprocess
 
 import pytest
 from msgspec.structs import replace
 
+from rekindle.host import payload
 from rekindle.jobs import checkout, expand, known_jobs, load_job
 from rekindle.records import RecordError
 
@@ -124,3 +126,76 @@ def test_all_examples_stand_for_each(jobs):
         "pt_ddp",
         "examples/hello-numpy",
     ]
+
+
+def _travelling(repository):
+    """Return the files of the example as they are sent."""
+    folder = repository / "examples/hello-world/hello-numpy"
+    return {name: (folder / name).read_bytes() for name in payload.travelling(folder)}
+
+
+def _edit(folder):
+    (folder / "job.py").write_text("edited")
+
+
+def _edit_unseen(folder):
+    """Edit a file of which git is to assume that nobody does."""
+    subprocess.run(["git", "-C", str(folder), "update-index", "--assume-unchanged", "job.py"], check=True)
+    _edit(folder)
+
+
+def _add(folder):
+    (folder / "client.py").write_text("new")
+    subprocess.run(["git", "-C", str(folder), "add", "client.py"], check=True)
+
+
+def _remove(folder):
+    (folder / "job.py").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [(_edit, "job.py"), (_edit_unseen, "job.py"), (_add, "client.py"), (_remove, "job.py")],
+)
+def test_an_example_with_uncommitted_edits_is_no_commit_s(jobs, repository, change, named):
+    job = load_job(jobs, "examples/hello-numpy")
+    found = checkout.named(str(repository), None)
+    assert found.version(job, _travelling(repository)) == "2.7.3"
+    change(repository / "examples/hello-world/hello-numpy")
+    assert found.version(job, _travelling(repository)) == f"2.7.3-dirty ({named})"
+
+
+def test_many_edits_are_counted(jobs, repository):
+    files = {f"{number:02}.py": b"" for number in range(20)} | _travelling(repository)
+    version = checkout.named(str(repository), None).version(load_job(jobs, "examples/hello-numpy"), files)
+    assert version.startswith("2.7.3-dirty (00.py, 01.py")
+    assert version.endswith("09.py and 10 more)")
+
+
+def test_edits_elsewhere_and_what_is_not_sent_leave_an_example_clean(jobs, repository):
+    example = repository / "examples/hello-world/hello-numpy"
+    (repository / "README.md").write_text("edited")
+    (repository / "examples/other.py").write_text("edited")
+    (example / "untracked.py").write_text("")
+    (example / ".hidden").write_text("")
+    (example / "link.py").symlink_to("job.py")
+    subprocess.run(["git", "-C", str(repository), "add", "README.md"], check=True)
+    found = checkout.named(str(repository), None)
+    assert found.version(load_job(jobs, "examples/hello-numpy"), _travelling(repository)) == "2.7.3"
+
+
+def test_a_checkout_whose_lines_end_otherwise_than_in_git_is_clean(jobs, repository):
+    example = repository / "examples/hello-world/hello-numpy"
+    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
+    (repository / ".gitattributes").write_text("*.py text eol=crlf\n")
+    (example / "job.py").write_bytes(b"a\r\n")
+    for words in (["add", "."], ["commit", "-qm", "d"], ["tag", "2.7.4"]):
+        subprocess.run([*git, *words], check=True)
+    found = checkout.named(str(repository), None)
+    assert found.version(load_job(jobs, "examples/hello-numpy"), _travelling(repository)) == "2.7.4"
+
+
+def test_a_folder_without_git_has_no_commit_to_differ_from(jobs, repository):
+    shutil.rmtree(repository / ".git")
+    found = checkout.named(str(repository), None)
+    assert found.version(load_job(jobs, "examples/hello-numpy"), {"job.py": b"edited"}) == "unknown"

@@ -1,5 +1,6 @@
 """A run at home: judged by what was sent from here, whatever its host says and wherever it lies."""
 
+import hashlib
 import io
 import json
 import tarfile
@@ -51,11 +52,11 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def keep(run, sent, results, archive=None, clock=None):
+def keep(run, sent, results, archive=None, **told):
     """Bring a run home, and return the verdict there."""
     dest = results / sent.host / "pt_ddp"
     placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent)
-    home.keep(archive or packed(run), dest, placed, clock)
+    home.keep(archive or packed(run), dest, placed, **told)
     return read(dest / "verdict.json", VerdictRecord)
 
 
@@ -73,6 +74,35 @@ def test_a_pass_is_a_pass_at_home_too(newer_run, sent, results):
     assert (verdict.verdict, verdict.host_says, verdict.contradiction) == ("PASS", "PASS", None)
     here = results / sent.host / "pt_ddp"
     assert (here / "verdict-of-host.json").read_bytes() == (newer_run / "verdict.json").read_bytes()
+
+
+def _older(sent):
+    """Return ``sent`` as one whose nonce was made long after the recorded run."""
+    return replace(sent, clock=Clock(offset_s=0.0, error_s=0.1, asked="2026-12-24T15:33:00Z"))
+
+
+def test_a_run_of_before_its_nonce_is_no_pass(newer_run, sent, results):
+    under(newer_run, _older(sent))
+    verdict = keep(newer_run, _older(sent), results, clock=Clock(offset_s=0.0, error_s=0.1))
+    assert verdict.verdict == "UNPROVEN"
+    assert verdict.cause.endswith("s before its nonce was made: it is an older run.")
+
+
+def test_a_host_that_tells_its_time_no_more_has_the_clock_of_before(newer_run, sent, results):
+    under(newer_run, _older(sent))
+    assert keep(newer_run, _older(sent), results).verdict == "UNPROVEN"
+    clock = read(results / sent.host / "pt_ddp" / "clock.json", Clock)
+    assert (clock.offset_s, clock.asked > "2026-1") == (0.0, True)
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"), [(None, "PASS"), ("right", "PASS"), ("0" * 64, "UNPROVEN"), ("", "UNPROVEN")]
+)
+def test_a_payload_that_was_exchanged_on_the_host_is_named(newer_run, sent, results, found, kind):
+    found = hashlib.sha256(b"code").hexdigest() if found == "right" else found
+    verdict = keep(newer_run, sent, results, payload=found)
+    assert verdict.verdict == kind
+    assert kind == "PASS" or f"{CODE} there is not the file that was sent" in verdict.cause
 
 
 def _hung(run):

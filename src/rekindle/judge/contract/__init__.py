@@ -13,6 +13,7 @@ from . import (  # noqa: F401 - each registers its rules
     nodes,
     processes,
     samples,
+    sent,
     server,
     tasks,
     times,

@@ -41,12 +41,21 @@ Rule = Callable[[Run], Iterable[Doubt]]
 """Pure; yields each place where the run breaks it."""
 Exemption = Callable[[Run], "str | None"]
 """Returns why a rule does not apply to a run, in one sentence; None if it does."""
-RULES: dict[str, Rule] = {}
-VERSIONS: dict[str, frozenset[int]] = {}
-"""Of the specs whose runs leave what a rule needs."""
-_NEEDS: dict[str, tuple[type[Event], ...]] = {}
-_EXEMPT: dict[str, Exemption] = {}
 
+
+class Scope(NamedTuple):
+    """To which runs a rule applies, and what it takes to show that it holds."""
+
+    versions: frozenset[int]
+    """Of the specs whose runs leave what it needs."""
+    needs: tuple[type[Event], ...]
+    exempt: Exemption | None
+    every_job: bool
+    """Whether it applies to jobs that measure their host, too."""
+
+
+RULES: dict[str, Rule] = {}
+SCOPES: dict[str, Scope] = {}
 ANY = (1, 2, 3)
 """Of every spec; runs of spec/3 have no trainers of ours."""
 _PARTS: dict[type[Event], str] = {
@@ -61,7 +70,10 @@ _PARTS: dict[type[Event], str] = {
 
 
 def rule(
-    *versions: int, needs: tuple[type[Event], ...] = (), exempt: Exemption | None = None
+    *versions: int,
+    needs: tuple[type[Event], ...] = (),
+    exempt: Exemption | None = None,
+    every_job: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Register a rule under its name, for runs of our own jobs (spec/1 and /2) or of ``versions`` alone.
 
@@ -69,14 +81,12 @@ def rule(
         versions: of the spec.
         needs: events without which nothing shows that the rule holds.
         exempt: which runs have nothing that the rule is about.
+        every_job: whether it applies to jobs that measure their host, too.
     """
 
     def register(function: Rule) -> Rule:
         RULES[function.__name__] = function
-        VERSIONS[function.__name__] = frozenset(versions or (1, 2))
-        _NEEDS[function.__name__] = needs
-        if exempt:
-            _EXEMPT[function.__name__] = exempt
+        SCOPES[function.__name__] = Scope(frozenset(versions or (1, 2)), needs, exempt, every_job)
         return function
 
     return register
@@ -88,15 +98,15 @@ def without_gpus(run: Run) -> str | None:
 
 
 def hold(run: Run) -> Iterator[ClaimResult]:
-    """Hold ``run`` against every rule that its spec's version knows."""
-    for name in RULES:
-        if run.version in VERSIONS[name]:
-            yield _answer(run, name).result(name, run.folder)
+    """Apply to ``run`` every rule that its job and its spec's version have."""
+    for name, scope in SCOPES.items():
+        if run.version in scope.versions and (run.spec.job.federated or scope.every_job):
+            yield _answer(run, name, scope).result(name, run.folder)
 
 
-def _answer(run: Run, name: str) -> Answer:
+def _answer(run: Run, name: str, scope: Scope) -> Answer:
     """Return what shows the run to be wrong, else what cannot be told, else that the rule holds."""
-    if name in _EXEMPT and (why := _EXEMPT[name](run)):
+    if scope.exempt and (why := scope.exempt(run)):
         return Answer(None, why, applies=False)
     first: dict[bool | None, Doubt] = {}
     for doubt in RULES[name](run):
@@ -106,7 +116,7 @@ def _answer(run: Run, name: str) -> Answer:
     for holds in (False, None):
         if holds in first:
             return Answer(holds, first[holds].says, first[holds].at)
-    for need in _NEEDS[name]:
+    for need in scope.needs:
         if not run.of(need):
             return Answer(None, f"The run left no {_PARTS[need]}.")
     if True in first:

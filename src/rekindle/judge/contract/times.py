@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from rekindle.host import folders
 from rekindle.judge.run import Run
+from rekindle.records import RecordError, moment
 from rekindle.records.events import ContributionEvent, DeviceEvent, FinalEvent, GlobalEvent, RoundEvent
 
 from .registry import ANY, Doubt, rule
@@ -20,6 +21,8 @@ _ZONES_S = 14 * 3600
 _ENDLESS = "The run has no record of its end."
 _STOPPED_S = 5.0
 """SLURM stops and resumes the processes of a run one after the other."""
+_NODES_S = 300.0
+"""By how much the clock of a SLURM node may be off: munge accepts no more."""
 _TAIL_S, _TAIL_SHARE = 5.0, 0.1
 """After its last word, a process needs a moment to end; the driver looks once a second."""
 
@@ -67,6 +70,51 @@ def ends_with_its_last_word(run: Run) -> Iterator[Doubt]:
         yield Doubt(
             f"The run went on for {idle:.1f} s of {duration:.1f} s after its last word.", folders.ENDED
         )
+
+
+def _unplaced(run: Run) -> str | None:
+    clock = run.spec.clock
+    return None if clock and clock.asked else "Nobody asked for the host's clock when the run was placed."
+
+
+@rule(*ANY, exempt=_unplaced, every_job=True)
+def made_under_its_nonce(run: Run) -> Iterator[Doubt]:
+    """The run lies between the making of its nonce and its collection, by the controller's clock.
+
+    The host's clock may be wrong, and may have been set in between: the offset counts that allows more.
+    """
+    before = run.spec.clock
+    if before is None or before.asked is None:
+        return
+    try:
+        after = run.clock
+    except RecordError as error:
+        yield Doubt(error.says, folders.CLOCK)
+        return
+    placed = moment(before.asked).timestamp()
+    slack = _ROUNDING_S + _SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
+    clocks = [before, after] if after else [before]
+    first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
+    if run.started is not None and run.started < first:
+        says = f"The run began {first - run.started:.0f} s before its nonce was made: it is an older run."
+        yield Doubt(says, folders.ENDED)
+    for line in run.lines:
+        if line.event.time < first:
+            yield Doubt(f"An event is {first - line.event.time:.0f} s older than the run's nonce.", line)
+    if after is None or after.asked is None or run.ended is None:
+        return
+    collected = moment(after.asked).timestamp()
+    took = run.ended.duration_s + (run.ended.waited_s or 0.0)
+    if took > collected - placed + slack:
+        waited = f"{collected - placed:.0f} s after its nonce was made"
+        yield Doubt(f"The run took {took:.0f} s by its own record and was collected {waited}.", folders.ENDED)
+    last = collected + max(clock.offset_s + clock.error_s for clock in clocks) + slack
+    if run.started is not None and run.started + run.ended.duration_s > last:
+        late = run.started + run.ended.duration_s - last
+        yield Doubt(f"The run ended {late:.0f} s after it was collected.", folders.ENDED)
+    for line in run.lines:
+        if line.event.time > last:
+            yield Doubt(f"An event is {line.event.time - last:.0f} s later than the collection.", line)
 
 
 @rule(needs=(RoundEvent,))

@@ -1,0 +1,38 @@
+"""How far a host's clock is from the controller's."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from rekindle.records import Clock, RecordError, checked, timestamp
+
+TIME = "import time; print(time.time())"
+
+
+def ask(execute: Callable[[str], dict[str, Any]], python: str, looks: int = 1) -> Clock | None:
+    """Return the clock of a host by the shortest of a few round trips; None if the host tells no time.
+
+    Args:
+        execute: runs a command on the host.
+        python: interpreter there.
+        looks: how many round trips.
+    """
+    clocks = []
+    for _ in range(looks):
+        began = time.time()
+        answer = execute(f"{shlex.quote(python)} -ISc {shlex.quote(TIME)}")
+        ended = time.time()
+        with suppress(ValueError, RecordError):
+            there = float(last_line(answer))
+            offset, error = there - (began + ended) / 2, (ended - began) / 2
+            clocks.append(checked(Clock(offset_s=offset, error_s=error, asked=timestamp())))
+    return min(clocks, key=lambda clock: clock.error_s, default=None)
+
+
+def last_line(answer: dict[str, Any]) -> str:
+    """Return the last line that a command printed: a host may greet whoever logs in before it."""
+    return next(iter(reversed(str(answer["stdout"]).splitlines())), "")

@@ -1,0 +1,269 @@
+"""The seal of a results folder: each file that was altered, added or removed since is named."""
+
+import os
+import shutil
+import sys
+
+import pytest
+from msgspec.structs import replace
+from recorded_edits import packed, under
+
+from rekindle import cli
+from rekindle.records import PlacedRecord, RunSpec, read, write
+from rekindle.report import write_reports
+from rekindle.results import home, journal, seal, sealing, state
+
+RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
+CODE = "rekindle-0123456789abcdef.zip"
+RECORDS = ("host.json", "plan.json", "env.json")
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path, monkeypatch):
+    """Be a user of one's own, with a key of one's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def play(results, now, write_something, *, ends=True):
+    """Do in a results folder what a playbook does there, which is killed unless it ``ends``."""
+    before = sealing.before(results)
+    journal.begin_play(results, "validate", ["gpu-1"], left=(), now=now)
+    write_something()
+    if ends:
+        write_reports(results)
+        sealing.put(results, before)
+
+
+def collect(newer_run, results, again=False):
+    """Place and collect the recorded run."""
+    spec = replace(read(newer_run / "spec.json", RunSpec), host="gpu-1")
+    spec = state.agree(RUN, spec, again=again)
+    under(newer_run, spec)
+    placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
+    write(home.placed_in(results / "gpu-1", "pt_ddp"), placed)
+    home.keep(packed(newer_run), results / "gpu-1/pt_ddp", placed)
+
+
+@pytest.fixture
+def results(newer_run, tmp_path, recordings):
+    """Return the folder of a playbook that ended, with a run in it."""
+    folder = tmp_path / "results"
+    (folder / "payload").mkdir(parents=True)
+    (folder / "payload" / CODE).write_bytes(b"code")
+    (folder / "gpu-1").mkdir()
+    for name in RECORDS:
+        shutil.copy(recordings / "h200-x2" / name, folder / "gpu-1")
+    play(folder, "2026-11-21T02:00:00Z", lambda: collect(newer_run, folder))
+    return folder
+
+
+@pytest.fixture
+def rekindle(monkeypatch, capsys):
+    """Call a verb of the command; returns its status and its lines."""
+
+    def call(verb, folder):
+        monkeypatch.setattr(sys, "argv", ["rekindle", verb, str(folder)])
+        status = cli.main()
+        said = capsys.readouterr()
+        return status, (said.out + said.err).splitlines()
+
+    return call
+
+
+def altered(path):
+    path.write_bytes(path.read_bytes() + b" ")
+
+
+def test_a_folder_that_nobody_touched_is_as_it_was_sealed(results, rekindle):
+    status, (run, rest) = rekindle("verify", results)
+    assert status == 0
+    assert run.startswith("gpu-1/pt_ddp is as it was sealed at ")
+    assert rest.startswith("All other files are as they were sealed at 20")
+
+
+TOP = ("results.json", "report.html", "junit.xml", "run.json", f"payload/{CODE}")
+EVERY = [*TOP, *(f"gpu-1/{name}" for name in (*RECORDS, "pt_ddp.placed.json", "pt_ddp.seal.json"))]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_file_that_was_altered_is_named(results, rekindle, name):
+    altered(results / name)
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert f"{name} was altered." in lines
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_file_that_was_removed_is_named(results, rekindle, name):
+    (results / name).unlink()
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert f"{name} is missing." in lines
+
+
+def test_files_that_were_added_are_named(results, rekindle, tmp_path):
+    (results / "gpu-1/acceptance.json").write_text("{}")
+    (results / "gpu-2").mkdir()
+    (results / "gpu-2/host.json").write_text("{}")
+    (results / "link").symlink_to(tmp_path)
+    _, lines = rekindle("verify", results)
+    added = [line for line in lines if line.endswith("was added.")]
+    assert added == [
+        "gpu-1/acceptance.json was added.",
+        "gpu-2/host.json was added.",
+        "link was added.",
+    ]
+
+
+def test_another_run_s_folder_with_its_seal_is_named(results, rekindle, newer_run, tmp_path):
+    first = shutil.copytree(results / "gpu-1", tmp_path / "first")
+    play(results, "2026-11-21T03:00:00Z", lambda: _again(newer_run, results))
+    assert rekindle("verify", results)[0] == 0
+    shutil.rmtree(results / "gpu-1/pt_ddp")
+    shutil.copytree(first / "pt_ddp", results / "gpu-1/pt_ddp")
+    shutil.copy(first / "pt_ddp.seal.json", results / "gpu-1")
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert lines[0].startswith("gpu-1/pt_ddp is another run than gpu-1/pt_ddp.placed.json asked for")
+    assert "gpu-1/pt_ddp.seal.json was altered." in lines
+    shutil.copy(first / "pt_ddp.placed.json", results / "gpu-1")
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert {"gpu-1/pt_ddp.seal.json was altered.", "gpu-1/pt_ddp.placed.json was altered."} <= {*lines}
+
+
+def _again(newer_run, results):
+    state.note(RUN, read(results / "gpu-1/pt_ddp/spec.json", RunSpec), "FAIL")
+    collect(newer_run, results)
+
+
+def test_a_folder_that_is_used_twice_is_as_it_was_sealed_last(results, rekindle, newer_run):
+    play(results, "2026-11-21T03:00:00Z", lambda: _again(newer_run, results))
+    play(results, "2026-11-21T04:00:00Z", lambda: altered(results / "gpu-1/host.json"))
+    assert rekindle("verify", results)[0] == 0
+
+
+def test_what_was_altered_stays_so_through_reports_and_later_playbooks(results, rekindle, newer_run):
+    altered(results / "gpu-1/plan.json")
+    (results / "gpu-1/env.json").unlink()
+    (results / "gpu-1/more").write_text("")
+    named = {"gpu-1/plan.json was altered.", "gpu-1/env.json is missing.", "gpu-1/more was added."}
+    for again in (
+        lambda: rekindle("report", results),
+        lambda: play(results, "2026-11-21T03:00:00Z", lambda: _again(newer_run, results)),
+    ):
+        again()
+        status, lines = rekindle("verify", results)
+        assert status == 1
+        assert named == {*lines[1:]}
+    rewritten = lambda: (results / "gpu-1/plan.json").write_text("{}")  # noqa: E731 - what its stage does
+    play(results, "2026-11-21T04:00:00Z", rewritten)
+    assert "gpu-1/plan.json was altered." not in rekindle("verify", results)[1]
+
+
+def test_a_report_that_was_altered_is_written_again_and_says_that_nothing_was_judged(results, rekindle):
+    (results / "results.json").write_text('{"rows": []}')
+    status, lines = rekindle("report", results)
+    assert status == 0
+    assert lines[-2].startswith("Verdicts are as they were recorded and were not judged again: ")
+    assert rekindle("verify", results)[0] == 0
+
+
+def test_a_report_of_a_run_that_lies_alone_is_judged(results, rekindle, tmp_path):
+    shutil.copytree(results / "gpu-1/pt_ddp", tmp_path / "alone")
+    assert "not judged again" not in " ".join(rekindle("report", tmp_path / "alone")[1])
+
+
+def test_a_playbook_that_was_killed_is_said_and_the_next_one_seals_all(results, rekindle):
+    later = "2126-11-21T03:00:00Z"
+    play(results, later, lambda: altered(results / "gpu-1/host.json"), ends=False)
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert lines[1].startswith(f"A playbook that began at {later} has not sealed the folder: it still runs ")
+    rekindle("report", results)  # which is not for it to seal
+    assert rekindle("verify", results)[0] == 1
+    before = sealing.before(results)
+    assert before is None
+    journal.begin_play(results, "validate", ["gpu-1"], left=(), now="2026-11-21T04:00:00Z")
+    write_reports(results)
+    sealing.put(results, before)
+    assert rekindle("verify", results)[0] == 0
+
+
+def test_two_playbooks_at_once_leave_nothing_altered(results, rekindle):
+    first = sealing.before(results)
+    altered(results / "gpu-1/host.json")
+    second = sealing.before(results)
+    altered(results / "gpu-1/plan.json")
+    sealing.put(results, first)
+    altered(results / "gpu-1/env.json")
+    sealing.put(results, second)
+    assert rekindle("verify", results)[0] == 0
+
+
+def test_what_another_playbook_is_just_writing_is_no_part_of_it(results, rekindle, monkeypatch):
+    write_it = seal.sha256
+
+    def vanishes(path):
+        (results / "gpu-1/gone").unlink(missing_ok=True)
+        return write_it(path)
+
+    partial = results / "gpu-1/.host.json.a1b2c3d4"
+    for path in (partial, results / "gpu-1/gone"):
+        path.touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(seal, "sha256", vanishes)
+        sealing.put(results, None)
+    partial.unlink()
+    assert rekindle("verify", results)[0] == 0
+
+
+@pytest.mark.parametrize("with_it", [(), ("run.json",)])
+def test_a_seal_that_was_removed_is_said(results, rekindle, with_it):
+    for name in with_it:
+        (results / name).unlink()
+    (results / "results.seal.json").unlink()
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert lines[1].startswith(f"{results} has no seal: a playbook still runs or was interrupted, or ")
+    if not with_it:
+        rekindle("report", results)
+    assert not (results / "results.seal.json").exists()
+
+
+def test_a_seal_by_another_key_is_none_and_vouches_for_nothing(results, rekindle, monkeypatch):
+    altered(results / "gpu-1/host.json")
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "key", lambda: forger)
+        forger = seal.new_key()
+        sealing.put(results, None)
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert "its seal is signed by another key" in lines[1]
+    rekindle("report", results)
+    assert "gpu-1/host.json was added." in rekindle("verify", results)[1]
+
+
+def test_results_of_an_older_rekindle_say_what_was_not_checked(results, rekindle, monkeypatch):
+    made = seal.Statement
+
+    def older(**parts):
+        return made(**parts, predicateType="urn:x-rekindle:run:1")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(seal, "Statement", older)
+        verdict = home.verdict_in(results / "gpu-1/pt_ddp")
+        home.put_seal(results / "gpu-1/pt_ddp", verdict)
+    (results / "results.seal.json").unlink()
+    status, lines = rekindle("verify", results)
+    assert status == 0
+    assert lines[1].endswith("is of an older Rekindle: its records and reports were not checked.")
+
+
+def test_another_results_folder_inside_and_a_pipe_are_not_opened(results, rekindle):
+    (results / "older").mkdir()
+    (results / "older/run.json").write_text("{}")
+    (results / "older/more").write_text("")
+    os.mkfifo(results / "gpu-1/pipe")
+    assert [line for line in rekindle("verify", results)[1] if "added" in line] == ["gpu-1/pipe was added."]

@@ -1,0 +1,182 @@
+"""A run is of its nonce's time and ran the files that were sent, or it is no PASS and says which not."""
+
+import hashlib
+import json
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from msgspec.structs import replace
+
+from rekindle.host.archive import FILE_LIMIT
+from rekindle.judge import judge
+from rekindle.records import Clock, Ended, RunSpec, Slurm, moment, read, timestamp, write
+
+CODE = {"client.py": b"train()\n", "job.py": b"run()\n", "nets/model.py": b"net\n"}
+COPY = "job/workspace/pt_ddp/site-1/simulate_job/app_site-1/custom"
+
+
+def _placed(run, before_s=20, after_s=20, offsets=(0.0, 0.0), by=0):
+    """Have the nonce be made so long before the run, and the run be collected so long after its end.
+
+    ``offsets`` are those of the host's clock at these times, ``by`` the one that the run itself had.
+    """
+    ended = read(run / "ended.json", Ended)
+    began = moment(ended.started) - timedelta(seconds=offsets[by])
+    times = (began - timedelta(seconds=before_s), began + timedelta(seconds=ended.duration_s + after_s))
+    clocks = [
+        Clock(offset_s=offset, error_s=0.05, asked=timestamp(at))
+        for offset, at in zip(offsets, times, strict=True)
+    ]
+    write(run / "spec.json", replace(read(run / "spec.json", RunSpec), clock=clocks[0]))
+    write(run / "clock.json", clocks[1])
+
+
+def _broken(run, rule):
+    return {result.claim: result for result in judge(run).evidence}[rule]
+
+
+def test_a_run_between_its_nonce_and_its_collection_is_a_pass(newer_run):
+    _placed(newer_run)
+    assert judge(newer_run).verdict == "PASS"
+
+
+def test_a_run_of_before_its_nonce_was_made_is_no_pass(newer_run):
+    _placed(newer_run, before_s=-36 * 60, after_s=60 * 60)
+    verdict = judge(newer_run)
+    assert verdict.verdict == "UNPROVEN"
+    assert "s before its nonce was made: it is an older run." in verdict.cause
+
+
+def test_an_older_run_that_says_it_is_new_took_longer_than_the_controller_waited(newer_run):
+    _placed(newer_run, before_s=1, after_s=-25)
+    verdict = judge(newer_run)
+    assert verdict.verdict == "UNPROVEN"
+    assert "s by its own record and was collected " in verdict.cause
+
+
+def test_a_run_that_ends_after_it_was_collected_is_no_pass(newer_run):
+    _placed(newer_run, before_s=3600, after_s=-10)
+    assert "s after it was collected" in _broken(newer_run, "made_under_its_nonce").says
+
+
+@pytest.mark.parametrize("by", [0, 1])
+@pytest.mark.parametrize(
+    "offsets",
+    [(7200.0, 7200.0), (-7200.0, -7200.0), (3600.0, 0.0), (0.0, 3600.0), (-3600.0, 0.0), (0.0, -3600.0)],
+)
+def test_a_host_whose_clock_is_wrong_or_was_set_before_or_after_its_run_has_a_pass(newer_run, offsets, by):
+    _placed(newer_run, offsets=offsets, by=by)
+    assert judge(newer_run).verdict == "PASS"
+
+
+def test_a_slow_network_and_a_controller_that_was_away_are_no_fault(newer_run):
+    _placed(newer_run, before_s=86_400, after_s=86_400)
+    assert judge(newer_run).verdict == "PASS"
+    spec = read(newer_run / "spec.json", RunSpec)
+    write(newer_run / "spec.json", replace(spec, clock=replace(spec.clock, error_s=30.0)))
+    assert judge(newer_run).verdict == "PASS"
+
+
+def test_a_node_of_slurm_may_have_another_clock_as_far_as_munge_lets_it(newer_run):
+    slurm = Slurm(partition="gpu", nodes=1, time="01:00:00")
+    write(newer_run / "spec.json", replace(read(newer_run / "spec.json", RunSpec), slurm=slurm))
+    _placed(newer_run, before_s=-200)
+    assert _broken(newer_run, "made_under_its_nonce").holds is True
+    _placed(newer_run, before_s=-400)
+    assert _broken(newer_run, "made_under_its_nonce").holds is None
+
+
+def test_time_in_a_queue_counts(newer_run):
+    _placed(newer_run, before_s=60)
+    ended = read(newer_run / "ended.json", Ended)
+    write(newer_run / "ended.json", replace(ended, waited_s=55.0))
+    assert judge(newer_run).verdict == "PASS"
+    write(newer_run / "ended.json", replace(ended, waited_s=5500.0))
+    assert judge(newer_run).verdict == "UNPROVEN"
+
+
+def test_a_clock_that_is_no_record_proves_nothing(newer_run):
+    _placed(newer_run)
+    (newer_run / "clock.json").write_text("{}")
+    assert judge(newer_run).verdict == "UNPROVEN"
+
+
+def test_a_host_that_was_measured_before_its_nonce_was_not_measured_for_it(recordings, tmp_path):
+    run = recordings / "acceptance" / "h200-x2"
+    spec = read(run / "spec.json", RunSpec)
+    now = Clock(offset_s=0.0, error_s=0.05, asked=timestamp(datetime.now(timezone.utc)))
+    verdict = judge(run, replace(spec, clock=replace(now, asked="2026-11-24T09:00:00Z")))
+    assert verdict.verdict == "UNPROVEN"
+    assert "older run" in verdict.cause
+
+
+@pytest.fixture
+def sent(newer_run):
+    """Have the run be one whose files are as they were sent, with the copies that NVFlare makes of them."""
+    for name, content in CODE.items():
+        for path in (newer_run / "job" / name, newer_run / COPY / name):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    _sends(newer_run, {name: hashlib.sha256(content).hexdigest() for name, content in CODE.items()})
+    return newer_run
+
+
+def _sends(run, files):
+    write(run / "spec.json", replace(read(run / "spec.json", RunSpec), files=files))
+
+
+def test_files_that_are_as_they_were_sent_are_a_pass(sent):
+    (sent / "job" / "data.bin").write_bytes(b"made by the job")
+    (sent / COPY / "other.py").write_text("NVFlare's own")
+    verdict = judge(sent)
+    assert verdict.verdict == "PASS"
+    assert _broken(sent, "files_are_as_sent").says.startswith(
+        "Every file of the job's code is as it was sent"
+    )
+
+
+@pytest.mark.parametrize("name", ["job/client.py", "job/nets/model.py", f"{COPY}/client.py"])
+def test_a_file_that_was_exchanged_is_named(sent, name):
+    (sent / name).write_text("cheat()\n")
+    verdict = judge(sent)
+    assert verdict.verdict == "UNPROVEN"
+    assert verdict.cause.startswith(name)
+    assert "is not the file that was sent" in verdict.cause
+
+
+def test_a_file_that_is_missing_or_became_a_link_is_named(sent):
+    (sent / "job/job.py").unlink()
+    assert judge(sent).cause == "job/job.py was sent and is missing from the run."
+    (sent / "job/job.py").symlink_to("client.py")
+    assert judge(sent).verdict == "UNPROVEN"
+
+
+def test_a_file_that_grew_until_it_stays_on_the_host_is_named(sent):
+    (sent / "job/client.py").unlink()
+    left = {"schema": "rekindle/left/1", "files": {"job/client.py": "it has more than 16777216 bytes"}}
+    (sent / "left.json").write_text(json.dumps(left))
+    assert judge(sent).cause == "job/client.py was sent and is missing from the run."
+
+
+def test_a_file_too_large_to_be_collected_is_named_and_is_no_fault(sent):
+    _sends(sent, {**read(sent / "spec.json", RunSpec).files, "data.bin": ""})
+    assert judge(sent).verdict == "PASS"
+    assert "Too large to be collected and compared: data.bin." in _broken(sent, "files_are_as_sent").says
+    with (sent / "job/data.bin").open("wb") as file:
+        file.truncate(FILE_LIMIT + 1)
+    assert judge(sent).verdict == "PASS"
+    (sent / "job/data.bin").write_bytes(b"small")
+    assert judge(sent).verdict == "UNPROVEN"
+
+
+def test_code_that_nobody_sent_is_named(sent):
+    (sent / "job/torch.py").write_text("")
+    assert judge(sent).verdict == "PASS"
+    assert _broken(sent, "files_are_as_sent").says == "Code in the job's folder that was not sent: torch.py."
+
+
+def test_an_older_run_says_that_nothing_was_checked(newer_run):
+    for rule in ("made_under_its_nonce", "files_are_as_sent"):
+        result = _broken(newer_run, rule)
+        assert result.holds is True
+        assert result.says.startswith("Not checked: ")
