@@ -20,7 +20,8 @@ def short_form(run: Path) -> str:
     verdict = judge(run)
     gpus = {device.uuid: device for device in verdict.devices if device.uuid}
     where = f"{len(gpus)} × {next(iter(gpus.values())).name}" if gpus else "CPU"
-    claims = [claim for claim in verdict.evidence if claim.claim not in RULES or not claim.holds]
+    applied = [claim for claim in verdict.evidence if claim.applies]
+    claims = [claim for claim in applied if claim.claim not in RULES or not claim.holds]
     versions = ", ".join(f"{name} {version}" for name, version in verdict.versions.items())
     lines = [
         f"# {run.name}: {verdict.verdict}",
@@ -32,7 +33,8 @@ def short_form(run: Path) -> str:
         "|---|---|---|",
         *(f"| {claim.claim} | {claim.says} | {claim.file or ''}:{claim.line or ''} |" for claim in claims),
         "",
-        f"Beside its claims, {len(verdict.evidence) - len(claims)} rules of the contract hold.",
+        f"Beside its claims, {len(applied) - len(claims)} rules of the contract hold, "
+        f"and {len(verdict.evidence) - len(applied)} claims and rules do not apply.",
         "",
         "| site, rank | device | peak memory, MiB | mean utilisation, % |",
         "|---|---|---|---|",

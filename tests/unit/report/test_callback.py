@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from rekindle.results.gather import gather
+from rekindle.results.journal import playing
 
 REPOSITORY = Path(__file__).parents[3]
 CALLBACK = REPOSITORY / "plugins" / "callback" / "rekindle.py"
@@ -305,14 +307,19 @@ def test_an_interrupt_tells_where_results_are_and_what_goes_on(
 ) -> None:
     command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml", *more]
     command += ["playbooks/collect.yml", "--limit=good", "-e", f"rekindle_results={tmp_path}/r"]
+    command += ["-e", f"ansible_python_interpreter={sys.executable}"]
     with subprocess.Popen(
         command, cwd=repository, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stdout
         said = next(line for line in process.stdout if line.startswith("TASK"))
         if told:
-            assert [row.kind for row in gather(tmp_path / "r").rows] == ["RUNNING"]
+            ends = time.monotonic() + 30  # the banner may be printed before the callback begins
+            while not playing(tmp_path / "r") and time.monotonic() < ends:
+                time.sleep(0.01)
+            kinds = [row.kind for row in gather(tmp_path / "r").rows]
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            assert kinds == ["RUNNING"]
         said += process.stdout.read()
     assert (f"\nInterrupted. Results so far: {tmp_path}/r\n" in said) is told
     assert ("the same command follows them." in said) is told

@@ -18,15 +18,21 @@ def tasks(monkeypatch):
         "fl_component": {"FLComponent": object},
         "fl_constant": {"FLContextKey": SimpleNamespace(
             TASK_DATA="data", TASK_RESULT="result", TASK_NAME="name"
-        )},
+        ), "FLMetaKey": object},
         "fl_context": {"FLContext": object},
         "shareable": {"Shareable": dict},
     }  # fmt: skip
-    for name, has in nvflare.items():
-        module = ModuleType(f"nvflare.apis.{name}")
+    common = {
+        "app_constant": {"AppConstants": object},
+        "app_event_type": {"AppEventType": SimpleNamespace(AFTER_SHAREABLE_TO_LEARNABLE="aggregated")},
+    }
+    named = {f"nvflare.apis.{name}": has for name, has in nvflare.items()}
+    named |= {f"nvflare.app_common.{name}": has for name, has in common.items()}
+    for name, has in named.items():
+        module = ModuleType(name)
         vars(module).update(has)
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    server = SimpleNamespace(tell_error=lambda error: pytest.fail(str(error)))
+    server = SimpleNamespace(tell_error=lambda error: pytest.fail(str(error)), global_weights=dict)
     monkeypatch.setitem(sys.modules, "rekindle.trainer.server", server)
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=lambda value: value, ndarray=tuple))
     monkeypatch.delitem(sys.modules, "rekindle.trainer.tasks", raising=False)
