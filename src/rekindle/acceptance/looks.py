@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 def outcome(measurement: Measurement) -> Outcome | None:
     """Return what all looks say of an evaluated figure; None where none is worse than it should be.
 
-    A figure that varies fails only if every look is worse. It is noted if the first alone was and all later
+    A figure that varies fails only if every look is worse. It is noted if one look alone was and all later
     looks were taken; else it is unsteady. Any other figure fails by any look.
     """
     if measurement.name not in measures():
@@ -43,8 +43,8 @@ def outcome(measurement: Measurement) -> Outcome | None:
         return Outcome("FAIL", f", in all {bad} looks")
     if bad == len(holds) or not measures()[measurement.name].varies:
         return Outcome("FAIL", "")
-    if holds[0] is False and bad == 1 and len(measurement.again) >= LATER:
-        return Outcome(None, ", in the first look alone")
+    if bad == 1 and len(measurement.again) >= LATER:
+        return Outcome(None, f", in one of {len(holds)} looks alone")
     return Outcome("UNPROVEN", f", in {bad} of {len(holds)} looks: it is unsteady")
 
 

@@ -34,6 +34,12 @@ class Judgement(msgspec.Struct, kw_only=True, frozen=True):
     flaws: tuple[Flaw, ...]
     """The worst first."""
 
+    @property
+    def unsteady(self) -> bool:
+        """Whether it is UNPROVEN by nothing but figures that vary from look to look."""
+        grave = [flaw for flaw in self.flaws if flaw.verdict]
+        return self.verdict == "UNPROVEN" and all(measures()[flaw.measurement].varies for flaw in grave)
+
 
 def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: bool = False) -> Judgement:
     """Return the verdict.

@@ -65,7 +65,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         job=run.spec.job.name,
         host=run.spec.host,
         verdict=verdict,
-        required=run.spec.job.required,
+        required=run.spec.job.required and not _unsteady(run, results),
         cause=cause,
         remedy=remedy,
         rungs=run.rungs,
@@ -118,6 +118,15 @@ def _is_root(run: Run, finding: Finding) -> bool:
     """Whether a finding is why the run has not passed; what is only likely may echo its driver's death."""
     enough = {"certain"} if run.ended is None else {"certain", "likely"}
     return not finding.echo and finding.confidence in enough
+
+
+def _unsteady(run: Run, results: Sequence[ClaimResult]) -> bool:
+    """Whether nothing is against a host but that figures which its neighbours share vary from look to look."""
+    if [result.claim for result in results if result.state in {"fails", "unknown"}] != ["gpus_accepted"]:
+        return False
+    with suppress(RecordError):
+        return judgement(run).unsteady
+    return False
 
 
 def _cure(run: Run) -> str:

@@ -39,11 +39,11 @@ def verdict(record, **rest):
     [
         ((1, 1, 1, 1), "FAIL", "in all 4 looks."),
         ((1, 1), "FAIL", "in all 2 looks."),
-        ((1, 0, 0, 0), None, "in the first look alone."),
+        ((1, 0, 0, 0), None, "in one of 4 looks alone."),
         ((1, 1, 0, 0), "UNPROVEN", "in 2 of 4 looks: it is unsteady."),
         ((1, 0, 0, 1), "UNPROVEN", "in 2 of 4 looks: it is unsteady."),
         ((1, 0, 1, 1), "UNPROVEN", "in 3 of 4 looks: it is unsteady."),
-        ((0, 0, 1, 0), "UNPROVEN", "in 1 of 4 looks: it is unsteady."),
+        ((0, 0, 1, 0), None, "in one of 4 looks alone."),
         ((1, 0), "UNPROVEN", "in 1 of 2 looks: it is unsteady."),
     ],
 )

@@ -122,7 +122,16 @@ def test_copies_that_were_slow_once_of_four_times_are_noted(run):
     notes = [flaw.says for flaw in judgement(Run.open(run)).flaws]
     assert len(notes) == 2
     assert all("is 38.5 GB/s, then 54, 53, 54.5, and" in note for note in notes)
-    assert all(note.endswith("in the first look alone.") for note in notes)
+    assert all(note.endswith("in one of 4 looks alone.") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("lie", "required"),
+    [("copies are unsteady", False), ("nobody could watch for errors", True), ("a product is wrong", True)],
+)
+def test_figures_that_are_unsteady_fail_no_playbook(run, lie, required):
+    LIES[lie][0](run)
+    assert judge(run).required is required
 
 
 @pytest.mark.parametrize("lie", LIES)

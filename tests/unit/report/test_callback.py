@@ -117,7 +117,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "foreign.yml": "- {hosts: all, tasks: [{ansible.builtin.debug: {msg: Not ours.}}]}",
         "playbooks/preflight.yml": PLAY.replace("ROLES", "preflight"),
         "playbooks/collect.yml": PLAY.replace("ROLES", "collect"),
-        "roles/collect/tasks/main.yml": "- {ansible.builtin.command: sleep 60}",
+        "roles/collect/tasks/main.yml": "- {ansible.builtin.command: sleep 5}",
         "playbooks/validate.yml": PLAY.replace("ROLES", "validate"),
         "roles/preflight/tasks/main.yml": PREFLIGHT,
         "roles/validate/tasks/main.yml": VALIDATE,
