@@ -121,11 +121,10 @@ def _is_root(run: Run, finding: Finding) -> bool:
 
 
 def _unsteady(run: Run, results: Sequence[ClaimResult]) -> bool:
-    """Whether nothing is against a host but that figures which its neighbours share vary from look to look."""
-    if [result.claim for result in results if result.state in {"fails", "unknown"}] != ["gpus_accepted"]:
-        return False
+    """Whether all that is against a host is that figures vary from look to look."""
+    grave = [result.claim for result in results if result.state in {"fails", "unknown"}]
     with suppress(RecordError):
-        return judgement(run).unsteady
+        return grave == ["gpus_accepted"] and judgement(run).unsteady
     return False
 
 

@@ -4,11 +4,13 @@ import json
 import shutil
 
 import pytest
+from msgspec.structs import replace
 
 from rekindle.judge import judge
 from rekindle.judge.measured import judgement, measured
 from rekindle.judge.run import Run
 from rekindle.records import Clock, write
+from rekindle.records.folders import spec_in
 
 TOLD = "evidence/acceptance.jsonl"
 
@@ -131,7 +133,9 @@ def test_copies_that_were_slow_once_of_four_times_are_noted(run):
 )
 def test_figures_that_are_unsteady_fail_no_playbook(run, lie, required):
     LIES[lie][0](run)
-    assert judge(run).required is required
+    spec = spec_in(run)
+    spec = replace(spec, job=replace(spec.job, required=True))
+    assert judge(run, spec).required is required
 
 
 @pytest.mark.parametrize("lie", LIES)
