@@ -49,7 +49,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, meanwhile.Sampler(Path(folder), uuids) as sampler:
         ranks = _start(uuids, Path(folder), args.minutes)
         with ThreadPoolExecutor() as pool:
-            pool.submit(again.rules)  # it is imported while the GPUs are measured
             disks = pool.submit(storage.measure, {"root": evidence, "tmp": Path(tempfile.gettempdir())})
             _wait(ranks, _LIMIT_S + 60 * args.minutes)
             figures = disks.result()

@@ -33,9 +33,34 @@ HOLDS = {
             assert moved(MODEL, got) > 0.4
         assert math.isclose(moved({"w": np.float32([1, 2])}, {"w": np.float32([4, 6])}), 5)
     """,
-    "what has other names or another size is compared with nothing": """
-        assert moved(MODEL, {"v": MODEL["w"]}) is None
+    "other values under another name, or of another size, are compared with nothing": """
+        assert moved(MODEL, {"v": 2 * MODEL["w"]}) is None
         assert moved(MODEL, {"w": MODEL["w"][1:]}) is None
+    """,
+    "the same values under another name, or a name with a prefix, are what was sent": """
+        assert moved(MODEL, {"v": MODEL["w"]}) == 0
+        assert moved(MODEL, {"module.w": MODEL["w"]}) == 0
+        assert moved(MODEL, {"module.w": 2 * MODEL["w"]}) > 0
+    """,
+    "what moves by rounding alone, and what are running statistics, is not trained": """
+        weights = {"w": np.float32([0.5, -0.25] * 600), "norm.running_mean": np.zeros(8, np.float32)}
+        near = {"w": np.nextafter(weights["w"], np.float32(9)), "norm.running_mean": np.ones(8, np.float32)}
+        found = figures(dict(leaves(weights)), near, {})
+        assert found.moved > 0 and found.trained == 0
+        assert figures(dict(leaves(weights)), {**near, "w": weights["w"] + np.float32(1e-5)}, {}).trained > 0
+    """,
+    "a correlation tells a model that comes from another from one by chance": """
+        drawn = np.random.default_rng(1).normal(size=(2, 4000)).astype(np.float32)
+        sent = dict(leaves({"w": drawn[0]}))
+        assert figures(sent, {"w": drawn[0] + drawn[1] / 4}, {}).kept > 0.9
+        assert abs(figures(sent, {"w": drawn[1]}, {}).kept) < 4 / math.sqrt(4000)
+        assert figures(sent, {"w": drawn[0]}, dict(leaves({"w": drawn[0]}))).alike > 0.99
+        assert figures(dict(leaves({"w": drawn[0][:100]})), {"w": drawn[1][:100]}, {}).kept is None
+    """,
+    "a difference is what a result adds to what was sent": """
+        found = figures(dict(leaves(MODEL)), {"w": 0 * MODEL["w"]}, {}, difference=True)
+        assert (found.moved, found.trained) == (0, 0)
+        assert figures(dict(leaves(MODEL)), {"w": 0.1 + 0 * MODEL["w"]}, {}, difference=True).trained > 0
     """,
 }
 

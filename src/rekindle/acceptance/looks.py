@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Literal, NamedTuple
 
 from rekindle.records import AcceptanceRecord, Measurement, RecordError
@@ -103,3 +105,12 @@ def _seen(uses: list[GpuUse]) -> str:
     if (share := max((use.utilisation or 0.0 for use in uses), default=0.0)) > _BUSY_PERCENT:
         found.append(f"the GPU {share:.0f} % busy")
     return ", ".join(found) or "nothing was seen on the GPU"
+
+
+def main() -> None:
+    """Read an AcceptanceRecord from standard input, and print as JSON what a host is to measure again."""
+    print(json.dumps(sorted(worse_names(json.load(sys.stdin)))))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from rekindle.host import folders
@@ -64,6 +65,7 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
         "PYTHONUTF8": "1",
         "REKINDLE_EVIDENCE": str(run_dir / folders.EVIDENCE),
         "REKINDLE_NONCE": spec.nonce,
+        "REKINDLE_DRIVER": sys.executable,
         "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
     }
     example = spec.job.example

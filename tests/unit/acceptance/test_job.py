@@ -82,13 +82,15 @@ def measure(recordings, tmp_path):
         "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
         "REKINDLE_EVIDENCE": str(tmp_path / "evidence"),
         "REKINDLE_NONCE": "n",
+        "REKINDLE_DRIVER": sys.executable,
     }
 
     def run(ranks=RANK, uuids=UUIDS, *options):
         (job / "ranks.py").write_text(ranks)
         words = ["job.py", "--client_ids", "site-1", "--gpu", f"[{','.join(uuids)}]", "--num_rounds", "1"]
         return subprocess.run(
-            [sys.executable, *words, *options],
+            # A Python without our packages, as the environment of the GPUs' framework is.
+            [f"{sys.base_prefix}/bin/python3", *words, *options],
             cwd=job,
             env=environ,
             capture_output=True,

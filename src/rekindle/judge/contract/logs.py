@@ -65,7 +65,8 @@ _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
 _CONSOLE = re.compile(
     r"^\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
 )
-_TRACEBACK = "Traceback (most recent call last)"
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
+"""How the first line of one ends; a word before it is whoever prints it."""
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _DIED = re.compile(
@@ -158,7 +159,7 @@ def unexplained(name: str, records: list[LogRecord], ended: bool = False) -> Ite
 def _errors(record: LogRecord) -> Iterator[str]:
     if record.level in _BAD_LEVELS:
         yield record.message
-    elif record.logger not in TRAINERS and any(_TRACEBACK in line for line in (record.message, *record.more)):
+    elif record.logger not in TRAINERS and any(map(_TRACEBACK.search, (record.message, *record.more))):
         yield next((line for line in reversed(record.more) if RAISED.match(line)), record.message)
 
 
@@ -178,7 +179,7 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
         over = over or any(word in record.message for word in _ENDING)
         for line in (record.message, *record.more) if record.logger in TRAINERS else ():
             message = _RANK.sub("", line)
-            if _TRACEBACK in message:
+            if _TRACEBACK.search(message):
                 begun.append(record)
             if RAISED.match(message) or _DIED.match(message):
                 begun = begun[1:]
@@ -222,7 +223,7 @@ def job_printed_no_error(run: Run) -> Iterator[Doubt]:
         says = None
         if level in _BAD_LEVELS:
             says = printed
-        elif _TRACEBACK in printed:
+        elif _TRACEBACK.search(printed):
             of_site = bool(console)
         elif of_site is not None and RAISED.match(printed):
             holds, says, of_site = None if of_site else False, printed, None  # a site's went on
