@@ -63,14 +63,20 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                     self._sent[_site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
                 self._tell(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
-            elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE and self._names:
-                weights = dict(leaves(global_weights(fl_ctx)))
-                if self._names <= weights.keys():
-                    number = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
-                    aggregate = fingerprint({name: weights[name] for name in self._names})
-                    Evidence(SERVER).global_model(number + 1, aggregate)
+            elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
+                self._tell_aggregate(fl_ctx)
         except Exception as error:
             tell_error(error)
+
+    def _tell_aggregate(self, fl_ctx: FLContext) -> None:
+        """Write down what became of the parts of the model that sites sent in this round."""
+        number = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
+        if not self._names or not isinstance(number, int) or not fl_ctx.get_prop(AppConstants.GLOBAL_MODEL):
+            return
+        weights = dict(leaves(global_weights(fl_ctx)))
+        if self._names <= weights.keys():
+            aggregate = fingerprint({name: weights[name] for name in self._names})
+            Evidence(SERVER).global_model(number + 1, aggregate)
 
     def _tell(self, fl_ctx: FLContext, result: Shareable) -> None:
         site, got = _site(fl_ctx), _data(result)
@@ -99,7 +105,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             **compared._asdict(),
             weight=None if steps is None else float(steps),
             names=_digest(weights),
-            sketch=fingerprint(weights).sketch,
+            sketch=fingerprint(weights).sketch if weights else (),
             sent=fingerprint({name: sent[name] for name in weights}).sketch if whole else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
