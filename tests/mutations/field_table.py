@@ -40,7 +40,7 @@ NEVER = (
 )
 TASK = (
     *("time", "nonce", "site", "task", "round", "return_code", "kind", "values", "bytes", "finite", "norm"),
-    *("moved", "metrics"),
+    *("moved", "metrics", "trained", "kept", "alike", "weight", "names", "sketch", "sent"),
 )
 MODEL = ("time", "nonce", "model", "sha256", "error", "values", "finite", "norm", "digest")
 """Of an example's events, which tests/unit/judge/test_example_lies.py alters; no run here has any."""
