@@ -1,4 +1,4 @@
-"""Write docs/settings.md anew from what the role settings declares.
+"""Write docs/settings.md and the README of each role anew from the roles' argument specifications.
 
 .venv/bin/python scripts/write_settings.py
 """
@@ -13,36 +13,41 @@ from typing import Any
 import yaml
 
 REPOSITORY = Path(__file__).parents[1]
-SPECS = REPOSITORY / "roles" / "settings" / "meta" / "argument_specs.yml"
-PAGE = REPOSITORY / "docs" / "settings.md"
+ROLES = REPOSITORY / "roles"
 
 
-def page(specs: Path = SPECS) -> str:
-    """Return the settings as Markdown: each with its type, its default and what it does."""
-    inventory = yaml.safe_load(specs.read_text(encoding="utf-8"))["argument_specs"]["inventory"]
-    lines = [
-        "# Settings",
-        "",
-        *(_marked(text) for text in inventory["description"]),
-        "",
-        f"`scripts/write_settings.py` writes this page from `{specs.relative_to(REPOSITORY).as_posix()}`.",
-        "",
-        "| setting | type | default | |",
-        "|---|---|---|---|",
-        *(_row(name, option) for name, option in inventory["options"].items()),
-    ]
-    return "\n".join(lines) + "\n"
+def pages() -> dict[Path, str]:
+    """Return the text of each page by its path."""
+    texts = {REPOSITORY / "docs" / "settings.md": _page("Settings", _specification("settings"))}
+    for role in sorted(path.name for path in ROLES.iterdir()):
+        texts[ROLES / role / "README.md"] = _page(f"rekindle.flare.{role}", _specification(role))
+    return texts
+
+
+def _specification(role: str) -> dict[str, Any]:
+    text = (ROLES / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    specification: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]
+    return specification
+
+
+def _page(title: str, specification: dict[str, Any]) -> str:
+    lines = [f"# {title}", "", f"{specification['short_description']}.", ""]
+    lines += [_marked(text) for text in specification["description"]]
+    if options := specification["options"]:
+        lines += ["", "| setting | type | default | |", "|---|---|---|---|"]
+        lines += [_row(name, option) for name, option in options.items()]
+    return "\n".join([*lines, "", "`scripts/write_settings.py` writes this page."]) + "\n"
 
 
 def _row(name: str, option: dict[str, Any]) -> str:
     kind = f"list of {option['elements']}" if option["type"] == "list" else option["type"]
     default = option.get("default")
     shown = f"`{json.dumps(default) if not isinstance(default, str) else default}`" if default else ""
-    said = option["description"]
-    says = " ".join([said] if isinstance(said, str) else said)
+    description = option["description"]
+    text = " ".join([description] if isinstance(description, str) else description)
     if "choices" in option:
-        says += f" One of {', '.join(f'`{choice}`' for choice in option['choices'])}."
-    return f"| `{name}` | {kind} | {shown} | {_marked(says)} |"
+        text += f" One of {', '.join(f'`{choice}`' for choice in option['choices'])}."
+    return f"| `{name}` | {kind} | {shown} | {_marked(text)} |"
 
 
 def _marked(text: str) -> str:
@@ -51,4 +56,5 @@ def _marked(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

@@ -9,4 +9,4 @@ from rekindle.actions.limits import limited
 
 @limited
 class ActionModule(Copy):
-    """Arguments: those of copy."""
+    """plugins/modules has its documentation."""

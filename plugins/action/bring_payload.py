@@ -9,7 +9,7 @@ from ansible.plugins.action.copy import ActionModule as Copy
 from ansible.utils.display import Display
 
 from rekindle import records
-from rekindle.actions.base import REQUIRED
+from rekindle.actions.base import documented_options
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.host.payload import build_payload, left_behind
@@ -20,15 +20,11 @@ from rekindle.records.folders import plan_in
 
 @limited
 class ActionModule(Copy):
-    """Arguments: ``root`` on the host; here ``results``, the host's folder in it, ``home``, and ``checkout``,
-    NVFlare's, whose examples travel too if one is planned, as the folder of each job of the user's does.
-    """
+    """plugins/modules has its documentation."""
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Bring it, and write payload.json; warn of files that may be missed on the host."""
-        _, args = self.validate_argument_spec(
-            dict.fromkeys(("root", "results", "home", "checkout"), REQUIRED)
-        )
+        _, args = self.validate_argument_spec(documented_options("bring_payload"))
         plan = plan_in(Path(args["home"]))
         own = {name: Path(path).parent for name, path in plan.own.items()}
         for folder, called in ((JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):

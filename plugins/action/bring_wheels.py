@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import lacking, pins
@@ -21,15 +21,9 @@ from rekindle.records.folders import host_in, plan_in
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``wheelhouse`` on the controller, ``folder`` (the host's records), ``capsule``."""
+    """plugins/modules has its documentation."""
 
     _supports_check_mode = False
-
-    ARGUMENTS = {
-        "wheelhouse": {"type": "path", **REQUIRED},
-        "folder": REQUIRED,
-        "capsule": {"type": "path", **REQUIRED},
-    }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Bring what the host lacks; fail if the wheelhouse itself is not whole."""

@@ -7,21 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import settings
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.host import places
 from rekindle.jobs import lease
 
 
 class ActionModule(Action):
-    """Arguments: ``lease_ends``, ``budget``, ``results``, and ``home``, the host's in it; the settings are
-    the host's variables.
-    """
-
-    ARGUMENTS = {"lease_ends": REQUIRED, "budget": REQUIRED, "results": REQUIRED, "home": REQUIRED}
+    """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check the host's variables; nothing is asked of the host."""
-        stages = task_vars.get("ansible_play_role_names", ())
+        stages = [role.rpartition(".")[2] for role in task_vars.get("ansible_play_role_names", ())]
         if mistakes := settings.of_host(task_vars, self._templar.template, places.repository(), stages):
             raise Failed("\n".join(map(str, mistakes)))
         host = task_vars["inventory_hostname"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import jobs
-from rekindle.actions.base import REQUIRED, Action
+from rekindle.actions.base import Action
 from rekindle.host.places import JOBS
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
@@ -18,14 +18,9 @@ from rekindle.records.folders import host_in, plan_in, verdict_in
 
 
 class ActionModule(Action):
-    """Arguments: ``folder`` (the host's records), ``jobs``."""
+    """plugins/modules has its documentation."""
 
     _supports_check_mode = True
-
-    ARGUMENTS = {
-        "folder": REQUIRED,
-        "jobs": {"type": "list", "elements": "str", **REQUIRED},
-    }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Read the verdicts, or what there would be of them."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import hostfacts, records
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders, places
 from rekindle.hostfacts import cluster, nodes
@@ -19,22 +19,11 @@ _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``root``, ``tmpdir``, ``gpus_required``, ``min_free_gb``, ``slurm``, ``dest``.
-
-    Returns ``host``; with ``slurm`` that is a node which SLURM gives, the login node is in login.json, and a
-    node of each other kind that the partition has in node-<name>.json.
+    """Returns ``host``; with ``slurm`` it is a compute node, login.json has the login node, and
+    node-<name>.json a node of each other kind in the partition.
     """
 
     _supports_check_mode = True
-
-    ARGUMENTS = {
-        "root": REQUIRED,
-        "tmpdir": REQUIRED,
-        "gpus_required": {"type": "bool", **REQUIRED},
-        "min_free_gb": {"type": "float", **REQUIRED},
-        "slurm": {"type": "dict", **REQUIRED},
-        "dest": REQUIRED,
-    }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Collect, which changes nothing on the host; fails if the host lacks what it needs."""

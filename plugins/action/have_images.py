@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.actions.base import REQUIRED, Action
+from rekindle.actions.base import Action
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.jobs import archive_of
@@ -22,13 +22,9 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``folder`` (the host's records), ``wheelhouse`` on the controller, from which alone an image
-    that the host lacks is loaded if it is set.
-    """
+    """plugins/modules has its documentation."""
 
     _supports_check_mode = False
-
-    ARGUMENTS = {"folder": REQUIRED, "wheelhouse": {"type": "path", **REQUIRED}}
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Have each image, or why not, which refuses the jobs that run in it and no other."""

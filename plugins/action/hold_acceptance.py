@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import acceptance
-from rekindle.actions.base import REQUIRED, Action
+from rekindle.actions.base import Action
 from rekindle.host import folders
 from rekindle.records import Complaint
 from rekindle.records.acceptance import JOBS
@@ -14,12 +14,7 @@ from rekindle.records.folders import acceptance_in, plan_in, verdict_in
 
 
 class ActionModule(Action):
-    """Arguments: ``folder`` (the host's records), ``gate``: ``faults``, ``host``, ``gpu`` or ``off``."""
-
-    ARGUMENTS = {
-        "folder": REQUIRED,
-        "gate": {"choices": ["faults", "host", "gpu", "off"], **REQUIRED},
-    }
+    """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Read the verdict, and what was measured if anything was."""

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import environment_specs
@@ -18,15 +18,9 @@ from rekindle.records.folders import host_in, plan_in
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``folder`` (the host's records), ``wheelhouse`` on the controller, ``capsule``."""
+    """plugins/modules has its documentation."""
 
     _supports_check_mode = True
-
-    ARGUMENTS = {
-        "folder": REQUIRED,
-        "wheelhouse": {"type": "path", **REQUIRED},
-        "capsule": {"type": "path", **REQUIRED},
-    }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Ask the host, and write standing.json."""

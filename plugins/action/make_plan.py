@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import capsule, records
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.whole import whole
 from rekindle.host import folders
@@ -31,26 +31,7 @@ from rekindle.solver import solve
 
 
 class ActionModule(Action):
-    """Arguments: ``folder`` (the host's records), ``jobs``, ``frameworks``, and the settings that decide;
-    ``wheelhouse``, which has to have what the plan locks; ``checkout`` of NVFlare, with the examples in it;
-    ``accept``, how GPUs are measured before the jobs; ``last``, whether validate does not follow, which under
-    check holds the host to what its jobs need.
-    """
-
-    ARGUMENTS = {
-        "folder": REQUIRED,
-        "jobs": {"type": "list", "elements": "str", **REQUIRED},
-        "frameworks": {"type": "list", "elements": "str", **REQUIRED},
-        "gpus_required": {"type": "bool", **REQUIRED},
-        "pins": {"type": "dict", **REQUIRED},
-        "system_site": {"type": "bool", **REQUIRED},
-        "nvflare": REQUIRED,
-        "capsule": {"type": "path", **REQUIRED},
-        "wheelhouse": {"type": "path", **REQUIRED},
-        "checkout": REQUIRED,
-        "accept": {"choices": [*ACCEPTANCE, "off"], **REQUIRED},
-        "last": {"type": "bool", **REQUIRED},
-    }
+    """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write plan.json; fail if no job's environment can be had, or not from the wheelhouse.

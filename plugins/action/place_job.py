@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
 from rekindle.actions import clock
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
@@ -22,24 +22,7 @@ from rekindle.results import home, state
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``folder`` (of the host's records), ``job``, ``arguments`` (by job), ``tmpdir``; ``payload``
-    and ``python`` there; ``rerun``, whether it runs in any case; ``gate``, what failed GPUs keep from jobs;
-    ``checkout`` of NVFlare, from which an example came.
-
-    Returns ``spec``, and ``run``: its folder on the host, named by what is run, so that it is found again.
-    """
-
-    ARGUMENTS = {
-        "folder": REQUIRED,
-        "job": REQUIRED,
-        "tmpdir": REQUIRED,
-        "arguments": {"type": "dict", **REQUIRED},
-        "payload": REQUIRED,
-        "python": REQUIRED,
-        "rerun": {"type": "bool", **REQUIRED},
-        "checkout": REQUIRED,
-        "gate": {"choices": ["faults", "host", "gpu", "off"], **REQUIRED},
-    }
+    """Returns ``spec``, and ``run``: its folder on the host, named by what is run."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that does not run gets its verdict.json instead."""

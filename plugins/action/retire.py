@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import places
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
@@ -20,16 +20,9 @@ _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``root`` and ``python`` on the host, ``stop`` what runs there, ``dest`` (its records)."""
+    """plugins/modules has its documentation."""
 
     _supports_check_mode = True
-
-    ARGUMENTS = {
-        "root": REQUIRED,
-        "stop": {"type": "bool", **REQUIRED},
-        "dest": REQUIRED,
-        "python": REQUIRED,
-    }
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Copy, check the copy, remove; a host whose copy is not whole is left as it is."""
@@ -40,7 +33,7 @@ class ActionModule(Action):
 
         def on_host(verb: str) -> dict[str, Any]:
             given = {"root": args["root"], "stop": args["stop"], "verb": verb}
-            answer: dict[str, Any] = self._execute_module("retire", given, task_vars=task_vars)
+            answer: dict[str, Any] = self._execute_module("rekindle.flare.retire", given, task_vars=task_vars)
             return answer
 
         answer = on_host("pack")

@@ -14,7 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited, within
 from rekindle.host import folders
 from rekindle.hostfacts import frames
@@ -39,22 +39,7 @@ _LOOK_S = 60
 
 @limited
 class ActionModule(Action):
-    """Arguments: ``start`` (a command there, which with ``stdin`` starts it unless it runs, and then says
-    ``started``), ``progress`` (a Progress record there), ``lock`` (held there by who writes it, for as long
-    as that lives), ``python`` and ``payload`` there; ``what`` is started, ``limit_s``; ``home`` here.
-    """
-
-    ARGUMENTS = {
-        "start": {"type": "list", "elements": "str", **REQUIRED},
-        "stdin": REQUIRED,
-        "progress": REQUIRED,
-        "lock": REQUIRED,
-        "python": REQUIRED,
-        "payload": REQUIRED,
-        "what": REQUIRED,
-        "limit_s": {"type": "int", **REQUIRED},
-        "home": REQUIRED,
-    }
+    """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Start and follow it; returns the ``result`` that the record ends with."""

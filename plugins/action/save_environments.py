@@ -6,20 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import capsule
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 from rekindle.capsule.specs import environment_specs
 from rekindle.records import EnvRecord, RecordError, convert
 from rekindle.records.folders import host_in, plan_in
 
 
 class ActionModule(Action):
-    """Arguments: ``environments`` as the host told them, ``folder`` (the host's records), ``capsule``."""
-
-    ARGUMENTS = {
-        "environments": {"type": "list", "elements": "dict", **REQUIRED},
-        "folder": REQUIRED,
-        "capsule": {"type": "path", **REQUIRED},
-    }
+    """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check what came from the host against the schema, and write it."""

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import report
-from rekindle.actions.base import REQUIRED, Action, Failed
+from rekindle.actions.base import Action, Failed
 
 
 class ActionModule(Action):
-    """Argument: ``folder``."""
+    """plugins/modules has its documentation."""
 
     _supports_check_mode = False
-
-    ARGUMENTS = {"folder": REQUIRED}
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write report.html, results.json and junit.xml."""

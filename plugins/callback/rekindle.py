@@ -23,7 +23,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
 from ansible.utils.display import Display
 
-_REPOSITORY = next(folder for folder in Path(__file__).resolve().parents if (folder / "site.yml").is_file())
+_REPOSITORY = Path(__file__).resolve().parents[2]
 _NEEDS = ("cryptography", "jinja2", "junitparser", "msgspec", "psutil", "rich", "uv", "yaml")
 
 
@@ -69,8 +69,6 @@ description: Works on the playbooks of this repository, and on any other from it
 """
 
 _ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
-_ROLES = {_REPOSITORY / "roles", _REPOSITORY / "playbooks" / "roles"}
-"""The second is a link to the first, or in a wheel a copy."""
 _REPORT = "report"
 _TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL}
 _TAKEN |= {"report.html", "results.json", "junit.xml"}
@@ -127,7 +125,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin with a play that names our roles."""
         self._play, self._reached = play, set()
-        if roles := [role.get_name() for role in play.get_roles() if _is_ours(role)]:
+        if roles := [_name(role) for role in play.get_roles() if _is_ours(role)]:
             self._begin(roles)
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
@@ -285,12 +283,17 @@ def _leaving_out() -> list[str]:
 
 
 def _is_ours(role: Any) -> bool:
-    return Path(role.get_role_path()).resolve().parent in _ROLES
+    return str(role.get_name()).startswith("rekindle.flare.")
+
+
+def _name(role: Any) -> str:
+    """Return the role's name without its collection's."""
+    return str(role.get_name(include_role_fqcn=False))
 
 
 def _stage(task: Any) -> str | None:
     """Return the outermost role of ours that a task belongs to, as those that it includes are no stages."""
-    return next((role.get_name() for role in task.get_dep_chain() or () if _is_ours(role)), None)
+    return next((_name(role) for role in task.get_dep_chain() or () if _is_ours(role)), None)
 
 
 def _said(result: dict[str, Any]) -> str:

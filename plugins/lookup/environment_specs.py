@@ -17,6 +17,22 @@ from rekindle.records import RecordError
 from rekindle.records.folders import host_in, plan_in
 from rekindle.results import state
 
+DOCUMENTATION = """
+name: environment_specs
+short_description: Specification of each environment to build on a host
+description: Specification of each environment to build on a host.
+options:
+  _terms: {description: The folder of the host's records., required: true}
+  wheelhouse:
+    description: Folder of wheels on the controller; empty to use the network.
+    type: path
+    required: true
+  capsule:
+    description: Folder with the env.json and locks of an earlier host; empty for none.
+    type: path
+    required: true
+"""
+
 
 class LookupModule(LookupBase):
     """``query('environment_specs', folder, wheelhouse=…, capsule=…)``, the folder of a host's records."""

@@ -11,6 +11,15 @@ from ansible.plugins.lookup import LookupBase
 from rekindle import hostfacts, records
 from rekindle.records.folders import host_in, login_in
 
+DOCUMENTATION = """
+name: preflight_found
+short_description: Python and root of a host, from host.json or before there is one
+description: Python and root of a host, from host.json or before there is one.
+options:
+  _terms: {description: The folder of the host's records., required: true}
+  root: {description: Setting rekindle_root of the host., type: str, required: true}
+"""
+
 
 class LookupModule(LookupBase):
     """``lookup('preflight_found', home, root=rekindle_root)``, of the host's folder in the results."""

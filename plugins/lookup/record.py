@@ -10,6 +10,15 @@ from ansible.plugins.lookup import LookupBase
 
 from rekindle import records
 
+DOCUMENTATION = """
+name: record
+short_description: Content of a record in the results folder
+description: Content of a record in the results folder.
+options:
+  _terms: {description: The path of the record., required: true}
+  kind: {description: Name of the record's class., type: str, required: true}
+"""
+
 
 class LookupModule(LookupBase):
     """``lookup('record', path, kind='HostRecord')``."""

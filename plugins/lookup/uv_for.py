@@ -10,6 +10,14 @@ from ansible.plugins.lookup import LookupBase
 from rekindle.capsule.uv import uv_for
 from rekindle.records import Complaint
 
+DOCUMENTATION = """
+name: uv_for
+short_description: Path of a uv that runs on hosts of an architecture
+description: Path of a uv that runs on hosts of an architecture.
+options:
+  _terms: {description: The architecture, such as x86_64., required: true}
+"""
+
 
 class LookupModule(LookupBase):
     """``lookup('uv_for', 'x86_64')``."""

@@ -6,8 +6,40 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.rekindle.host.leftovers import end_processes, running
-from ansible.module_utils.rekindle.retire.remove import RetireError, own_root, pack, remove
+from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.host.leftovers import (
+    end_processes,
+    running,
+)
+from ansible_collections.rekindle.flare.plugins.module_utils.rekindle.retire.remove import (
+    RetireError,
+    own_root,
+    pack,
+    remove,
+)
+
+DOCUMENTATION = """
+module: retire
+short_description: Copy what is worth keeping to the controller, and remove Rekindle from the host
+description:
+  - A host on which a job still runs is left alone unless O(stop) is set.
+options:
+  root:
+    description: Rekindle's folder on the host.
+    type: str
+    required: true
+  stop:
+    description: Whether jobs that still run are ended, judged and kept.
+    type: bool
+    required: true
+  dest:
+    description: Folder of the host's records on the controller.
+    type: str
+    required: true
+  python:
+    description: Python on the host.
+    type: str
+    required: true
+"""
 
 
 def _packed(module: AnsibleModule, root: Path) -> dict[str, Any]:

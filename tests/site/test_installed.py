@@ -35,9 +35,9 @@ def call(installed, tmp_path):
     here.chmod(0o777)
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
-    def run(*arguments):
+    def run(*arguments, program=installed):
         return subprocess.run(
-            [installed, *map(str, arguments)],
+            [program, *map(str, arguments)],
             cwd=here,
             env={**kept, "PATH": "/usr/local/bin:/usr/bin:/bin", "ANSIBLE_NOCOLOR": "1"},
             capture_output=True,
@@ -46,8 +46,15 @@ def call(installed, tmp_path):
             check=False,
         )
 
-    run.here = here
+    run.here, run.program = here, installed
     return run
+
+
+def test_ansible_finds_the_collection_in_any_folder(call):
+    ansible = call.program.with_name("ansible-playbook")
+    done = call("rekindle.flare.site", "-i", "h,", "--list-tasks", program=ansible)
+    assert done.returncode == 0, done.stderr
+    assert "rekindle.flare.validate : " in done.stdout
 
 
 def test_the_local_inventory_passes_and_is_retired(call, local, tmp_path, tmp_path_factory):
@@ -73,7 +80,9 @@ def test_the_local_inventory_passes_and_is_retired(call, local, tmp_path, tmp_pa
 
 
 def test_what_travels_to_a_host_is_what_a_checkout_sends(installed, tmp_path):
-    (packed,) = installed.parents[1].glob("lib/python*/site-packages/rekindle/ansible/flare_jobs")
+    (packed,) = installed.parents[1].glob(
+        "lib/python*/site-packages/ansible_collections/rekindle/flare/flare_jobs"
+    )
     program = (
         "import sys; from pathlib import Path; from rekindle.host.payload import build_payload;"
         "print(build_payload(Path(sys.argv[1]), Path(sys.argv[2])).name)"

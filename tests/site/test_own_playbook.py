@@ -24,28 +24,21 @@ OWN = """\
   gather_facts: false
   pre_tasks:
     - ansible.builtin.raw: "true"
-  roles: [preflight, role: theirs]
+  roles: [rekindle.flare.preflight, role: theirs]
   tasks:
-    - ansible.builtin.include_role: {name: payload}
+    - ansible.builtin.include_role: {name: rekindle.flare.payload}
     - ansible.builtin.command: "true"
 - hosts: localhost
   gather_facts: false
-  roles: [report]
+  roles: [rekindle.flare.report]
 """
-THEIRS = "- ansible.builtin.import_role: {name: plan}\n"
+THEIRS = "- ansible.builtin.import_role: {name: rekindle.flare.plan}\n"
 RETIRE = """\
 - hosts: first
   gather_facts: false
   tasks:
-    - ansible.builtin.import_role: {name: retire}
+    - ansible.builtin.import_role: {name: rekindle.flare.retire}
 """
-PLUGINS = {
-    "ACTION_PLUGINS": "action",
-    "CALLBACK_PLUGINS": "callback",
-    "LOOKUP_PLUGINS": "lookup",
-    "LIBRARY": "modules",
-    "MODULE_UTILS": "module_utils",
-}
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +57,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def play(folder):
     """Return what runs one of the playbooks."""
-    environ = {f"ANSIBLE_{name}": str(REPOSITORY / "plugins" / place) for name, place in PLUGINS.items()}
-    environ |= {"ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"), "ANSIBLE_CALLBACKS_ENABLED": "rekindle"}
+    environ = {"ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections")}
+    environ |= {"ANSIBLE_CALLBACKS_ENABLED": "rekindle.flare.rekindle"}
     environ |= {"ANSIBLE_NOCOLOR": "1", "PATH": f"{folder / 'shims'}:{os.environ['PATH']}"}
 
     def run(playbook):

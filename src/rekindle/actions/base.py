@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import functools
+from typing import Any
 
+from ansible.parsing.plugin_docs import read_docstring
 from ansible.plugins.action import ActionBase
 
+from rekindle.host import places
 from rekindle.records import Complaint
-
-REQUIRED = {"required": True}
-"""An argument that is a text."""
 
 
 class Failed(Complaint):
     """What a task fails with."""
 
 
-class Action(ActionBase):
-    """An action, of which `act` is what it does."""
+@functools.cache
+def documented_options(action: str) -> dict[str, dict[str, Any]]:
+    """Return the options that the documentation of an action in plugins/modules lists."""
+    module = places.repository() / "plugins" / "modules" / f"{action.rpartition('.')[2]}.py"
+    options: dict[str, dict[str, Any]] = read_docstring(str(module))["doc"]["options"]
+    return options
 
-    ARGUMENTS: ClassVar[dict[str, dict[str, Any]]]
-    """As Ansible specifies a module's."""
+
+class Action(ActionBase):
+    """An action, of which `act` is what it does; plugins/modules has its documentation."""
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Do the task."""
         result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(self.ARGUMENTS)
+        _, args = self.validate_argument_spec(documented_options(self._task.action))
         try:
             return {**result, **self.act(args, task_vars or {})}
         except Complaint as error:

@@ -45,7 +45,7 @@ def _running(playbook: str, *options: str, tell: Callable[[Path], Any] = _result
     """
 
     def run(context: typer.Context, json: Json = False) -> Answer:
-        arguments = [str(places.repository() / playbook), *options, *context.args]
+        arguments = [str(places.repository() / "playbooks" / playbook), *options, *context.args]
         status, said = _play(arguments, json, tell)
         return answer(status, "", said, json) if json and said else Answer(status, "")
 
@@ -111,12 +111,10 @@ def _play(arguments: list[str], json: bool, tell: Callable[[Path], Any]) -> tupl
 
 def _environment(note: Path) -> dict[str, str]:
     """Return the user's environment, and what finds our plays; the callback notes the results in ``note``."""
-    modules = [str(places.PACKAGE.parent), os.environ.get("ANSIBLE_MODULE_UTILS", "")]
     environment = {
         **os.environ,
         "REKINDLE_TOLD": str(note),
         "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),
-        "ANSIBLE_MODULE_UTILS": os.pathsep.join(filter(None, modules)),
     }
     if locale.getlocale()[1] != "UTF-8":
         environment["LC_ALL"] = "C.UTF-8"  # or Ansible does not start

@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
-from .places import PACKAGE, PACKED
+from .places import PACKAGE
 
 _JOBS = "flare_jobs"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -31,11 +31,9 @@ def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = Mapping
         others: folders of the code of further jobs, by the jobs' names.
     """
     content = BytesIO()
-    # A wheel has playbooks and jobs in it too.
-    package = [name for name in _every(PACKAGE) if not name.startswith(f"{PACKED}/")]
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for root, prefix, names in (
-            (PACKAGE, "rekindle", _own(PACKAGE, package)),
+            (PACKAGE, "rekindle", _own(PACKAGE, [*_every(PACKAGE)])),
             (jobs, _JOBS, travelling(jobs)),
             *((code, f"{_JOBS}/{name}", travelling(code)) for name, code in sorted(others.items())),
         ):

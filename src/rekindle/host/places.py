@@ -1,18 +1,17 @@
-"""Where playbooks, roles, plugins and jobs lie: around a checkout's ``src/``, or in an installed package."""
+"""Where playbooks, roles, plugins and jobs lie: in a checkout around ``src``, or an installed collection."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
-PACKED = "ansible"
-"""The folder of `PACKAGE` in which a wheel has what a checkout has around ``src/``."""
+INSTALLED = PACKAGE.parent / "ansible_collections" / "rekindle" / "flare"
+"""Where a wheel installs the collection, which Ansible finds there by itself."""
 
 
 def repository() -> Path:
-    """Return the folder of site.yml, ansible.cfg, playbooks/, roles/, plugins/ and flare_jobs/."""
-    packed = PACKAGE / PACKED
-    return packed if packed.is_dir() else PACKAGE.parents[1]
+    """Return the collection's folder: of playbooks/, roles/, plugins/, flare_jobs/ and ansible.cfg."""
+    return INSTALLED if INSTALLED.is_dir() else PACKAGE.parents[1]
 
 
 JOBS = repository() / "flare_jobs"
@@ -29,4 +28,4 @@ def here(text: str) -> Path:
 
 def results(around: Path) -> Path:
     """Return where runs of the plays in ``around`` are kept: there, or of a wheel's where their user is."""
-    return (Path() if around.parent == PACKAGE.resolve() else around).absolute() / "results"
+    return (Path() if around == INSTALLED.resolve() else around).absolute() / "results"

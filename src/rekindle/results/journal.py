@@ -19,8 +19,8 @@ from rekindle.records.complaint import FIX
 from rekindle.records.folders import outcome_in, play_in
 from rekindle.records.text import one_line
 
-_SITE = yaml.safe_load((places.repository() / "site.yml").read_text(encoding="utf-8"))
-STAGES = (*(role["role"] for role in _SITE[0]["roles"]), "collect")
+_SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
+STAGES = (*(role["role"].rpartition(".")[2] for role in _SITE[0]["roles"]), "collect")
 """Names of the roles that are stages, in their order; what site.yml does not collect, the last one does."""
 BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "collect"])
 """Those after which no job has run."""

@@ -123,8 +123,7 @@ def _places(settings: Settings) -> Iterator[Mistake]:
             yield Mistake(name, said.says, said.fix)
     if settings.values.get("rekindle_results") == "":
         says = "rekindle_results is not set, and no callback is there to name a folder for this run."
-        plugins = "set ANSIBLE_CALLBACK_PLUGINS to the folder plugins/callback beside roles/"
-        fix = f"{plugins} and ANSIBLE_CALLBACKS_ENABLED=rekindle, or set rekindle_results."
+        fix = "set ANSIBLE_CALLBACKS_ENABLED=rekindle.flare.rekindle, or set rekindle_results."
         yield Mistake("rekindle_results", says, fix)
     for name in ("rekindle_results", "rekindle_wheelhouse", "rekindle_capsule"):
         value = settings.values.get(name, "")

@@ -29,7 +29,7 @@ _NAMED = 3
 def specs(site: Path) -> dict[str, dict[str, Any]]:
     """Return the settings that the role declares, in the folder that has roles/ and flare_jobs/."""
     declared = yaml.safe_load((site / _SPECS).read_text(encoding="utf-8"))["argument_specs"]
-    options: dict[str, dict[str, Any]] = declared["inventory"]["options"]
+    options: dict[str, dict[str, Any]] = declared["main"]["options"]
     return options
 
 
@@ -58,7 +58,7 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
         site: folder that has roles/ and flare_jobs/.
     """
     manager, loader = play.get_variable_manager(), play.get_loader()
-    stages = [role.get_name() for role in play.get_roles()]
+    stages = [role.get_name(include_role_fqcn=False) for role in play.get_roles()]
     hosts_of: dict[Mistake, list[str]] = {}
     for host in manager._inventory.get_hosts(play.hosts):
         try:

@@ -17,6 +17,7 @@ class Plugin:
     """One action; its ``module`` is the test's own, to be patched."""
 
     def __init__(self, name):
+        self.name = name
         spec = spec_from_file_location(name, REPOSITORY / "plugins" / "action" / f"{name}.py")
         self.module = module_from_spec(spec)
         spec.loader.exec_module(self.module)
@@ -24,7 +25,8 @@ class Plugin:
     def make(self, args, **parts):
         """Return the action with ``parts`` of Ansible's in it, by the names that ActionBase gives them."""
         action = self.module.ActionModule.__new__(self.module.ActionModule)
-        vars(action).update({"_task": SimpleNamespace(args=dict(args), check_mode=False), **parts})
+        task = SimpleNamespace(action=self.name, args=dict(args), check_mode=False)
+        vars(action).update({"_task": task, **parts})
         return action
 
     def run(self, args, host="somewhere", **parts):

@@ -31,7 +31,7 @@ ANSIBLE = (
     "pyyaml",
     "resolvelib",
 )
-FOLDERS = ("playbooks", "plugins", "roles", "src", "flare_jobs")
+FOLDERS = ("collections", "meta", "playbooks", "plugins", "roles", "src", "flare_jobs")
 
 
 def run(folder: Path, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -65,9 +65,13 @@ def inventory(tmp_path: Path) -> str:
 
 def checkout(folder: Path, *, links: bool) -> Path:
     """Return a copy of the repository to which all may write, with its links or what they lead to."""
+    folder.mkdir()
     for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__", "rekindle" if name == "plugins" and not links else "")
-        shutil.copytree(REPOSITORY / name, folder / name, symlinks=links, ignore=ignored)
+        if links and (REPOSITORY / name).is_symlink():
+            (folder / name).symlink_to((REPOSITORY / name).readlink())
+        else:
+            shutil.copytree(REPOSITORY / name, folder / name, symlinks=links, ignore=ignored)
     for name in ("ansible.cfg", "site.yml", "retire.yml"):
         shutil.copy(REPOSITORY / name, folder)
     folder.chmod(0o777)
@@ -105,7 +109,7 @@ def test_every_playbook_is_whole_without_our_configuration(tmp_path: Path, inven
     folder = checkout(tmp_path / "copy", links=True)
     done = run(folder, OURS, *PLAYBOOKS, "-i", inventory, "--list-tasks")
     assert done.returncode == 0, done.stderr
-    assert "validate : Hold the host to its verdicts" in done.stdout
+    assert "rekindle.flare.validate : Hold the host to its verdicts" in done.stdout
 
 
 def test_no_play_gathers_facts_whatever_the_configuration_says() -> None:

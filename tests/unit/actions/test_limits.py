@@ -39,7 +39,7 @@ ALL = [
 
 def _action(task):
     (name,) = task.keys() - WORDS
-    return name
+    return name.removeprefix("rekindle.flare.")
 
 
 @pytest.mark.parametrize("task", ALL)
@@ -73,7 +73,7 @@ PLAY = """
 - hosts: all
   gather_facts: false
   tasks:
-    - bring_file: {src: %(source)s, dest: %(folder)s/there}
+    - rekindle.flare.bring_file: {src: %(source)s, dest: %(folder)s/there}
       timeout: 8
 """
 

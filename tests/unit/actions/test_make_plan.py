@@ -35,7 +35,7 @@ def plan(load, home):
             "accept": "off",
             **more,
         }
-        task = SimpleNamespace(args=args, check_mode=check)
+        task = SimpleNamespace(action="make_plan", args=args, check_mode=check)
         return load("make_plan").run(args, host="h200", _task=task)
 
     return run

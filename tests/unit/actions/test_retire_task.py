@@ -20,7 +20,7 @@ class Host:
         self.python = None
 
     def execute_module(self, name, given, task_vars):
-        assert (name, given["root"], given["stop"]) == ("retire", str(self.root), False)
+        assert (name, given["root"], given["stop"]) == ("rekindle.flare.retire", str(self.root), False)
         self.python = task_vars.get("ansible_python_interpreter")
         self.asked.append(given["verb"])
         if given["verb"] in self.answers:
@@ -59,7 +59,7 @@ def retire(load, shell, host, tmp_path):
         args = {"root": str(host.root), "stop": False, "dest": str(tmp_path / "home"), "python": python}
         return load("retire").run(
             args,
-            _task=SimpleNamespace(args=args, check_mode=check_mode),
+            _task=SimpleNamespace(action="retire", args=args, check_mode=check_mode),
             _execute_module=host.execute_module,
             _low_level_execute_command=shell,
             _connection=SimpleNamespace(fetch_file=fetch),

@@ -14,15 +14,18 @@ PAGES = [
 ]
 
 
-def test_the_settings_page_is_that_of_the_role():
-    assert write_settings.PAGE.read_text() == write_settings.page()
+def test_settings_and_roles_have_the_pages_of_their_specifications():
+    assert {path: path.read_text() for path in write_settings.pages()} == write_settings.pages()
 
 
 def test_a_setting_that_was_added_is_missed_on_the_page(tmp_path, monkeypatch):
-    monkeypatch.setattr(write_settings, "REPOSITORY", tmp_path)
-    specs = tmp_path / "specs.yml"
-    specs.write_text(write_settings.SPECS.read_text() + "      more: {description: More., type: str}\n")
-    assert write_settings.PAGE.read_text() != write_settings.page(specs)
+    monkeypatch.setattr(write_settings, "ROLES", tmp_path)
+    path = tmp_path / "settings/meta/argument_specs.yml"
+    path.parent.mkdir(parents=True)
+    specified = (REPOSITORY / "roles/settings/meta/argument_specs.yml").read_text()
+    path.write_text(specified + "      more: {description: More., type: str}\n")
+    page = REPOSITORY / "docs/settings.md"
+    assert write_settings.pages()[page] != page.read_text()
 
 
 def test_readme_is_short():

@@ -1,0 +1,25 @@
+"""Documentation of the action ``bring_payload``, which runs on the controller."""
+
+DOCUMENTATION = """
+module: bring_payload
+short_description: Copy Rekindle's own code and the jobs to the host, in one file
+description:
+  - Nothing is transferred if the host has the same file.
+options:
+  root:
+    description: Rekindle's folder on the host.
+    type: str
+    required: true
+  results:
+    description: Results folder of the run on the controller.
+    type: str
+    required: true
+  home:
+    description: Folder of the host's records on the controller.
+    type: str
+    required: true
+  checkout:
+    description: Checkout of NVFlare, whose examples are added if one is planned; empty for the default.
+    type: str
+    required: true
+"""
