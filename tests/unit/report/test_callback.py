@@ -1,7 +1,5 @@
 """The callback under a real ansible-playbook, in a repository of throwaway playbooks."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,9 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,7 +41,7 @@ PREFLIGHT = r"""
 
 VALIDATE = """
 - ansible.builtin.debug: {msg: "folder={{ lookup('env', 'REKINDLE_RESULTS') }}"}
-- ansible.builtin.include_role: {name: payload}
+- ansible.builtin.include_role: {name: rekindle.flare.payload}
 """
 
 PAYLOAD = """
@@ -62,7 +58,7 @@ PLAY = """
 """
 
 REPORT_PLAY = """
-- {name: Report, hosts: localhost, connection: local, roles: [report]}
+- {name: Report, hosts: localhost, connection: local, roles: [rekindle.flare.report]}
 """
 
 SOMEBODY = """
@@ -72,12 +68,12 @@ SOMEBODY = """
       when: inventory_hostname == 'late'
     - ansible.builtin.include_role: {name: theirs}
       when: inventory_hostname != 'looping'
-    - ansible.builtin.import_role: {name: validate}
-- {hosts: localhost, roles: [report]}
+    - ansible.builtin.import_role: {name: rekindle.flare.validate}
+- {hosts: localhost, roles: [rekindle.flare.report]}
 """
 
 THEIRS = """
-- ansible.builtin.include_role: {name: preflight}
+- ansible.builtin.include_role: {name: rekindle.flare.preflight}
 """
 
 INVENTORY = """
@@ -95,9 +91,8 @@ all:
 
 CONFIG = """
 [defaults]
-callback_plugins = plugins/callback
-callbacks_enabled = rekindle
-roles_path = roles
+callbacks_enabled = rekindle.flare.rekindle
+collections_path = collections
 gathering = explicit
 [ssh_connection]
 retries = 0
@@ -105,20 +100,21 @@ retries = 0
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def repository(tmp_path_factory):
     folder = tmp_path_factory.mktemp("repository")
     texts = {
         "ansible.cfg": CONFIG,
         "inventory.yml": INVENTORY,
-        "site.yml": PLAY.replace("ROLES", "preflight, validate") + REPORT_PLAY.strip(),
+        "site.yml": PLAY.replace("ROLES", "rekindle.flare.preflight, rekindle.flare.validate")
+        + REPORT_PLAY.strip(),
         "elsewhere/somebody.yml": SOMEBODY,
         "elsewhere/named.yml": SOMEBODY.replace("tasks:", "vars: {rekindle_results: '{{ x }}'}\n  tasks:", 1),
         "elsewhere/roles/theirs/tasks/main.yml": THEIRS,
         "foreign.yml": "- {hosts: all, tasks: [{ansible.builtin.debug: {msg: Not ours.}}]}",
-        "playbooks/preflight.yml": PLAY.replace("ROLES", "preflight"),
-        "playbooks/collect.yml": PLAY.replace("ROLES", "collect"),
+        "playbooks/preflight.yml": PLAY.replace("ROLES", "rekindle.flare.preflight"),
+        "playbooks/collect.yml": PLAY.replace("ROLES", "rekindle.flare.collect"),
         "roles/collect/tasks/main.yml": "- {ansible.builtin.command: sleep 5}",
-        "playbooks/validate.yml": PLAY.replace("ROLES", "validate"),
+        "playbooks/validate.yml": PLAY.replace("ROLES", "rekindle.flare.validate"),
         "roles/preflight/tasks/main.yml": PREFLIGHT,
         "roles/validate/tasks/main.yml": VALIDATE,
         "roles/payload/tasks/main.yml": PAYLOAD,
@@ -130,18 +126,18 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(text)
     (folder / "plugins" / "callback").mkdir(parents=True)
     shutil.copy(CALLBACK, folder / "plugins" / "callback")
+    collection = folder / "collections/ansible_collections/rekindle/flare"
+    collection.parent.mkdir(parents=True)
+    collection.symlink_to(folder)
     return folder
 
 
-def play(repository: Path, *arguments: str, **environ: str) -> str:
+def play(repository, *arguments, **environ):
     """Run ansible-playbook in the repository and return all that it said."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "REKINDLE"))}
+    inventory = () if "-i" in arguments else ("-i", "inventory.yml")
     done = subprocess.run(
-        [
-            Path(sys.executable).with_name("ansible-playbook"),
-            *(() if "-i" in arguments else ("-i", "inventory.yml")),
-            *arguments,
-        ],
+        [Path(sys.executable).with_name("ansible-playbook"), *inventory, *arguments],
         cwd=repository,
         env={**kept, "COLUMNS": "200", **environ},
         capture_output=True,
@@ -152,37 +148,28 @@ def play(repository: Path, *arguments: str, **environ: str) -> str:
     return done.stdout + done.stderr
 
 
-def rows(folder: Path) -> dict[str, Any]:
+def rows(folder):
     return {row["host"]: row for row in json.loads((folder / "results.json").read_text())["rows"]}
 
 
 @pytest.fixture(scope="module")
-def site(repository: Path) -> tuple[str, Path]:
+def site(repository):
     """Return what site.yml said, and its results folder."""
     said = play(repository, "site.yml")
     (folder,) = (repository / "results").iterdir()
     return said, folder
 
 
-def test_no_escape_of_a_host_reaches_the_terminal(site: tuple[str, Path]) -> None:
-    """Ansible shows what a task, a module's stderr or ssh says as it is."""
-    assert "room" in site[0]
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", site[0])
+HOSTS = ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
 
 
-def test_the_folder_is_named_in_utc_and_handed_to_the_workers(site: tuple[str, Path]) -> None:
+def test_the_run_has_the_hosts_of_the_stages_and_ends_with_the_table(site):
     said, folder = site
+    assert "room" in said
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", said)  # Ansible shows what a host says as it is
     assert len(folder.name) == len("20261121T020000Z")
-    assert f"folder={folder}" in said
-
-
-def test_the_run_has_the_hosts_of_the_stages_and_not_the_report_s(site: tuple[str, Path]) -> None:
-    run = json.loads((site[1] / "run.json").read_text())
-    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
-
-
-def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> None:
-    said, folder = site
+    assert f"folder={folder}" in said  # which the workers have too
+    assert json.loads((folder / "run.json").read_text())["hosts"] == HOSTS
     after = said.split("PLAY RECAP", 1)[1]
     assert "SKIPPED" in after
     assert after.rstrip().endswith(str(folder / "report.html"))
@@ -197,9 +184,7 @@ def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> Non
         ("lost", "preflight", "unreachable", "Connection refused. Fix: check its address"),
     ],
 )
-def test_a_host_that_left_has_an_outcome(
-    site: tuple[str, Path], host: str, stage: str, state: str, says: str
-) -> None:
+def test_a_host_that_left_has_an_outcome(site, host, stage, state, says):
     outcome = json.loads((site[1] / host / "outcome.json").read_text())
     assert (outcome["stage"], outcome["state"]) == (stage, state)
     assert says in outcome["says"]
@@ -207,22 +192,20 @@ def test_a_host_that_left_has_an_outcome(
 
 
 @pytest.mark.parametrize("host", ["good", "ignoring", "rescued", "localhost"])
-def test_a_host_that_went_on_has_none(site: tuple[str, Path], host: str) -> None:
+def test_a_host_that_went_on_has_none(site, host):
     assert not (site[1] / host / "outcome.json").exists()
 
 
 @pytest.fixture(scope="module")
-def foreign(repository: Path) -> Callable[[str], str]:
-    """Return what runs a playbook in another folder, which has roles and plugins by variables alone."""
-    places = {"ROLES_PATH": "roles", "CALLBACK_PLUGINS": "plugins/callback"}
-    environ = {f"ANSIBLE_{name}": str(repository / place) for name, place in places.items()}
+def foreign(repository):
+    """Return what runs a playbook in another folder, which has the collection by variables alone."""
 
-    def run(*arguments: str) -> str:
+    def run(*arguments):
         return play(
             repository / "elsewhere",
             *("-i", "../inventory.yml", *arguments),
-            **environ,
-            ANSIBLE_CALLBACKS_ENABLED="rekindle",
+            ANSIBLE_COLLECTIONS_PATH=str(repository / "collections"),
+            ANSIBLE_CALLBACKS_ENABLED="rekindle.flare.rekindle",
             ANSIBLE_SSH_RETRIES="0",
             ANSIBLE_GATHERING="explicit",
         )
@@ -230,68 +213,36 @@ def foreign(repository: Path) -> Callable[[str], str]:
     return run
 
 
-@pytest.fixture(scope="module")
-def somebody(repository: Path, foreign: Callable[..., str]) -> tuple[str, Path]:
-    """Return what somebody's own playbook said, and its results folder."""
+def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(repository, foreign):
     said = foreign("somebody.yml")
     (folder,) = (repository / "elsewhere" / "results").iterdir()
-    return said, folder
-
-
-def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(somebody: tuple[str, Path]) -> None:
-    said, folder = somebody
     assert f"folder={folder}" in said
-    run = json.loads((folder / "run.json").read_text())
-    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
+    assert json.loads((folder / "run.json").read_text())["hosts"] == HOSTS
     assert folder.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_host_that_left_somebody_s_playbook_in_a_role_of_ours_has_an_outcome(
-    somebody: tuple[str, Path],
-) -> None:
-    outcomes = {path.parent.name: json.loads(path.read_text()) for path in somebody[1].glob("*/outcome.json")}
-    assert {host: outcome["stage"] for host, outcome in outcomes.items()} == {
-        "bad": "preflight",
-        "lost": "preflight",
-    }
+    outcomes = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/outcome.json")}
+    stages = {host: outcome["stage"] for host, outcome in outcomes.items()}
+    assert stages == {"bad": "preflight", "lost": "preflight"}
     assert "no room. Fix: " in outcomes["bad"]["says"]
+    assert set(rows(folder)) == set(HOSTS)
+    assert said.split("PLAY RECAP", 1)[1].rstrip().endswith("/report.html")
 
 
-def test_somebody_s_own_playbook_ends_with_the_table_too(somebody: tuple[str, Path]) -> None:
-    said, folder = somebody
-    after = said.split("PLAY RECAP", 1)[1]
-    assert set(rows(folder)) == {"good", "bad", "ignoring", "rescued", "looping", "late", "lost"}
-    assert after.rstrip().endswith("/report.html")
-
-
-def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(
-    foreign: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(foreign, tmp_path):
     said = foreign("named.yml", "--limit", "good,localhost", "-e", f"x={tmp_path}/named")
     assert f"folder={tmp_path}/named" in said
     assert (tmp_path / "named" / "run.json").exists()
     assert (tmp_path / "named" / "report.html").exists()
 
 
-def test_a_second_run_clears_what_it_redoes_and_nothing_else(
-    repository: Path, site: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_a_second_run_clears_what_it_redoes_and_nothing_else(repository, site, tmp_path):
     folder = shutil.copytree(site[1], tmp_path / "again")
-    play(
-        repository,
-        "playbooks/preflight.yml",
-        "--limit",
-        "bad",
-        "-e",
-        "mend=1",
-        "-e",
-        f"rekindle_results={folder}",
-    )
+    more = ("-e", "mend=1", "-e", f"rekindle_results={folder}")
+    play(repository, "playbooks/preflight.yml", "--limit", "bad", *more)
     assert "No verdict came home" in rows(folder)["bad"]["cause"]
     assert "Item 2 is odd" in rows(folder)["looping"]["cause"]
 
 
-def test_the_extra_variable_goes_before_the_environment(repository: Path, tmp_path: Path) -> None:
+def test_the_extra_variable_goes_before_the_environment(repository, tmp_path):
     given, other = tmp_path / "given", tmp_path / "other"
     arguments = ("playbooks/validate.yml", "--limit", "good")
     play(repository, *arguments, "-e", f"rekindle_results={given}", REKINDLE_RESULTS=str(other))
@@ -302,9 +253,7 @@ def test_the_extra_variable_goes_before_the_environment(repository: Path, tmp_pa
 
 
 @pytest.mark.parametrize(("more", "told"), [((), True), (("--check",), False)], ids=["", "check"])
-def test_an_interrupt_tells_where_results_are_and_what_goes_on(
-    repository: Path, tmp_path: Path, more: tuple[str, ...], told: bool
-) -> None:
+def test_an_interrupt_tells_where_results_are_and_what_goes_on(repository, tmp_path, more, told):
     command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml", *more]
     command += ["playbooks/collect.yml", "--limit=good", "-e", f"rekindle_results={tmp_path}/r"]
     command += ["-e", f"ansible_python_interpreter={sys.executable}"]
@@ -330,16 +279,14 @@ def test_an_interrupt_tells_where_results_are_and_what_goes_on(
     "arguments",
     [("site.yml", "--syntax-check"), ("site.yml", "--list-tasks"), ("foreign.yml", "--limit", "good")],
 )
-def test_nothing_is_written_where_no_stage_runs(
-    repository: Path, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_nothing_is_written_where_no_stage_runs(repository, tmp_path, arguments):
     said = play(repository, *arguments, "-e", f"rekindle_results={tmp_path}/r")
     assert "ERROR" not in said
     assert "report.html" not in said
     assert not (tmp_path / "r").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(repository: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_sentence(repository, tmp_path):
     (tmp_path / "r").write_text("in the way")
     arguments = ("playbooks/validate.yml", "--limit", "good", "-e", f"rekindle_results={tmp_path}/r")
     said = play(repository, *arguments)
@@ -347,33 +294,25 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(repository: Path, tmp_p
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize(
-    "option",
-    ["--tags=nosuch", "--tags=preflight", "--skip-tags=all", "--skip-tags=validate", "--start-at-task=x"],
-)
 @pytest.mark.parametrize("playbook", ["site.yml", "playbooks/preflight.yml"])
-def test_what_leaves_tasks_out_is_refused(
-    repository: Path, tmp_path: Path, playbook: str, option: str
-) -> None:
-    said = play(repository, playbook, option, "-e", f"rekindle_results={tmp_path / 'r'}")
-    assert f"{option.partition('=')[0]} leaves out tasks, and nothing would be proven. Fix: " in said
-    assert "TASK" not in said
-    assert not (tmp_path / "r").exists()
+def test_what_leaves_tasks_out_is_refused(repository, tmp_path, playbook):
+    for option in ("--tags=nosuch", "--tags=preflight", "--skip-tags=validate", "--start-at-task=x"):
+        said = play(repository, playbook, option, "-e", f"rekindle_results={tmp_path / 'r'}")
+        assert f"{option.partition('=')[0]} leaves out tasks, and nothing would be proven. Fix: " in said
+        assert "TASK" not in said
+        assert not (tmp_path / "r").exists()
 
 
-def test_a_stage_without_a_host_is_refused(repository: Path, tmp_path: Path) -> None:
+def test_a_stage_without_a_host_is_refused(repository, tmp_path):
     (tmp_path / "none.yml").write_text("all: {hosts: {}}")
-    said = play(
-        repository, "site.yml", "-i", str(tmp_path / "none.yml"), "-e", f"rekindle_results={tmp_path / 'r'}"
-    )
+    arguments = ("-i", str(tmp_path / "none.yml"), "-e", f"rekindle_results={tmp_path / 'r'}")
+    said = play(repository, "site.yml", *arguments)
     assert "No host is left to do anything for. Fix: " in said
     assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize("told", [False, True])
-def test_a_check_ends_with_its_own_words_and_leaves_no_results(
-    repository: Path, tmp_path: Path, told: bool
-) -> None:
+def test_a_check_ends_with_its_own_words_and_leaves_no_results(repository, tmp_path, told):
     before = set((repository / "results").iterdir()) if (repository / "results").exists() else set()
     environ = {"REKINDLE_TOLD": str(tmp_path / "told")} if told else {}
     (tmp_path / "tmp").mkdir()
@@ -385,28 +324,17 @@ def test_a_check_ends_with_its_own_words_and_leaves_no_results(
     assert not list((tmp_path / "tmp").glob("rekindle-*"))
     if told:
         assert (tmp_path / "told").read_text() == str(tmp_path / "check")
-        assert json.loads((tmp_path / "check/run.json").read_text())["asked"] == {
-            "good": "plan",
-            "looping": "plan",
-        }
+        asked = json.loads((tmp_path / "check/run.json").read_text())["asked"]
+        assert asked == {"good": "plan", "looping": "plan"}
 
 
 def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_that_are_there(
-    repository: Path, site: tuple[str, Path], tmp_path: Path
-) -> None:
+    repository, site, tmp_path
+):
     folder = shutil.copytree(site[1], tmp_path / "again")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in {".html", ".xml"}}
-    said = play(
-        repository,
-        "site.yml",
-        "--check",
-        "--limit",
-        "bad",
-        "-e",
-        "mend=1",
-        "-e",
-        f"rekindle_results={folder}",
-    )
+    more = ("-e", "mend=1", "-e", f"rekindle_results={folder}")
+    said = play(repository, "site.yml", "--check", "--limit", "bad", *more)
     assert re.search(r"\n\nbad: refused: It was not read.*\n$", said)
     assert {name: (folder / name).read_bytes() for name in before} == before
     assert json.loads((folder / "run.json").read_text())["asked"]["bad"] == "plan"
