@@ -31,8 +31,9 @@ def checkout(folder, **jobs):
     """
     for name in ("ansible.cfg", "site.yml"):
         shutil.copy(REPOSITORY / name, folder)
-    for name in ("flare_jobs", "playbooks", "plugins", "roles", "src"):
+    for name in ("flare_jobs", "meta", "playbooks", "plugins", "roles", "src"):
         shutil.copytree(REPOSITORY / name, folder / name, symlinks=True)
+    (folder / "collections").symlink_to("playbooks/collections")
     for job, fields in jobs.items():
         described = folder / "flare_jobs" / job / "job.yml"
         for field, value in fields.items():
