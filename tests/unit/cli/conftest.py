@@ -34,7 +34,7 @@ def own(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def bring(newer_run, own):
+def bring(clean_run, own):
     """Return what places the recorded run on a host and has it at home, sealed; it returns its folder."""
 
     def collect(results, host="gpu-1", failed=False):
@@ -42,12 +42,12 @@ def bring(newer_run, own):
         (results / "payload" / CODE).write_bytes(b"code")
         if failed:  # so that it runs again, with another nonce
             state.note(RUN, read(results / host / "pt_ddp" / "spec.json", RunSpec), "FAIL")
-        spec = replace(read(newer_run / "spec.json", RunSpec), host=host, nonce="")
+        spec = replace(read(clean_run / "spec.json", RunSpec), host=host, nonce="")
         spec = state.agree(RUN, spec, again=False)
-        under(newer_run, spec)
+        under(clean_run, spec)
         placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
         write(home.placed_in(results / host, "pt_ddp"), placed)
-        home.keep(packed(newer_run), results / host / "pt_ddp", placed)
+        home.keep(packed(clean_run), results / host / "pt_ddp", placed)
         return results / host / "pt_ddp"
 
     return collect

@@ -25,7 +25,7 @@ def results(tmp_path, recordings):
     folder = fill(tmp_path / "results", "gpu-1", "gpu-2")
     add_host(folder, "gpu-1", verdict=None)
     add_host(folder, "gpu-2", verdict=None)
-    shutil.copytree(recordings / "runs/pt_ddp-cpu", folder / "gpu-1/pt_ddp")
+    shutil.copytree(recordings / "runs/pt_ddp-cpu-2", folder / "gpu-1/pt_ddp")
     shutil.copy(recordings / "h200-x2/env.json", folder / "gpu-1/env.json")
     return folder
 
@@ -74,7 +74,7 @@ def _calls(results, recordings):
     return {
         "plan": [(recordings / "h200-x2",), (results,)],
         "judge": [(path,) for path in (results, host, host / "pt_ddp", recordings / "foreign/poc")],
-        "diagnose": [(recordings / "nvflare-tf-mirrored-starved.log",), (recordings / "runs/pt_ddp-cpu",)],
+        "diagnose": [(recordings / "nvflare-tf-mirrored-starved.log",), (recordings / "runs/pt_ddp-cpu-2",)],
         "diff": [(env, env), (env, other), (results, host)],
         "report": [(results,), (results / "gpu-2",), (recordings / "foreign/poc",)],
         "verify": [(results,)],

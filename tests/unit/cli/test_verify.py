@@ -35,10 +35,10 @@ def test_what_nobody_touched_is_as_it_was_sealed(run, verify):
     assert said.endswith("Z: PASS.\n")
 
 
-def test_a_run_of_many_files_is_sealed_as_well(newer_run, bring, run, verify):
-    (newer_run / "more").mkdir()
+def test_a_run_of_many_files_is_sealed_as_well(clean_run, bring, run, verify):
+    (clean_run / "more").mkdir()
     for number in range(500):
-        (newer_run / "more" / f"{number}.txt").write_text(str(number))
+        (clean_run / "more" / f"{number}.txt").write_text(str(number))
     bring(run.parents[1])
     status, said = verify()
     assert status == 0, said
