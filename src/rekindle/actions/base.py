@@ -1,7 +1,5 @@
 """What every action of ours does the same way: its arguments are checked, its failure is a complaint."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -2,10 +2,8 @@
 
     wheelhouse/<first 12 digits of the lock's SHA-256>/*.whl
 
-Files that two locks share are hard links. What is there and whole is not fetched again.
+Files that two locks share are hard links. What is there and intact is not fetched again.
 """
-
-from __future__ import annotations
 
 import os
 import subprocess
@@ -21,6 +19,7 @@ from rekindle.host import folders
 from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
 from rekindle.records.folders import host_in
 
+from .sizes import wheel_platforms
 from .specs import environment_specs
 
 _AT_ONCE = 4
@@ -64,14 +63,16 @@ def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
     return [_fill(wheelhouse, target) for target in targets]
 
 
-def hold(home: Path, plan: PlanRecord, host: HostRecord, wheelhouse: Path, capsule: Path | None) -> None:
-    """Hold ``wheelhouse`` to having as many files of each lock of a host's plan as it pins.
+def require_files(
+    home: Path, plan: PlanRecord, host: HostRecord, wheelhouse: Path, capsule: Path | None
+) -> None:
+    """Require of a wheelhouse as many files of each lock of a host's plan as it pins.
 
-    That takes no second; which wheel is missing or altered is told where they are brought.
+    That takes no second; which wheel is missing or altered is reported when they are sent.
 
     Args:
         home: folder of the host's plan.json.
-        plan: what it says.
+        plan: its content.
         host: what preflight found.
         wheelhouse: what `bundle` filled.
         capsule: folder of the env.json that is rebuilt, if one is.
@@ -139,12 +140,7 @@ def fetch(pin: Pin, folder: Path, target: Target) -> int:
     Raises:
         BundleError: pip could not.
     """
-    oldest, newest = 17, int(target.glibc.partition(".")[2])
-    policies = [f"manylinux_2_{minor}" for minor in range(newest, oldest - 1, -1)] + [
-        "manylinux2014",
-        "manylinux1",
-    ]
-    platforms = [f"--platform={policy}_{target.architecture}" for policy in [*policies, "linux"]]
+    platforms = [f"--platform={name}" for name in wheel_platforms(target.architecture, target.glibc)]
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as aside:
         requirement = Path(aside, "requirement.txt")
         requirement.write_text(pin.requirement + "\n", encoding="utf-8")
@@ -162,11 +158,10 @@ def fetch(pin: Pin, folder: Path, target: Target) -> int:
             check=False,
         )
         if done.returncode != 0:
-            said = next(
-                (line for line in done.stderr.splitlines() if line.startswith("ERROR")), done.stderr.strip()
-            )
+            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
             raise BundleError(
-                f"{pin.name} {pin.version} of {target.lock} could not be fetched: {said}",
+                f"{pin.name} {pin.version} of {target.lock} could not be fetched: "
+                f"{errors[0] if errors else done.stderr.strip()}",
                 "check this machine's network and pip's indexes, then run the same command again.",
             )
         (fetched,) = Path(aside, "files").iterdir()

@@ -1,7 +1,5 @@
 """``rekindle diagnose [PATH …]``: what made a run fail, from its files or any log."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +10,7 @@ from rekindle import doctor
 from rekindle.records import Finding
 from rekindle.report import findings
 
-from .verb import BAD, GOOD, Answer, Json, Verb, answer
+from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 
 def run(
@@ -37,7 +35,7 @@ def run(
         text = doctor.texts.text("standard input", sys.stdin.buffer.read(doctor.texts.LIMIT))
         found += doctor.diagnose_texts([text])
     found = tuple(sorted(found, key=lambda finding: finding.echo))
-    return answer(BAD if found else GOOD, findings(found), found, json)
+    return answer(FAILED if found else OK, findings(found), found, json)
 
 
 VERB = Verb(

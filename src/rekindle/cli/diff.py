@@ -1,7 +1,5 @@
 """``rekindle diff ENV_A ENV_B``: what differs between the environments of two env.json."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +12,7 @@ from rekindle.records import EnvRecord, read
 from rekindle.records.text import printed
 
 from .folders import record
-from .verb import BAD, GOOD, Answer, Json, Verb, answer
+from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 
 class Differences(msgspec.Struct):
@@ -24,7 +22,7 @@ class Differences(msgspec.Struct):
 
 
 def run(
-    first: Annotated[Path, typer.Argument(metavar="ENV_A", help="An env.json, or the folder that holds it.")],
+    first: Annotated[Path, typer.Argument(metavar="ENV_A", help="An env.json, or the folder that has it.")],
     second: Annotated[Path, typer.Argument(metavar="ENV_B", help="Another.")],
     json: Json = False,
 ) -> Answer:
@@ -36,13 +34,13 @@ def run(
     envs = [read(record(path, folders.ENV_RECORD), EnvRecord) for path in (first, second)]
     lines = list(differences(*envs))
     text = "\n".join(map(printed, lines)) if lines else "The environments are the same."
-    return answer(BAD if lines else GOOD, text, Differences(lines), json)
+    return answer(FAILED if lines else OK, text, Differences(lines), json)
 
 
 VERB = Verb(
     "diff",
     run,
-    "Say what differs between the environments of two env.json.",
+    "Show what differs between the environments of two env.json.",
     Differences,
     ("results/RUN/HOST results/OTHER/HOST", "results/RUN/HOST/env.json other/env.json --json"),
     "the environments are the same",

@@ -1,7 +1,5 @@
 """``rekindle schema VERB``: the JSON schema of what a verb prints with ``--json``."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from typing import Annotated
@@ -10,7 +8,7 @@ import msgspec
 import typer
 
 from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, verify
-from .verb import GOOD, Answer, Verb
+from .verb import OK, Answer, Verb
 
 VERBS = (
     plays.SITE,
@@ -40,7 +38,7 @@ def run(
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise typer.BadParameter(f"{verb!r} is none of {', '.join(_NAMED)}.{meant}", param_hint="VERB")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return Answer(GOOD, json.dumps(schema | msgspec.json.schema(_NAMED[verb].answer), indent=2))
+    return Answer(OK, json.dumps(schema | msgspec.json.schema(_NAMED[verb].answer), indent=2))
 
 
 VERB = Verb(
@@ -50,5 +48,5 @@ VERB = Verb(
     None,
     ("judge", "site"),
     "it is printed",
-    untold="",
+    unknown="",
 )

@@ -1,7 +1,5 @@
 """The options of a job's job.py, read from its code: what runs it needs a framework, which is not here."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -24,7 +22,7 @@ class Option(NamedTuple):
 
 
 def parser_options(job_py: Path) -> dict[str, Option] | None:
-    """Return the options by name, without ``--``; None where only running job.py would tell all of them.
+    """Return the options by name, without ``--``; None where only running job.py would show all of them.
 
     That is so unless it makes one parser, by ``job_options()`` or ``ArgumentParser()``, gives it to no other
     function, and adds each option under a name that stands there.

@@ -1,7 +1,5 @@
 """The settings as Ansible has them: of one host, and of all hosts of a play, a line for each mistake."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping
@@ -12,7 +10,7 @@ import yaml
 from ansible.errors import AnsibleError
 from ansible.template import Templar
 
-from rekindle.capsule.wheelhouse import hold
+from rekindle.capsule.wheelhouse import require_files
 from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
 from rekindle.records.folders import host_in, plan_in
@@ -91,7 +89,7 @@ def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], 
     )
     if wheelhouse and (home / folders.PLAN_RECORD).exists():
         capsule = Path(kept).expanduser() if kept else None
-        hold(home, plan_in(home), host_in(home), Path(wheelhouse).expanduser(), capsule)
+        require_files(home, plan_in(home), host_in(home), Path(wheelhouse).expanduser(), capsule)
 
 
 def _value(given: Any, fill: Callable[[Any], Any]) -> Any:
