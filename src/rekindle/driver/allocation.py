@@ -33,7 +33,7 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
     try:
         nodes = nodes_by_rank(os.environ)
     except (OSError, subprocess.SubprocessError) as error:
-        raise AllocationError(f"scontrol does not tell what the run was given: {error}") from error
+        raise AllocationError(f"scontrol does not report what the run was given: {error}") from error
     if len(nodes) != spec.slurm.nodes:
         raise AllocationError(f"SLURM gave {len(nodes)} nodes, {', '.join(nodes)}, of {spec.slurm.nodes}.")
     whole = replace(spec, nodes=nodes if len(nodes) > 1 else ())
@@ -74,16 +74,13 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
 
 def _gpus(name: str) -> dict[str, str]:
     """Return the names of a node's GPUs by UUID."""
-    elsewhere = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
-    told = _ask(*(() if name == node(os.environ) else elsewhere), *_GPUS)
-    words = (line.partition(",") for line in told.splitlines() if line.strip())
-    return {uuid.strip(): kind.strip() for uuid, _, kind in words}
-
-
-def _ask(*command: str) -> str:
+    srun = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
+    command = _GPUS if name == node(os.environ) else (*srun, *_GPUS)
     try:
-        return subprocess.run(
+        done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=_LIMIT_S
-        ).stdout
+        )
     except (OSError, subprocess.SubprocessError) as error:
-        raise AllocationError(f"{command[0]} does not tell what the run was given: {error}") from error
+        raise AllocationError(f"{command[0]} does not report what the run was given: {error}") from error
+    words = (line.partition(",") for line in done.stdout.splitlines() if line.strip())
+    return {uuid.strip(): kind.strip() for uuid, _, kind in words}

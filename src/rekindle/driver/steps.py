@@ -16,20 +16,14 @@ _LIMIT_S = 10.0
 def end_steps(name: str) -> None:
     """End the allocation's steps whose names begin so, politely and then with SIGKILL."""
     for how in (("--signal=TERM",), ()):  # without one it is SIGKILL
-        if _cancelled(name, how):
-            break
-
-
-def _cancelled(name: str, how: tuple[str, ...]) -> bool:
-    """Cancel those steps, and return whether they are gone in time."""
-    ends, told = time.monotonic() + _LIMIT_S, False
-    while (running := _running(name)) != []:
-        if running and not told:
-            told = slurm.said("scancel", *how, *running, limit_s=_LIMIT_S) is not None
-        if time.monotonic() > ends:
-            return False
-        time.sleep(_LOOK_S)
-    return True
+        ends, cancelled = time.monotonic() + _LIMIT_S, False
+        while time.monotonic() <= ends:
+            running = _running(name)
+            if running == []:
+                return
+            if running and not cancelled:
+                cancelled = slurm.said("scancel", *how, *running, limit_s=_LIMIT_S) is not None
+            time.sleep(_LOOK_S)
 
 
 def _running(name: str) -> list[str] | None:
@@ -38,8 +32,6 @@ def _running(name: str) -> list[str] | None:
         return []
     job = os.environ.get("SLURM_JOB_ID", "")
     words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
-    told = slurm.said(*words, limit_s=_LIMIT_S)
-    if told is None:
-        return None
-    named = (line.strip().partition(" ") for line in told.splitlines())
-    return [step for step, _, called in named if called.startswith(name)]
+    answer = slurm.said(*words, limit_s=_LIMIT_S)
+    lines = [line.strip().partition(" ") for line in (answer or "").splitlines()]
+    return None if answer is None else [step for step, _, called in lines if called.startswith(name)]

@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from rekindle.records.events import Worked
 
 from .snapshot import Process
-
-
-class _Share(NamedTuple):
-    member: str
-    """``server``, or a site."""
-    own: bool
-    """Whether the process is NVFlare's own."""
-    cpu_s: float
-    written: int
-    """Bytes."""
 
 
 class Work:
@@ -25,42 +14,41 @@ class Work:
 
     def __init__(self) -> None:
         """Know of no process yet."""
-        self._shares: dict[tuple[int, float], _Share] = {}
+        self._seen: dict[tuple[int, float], tuple[str, Process]] = {}
 
     def worked(self, processes: Iterable[Process]) -> dict[str, Worked]:
-        """Return what each member's processes took until now, by name.
+        """Return what each member's processes took until now, by name: of the server, or of a site.
 
         A process is of the member that it names, or that the nearest process above it is of. One that was
         seen stays with its member also where its parent has ended.
         """
-        there = {process.pid: process for process in processes}
-        present: dict[str, list[Process]] = {}
-        for process in there.values():
-            if member := self._member(process, there):
-                share = _Share(member, process.nvflare is not None, process.cpu_s, process.written)
-                self._shares[process.pid, process.born] = share
-                present.setdefault(member, []).append(process)
-        members = sorted({share.member for share in self._shares.values()})
-        return {member: self._worked(member, present.get(member, ())) for member in members}
+        present = {process.pid: process for process in processes}
+        for process in present.values():
+            if member := self._member(process, present):
+                self._seen[process.pid, process.born] = member, process
+        by_member: dict[str, list[Process]] = {}
+        for member, process in self._seen.values():
+            by_member.setdefault(member, []).append(process)
+        return {member: _worked(own, present) for member, own in sorted(by_member.items())}
 
-    def _member(self, process: Process | None, there: dict[int, Process]) -> str | None:
+    def _member(self, process: Process | None, present: dict[int, Process]) -> str | None:
         above = {0}
         while process is not None and process.pid not in above:
-            known = self._shares.get((process.pid, process.born))
-            if member := process.nvflare or process.site or (known and known.member):
+            known, _ = self._seen.get((process.pid, process.born), (None, None))
+            if member := process.nvflare or process.site or known:
                 return member
             above.add(process.pid)
-            process = there.get(process.parent)
+            process = present.get(process.parent)
         return None
 
-    def _worked(self, member: str, present: Iterable[Process]) -> Worked:
-        shares = [share for share in self._shares.values() if share.member == member]
-        own = [share.cpu_s for share in shares if share.own]
-        others = [share.cpu_s for share in shares if not share.own]
-        return Worked(
-            nvflare_s=round(sum(own), 3),
-            others_s=round(sum(others), 3) if others else None,
-            written_bytes=sum(share.written for share in shares),
-            sockets=sum(process.sockets for process in present),
-            pids=tuple(sorted(process.pid for process in present)),
-        )
+
+def _worked(processes: list[Process], present: dict[int, Process]) -> Worked:
+    others = [process.cpu_s for process in processes if process.nvflare is None]
+    alive = [process for process in processes if present.get(process.pid) is process]
+    return Worked(
+        nvflare_s=round(sum(process.cpu_s for process in processes if process.nvflare is not None), 3),
+        others_s=round(sum(others), 3) if others else None,
+        written_bytes=sum(process.written for process in processes),
+        sockets=sum(process.sockets for process in alive),
+        pids=tuple(sorted(process.pid for process in alive)),
+    )
