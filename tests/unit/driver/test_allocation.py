@@ -90,9 +90,9 @@ def test_a_node_with_gpus_of_another_kind_is_named(tmp_path, spec, told):
 
 def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, told, monkeypatch):
     told.say("scontrol", errors="slurm_load_jobs error", status=1)
-    with pytest.raises(AllocationError, match=r"^scontrol does not tell what the run was given: "):
+    with pytest.raises(AllocationError, match=r"^scontrol does not report what the run was given: "):
         allocated(tmp_path, spec)
     told.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setattr("rekindle.trainer.slurm._LIMIT_S", 0.2)
-    with pytest.raises(AllocationError, match=r"^scontrol does not tell .* timed out"):
+    with pytest.raises(AllocationError, match=r"^scontrol does not report .* timed out"):
         allocated(tmp_path, spec)
