@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 
-from rekindle.records import Record, decodable, decode
+from rekindle.records import Python, Record, decodable, decode
 
 _NUMBER = re.compile(r"[0-9]{1,99}")
 
@@ -42,6 +43,11 @@ def version_key(text: str) -> tuple[int, ...]:
     """Return the numbers of a version, for comparison; what is no number counts as 0."""
     public, _, _ = text.partition("+")
     return tuple(int(part) if _NUMBER.fullmatch(part) else 0 for part in public.split("."))
+
+
+def newest_python(pythons: Iterable[Python]) -> Python | None:
+    """Return the interpreter to use: one outside of a virtual environment first, then the newest."""
+    return max(pythons, key=lambda python: (not python.venv, version_key(python.version)), default=None)
 
 
 def model_of(name: str | None) -> Model | None:

@@ -167,19 +167,9 @@ class _LockRules(Record, kw_only=True, frozen=True):
     source: str
 
 
-class _MinimumDriver(Record, kw_only=True, frozen=True):
+class _Table(Record, kw_only=True, frozen=True):
     source: str
-    by_major: dict[str, str]
-
-
-class _PtxTargets(Record, kw_only=True, frozen=True):
-    source: str
-    by_capability: dict[str, str]
-
-
-class _DriverCuda(Record, kw_only=True, frozen=True):
-    source: str
-    by_driver: dict[str, str]
+    by: dict[str, str]
 
 
 @decodable
@@ -188,9 +178,11 @@ class Rules(Record, kw_only=True, frozen=True):
 
     nvflare: _NvflareRules
     locks: _LockRules
-    cuda_minimum_driver: _MinimumDriver
-    driver_cuda: _DriverCuda
-    ptx_targets: _PtxTargets
+    cuda_minimum_driver: _Table
+    """Major version of CUDA → its oldest driver."""
+    driver_cuda: _Table
+    """Driver → the newest CUDA that it knows."""
+    ptx_targets: _Table
     """Compute capability → the PTX that it begins with; every compiler here knows all that are older."""
 
 
@@ -234,7 +226,11 @@ def _builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     if framework in {"lightning", "transformers"}:
         data = decode(_data(framework), _OnTorchBuilds)
         pairs = itertools.product(data.builds, _builds("torch"))
-        catalogued = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
+        catalogued = [
+            _on_torch(data, pair, build)
+            for pair, build in pairs
+            if (pair.torch, pair.variant) == (build.version, build.variant)
+        ]
     else:
         catalogued = list(decode(_data(framework), _Builds).builds)
     catalogued.sort(
@@ -273,10 +269,6 @@ def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
 @functools.cache
 def _extensions() -> dict[str, _Extension]:
     return decode(_data("extensions"), _Extensions).extensions
-
-
-def _belongs(pair: _OnTorch, build: CatalogueBuild) -> bool:
-    return (pair.torch, pair.variant) == (build.version, build.variant)
 
 
 def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> CatalogueBuild:

@@ -71,7 +71,7 @@ def choose(request: Request) -> Decision:
     return Decision(None, (*pin, *reasons))
 
 
-def planned(build: CatalogueBuild, host: HostRecord) -> Build:
+def entry(build: CatalogueBuild, host: HostRecord) -> Build:
     """Return the plan's entry for a build that fits."""
     interpreter = axes.python_for(build, host)
     if interpreter is None:

@@ -12,8 +12,8 @@ from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
 from . import axes
-from .catalogue import CatalogueBuild, rules
-from .choose import Request, choose, planned
+from .catalogue import rules
+from .choose import Request, choose, entry
 from .refusal import refusal
 from .system import choose_system, on_torch
 
@@ -45,13 +45,14 @@ def solve(  # noqa: PLR0913 - each is a part of the question
         host_sha256: digest of the host record's file.
     """
     release = nvflare or rules().nvflare.version
-    requests = [
-        Request(framework, host, gpus_required, release, _pin(framework, pins)) for framework in frameworks
-    ]
-    environments = [
-        _system(request, newest) if system_site and (newest := on_torch(request)) else _catalogued(request)
-        for request in requests
-    ]
+    environments = []
+    for framework in frameworks:
+        pin = pins.get(framework, pins.get(framework.partition("+")[0]))  # it holds for extensions too
+        request = Request(framework, host, gpus_required, release, pin)
+        newest = on_torch(request) if system_site else None
+        planned = choose_system(request, newest) if newest else _catalogued(request)
+        warnings = (*_unusable(host), *planned.warnings) if planned.build else planned.warnings
+        environments.append(replace(planned, warnings=warnings))
     return PlanRecord(
         host=host.host,
         made=made,
@@ -60,11 +61,6 @@ def solve(  # noqa: PLR0913 - each is a part of the question
         environments=tuple(environments),
         jobs=tuple(jobs),
     )
-
-
-def _pin(framework: Framework, pins: Mapping[str, str]) -> str | None:
-    """Return its pin, which holds for what extends it too."""
-    return pins.get(framework, pins.get(framework.partition("+")[0]))
 
 
 def _catalogued(request: Request) -> PlannedEnvironment:
@@ -76,7 +72,7 @@ def _catalogued(request: Request) -> PlannedEnvironment:
             reasons=decision.reasons,
             refusal=refusal(request, decision),
         )
-    warnings = _unusable(request.host)
+    warnings: tuple[str, ...] = ()
     compiled = axes.ptx_only(decision.build, request.host)
     if compiled:
         warnings += (
@@ -87,7 +83,7 @@ def _catalogued(request: Request) -> PlannedEnvironment:
         warnings += (
             f"{decision.build.title} brings CUDA's libraries, gigabytes that this host has no use for",
         )
-    build = planned(decision.build, request.host)
+    build = entry(decision.build, request.host)
     warnings += axes.of_a_venv(next(python for python in request.host.pythons if python.path == build.python))
     return PlannedEnvironment(
         framework=request.framework,
@@ -96,11 +92,6 @@ def _catalogued(request: Request) -> PlannedEnvironment:
         warnings=warnings,
         first_compile=bool(compiled),
     )
-
-
-def _system(request: Request, newest: CatalogueBuild) -> PlannedEnvironment:
-    entry = choose_system(request, newest)
-    return replace(entry, warnings=(*_unusable(request.host), *entry.warnings)) if entry.build else entry
 
 
 def _unusable(host: HostRecord) -> tuple[str, ...]:

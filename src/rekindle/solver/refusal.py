@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from msgspec.structs import replace
 
@@ -43,7 +44,12 @@ def ways_out(request: Request) -> list[str]:
     ways: list[str] = []
     for size in range(1, len(kinds) + 1):
         for chosen in itertools.combinations(kinds, size):
-            ways += _combinations_that_fit(request, chosen)
+            fitting: dict[str, str] = {}
+            for changes in itertools.product(*chosen):
+                changed = reduce(lambda so_far, change: change.apply(so_far), changes, request)
+                if build := choose(changed).build:
+                    fitting.setdefault(build.title, " and ".join(change.says for change in changes))
+            ways += [f"with {says}, {title} fits" for title, says in fitting.items()]
         if ways:
             break
     return [*ways, *_machines(request), *_telling(request), *_other_frameworks(request)]
@@ -88,19 +94,6 @@ def _telling(request: Request) -> list[str]:
     return [f"{says}, and run preflight again"]
 
 
-def _combinations_that_fit(request: Request, kinds: Sequence[Sequence[Change]]) -> list[str]:
-    """Return the combinations, one change of each kind, that lead to a build, each build once."""
-    ways: dict[str, str] = {}
-    for changes in itertools.product(*kinds):
-        changed = request
-        for change in changes:
-            changed = change.apply(changed)
-        build = choose(changed).build
-        if build:
-            ways.setdefault(build.title, " and ".join(change.says for change in changes))
-    return [f"with {says}, {title} fits" for title, says in ways.items()]
-
-
 def _drivers(request: Request) -> list[Change]:
     """Every newer driver that a rule speaks of, oldest first."""
     here = request.host.driver
@@ -117,7 +110,7 @@ def _drivers(request: Request) -> list[Change]:
 
 
 def _known_drivers() -> set[str]:
-    return {*rules().cuda_minimum_driver.by_major.values(), *rules().driver_cuda.by_driver}
+    return {*rules().cuda_minimum_driver.by.values(), *rules().driver_cuda.by}
 
 
 def _pythons(request: Request) -> list[Change]:
@@ -163,23 +156,20 @@ def _without(request: Request, capability: str | None) -> Change:
 
 
 def _other_frameworks(request: Request) -> list[str]:
-    ways: list[str] = []
-    for framework in FRAMEWORKS if "+" not in request.framework else ():
-        build = choose(dataclasses.replace(request, framework=framework, pin=None)).build
-        if build and framework != request.framework and not axes.ptx_only(build, request.host):
-            ways.append(f"{build.title} fits; it {axes.driver_need(build, request.host)}")
-    return ways
+    others = (framework for framework in FRAMEWORKS if framework != request.framework)
+    requests = (dataclasses.replace(request, framework=framework, pin=None) for framework in others)
+    return [
+        f"{build.title} fits; it {axes.driver_need(build, request.host)}"
+        for other in (requests if "+" not in request.framework else ())
+        if (build := choose(other).build) and not axes.ptx_only(build, request.host)
+    ]
 
 
 def _reach(framework: Framework) -> str:
     newest = builds(framework)[0]
-    architectures = dict.fromkeys(name for build in builds(framework) for name in build.arch_list)
-    return f"builds of {newest.name} know {', '.join(sorted(architectures, key=_number))}"
-
-
-def _number(architecture: str) -> tuple[str, int]:
-    kind, _, number = architecture.partition("_")
-    return kind, int(number.rstrip("af"))
+    names = {name for build in builds(framework) for name in build.arch_list}
+    ordered = sorted(names, key=lambda name: (name.partition("_")[0], int(re.sub(r"\D", "", name))))
+    return f"builds of {newest.name} know {', '.join(ordered)}"
 
 
 def _replace_host(request: Request, **changes: object) -> Request:

@@ -57,9 +57,8 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
         says = f"the torch {lender.torch} of {lender.path} is a build for the CPU, and this host has GPUs"
         return _refused(request, _fails("system_site", says), reasons)
     if with_gpus:
-        reasons += [axes.driver(torch_build, host), axes.glibc(torch_build, host)]
-        if torch_build.arch_list:
-            reasons.insert(1, axes.gpu(torch_build, host))
+        known: tuple[axes.Axis, ...] = ("gpu",) if torch_build.arch_list else ()
+        reasons += axes.evaluate(torch_build, host, (*known, "driver", "glibc"))
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
         return _refused(request, failed, [reason for reason in reasons if reason is not failed])

@@ -89,5 +89,5 @@ def test_devices_by_id() -> None:
 
 def test_the_oldest_driver_is_the_catalogues() -> None:
     majors = {build.cuda.split(".")[0] for build in builds("torch") if build.cuda}
-    oldest = min((rules().cuda_minimum_driver.by_major[major] for major in majors), key=version_key)
+    oldest = min((rules().cuda_minimum_driver.by[major] for major in majors), key=version_key)
     assert oldest == OLDEST_DRIVER

@@ -102,7 +102,7 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, fra
         if (candidate.version, candidate.variant, candidate.architecture)
         == (build.version, build.variant, on.os.architecture)
     )
-    table = rules().driver_cuda.by_driver.items()
+    table = rules().driver_cuda.by.items()
     newest = max(
         version_key(cuda) for since, cuda in table if version_key(since) <= version_key(on.driver.version)
     )
