@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rekindle import capsule, records
 from rekindle.actions.base import REQUIRED, Action, Failed
 from rekindle.capsule import wheelhouse
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.host.places import JOBS
 from rekindle.jobs import (
@@ -59,7 +59,7 @@ class ActionModule(Action):
         """
         path = Path(args["folder"], folders.HOST_RECORD)
         host = records.read(path, records.HostRecord)
-        gpus = [gpu for gpu in whole(host) if gpu.uuid]
+        gpus = [gpu for gpu in usable_gpus(host) if gpu.uuid]
         measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
         first = [ACCEPTANCE[args["accept"]]] if measures else []
         asked = {name: load_job(JOBS, name) for name in expand(JOBS, [*first, *args["jobs"]])}

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from rekindle.gpus.missing import trace
+from rekindle.gpus.usable import trace
 from rekindle.host import folders
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework

@@ -21,7 +21,6 @@ from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
 from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, to_builtins, write
 from rekindle.records.folders import progress_in, spec_in, verdict_in
-from rekindle.trainer.slurm import node
 
 from .autopsy import autopsy
 from .guard import guarded
@@ -120,7 +119,7 @@ def main() -> int:
         signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
         watch(run_dir, spec_in(run_dir), stopped)
     elif verb == "autopsy":
-        autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), node(os.environ))
+        autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), slurm.node(os.environ))
     else:
         sys.exit(f"{verb!r} is no verb of the driver. Fix: use start, restart or supervise.")
     return 0

@@ -9,8 +9,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from rekindle.host import folders
+from rekindle.host.slurm import node
 from rekindle.records import RunSpec, Site, write
-from rekindle.trainer.slurm import node, nodes_by_rank
+from rekindle.trainer.slurm import nodes_by_rank
 
 _LIMIT_S = 60
 _GPUS = ("nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader")

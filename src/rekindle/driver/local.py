@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host import folders
+from rekindle.host.slurm import node
 from rekindle.records import RunSpec
-from rekindle.trainer.slurm import node, step, step_name
+from rekindle.trainer.slurm import step, step_name
 
 from .allocation import AllocationError
 

@@ -22,9 +22,10 @@ import msgspec
 import psutil
 
 from rekindle.host import files, folders
+from rekindle.host.slurm import node
 from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
-from rekindle.trainer.slurm import node, step, step_name
+from rekindle.trainer.slurm import step, step_name
 
 from .allocation import AllocationError
 from .processes import descendants, end_all, started_with

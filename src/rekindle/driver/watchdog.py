@@ -13,8 +13,8 @@ from rekindle.flare.workspace import SERVER
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
+from .processes import main_thread_has_ended
 from .snapshot import Key, Process, Snapshot, Times
-from .stacks import main_thread_has_ended
 
 STOPPED_S = 5.0
 """A process that is stopped (SIGSTOP) for so long is not going on by itself."""

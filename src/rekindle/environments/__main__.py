@@ -75,7 +75,7 @@ def have(root: Path, name: str) -> None:
         build(root, spec)
     except (BuildError, OSError) as error:
         says = str(error)
-    print(json.dumps({"node": disks.here(), "says": says}), flush=True)
+    print(json.dumps({"node": slurm.node(os.environ), "says": says}), flush=True)
 
 
 def _clear(root: Path) -> None:

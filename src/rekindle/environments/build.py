@@ -23,11 +23,11 @@ from rekindle.host import folders
 from rekindle.host.caches import move_bytecode
 from rekindle.host.variables import for_installers, for_jobs
 
+from . import Specification
 from .indexes import masked, uv_environment
 from .libraries import link
 from .lockfile import lacking, pins
 from .probe import ProbeError, inventory, probe
-from .specification import Specification
 
 _LIMIT_S = 3600
 _OPERATORS = "torchvision_on_cpu"

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import batch, folders, own
+from . import batch, folders, own, slurm
 
 _ASKED, _NODES = "asked.json", "nodes"
 _PATIENCE_S = 60
@@ -39,15 +38,10 @@ def kept(root: Path, name: str) -> Any:
     return json.loads((root / folders.LOCAL / f"{name}.json").read_bytes())
 
 
-def here() -> str:
-    """Return the name that SLURM has for this machine, or else its own."""
-    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-
-
 def note(root: Path, local: str) -> None:
     """Write down that this node is about to have something below ``local``; nothing if that is empty."""
     if local:
-        own.write(root / folders.LOCAL / _NODES / here(), local.encode())
+        own.write(root / folders.LOCAL / _NODES / slurm.node(os.environ), local.encode())
 
 
 def clear(root: Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -28,6 +29,11 @@ _PLACE, _PLACE_S = "slurm-place.txt", 30
 """A job's place in the queue as it was told last, and for how long it stands, as squeue asks for all jobs."""
 _LIMIT_S = 30
 """For SLURM's controller to answer."""
+
+
+def node(environ: Mapping[str, str]) -> str:
+    """Return the name that SLURM has for this machine, or else its own."""
+    return environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def queued(folder: Path) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rekindle.gpus import missing
+from rekindle.gpus import usable
 from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import cut, in_mig_mode
+from rekindle.gpus.usable import in_mig_mode, is_mig
 from rekindle.host import folders
 from rekindle.records import Complaint, Gpu, HostRecord, Python
+
+from .record import flaw
 
 MAX_MEMORY_IN_USE_MIB = 15
 """On a GPU before a run. Source: facebookresearch/gcm."""
@@ -78,18 +80,18 @@ def _driver(host: HostRecord) -> Iterator[Complaint]:
     failed = host.failed("nvidia-smi")
     if host.gpus:
         if failed:
-            says = f"The GPUs' health cannot be known{missing.reason_of(failed)}"
+            says = f"The GPUs' health cannot be known{usable.reason_of(failed)}"
             yield Complaint(says, "run nvidia-smi -q there, mend what it says.")
         return
     on_bus = "an unknown number of" if host.pci_gpus is None else "no"
-    yield missing.absent(host) or Complaint(
-        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{missing.reason_of(failed)}",
+    yield usable.absent(host) or Complaint(
+        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{usable.reason_of(failed)}",
         "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
     )
 
 
 def _gpus(host: HostRecord) -> Iterator[Complaint]:
-    if hidden := missing.hidden(host):
+    if hidden := usable.hidden(host):
         yield hidden
     for gpu in host.gpus:
         name = f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
@@ -107,7 +109,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             f"{name} is in error: {gpu.says}.",
             f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or ask for another.",
         )
-    if cut(gpu):
+    if is_mig(gpu):
         yield in_mig_mode(gpu)
     if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
         yield Complaint(
@@ -173,7 +175,7 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
         if disk is None:
             failed = host.failed(f"disk-{use}")
             if not (failed and failed.timed_out):
-                yield Complaint(f"The free space of {name} cannot be read{missing.reason_of(failed)}", fix)
+                yield Complaint(f"The free space of {name} cannot be read{usable.reason_of(failed)}", fix)
         elif disk.free_mib < gb * _MIB_PER_GB:
             yield Complaint(
                 f"{name} has too little free space: {disk.free_mib / _MIB_PER_GB:.2f} GB at {disk.path}, "
@@ -200,3 +202,13 @@ def supported(python: Python) -> bool:
 
 def _fit(host: HostRecord) -> bool:
     return any(map(supported, host.pythons))
+
+
+def interpreter(pythons: tuple[Python, ...]) -> str | None:
+    """Return the path of the one to run: outside of a virtual environment first, then the newest.
+
+    None if none fits, as a path does not that a shell would split.
+    """
+    fit = [python for python in pythons if supported(python) and not flaw("it", python.path)]
+    best = max(fit, key=lambda python: (not python.venv, version_key(python.version)), default=None)
+    return best.path if best else None

@@ -18,8 +18,7 @@ from rekindle.host.payload import travels
 from rekindle.records import Job, RecordError
 from rekindle.solver.catalogue import rules
 
-from .placement import Unplaceable
-from .releases import minor
+from .placement import Unplaceable, minor
 
 _SETTING = "rekindle_nvflare_checkout"
 _UPSTREAM = "https://github.com/NVIDIA/NVFlare"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import usable_gpus
 from rekindle.records import Complaint, Gpu, HostRecord, Job, Site, VerdictKind
+from rekindle.solver.catalogue import rules
 
 _LINK_RANK = {"PIX": 5, "PXB": 4, "PHB": 3, "NODE": 2, "SYS": 1}
 """Topology words of ``nvidia-smi topo -m``, nearest first; any NVLink (``NV18``) is nearer still."""
@@ -38,7 +40,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
-    gpus = [gpu for gpu in whole(host) if gpu.uuid]
+    gpus = [gpu for gpu in usable_gpus(host) if gpu.uuid]
     needed = job.example.gpus if job.example else 0
     if len(gpus) < needed:
         raise Unplaceable(
@@ -98,3 +100,29 @@ def _link(host: HostRecord, positions: dict[int, int], a: Gpu, b: Gpu) -> int:
         return 0
     word = host.topology[positions[a.index]][positions[b.index]]
     return _NVLINK if word.startswith("NV") else _LINK_RANK.get(word, 0)
+
+
+def minor(version: str) -> str | None:
+    """Return ``2.7`` of ``2.7.2-2-g8b25406a6``; None if it is no version."""
+    match = re.match(r"\d+\.\d+", version)
+    return match[0] if match else None
+
+
+def hold_to_release(job: Job, nvflare: str | None) -> None:
+    """Hold an example to the release that the host gets.
+
+    Args:
+        job: others are of every release.
+        nvflare: None for the usual one.
+
+    Raises:
+        Unplaceable: it is described for others.
+    """
+    usual = rules().nvflare.version
+    if job.example and job.example.folder and minor(nvflare or usual) not in job.example.releases:
+        described = " and ".join(job.example.releases)
+        at = f"rekindle_nvflare at {usual}" if minor(usual) in job.example.releases else "it out"
+        raise Unplaceable(
+            f"{job.name} is described for NVFlare {described}, and the host gets {nvflare or usual}.",
+            f"Leave {at}, or describe it for that release in flare_jobs/examples/{job.name}.yml.",
+        )

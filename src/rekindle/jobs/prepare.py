@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Iterable
 from datetime import datetime, timezone
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from rekindle.host import folders
+from rekindle.host.archive import FILE_LIMIT
+from rekindle.host.payload import job_files
 from rekindle.records import (
     EnvRecord,
     GivenGpu,
     HostRecord,
     Job,
     PlanRecord,
+    RecordError,
     RunSpec,
     Site,
     VerdictKind,
@@ -25,8 +30,7 @@ from rekindle.records import (
 
 from .containers import hold_to_engine, image_of
 from .lease import allowance, too_short
-from .placement import Unplaceable, assign_gpus
-from .releases import hold_to_release
+from .placement import Unplaceable, assign_gpus, hold_to_release
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
@@ -150,3 +154,31 @@ def without_a_run(job: Job, host: str, verdict: VerdictKind, cause: str, remedy:
         devices=(),
         rounds=(),
     )
+
+
+def code_in(payload: Path, job: Job) -> dict[str, bytes]:
+    """Return the files of the code of ``job`` in the payload, by their names in its folder.
+
+    Raises:
+        RecordError: the payload is missing or damaged.
+    """
+    try:
+        return dict(job_files(payload, job.code or job.name))
+    except (OSError, zipfile.BadZipFile):
+        raise RecordError(
+            f"{payload} is missing or damaged.", "run playbooks/environments.yml again."
+        ) from None
+
+
+def digests(files: dict[str, bytes], job: Job, *, on_gpus: bool) -> dict[str, str]:
+    """Return the SHA-256 of each file once the run has mended it; empty for one too large to be collected."""
+    changed = dict(files)
+    for mend in job.example.mends if job.example else ():
+        if mend.file in changed and (mend.where == "anywhere" or not on_gpus):
+            # The run reads it as text, in which a line ends with \n.
+            text = changed[mend.file].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            changed[mend.file] = text.replace(mend.before.encode(), mend.after.encode())
+    return {
+        name: hashlib.sha256(content).hexdigest() if len(content) <= FILE_LIMIT else ""
+        for name, content in changed.items()
+    }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, get_args
 
 from rekindle.gpus.models import capability, newest_python, version_key
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import usable_gpus
 from rekindle.records import Gpu, HostRecord, Python, Reason
 from rekindle.records.text import one_line
 
@@ -91,7 +91,7 @@ def runs(build: CatalogueBuild, capability: str) -> Runs | None:
 
 def gpu(build: CatalogueBuild, host: HostRecord) -> Finding:
     """Every GPU that answers has code in the build."""
-    gpus = whole(host)
+    gpus = usable_gpus(host)
     if build.cuda is None or not gpus:
         return True, f"{build.title} runs without a GPU"
     if unknown := next((device for device in gpus if capability_of(device) is None), None):
@@ -129,7 +129,7 @@ def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) ->
     """Return the GPUs, as ``9.0 (NVIDIA H200)``, for which most kernels of the build are PTX, or some."""
     if build.cuda is None:
         return []
-    by_kind = [(kind, runs(build, kind[0])) for kind in _kinds(whole(host))]
+    by_kind = [(kind, runs(build, kind[0])) for kind in _kinds(usable_gpus(host))]
     return [
         f"{capability} ({name})"
         for (capability, name), how in by_kind
@@ -176,7 +176,7 @@ def driver_need(build: CatalogueBuild, host: HostRecord) -> str:
 def driver(build: CatalogueBuild, host: HostRecord) -> Finding:
     """The driver runs the build's CUDA runtime, and loads its PTX where that is all there is."""
     needed, says = minimum_driver(build), f"{build.title} {driver_need(build, host)}"
-    if build.cuda is None or not whole(host):
+    if build.cuda is None or not usable_gpus(host):
         return True, f"{build.title} needs no driver" + (" where no GPU is used" if build.cuda else "")
     if needed is None:
         return True, says

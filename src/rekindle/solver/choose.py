@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import none_usable, whole
+from rekindle.gpus.usable import none_usable, usable_gpus
 from rekindle.records import Build, HostRecord, Reason
 from rekindle.records.plan import Framework
 
@@ -43,7 +43,7 @@ Judged = tuple[CatalogueBuild, tuple[Reason, ...]]
 def choose(request: Request) -> Decision:
     """Return the newest build of the catalogue that fits on every axis."""
     host = request.host
-    with_gpus = bool(whole(host))
+    with_gpus = bool(usable_gpus(host))
     if not with_gpus and request.gpus_required:
         return _no_gpu(host)
     catalogued = builds(request.framework, request.nvflare)
@@ -91,7 +91,7 @@ def entry(build: CatalogueBuild, host: HostRecord) -> Build:
 
 def candidates(request: Request) -> list[CatalogueBuild]:
     """Return every build that fits, the best first; none where GPUs are required and cannot be used."""
-    with_gpus = bool(whole(request.host))
+    with_gpus = bool(usable_gpus(request.host))
     if request.gpus_required and not with_gpus:
         return []
     of_kind = _for_gpus_or_cpu(builds(request.framework, request.nvflare), with_gpus)

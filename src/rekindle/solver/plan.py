@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from rekindle.gpus.missing import hidden
-from rekindle.gpus.whole import cut, in_mig_mode, none_usable, whole
+from rekindle.gpus.usable import hidden, in_mig_mode, is_mig, none_usable, usable_gpus
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
@@ -79,7 +78,7 @@ def _catalogued(request: Request) -> PlannedEnvironment:
             f"{decision.build.title} has only PTX for {', '.join(compiled)}: "
             "its first run compiles for minutes",
         )
-    if decision.build.cuda and not whole(request.host):
+    if decision.build.cuda and not usable_gpus(request.host):
         warnings += (
             f"{decision.build.title} brings CUDA's libraries, gigabytes that this host has no use for",
         )
@@ -104,7 +103,7 @@ def _unusable(host: HostRecord) -> tuple[str, ...]:
         if gpu.state != "ok"
         else f"Not planned for: {in_mig_mode(gpu)}"
         for gpu in host.gpus
-        if gpu.state != "ok" or cut(gpu)
+        if gpu.state != "ok" or is_mig(gpu)
     ]
     hiding = hidden(host)
     return (*left_out, *([str(hiding)] if hiding else []))

@@ -11,9 +11,8 @@ from functools import partial, reduce
 
 from msgspec.structs import replace
 
-from rekindle.gpus.missing import OLDEST_DRIVER, expected, least_driver
 from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import OLDEST_DRIVER, expected, least_driver, usable_gpus
 from rekindle.records import Driver, Python
 from rekindle.records.plan import FRAMEWORKS, Framework
 
@@ -85,7 +84,7 @@ def _machines(request: Request) -> list[str]:
 def _telling(request: Request) -> list[str]:
     """Return the driver that tells a GPU's compute capability, where its model is not known."""
     here = request.host.driver
-    unknown = [gpu for gpu in whole(request.host) if axes.capability_of(gpu) is None]
+    unknown = [gpu for gpu in usable_gpus(request.host) if axes.capability_of(gpu) is None]
     if not unknown or here is None:
         return []
     if version_key(here.version) >= version_key(OLDEST_DRIVER):
@@ -97,7 +96,7 @@ def _telling(request: Request) -> list[str]:
 def _drivers(request: Request) -> list[Change]:
     """Every newer driver that a rule speaks of, oldest first."""
     here = request.host.driver
-    if not whole(request.host) or here is None:
+    if not usable_gpus(request.host) or here is None:
         return []
     newer = [version for version in _known_drivers() if version_key(version) > version_key(here.version)]
     return [
@@ -138,7 +137,7 @@ def _other_changes(request: Request) -> list[list[Change]]:
         kinds.append([Change(f"no pin to {request.pin}", partial(dataclasses.replace, pin=None))])
     if request.nvflare != (usual := rules().nvflare.version):
         kinds.append([Change(f"rekindle_nvflare: {usual}", partial(dataclasses.replace, nvflare=usual))])
-    gpus = whole(host)
+    gpus = usable_gpus(host)
     capabilities = dict.fromkeys(map(axes.capability_of, gpus))
     if len(capabilities) > 1:
         kinds.append([_without(request, capability) for capability in capabilities])

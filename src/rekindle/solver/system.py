@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import none_usable, whole
+from rekindle.gpus.usable import none_usable, usable_gpus
 from rekindle.records import Build, Complaint, HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
@@ -39,7 +39,7 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
         newest: what `on_torch` says of it: what the host has to lend, and what is locked beside that.
     """
     host = request.host
-    with_gpus = bool(whole(host))
+    with_gpus = bool(usable_gpus(host))
     if request.gpus_required and not with_gpus:
         none = Complaint("this host shows no GPU, and one is required", "use a host with GPUs")
         why = none_usable(host) or none

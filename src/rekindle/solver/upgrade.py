@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rekindle.gpus.missing import expected
 from rekindle.gpus.models import first_driver, model_of, version_key
+from rekindle.gpus.usable import expected
 from rekindle.records import Driver, Gpu, HostRecord
 
 from .axes import name_of

@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .fingerprints import Fingerprint
+from rekindle.host.slurm import node
+
+from .arrays import Fingerprint
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
-from .slurm import node
 
 SERVER = os.environ.get("REKINDLE_SERVER", "server")
 """Name of the server's evidence: in a later simulation of one run, another (`hook`)."""

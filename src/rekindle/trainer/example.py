@@ -16,9 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .data import make
+from .data import DATA, make
 from .hook import WORKSPACE
-from .standins import DATA
 
 
 def main() -> int:

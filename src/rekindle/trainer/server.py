@@ -18,8 +18,8 @@ from nvflare.app_common.abstract.model import ModelLearnableKey
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
+from .arrays import distance, fingerprint
 from .evidence import SERVER, Evidence
-from .fingerprints import distance, fingerprint
 
 
 def witness(recipe: Any) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Mapping
+
+from rekindle.host.slurm import node
 
 _LIMIT_S = 60
 """For SLURM's controller to answer."""
@@ -13,11 +14,6 @@ _LIMIT_S = 60
 def nodes_of(environ: Mapping[str, str]) -> int:
     """Return how many nodes the allocation of a process of ``environ`` has; 1 outside of any."""
     return int(environ.get("SLURM_JOB_NUM_NODES", "1"))
-
-
-def node(environ: Mapping[str, str]) -> str:
-    """Return the name that SLURM has for this machine, or else its own."""
-    return environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -17,10 +17,9 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
-from .arrays import leaves, model
+from .arrays import fingerprint, leaves, model
 from .compared import figures
 from .evidence import SERVER, Evidence
-from .fingerprints import fingerprint
 from .server import global_weights, tell_error
 
 _PATH = f"{__name__}.TaskWitness"

@@ -115,7 +115,7 @@ def test_a_python_that_is_known_is_not_asked_for(retire, host):
 
 
 def test_a_host_that_does_not_say_what_python_it_has_is_retired_all_the_same(retire, host, monkeypatch):
-    monkeypatch.setattr("rekindle.hostfacts.collector.LIMITS_S", ("no number", 1))
+    monkeypatch.setattr("rekindle.hostfacts.frames.LIMITS_S", ("no number", 1))
     assert retire(python="auto_silent") == {"changed": True}
     assert host.python == "auto_silent"
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from rekindle.driver import stacks
+from rekindle.driver import processes as stacks
 
 AT_WORK = """
 import sys, threading

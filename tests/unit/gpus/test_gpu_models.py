@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.gpus.missing import OLDEST_DRIVER
 from rekindle.gpus.models import (
     _devices,
     capability,
@@ -14,6 +13,7 @@ from rekindle.gpus.models import (
     model_of,
     version_key,
 )
+from rekindle.gpus.usable import OLDEST_DRIVER
 from rekindle.solver.catalogue import builds, rules
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from solver_hosts import A100, H100, H200, host, plan
 
-from rekindle.gpus.missing import absent, hidden, trace
+from rekindle.gpus.usable import absent, hidden, trace
 from rekindle.hostfacts import unmet
 from rekindle.records import Driver, FailedProbe, Gpu, HostRecord, PciGpu
 
