@@ -179,9 +179,8 @@ def _packages(python: str) -> list[str]:
 def _needs_operators(lock: str) -> bool:
     """Whether torchvision is of another build than torch, whose operators it cannot load."""
     versions = {pin.name: pin.version for pin in pins(lock, platform.machine())}
-    return versions.get("torch", "").endswith("+cpu") and not versions.get("torchvision", "+cpu").endswith(
-        "+cpu"
-    )
+    torch, torchvision = versions.get("torch", ""), versions.get("torchvision", "+cpu")
+    return torch.endswith("+cpu") and not torchvision.endswith("+cpu")
 
 
 def _on_disk(folder: str) -> Path:

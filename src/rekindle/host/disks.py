@@ -56,18 +56,12 @@ def clear(root: Path) -> list[str]:
         return []
     asked = json.loads((local / _ASKED).read_bytes())
     options = batch.options({**asked, "time": "00:05:00", "gpus_per_node": 0})
+    srun = ("srun", "--quiet", "--nodes=1", "--ntasks=1")
+    options += ["--job-name=rekindle-retire", f"--immediate={_PATIENCE_S}", "--chdir=/"]
     steps = {}
     for node, folder in nodes.items():
-        srun = [
-            "srun",
-            "--quiet",
-            "--nodes=1",
-            "--ntasks=1",
-            f"--nodelist={node}",
-            "--job-name=rekindle-retire",
-        ]
         steps[node] = subprocess.Popen(
-            [*srun, f"--immediate={_PATIENCE_S}", "--chdir=/", *options, "rm", "-rf", "--", folder],
+            [*srun, f"--nodelist={node}", *options, "rm", "-rf", "--", folder],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

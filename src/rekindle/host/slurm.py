@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from . import own
 from .folders import SPEC
@@ -145,7 +146,7 @@ def _told(state: str, says: str) -> str:
 
 def waited_s(folder: Path) -> float | None:
     """Return for how long the job of ``folder`` was in the queue; None if SLURM does not tell."""
-    told = _fields(said("scontrol", "--oneliner", "show", "job", _job(folder)) or "")
+    told = _fields(_shown(_job(folder)))
     try:
         queued, began = (datetime.fromisoformat(told[name]) for name in ("SubmitTime", "StartTime"))
     except (KeyError, ValueError):
@@ -155,7 +156,7 @@ def waited_s(folder: Path) -> float | None:
 
 def resumed(folder: Path) -> str:
     """Return when SLURM last suspended or resumed the job of ``folder``; nothing if it never did."""
-    when = _fields(said("scontrol", "--oneliner", "show", "job", _job(folder)) or "").get("SuspendTime", "")
+    when = _fields(_shown(_job(folder))).get("SuspendTime", "")
     return "" if when == "None" else when
 
 
@@ -166,9 +167,8 @@ def tell_the_end(folder: Path) -> str:
         OSError: it cannot be written.
     """
     job = _job(folder)
-    known = said("scontrol", "--oneliner", "show", "job", job) or ""
+    known, unfit = _shown(job), ""
     told = _fields(known)
-    unfit = ""
     if nodes := _nodes(folder) or told.get("NodeList"):
         states = "--states=down,drain,fail"
         unfit = said("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
@@ -180,6 +180,10 @@ def tell_the_end(folder: Path) -> str:
     return f"SLURM ended job {job}: {state}{f', as {lost}' if lost else ''}."
 
 
+def _shown(job: str) -> str:
+    return said("scontrol", "--oneliner", "show", "job", job) or ""
+
+
 def _fields(line: str) -> dict[str, str]:
     """Return what one line of scontrol's says, by name."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
@@ -187,10 +191,8 @@ def _fields(line: str) -> dict[str, str]:
 
 def _nodes(folder: Path) -> str:
     """Return the nodes that a run was given; SLURM forgets those that it lost."""
-    try:
-        return ",".join(json.loads((folder / SPEC).read_bytes())["nodes"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    nodes = _field(folder / SPEC, "nodes")
+    return ",".join(map(str, nodes)) if isinstance(nodes, list) else ""
 
 
 def cancel(folder: Path) -> None:
@@ -200,8 +202,13 @@ def cancel(folder: Path) -> None:
 
 
 def _job(folder: Path) -> str:
+    return str(_field(folder / JOB, "job"))
+
+
+def _field(path: Path, name: str) -> Any:
+    """Return a field of a JSON file; nothing if that cannot be read."""
     try:
-        return str(json.loads((folder / JOB).read_bytes())["job"])
+        return json.loads(path.read_bytes())[name]
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rekindle.gpus import usable
-from rekindle.gpus.models import version_key
+from rekindle.gpus.models import newest_python, version_key
 from rekindle.gpus.usable import in_mig_mode, is_mig
 from rekindle.host import folders
 from rekindle.records import Complaint, Gpu, HostRecord, Python
@@ -34,6 +34,7 @@ MIN_SHM_MIB = 64
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 12)
 """Our driver parses on 3.10, and the locks of all frameworks with nvflare 2.7 reach up to 3.12."""
 
+_PIP = ("env", "xdg", "etc", "legacy", "user", "file")
 _NOT_TOLD = {
     "os": "its operating system",
     "glibc": "its C library",
@@ -44,9 +45,7 @@ _NOT_TOLD = {
     "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
     "disk-tmp": "the free space of /tmp",
     "disk-shm": "the free space of /dev/shm",
-    **dict.fromkeys(
-        ("pip-env", "pip-xdg", "pip-etc", "pip-legacy", "pip-user", "pip-file"), "how its pip is configured"
-    ),
+    **dict.fromkeys((f"pip-{file}" for file in _PIP), "how its pip is configured"),
 }
 """By the probe that tells it."""
 
@@ -158,16 +157,12 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
 
 
 def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
-    free, larger = "free space there", "mount it larger (a container: --shm-size, --ipc=host)."
+    other = "free space there, or set {} to another disk."
+    larger = "mount it larger (a container: --shm-size, --ipc=host)."
     wanted = (
-        ("root", "rekindle_root", min_free_gb, f"{free}, or set rekindle_root to another disk."),
-        (
-            "tmpdir",
-            "TMPDIR (rekindle_tmpdir)",
-            MIN_TMPDIR_GB,
-            f"{free}, or set rekindle_tmpdir to another disk.",
-        ),
-        ("tmp", "/tmp", MIN_TMP_GB, f"{free}."),
+        ("root", "rekindle_root", min_free_gb, other.format("rekindle_root")),
+        ("tmpdir", "TMPDIR (rekindle_tmpdir)", MIN_TMPDIR_GB, other.format("rekindle_tmpdir")),
+        ("tmp", "/tmp", MIN_TMP_GB, "free space there."),
         ("shm", "/dev/shm", MIN_SHM_MIB / _MIB_PER_GB, larger),
     )
     for use, name, gb, fix in wanted:
@@ -209,6 +204,5 @@ def interpreter(pythons: tuple[Python, ...]) -> str | None:
 
     None if none fits, as a path does not that a shell would split.
     """
-    fit = [python for python in pythons if supported(python) and not flaw("it", python.path)]
-    best = max(fit, key=lambda python: (not python.venv, version_key(python.version)), default=None)
+    best = newest_python(python for python in pythons if supported(python) and not flaw("it", python.path))
     return best.path if best else None

@@ -92,6 +92,7 @@ _LINK = re.compile(r"Link \d+: (?:([0-9]{1,6}(?:\.[0-9]{1,6})?) GB/s|<?inactive>
 
 Values = dict[str, str]
 State = Literal["ok", "lost", "error"]
+Source = Literal["/sys/module/nvidia/version", "/proc/driver/nvidia/version", "nvidia-smi"]
 
 
 class Nvidia(NamedTuple):
@@ -273,7 +274,7 @@ _MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\
 
 
 def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver | None:
-    """Return what is loaded, as the first tells it that knows; None if nothing is.
+    """Return what is loaded, by the first source that knows it; None if nothing is.
 
     Args:
         frames: of the collector.
@@ -283,14 +284,12 @@ def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver 
     proc = frames["driver-proc"].text
     module = _MODULE.search(proc)
     open_module = "Open Kernel Module" in proc if module else None
-    newest = digits(cuda)
-    if version := digits(line(frames, "driver-sys")):
-        return Driver(
-            version=version, source="/sys/module/nvidia/version", cuda=newest, open_module=open_module
-        )
-    if module and (version := digits(module[1])):
-        return Driver(
-            version=version, source="/proc/driver/nvidia/version", cuda=newest, open_module=open_module
-        )
-    version = digits(smi_version)
-    return Driver(version=version, source="nvidia-smi", cuda=newest) if version else None
+    sources: tuple[tuple[str | None, Source, bool | None], ...] = (
+        (line(frames, "driver-sys"), "/sys/module/nvidia/version", open_module),
+        (module and module[1], "/proc/driver/nvidia/version", open_module),
+        (smi_version, "nvidia-smi", None),
+    )
+    for said, source, is_open in sources:
+        if version := digits(said):
+            return Driver(version=version, source=source, cuda=digits(cuda), open_module=is_open)
+    return None

@@ -8,15 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from rekindle.host import batch, folders
-from rekindle.records import (
-    Job,
-    LeaseRecord,
-    RecordError,
-    Slurm,
-    moment,
-    timestamp,
-    write,
-)
+from rekindle.records import Job, LeaseRecord, RecordError, Slurm, moment, timestamp, write
 from rekindle.records.folders import lease_in, play_in
 
 from .placement import NoRunError
@@ -48,23 +40,21 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
         RecordError: one of them is no such text.
     """
     times = []
-    if lease_ends:
-        try:
+    try:
+        if lease_ends:
             times.append(datetime.fromisoformat(lease_ends).astimezone())
-        except (ValueError, OverflowError):
-            raise RecordError(
-                f"lease_ends {lease_ends!r} is not a time.", "write it as 2026-11-21T18:00, or with a zone."
-            ) from None
-    if budget:
-        parts = re.findall(r"(\d+)([hms])", budget)
-        try:
+    except (ValueError, OverflowError):
+        fix = "write it as 2026-11-21T18:00, or with a zone."
+        raise RecordError(f"lease_ends {lease_ends!r} is not a time.", fix) from None
+    try:
+        if budget:
+            parts = re.findall(r"(\d+)([hms])", budget)
             if not parts or "".join(map("".join, parts)) != budget:
                 raise ValueError(budget)
             times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
-        except (ValueError, OverflowError):
-            raise RecordError(
-                f"budget {budget!r} is not a length of time.", "write it as 45m, 1h30m or 90s."
-            ) from None
+    except (ValueError, OverflowError):
+        fix = "write it as 45m, 1h30m or 90s."
+        raise RecordError(f"budget {budget!r} is not a length of time.", fix) from None
     return min(times, default=None)
 
 

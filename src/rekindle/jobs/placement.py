@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from itertools import combinations
 
@@ -64,9 +65,8 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         sets = _nearest_sets(gpus, job.sites, min(job.ranks_per_site, len(gpus) // job.sites), host)
     elif job.when_short_of_gpus in {"share", "turns"}:
         size = min(job.ranks_per_site, len(gpus))
-        sets = [
-            [gpus[(number * size + rank) % len(gpus)] for rank in range(size)] for number in range(job.sites)
-        ]
+        starts = range(0, job.sites * size, size)
+        sets = [[gpus[(start + rank) % len(gpus)] for rank in range(size)] for start in starts]
     else:
         raise Unplaceable(
             f"{job.name} needs {least} GPUs ({job.sites} sites × {least // job.sites}) and {host.host} has "
@@ -85,21 +85,18 @@ def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> l
     left, sets = list(gpus), []
     positions = {gpu.index: position for position, gpu in enumerate(host.gpus)}
 
+    def link(a: Gpu, b: Gpu) -> int:
+        word = host.topology[positions[a.index]][positions[b.index]] if host.topology else ""
+        return _NVLINK if word.startswith("NV") else _LINK_RANK.get(word, 0)
+
     def nearness(chosen: tuple[Gpu, ...]) -> int:
-        return min((_link(host, positions, a, b) for a, b in combinations(chosen, 2)), default=0)
+        return min(itertools.starmap(link, combinations(chosen, 2)), default=0)
 
     for _ in range(count):
         chosen = max(combinations(left, size), key=nearness)
         sets.append(list(chosen))
         left = [gpu for gpu in left if gpu not in chosen]
     return sets
-
-
-def _link(host: HostRecord, positions: dict[int, int], a: Gpu, b: Gpu) -> int:
-    if not host.topology:
-        return 0
-    word = host.topology[positions[a.index]][positions[b.index]]
-    return _NVLINK if word.startswith("NV") else _LINK_RANK.get(word, 0)
 
 
 def minor(version: str) -> str | None:

@@ -1,8 +1,8 @@
 """The numbers in what NVFlare exchanges and saves, and what identifies them, of any framework.
 
 A tree of weights is what NVFlare exchanges: arrays or tensors by name, or Keras' lists of arrays by layer.
-For a fingerprint its leaves are taken in the order of their names, each as float32 (integers and halves too), so
-that a trainer's weights and the server's have the same. No framework is imported, and NumPy at the first use.
+For a fingerprint its leaves are taken in the order of their names, each as float32 (integers and halves too),
+so that a trainer's weights and the server's have the same. No framework is imported, NumPy at the first use.
 """
 
 from __future__ import annotations

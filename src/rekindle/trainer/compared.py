@@ -112,10 +112,10 @@ def figures(
 
 def _rms(sent: Mapping[str, Any]) -> float:
     count, squares = 0, 0.0
-    for leaf in sent.values():
-        if not isinstance(leaf, bytes) and array(leaf).dtype.kind == "f":
-            count += array(leaf).size
-            squares += float((array(leaf).astype("float64") ** 2).sum())
+    for numbers in (array(leaf) for leaf in sent.values() if not isinstance(leaf, bytes)):
+        if numbers.dtype.kind == "f":
+            count += numbers.size
+            squares += float((numbers.astype("float64") ** 2).sum())
     return math.sqrt(squares / count) if count else 0.0
 
 

@@ -92,10 +92,3 @@ def test_what_it_lacks_is_said_in_a_sentence(bench, how, said):
     assert said in done.stderr
     assert re.search(r"\. Fix: [^\n]+\.\n\Z", done.stderr)
     assert not done.stdout
-
-
-def test_a_measurement_that_fails_is_told_with_what_it_printed(bench):
-    done = bench(ranks="import sys\nsys.exit('CUDA is out of sorts.')")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Acceptance of 1 GPUs ended with status 1:\n")
-    assert "CUDA is out of sorts." in done.stderr

@@ -61,16 +61,6 @@ def test_it_fails_only_if_every_look_is_worse(figure, bads, found, says):
     assert failed_gpus(held(record)) == ({G3} if found == "FAIL" else set())
 
 
-def test_a_pair_of_gpus_too():
-    def found(*values):
-        told = verdict(looked(HOST, "peer_copy", *values, peer=2))
-        return told.verdict, {flaw.verdict for flaw in told.flaws}
-
-    assert found(300, 300, 300, 300) == ("FAIL", {"FAIL"})
-    assert found(300, 300, 394, 394) == ("UNPROVEN", {"UNPROVEN"})
-    assert found(300, 394, 394, 394) == ("PASS", {None})
-
-
 def test_each_look_is_compared_with_the_same_look_at_the_hosts_other_gpus():
     unknown = accepted("gpu-1", kind(4, "NVIDIA Z9"))
     low = looked(unknown, "host_to_device", 54, 40, 40, 40, gpu=None)  # the bus is low for all of them

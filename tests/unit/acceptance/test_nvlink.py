@@ -49,11 +49,6 @@ def test_errors_that_come_meanwhile_count_and_are_named(nvlink, of_link):
     assert told["says"] == f"3 came meanwhile on 3 links, 9 stood before, link 1: 3 {name}"
 
 
-@pytest.mark.parametrize("of_link", [HOPPER, BLACKWELL])
-def test_no_error_is_none(nvlink, of_link):
-    assert counted(nvlink, said(of_link, 0, 0), said(of_link, 0, 0))["value"] == 0
-
-
 def test_a_counter_that_was_reset_or_is_full_counts_as_it_stands(nvlink):
     assert counted(nvlink, said(HOPPER, 9), said(HOPPER, 2))["value"] == 2
     assert counted(nvlink, said(HOPPER, 65535), said(HOPPER, 65535))["value"] == 65535

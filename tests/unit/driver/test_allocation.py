@@ -53,12 +53,6 @@ def test_the_first_node_is_this_one_and_the_spec_says_so(tmp_path, spec, told):
     assert told.asked("scontrol") == ["show hostnames n[9-10]"]
 
 
-def test_of_one_node_a_run_has_none(tmp_path, spec, told):
-    told.say("scontrol", "n9\n")
-    on_one_node = msgspec.structs.replace(on_cpu(spec), slurm=msgspec.structs.replace(spec.slurm, nodes=1))
-    assert allocated(tmp_path, on_one_node) == on_one_node
-
-
 def test_fewer_nodes_than_were_asked_for_are_too_few(tmp_path, spec, told):
     told.say("scontrol", "n9\n")
     with pytest.raises(AllocationError, match=r"^SLURM gave 1 nodes, n9, of 2\.$"):

@@ -47,14 +47,3 @@ def test_each_round_is_told_with_its_loss_and_what_is_left(trainers):
         "ended",
         f"ended after round 3/3, loss {rounds[-1]['losses'][-1]:.4f}",
     )
-
-
-def test_without_a_round_it_is_starting_and_then_ended(trainers):
-    run, _ = trainers
-    teller = Teller(run, read(run / "spec.json", RunSpec).job)
-    teller.tell(1.0)
-    assert read(run / "progress.json", Progress).says == "starting"
-    teller.tell(2.0, "FAIL: looking for the first step that fails")
-    assert read(run / "progress.json", Progress).says == "FAIL: looking for the first step that fails"
-    teller.end(3.0)
-    assert read(run / "progress.json", Progress).says == "ended"

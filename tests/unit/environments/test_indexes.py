@@ -29,12 +29,6 @@ def test_each_setting_has_its_variable(settings, expected):
     assert uv_variables(settings) == {"UV_INDEX_STRATEGY": "unsafe-best-match", **expected}
 
 
-def test_later_files_the_install_section_and_the_environment_win_in_this_order():
-    files = ["[global]\nindex_url = one\ncert = c", "[global]\nindex-url = two\n[install]\nindex-url = three"]
-    assert pip_settings(files, {}) == {"index-url": "three", "cert": "c"}
-    assert pip_settings(files, {"PIP_INDEX_URL": "four"})["index-url"] == "four"
-
-
 def test_percent_signs_in_urls_are_not_interpolated():
     assert (
         pip_settings(["[global]\nindex-url = https://u:p%40ss@m.example/s"], {})["index-url"].count("%40")

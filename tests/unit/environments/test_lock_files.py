@@ -136,15 +136,6 @@ def test_a_pin_with_the_wheel_of_one_machine_alone_is_found() -> None:
     assert all(line.startswith("cffi") for line in found)
 
 
-def test_a_pin_with_its_source_alone_is_found() -> None:
-    names = file_names("controller")
-    lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
-    (pin,) = re.findall(r"^jinja2==.*\n(?:    --hash.*\n)+", lock, re.M)
-    (source,) = [digest for digest, file in names.items() if re.match(r"jinja2-.*\.tar\.gz", file)]
-    only = pin.splitlines()[0] + f"\n    --hash=sha256:{source}\n"
-    assert len(lacking(lock.replace(pin, only), names, CONTROLLERS)) == len(CONTROLLERS)
-
-
 def test_what_the_package_needs_is_locked() -> None:
     lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from solver_hosts import A100, H100, H200, host, plan
@@ -10,6 +12,7 @@ from rekindle.gpus.usable import absent, hidden, trace
 from rekindle.hostfacts import unmet
 from rekindle.records import Driver, FailedProbe, Gpu, HostRecord, PciGpu
 
+NO_TOOL, UNKNOWN = "nvidia-smi is not on this host.", "Failed to initialize NVML: Unknown Error."
 NONE_FOUND = "nvidia-smi -q -x ended with status 6: No devices were found."
 MISMATCH = (
     "nvidia-smi -q -x ended with status 18: Failed to initialize NVML: Driver/library version mismatch."
@@ -23,18 +26,18 @@ def bus(*devices: str, held_by: str | None = None) -> tuple[PciGpu, ...]:
     )
 
 
-def silent(
-    *devices: str,
-    driver: str | None = None,
-    says: str = "",
-    module: bool | None = None,
-    held_by: str | None = None,
-) -> HostRecord:
+def silent(*devices: str, driver: str | None = None, says: str = "", **more: Any) -> HostRecord:
     """A host that shows no GPU, with ``devices`` on its bus."""
-    loaded = Driver(version=driver, source="nvidia-smi", cuda=None, open_module=module) if driver else None
+    loaded = (
+        Driver(version=driver, source="nvidia-smi", cuda=None, open_module=more.get("module"))
+        if driver
+        else None
+    )
     problems = (FailedProbe(name="nvidia-smi", says=says),) if says else ()
     on = host(pci_gpus=len(devices))
-    return replace(on, driver=loaded, pci_devices=bus(*devices, held_by=held_by), problems=problems)
+    return replace(
+        on, driver=loaded, pci_devices=bus(*devices, held_by=more.get("held_by")), problems=problems
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,11 +47,7 @@ def silent(
         (silent("2335", held_by="nouveau"), "(NVIDIA H200)", "≥ 550.90.07 instead of nouveau"),
         (silent("2335", "20B0"), "(1 × NVIDIA H200, 1 × NVIDIA A100-SXM4-40GB)", "≥ 550.90.07"),
         (silent("2B85"), "(NVIDIA GeForce RTX 5090)", "driver ≥ 570.86.16 with its open kernel module"),
-        (
-            silent("1DB4"),
-            "(Tesla V100 PCIe 16GB)",
-            "its proprietary kernel module, of branch 580 at most",
-        ),
+        (silent("1DB4"), "(Tesla V100 PCIe 16GB)", "proprietary kernel module, of branch 580 at most"),
         (silent("102D"), "(Tesla K80)", "use another host, as branch 470 is the last for it"),
         (silent("FFFF"), "PCI id 10DE:FFFF, which is not known here", "load the newest NVIDIA driver"),
         (
@@ -62,46 +61,19 @@ def silent(
             "load driver 580.95.05 with its open kernel module, which NVIDIA GeForce RTX 5090 needs",
         ),
         (silent("1DB4", driver="590.48.01"), "shows no GPU", "load a driver of branch 580"),
-        (
-            silent("1DB4", driver="580.95.05", module=True),
-            "shows no GPU",
-            "with its proprietary kernel module",
-        ),
-        (
-            silent("FFFF", driver="550.54.14"),
-            "10DE:FFFF",
-            "if they came out after 550.54.14",
-        ),
-        (
-            silent("2335", driver="580.95.05", module=True, says=NONE_FOUND),
-            "NVIDIA H200",
-            "look for Xid lines",
-        ),
-        (
-            silent("2335", driver="580.95.05", says=MISMATCH),
-            "version mismatch",
-            "restart the host, as",
-        ),
+        (silent("1DB4", driver="580.95.05", module=True), "no GPU", "with its proprietary kernel module"),
+        (silent("FFFF", driver="550.54.14"), "10DE:FFFF", "if they came out after 550.54.14"),
+        (silent("2335", driver="580.95.05", module=True, says=NONE_FOUND), "NVIDIA H200", "for Xid lines"),
+        (silent("2335", driver="580.95.05", says=MISMATCH), "version mismatch", "restart the host, as"),
         (silent(driver="580.95.05", says=MISMATCH), "version mismatch", "restart the host, as"),
         (silent(driver="580.95.05"), "and 0 are on the PCI bus", "give the container its GPUs"),
+        (replace(silent(driver="580.95.05"), pci_gpus=None), "bus cannot be read", "the container its GPUs"),
         (
-            replace(silent(driver="580.95.05"), pci_gpus=None),
-            "how many are on the PCI bus cannot be read",
-            "give the container its GPUs",
-        ),
-        (
-            silent("2335", driver="580.95.05", says="nvidia-smi is not on this host."),
+            silent("2335", driver="580.95.05", says=NO_TOOL),
             "(NVIDIA H200)",
-            "install nvidia-smi of driver 580.95.05",
+            "install nvidia-smi of driver 580.",
         ),
-        (
-            silent(
-                driver="580.95.05",
-                says="Failed to initialize NVML: Unknown Error.",
-            ),
-            "shows no GPU",
-            "start the container again",
-        ),
+        (silent(driver="580.95.05", says=UNKNOWN), "shows no GPU", "start the container again"),
     ],
 )
 def test_a_silent_host_has_its_gpus_named_with_the_cure(on: HostRecord, says: str, fix: str) -> None:

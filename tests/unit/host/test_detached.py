@@ -32,26 +32,6 @@ def holder(lock):
         yield
 
 
-def test_a_lock_is_taken_once_and_again_when_it_is_free(tmp_path):
-    lock = tmp_path / "lock"
-    with holder(lock), detached.locked(lock) as second:
-        assert second is None
-    with holder(lock):
-        pass
-
-
-def test_a_lock_keeps_what_was_in_it_and_is_for_its_owner_alone(tmp_path):
-    before = os.umask(0)
-    try:
-        with holder(tmp_path / "lock"):
-            assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
-    finally:
-        os.umask(before)
-    (tmp_path / "lock").write_text("kept")
-    with holder(tmp_path / "lock"):
-        assert (tmp_path / "lock").read_text() == "kept"
-
-
 @pytest.mark.parametrize("plant", UNFIT.values(), ids=UNFIT)
 def test_a_lock_that_is_no_regular_file_is_not_taken_and_held_by_nobody(tmp_path, plant):
     plant(tmp_path / "lock")
@@ -107,16 +87,6 @@ def test_what_is_started_has_a_session_a_log_and_variables_of_its_own(tmp_path, 
     assert told["environ"]["ONLY"] == "its own"
     assert told["stdin"] == ""
     assert "ONLY" not in os.environ
-
-
-def test_without_variables_of_its_own_it_gets_those_of_this_process(tmp_path, monkeypatch):
-    (tmp_path / "worker.py").write_text("import os; print(os.environ['ONLY'])")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("ONLY", "inherited")
-    with detached.locked(tmp_path / "lock") as lock:
-        detached.start(["worker"], lock, tmp_path / "log")
-    _wait_for(lambda: not held(tmp_path / "lock"))
-    assert (tmp_path / "log").read_text() == "inherited\n"
 
 
 @pytest.mark.parametrize(

@@ -15,23 +15,9 @@ NONCE = "0123456789abcdef"
 SOURCE = Path(__file__).parents[3] / "src"
 
 
-def test_a_lock_is_held_as_long_as_its_holder_goes_on(tmp_path):
-    lock = tmp_path / "lock"
-    assert not look.held(lock)
-    assert not lock.exists()
-    with detached.locked(lock):
-        assert look.held(lock)
-    assert not look.held(lock)
-
-
 def test_a_lock_below_a_file_is_held_by_nobody(tmp_path):
     (tmp_path / "logs").touch()
     assert not look.held(tmp_path / "logs" / "lock")
-
-
-def test_a_lock_that_cannot_be_opened_is_not_called_free(tmp_path):
-    with pytest.raises(OSError, match="too long"):
-        look.held(tmp_path / ("lock" * 100))
 
 
 def test_who_looks_is_no_holder(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """A look at work that SLURM has queued: what the queue says of it counts, and not the lock."""
 
-import json
 import os
 import subprocess
 import sys
@@ -49,13 +48,6 @@ def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
         "Job 77 could never start in SLURM's partition: PartitionTimeLimit. Fix: "
     )
     assert queue.asked("scancel") == ["77"]
-
-
-def test_what_runs_has_its_own_record(folder, queue):
-    queue.say("squeue", "RUNNING|None|2026-11-21T12:00:00\n")
-    detached.tell(folder / "progress.json", "running", "round 1/3", 1)
-    state, text = seen(folder)
-    assert (state, decode(text, Progress).says) == ("held", "round 1/3")
 
 
 @pytest.mark.parametrize("begun", [None, "waiting", "running"])
@@ -111,8 +103,3 @@ def test_nothing_of_it_is_imported_where_nothing_is_queued(folder):
         done = subprocess.run(command, env=environ, capture_output=True, check=True, text=True)
         said[queued] = done.stdout
     assert said == {True: "True True\n", False: "False False\n"}
-
-
-def test_the_record_of_what_waits_is_json_whatever_the_reason(folder, queue):
-    queue.say("squeue", 'PENDING|"quoted" \\|N/A\n')
-    assert json.loads(seen(folder)[1])["says"].endswith('for "quoted" \\')

@@ -94,20 +94,6 @@ def test_the_place_of_a_job_among_those_that_wait_is_told_where_squeue_shows_all
     assert slurm.look(folder) == ("held", f"job 77 waits in SLURM's queue{place} for Priority")
 
 
-@pytest.mark.parametrize(
-    ("own", "says"),
-    [
-        ("None|N/A|gpu", "1 of 1 in gpu"),
-        ("None|2026-11-21T12:00:00|gpu", "1 of 1 in gpu, and is expected to start at 2026-11-21T12:00:00"),
-        ("Priority|2026-11-21T12:00:00|gpu", "1 of 1 in gpu, for Priority, and is expected to start at 2"),
-    ],
-)
-def test_a_place_stands_between_the_queue_and_the_reason(folder, queue, own, says):
-    submit(folder)
-    waits(queue, ["77|gpu"], own=own)
-    assert slurm.look(folder)[1].startswith(f"job 77 waits in SLURM's queue, {says}")
-
-
 def test_all_that_wait_are_asked_for_once_in_half_a_minute(folder, queue):
     """It is much for SLURM's controller to tell, and a look comes every two seconds."""
     submit(folder)
@@ -208,9 +194,3 @@ def test_an_end_of_which_slurm_knows_nothing_is_unknown(folder, queue, answer):
     queue.say("scontrol", **answer)
     assert slurm.tell_the_end(folder) == "SLURM ended job 77: it does not say why."
     assert (folder / "slurm-job.log").exists()
-
-
-def test_a_job_is_cancelled_by_its_number(folder, queue):
-    submit(folder)
-    slurm.cancel(folder)
-    assert queue.asked("scancel") == ["77"]

@@ -20,10 +20,11 @@ COLLECTOR = Path(__file__).parents[3] / "roles/preflight/files/collect.sh"
 GPU_PROBES = ("nvidia-smi", "nvidia-query", "nvidia-topo", "nvidia-nvlink")
 
 Collect = Callable[..., dict[str, Frame]]
+Fake = Callable[[str, str], Path]
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Callable[[str, str], Path]:
+def fake(tmp_path: Path) -> Fake:
     """Put a command on the PATH of the collector."""
 
     def put(name: str, script: str) -> Path:
@@ -108,7 +109,7 @@ def test_a_mark_is_answered_where_it_is(collect: Collect, tmp_path: Path) -> Non
     assert collect("mark")["mark"].answered
 
 
-def test_only_the_probes_that_are_named(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+def test_only_the_probes_that_are_named(collect: Collect, fake: Fake) -> None:
     fake("nvidia-smi", "sleep 60")
     assert list(collect("disk-root", "home", "no-such-probe", limit=9)) == [
         "limit",
@@ -119,9 +120,7 @@ def test_only_the_probes_that_are_named(collect: Collect, fake: Callable[[str, s
     assert collect("home", limit=9)["limit"] == Frame("0", "9")
 
 
-def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(
-    collect: Collect, fake: Callable[[str, str], Path]
-) -> None:
+def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(collect: Collect, fake: Fake) -> None:
     marker = f"61.{secrets.randbelow(10**9):09d}"
     fake("nvidia-smi", f"echo begun\nsleep {marker}\n: the shell stays as a parent")
     began = time.monotonic()
@@ -133,9 +132,7 @@ def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(
     assert alive(marker) == []
 
 
-def test_an_nvidia_smi_that_no_signal_but_kill_ends(
-    collect: Collect, fake: Callable[[str, str], Path]
-) -> None:
+def test_an_nvidia_smi_that_no_signal_but_kill_ends(collect: Collect, fake: Fake) -> None:
     marker = f"62.{secrets.randbelow(10**9):09d}"
     fake("nvidia-smi", f"trap '' TERM INT HUP PIPE\nsleep {marker} & wait; wait; sleep {marker}")
     assert collect(limit=1)["nvidia-smi"].status == "timeout"
@@ -143,22 +140,11 @@ def test_an_nvidia_smi_that_no_signal_but_kill_ends(
     assert alive(marker) == []
 
 
-def test_an_nvidia_smi_that_fails(collect: Collect, fake: Callable[[str, str], Path]) -> None:
-    fake("nvidia-smi", "echo NVIDIA-SMI has failed; echo on error >&2; exit 9")
-    assert collect()["nvidia-smi"] == Frame("9", "NVIDIA-SMI has failed\non error\n")
-
-
-def test_an_nvidia_smi_that_prints_garbage(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+def test_an_nvidia_smi_that_prints_garbage(collect: Collect, fake: Fake) -> None:
     fake("nvidia-smi", r"printf '@@0 end 0\n\377\n\001 no newline'".replace(r"\377", "%%"))
     frames = collect()
     assert frames["nvidia-smi"] == Frame("0", "@@0 end 0\n%\n\001 no newline")
     assert "end" in frames
-
-
-def test_no_nvidia_smi(collect: Collect) -> None:
-    if Path("/usr/bin/nvidia-smi").exists():
-        pytest.skip("this machine has one")
-    assert collect()["nvidia-smi"].status == "127"
 
 
 @pytest.mark.parametrize(
@@ -178,11 +164,6 @@ def test_a_root_of_any_name_is_only_a_name(collect: Collect, tmp_path: Path, nam
 def test_a_root_under_a_file_cannot_be_made(collect: Collect, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert collect(root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
-
-
-def test_a_dangling_link_cannot_be_made_a_folder(collect: Collect, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    assert not collect(root=f"{tmp_path}/link")["root"].answered
 
 
 def test_variables_and_files_of_pip_and_nccl(collect: Collect, tmp_path: Path) -> None:
@@ -234,7 +215,7 @@ def test_a_virtual_environment_first_on_the_path_shows_with_its_base(
     assert f'{{"path": "{base}", "version": "{version}", "venv": false,' in text
 
 
-def test_a_python_that_hangs_costs_only_itself(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+def test_a_python_that_hangs_costs_only_itself(collect: Collect, fake: Fake) -> None:
     fake("python3", "sleep 60")
     real = fake("python3.11", f'exec {sys.executable} "$@"')
     frame = collect(limit=3)["pythons"]
@@ -257,9 +238,7 @@ def test_a_broken_off_script_does_nothing(tmp_path: Path) -> None:
         parse(done.stdout, "n")
 
 
-def test_a_driver_that_knows_no_compute_cap_is_asked_without_it(
-    collect: Collect, fake: Callable[[str, str], Path]
-) -> None:
+def test_a_driver_that_knows_no_compute_cap_is_asked_without_it(collect: Collect, fake: Fake) -> None:
     fake(
         "nvidia-smi",
         'case "$*" in\n'

@@ -47,23 +47,6 @@ def test_a_healthy_gpu_in_full() -> None:
     )
 
 
-def test_the_older_recording_of_two() -> None:
-    found = nvidia.parse(
-        frames(
-            nvidia_smi=recorded("h200-x2-nvidia-smi-q.xml"),
-            nvidia_query=recorded("h200-x2-query.csv"),
-            nvidia_topo=recorded("h200-x2-topo-m.txt"),
-            nvidia_nvlink=recorded("h200-x2-nvlink-s.txt"),
-        )
-    )
-    assert [(gpu.index, gpu.state, gpu.compute_capability) for gpu in found.gpus] == [
-        (0, "ok", "9.0"),
-        (1, "ok", "9.0"),
-    ]
-    assert [len(gpu.nvlink_gb_per_s) for gpu in found.gpus] == [18, 18]
-    assert found.topology == (("X", "NV18"), ("NV18", "X"))
-
-
 def test_four_gpus_without_csv() -> None:
     found = nvidia.parse(
         frames(
@@ -180,12 +163,6 @@ def test_ecc_counters_of_old_drivers() -> None:
     assert (gpu.ecc_uncorrected_volatile, gpu.ecc_corrected_volatile) == (1, 4)
 
 
-def test_ecc_counters_that_are_not_there_are_none_without_csv() -> None:
-    xml = re.sub(r"(?s)<volatile>.*?</volatile>", "<volatile>N/A</volatile>", XML)
-    gpu = nvidia.parse(frames(nvidia_smi=xml, nvidia_query=NO_COMMAND)).gpus[0]
-    assert (gpu.ecc_uncorrected_volatile, gpu.ecc_corrected_volatile) == (None, None)
-
-
 @pytest.mark.parametrize("kind", ["event", "throttle"])
 def test_active_clock_reasons_of_new_and_old_drivers(kind: str) -> None:
     xml = XML.replace("hw_slowdown>Not Active", "hw_slowdown>Active", 1)
@@ -240,26 +217,6 @@ def test_the_driver_is_told_by_the_first_that_knows() -> None:
         ).driver
         is None
     )
-
-
-def test_a_driver_without_the_field_is_asked_again_and_the_model_tells_the_capability() -> None:
-    lines = frames()["nvidia-query"].text.splitlines()
-    old = "\n".join(re.sub(r"( compute_cap| 9\.0),", "", line) for line in lines)
-    found = nvidia.parse(
-        frames(nvidia_query=f'Field "compute_cap" is not a valid field to query.\n\n{old}\n')
-    )
-    assert [(gpu.index, gpu.compute_capability, gpu.memory_total_mib) for gpu in found.gpus] == [
-        (0, "9.0", 143771),
-        (1, "9.0", 143771),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("said", "expected"), [("9.0a", "9.0"), ("[N/A]", "9.0"), ("", "9.0"), ("8.9", "8.9")]
-)
-def test_a_capability_is_read_or_else_of_the_model(said: str, expected: str) -> None:
-    rows = frames()["nvidia-query"].text.replace(" 9.0,", f" {said},")
-    assert {gpu.compute_capability for gpu in nvidia.parse(frames(nvidia_query=rows)).gpus} == {expected}
 
 
 def test_a_model_that_nobody_knows_has_no_capability() -> None:

@@ -21,10 +21,6 @@ def conf(text: str, section: str = "global") -> str:
     return f"[{section}]\n{text}\n"
 
 
-def test_nothing_configured() -> None:
-    assert settings() == {}
-
-
 def test_a_real_environment() -> None:
     assert pip.settings(frames())[0] == {
         "default-timeout": "180",
@@ -40,15 +36,6 @@ ORDER = ["pip_xdg", "pip_etc", "pip_legacy", "pip_user"]
 @pytest.mark.parametrize(("low", "high"), list(pairwise(ORDER)))
 def test_each_file_wins_over_the_one_before(low: str, high: str) -> None:
     assert settings(**{low: conf("timeout = 1"), high: conf("timeout = 2")}) == {"timeout": "2"}
-
-
-def test_the_section_of_the_command_wins_over_a_later_file() -> None:
-    files = {"pip_etc": conf("timeout = 1", "install"), "pip_user": conf("timeout = 2")}
-    assert settings(**files) == {"timeout": "1"}
-
-
-def test_sections_of_other_commands_do_not_count() -> None:
-    assert settings(pip_etc=conf("timeout = 1", "wheel")) == {}
 
 
 def test_the_environment_wins_unless_it_is_empty() -> None:

@@ -165,13 +165,6 @@ def test_an_example_with_uncommitted_edits_is_no_commit_s(jobs, repository, chan
     assert found.version(job, _travelling(repository)) == f"2.7.3-dirty ({named})"
 
 
-def test_many_edits_are_counted(jobs, repository):
-    files = {f"{number:02}.py": b"" for number in range(20)} | _travelling(repository)
-    version = checkout.named(str(repository), None).version(load_job(jobs, "examples/hello-numpy"), files)
-    assert version.startswith("2.7.3-dirty (00.py, 01.py")
-    assert version.endswith("09.py and 10 more)")
-
-
 def test_edits_elsewhere_and_what_is_not_sent_leave_an_example_clean(jobs, repository):
     example = repository / "examples/hello-world/hello-numpy"
     (repository / "README.md").write_text("edited")

@@ -28,12 +28,6 @@ def test_the_earlier_of_both_counts():
     assert deadline("", "", START) is None
 
 
-def test_a_time_without_a_zone_is_this_machines():
-    ends = deadline("2026-11-21T18:00", "", START)
-    assert ends.replace(tzinfo=None) == datetime(2026, 11, 21, 18)
-    assert ends.tzinfo is not None
-
-
 @pytest.mark.parametrize(
     ("ends", "budget", "said"),
     [

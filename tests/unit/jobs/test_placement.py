@@ -52,10 +52,6 @@ def test_without_gpus_every_site_runs_all_its_ranks_on_cpu():
     ]
 
 
-def test_with_enough_gpus_sites_share_none():
-    assert _gpus(assign_gpus(_job(), _host(4))) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
-
-
 def test_a_gpu_that_is_cut_into_mig_instances_gets_no_site():
     host = _host(3)
     cut = msgspec.structs.replace(host.gpus[1], mig=True)
@@ -83,10 +79,6 @@ def test_sites_go_to_the_gpus_that_are_linked():
 )
 def test_a_job_that_allows_it_shares_gpus_and_never_puts_two_ranks_of_a_site_on_one(gpus, expected):
     assert _gpus(assign_gpus(_job(), _host(gpus))) == expected
-
-
-def test_sites_that_take_turns_have_the_gpus_of_the_others():
-    assert _gpus(assign_gpus(_job(short="turns"), _host(2))) == [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]
 
 
 @pytest.mark.parametrize(

@@ -206,13 +206,6 @@ def test_a_torch_of_the_hosts_for_a_cuda_whose_driver_is_not_known_is_left_to_it
     assert f"The catalogue does not know torch {own}" in planned.warnings[0]
 
 
-def test_a_torch_that_the_catalogue_does_not_know_is_left_to_its_probe() -> None:
-    on = host(GB10, machine="aarch64", pythons=[python("3.12.3", torch="2.9.0a0+cu130")])
-    planned = plan(on, system_site=True)
-    assert planned.build is not None
-    assert "its probe will tell" in planned.warnings[0]
-
-
 def test_another_release_of_nvflare_has_its_own_locks() -> None:
     planned = plan(host(H100, pythons=["3.11.7"]), "torch+vision", nvflare="2.9.0")
     assert planned.build is not None
@@ -227,21 +220,6 @@ def test_a_framework_without_a_lock_of_that_release_is_refused_with_the_way_out(
     assert refused.refusal.startswith(
         "tensorflow is not locked with NVFlare 2.9.0. Fix: with rekindle_nvflare: 2.7.3, "
     )
-
-
-def test_the_hosts_own_torch_takes_another_release_too() -> None:
-    own = host(H100, pythons=[python("3.11.7", torch="2.11.0+cu130")])
-    planned = plan(own, system_site=True, nvflare="2.8.3")
-    assert planned.build is not None
-    assert planned.build.lock == "torch-system-nvflare2.8.3-py311.txt"
-
-
-def test_the_smallest_driver_that_helps_is_named_first() -> None:
-    refused = str(plan(host(A100, driver="470.256.02")).refusal)
-    assert refused.startswith(
-        "torch 2.10.0 (CUDA 12.8) needs driver ≥ 525.60.13, this host has 470.256.02. Fix: "
-    )
-    assert "with driver ≥ 525.60.13 instead of 470.256.02, torch 2.10.0 (CUDA 12.8) fits" in refused
 
 
 def test_of_builds_whose_ptx_a_driver_does_not_load_the_one_for_the_smallest_driver_is_named() -> None:
@@ -308,11 +286,3 @@ def test_a_plan_that_stands_on_somebodys_virtual_environment_says_so() -> None:
     own = python("3.12.3", torch="2.11.0+cu130", venv=True)
     lent = plan(host(H100, pythons=[own]), system_site=True)
     assert "somebody's virtual environment" in lent.warnings[0]
-
-
-def test_what_stands_on_the_hosts_torch_is_the_version_that_its_python_has() -> None:
-    for minor, version in {"3.10.12": "5.20.2", "3.12.3": "5.23.0"}.items():
-        own = python(minor, torch="2.11.0", torchvision="0.26.0")
-        planned = plan(host(H100, pythons=[own]), "transformers", system_site=True)
-        assert planned.build is not None
-        assert planned.build.version == version

@@ -40,16 +40,6 @@ def test_torch_says_what_get_arch_list_says(tmp_path: Path) -> None:
     assert read_wheel(_torch(tmp_path)) == WheelReport("12.8", expected)
 
 
-def test_ptx_is_read_too(tmp_path: Path) -> None:
-    report = read_wheel(_torch(tmp_path, library=b"\0sm_90a sm_120 compute_120\0"))
-    assert report.arch_list == ("sm_90a", "sm_120", "compute_120")
-
-
-def test_a_torch_for_the_cpu_has_none(tmp_path: Path) -> None:
-    version = b"cuda: Optional[str] = None\n"
-    assert read_wheel(_torch(tmp_path, version=version, library=b"")) == WheelReport(None, ())
-
-
 def test_tensorflow_says_what_get_build_info_says(tmp_path: Path) -> None:
     report = read_wheel(_tensorflow(tmp_path, TENSORFLOW))
     assert report == WheelReport("12.5", ("sm_60", "sm_89", "compute_90"))

@@ -126,12 +126,6 @@ def test_one_machine_has_all_ranks_and_nothing_lies_between(environ):
     assert (told["pid"], told["REKINDLE_SITE"], told["CUDA_VISIBLE_DEVICES"]) == (pid, "a", "")
 
 
-def test_an_allocation_of_one_node_is_one_machine(environ, tmp_path):
-    _, (told,) = _launch({**environ, **stand_in(tmp_path / "slurm", "n9", ["n9"])}, "[0,1],[2]")
-    assert told["words"][:3] == ["--standalone", "--nnodes=1", "--nproc-per-node=2"]
-    assert told["CUDA_VISIBLE_DEVICES"] == "0,1"
-
-
 def test_the_clients_node_has_rank_0_wherever_slurm_puts_it(allocation):
     _, told = _launch(allocation)
     ranks = {call["SLURMD_NODENAME"]: _options(call)["node-rank"] for call in told}
@@ -158,11 +152,6 @@ def test_each_node_sees_its_own_gpus_in_the_order_of_ranks(allocation):
     assert seen == {"n10": "GPU-0,GPU-1", "n9": "GPU-2,GPU-3"}
     assert {call["NCCL_DEBUG_FILE"] for call in told} == {"/e/a.nccl-%h-%p.log"}
     assert {call["NCCL_DEBUG"] for call in told} == {"INFO"}
-
-
-def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
-    _, told = _launch(allocation)
-    assert {(call["CUDA_VISIBLE_DEVICES"], call["NCCL_DEBUG"]) for call in told} == {("", None)}
 
 
 def test_ports_of_sites_and_of_jobs_after_each_other_are_different():
