@@ -84,11 +84,7 @@ class Nodes:
         self._reader: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start a sampler on each of the other nodes.
-
-        Raises:
-            OSError: srun cannot be started.
-        """
+        """Start a sampler on each of the other nodes."""
         if not self._spec.nodes[1:]:
             return
         command = self._on_others("watch", "samplers")

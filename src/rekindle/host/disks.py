@@ -45,11 +45,7 @@ def note(root: Path, local: str) -> None:
 
 
 def clear(root: Path) -> list[str]:
-    """Have the nodes that SLURM gives within a minute remove what they have; say which keep theirs, and why.
-
-    Raises:
-        OSError: srun cannot be started.
-    """
+    """Have the nodes that SLURM gives within a minute remove what they have; return which keep theirs."""
     local = root / folders.LOCAL
     nodes = {path.name: path.read_text(encoding="utf-8") for path in sorted(local.glob(f"{_NODES}/[!.]*"))}
     if not nodes:

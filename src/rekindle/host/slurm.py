@@ -121,9 +121,6 @@ def seen(folder: Path, told: Callable[[], str]) -> tuple[str, str]:
         told: reads the record that is there; nothing if it is not. It stands unless the job waits, is
             suspended, could never start, or was ended before it could tell of its end; a run that was is
             judged.
-
-    Raises:
-        OSError: what SLURM says of an end cannot be written.
     """
     state, waits = look(folder)
     record = told()
@@ -161,11 +158,7 @@ def resumed(folder: Path) -> str:
 
 
 def tell_the_end(folder: Path) -> str:
-    """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence."""
     job = _job(folder)
     known, unfit = _shown(job), ""
     told = _fields(known)

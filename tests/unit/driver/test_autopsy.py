@@ -88,14 +88,6 @@ def test_the_last_lines_of_each_log_are_kept(run):
     assert said[42:] == ["== job.log", "\ufffd broken", ""]
 
 
-@pytest.mark.parametrize(
-    ("plant", "said"), [(os.mkfifo, "it is no regular file"), (lambda path: None, "No such file")]
-)
-def test_a_log_that_is_none_is_told_and_not_waited_for(run, plant, said):
-    plant(run / "job.log")
-    assert said in _answers(run)["logs"]
-
-
 @pytest.mark.parametrize("writes", [True, False])
 def test_each_rank_is_asked_for_its_record_of_collectives(run, monkeypatch, writes):
     pipe = run / "evidence" / "nccl-0.pipe"
@@ -126,12 +118,6 @@ def test_a_rank_that_is_gone_gives_no_answer_and_nobody_waits_in_its_pipe(run, m
     (run / "evidence" / "nccl-1.pipe").write_text("")
     (run / "evidence" / "nccl-2.pipe").symlink_to(run / "evidence" / "nccl-0.pipe")
     assert _answers(run)["nccl"] == "nccl-0: no answer\n"
-
-
-def test_an_autopsy_is_never_of_an_earlier_run(run):
-    (run / "autopsy").mkdir()
-    (run / "autopsy" / "old.txt").touch()
-    assert _answers(run).keys() == QUESTIONS
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "nothing"])

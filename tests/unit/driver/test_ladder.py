@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from rekindle.driver import ladder
-from rekindle.judge import judge
-from rekindle.records import Ladder, RunSpec, Site, read, write
+from rekindle.records import RunSpec, Site, read
 
 REPORT = (
     json.dumps({"gpus": []}) + "\n" + json.dumps({"gpus": [], "collective": {"backend": "gloo", "ranks": 2}})
@@ -123,9 +122,3 @@ def test_what_the_run_itself_shows_is_not_tried_again(clean_run):
     rungs = _climb(clean_run, read(clean_run / "spec.json", RunSpec))
     assert [rung.holds for rung in rungs.values()] == [True, True, True, True, False]
     assert not (clean_run / "ladder").exists()
-
-
-def test_the_judge_repeats_the_ladder_from_its_file(clean_run):
-    rungs = ladder.climb(clean_run, read(clean_run / "spec.json", RunSpec), {})
-    write(clean_run / "ladder.json", Ladder(rungs=rungs))
-    assert judge(clean_run).blamed.name == "under NVFlare"

@@ -80,10 +80,6 @@ def test_an_old_kernel_without_available_memory() -> None:
     )
 
 
-def test_a_user_without_a_name_is_a_number() -> None:
-    assert host(user=Frame("1", "id: cannot find name for user ID 1000\n")).user == "1000"
-
-
 def test_a_bus_that_cannot_be_read_is_unknown() -> None:
     assert host(pci=Frame("1", "")).pci_gpus is None
     assert host(pci="").pci_gpus == 0
@@ -196,22 +192,11 @@ def test_the_models_on_the_bus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "glibc"), [("2.39", "2.39"), ("2.31-0ubuntu9", "2.31"), ("²", None), ("\u0663.\u0663", None)]
-)
-def test_a_glibc_is_its_numbers_or_none(said: str, glibc: str | None) -> None:
-    assert host(glibc=f"glibc {said}\n").os.glibc == glibc
-
-
-@pytest.mark.parametrize(
     ("place", "value"),
     [
-        (("gpus", 0, "compute_capability"), "[N/A]"),
-        (("gpus", 0, "compute_capability"), "9.0a"),
-        (("gpus", 0, "compute_capability"), ""),
+        *((("gpus", 0, "compute_capability"), value) for value in ("[N/A]", "9.0a", "")),
         (("gpus", 0, "device"), "H200"),
-        (("driver", "version"), "525.60.13-open"),
-        (("driver", "version"), "5" * 5000),
-        (("driver", "version"), "580\n"),
+        *((("driver", "version"), value) for value in ("525.60.13-open", "5" * 5000, "580\n")),
         (("driver", "cuda"), "N/A"),
         (("os", "glibc"), "²"),
     ],

@@ -63,9 +63,8 @@ def test_dev_null_turns_all_files_off() -> None:
 @pytest.mark.parametrize(
     ("url", "masked"),
     [
-        ("https://me:secret@host.example/path", "https://****@host.example/path"),
-        ("https://token@host.example/path", "https://****@host.example/path"),
         ("https://me:a@b/c@host.example/path", "https://****@host.example/path"),
+        ("https://token@host.example/path", "https://****@host.example/path"),
         ("https://host.example/path", "https://host.example/path"),
         ("https://host.example/path?sig=secret", "https://host.example/path?****"),
         ("me:a@b@proxy.example:3128", "****@proxy.example:3128"),

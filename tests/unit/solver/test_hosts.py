@@ -33,24 +33,17 @@ Case = tuple[str, HostRecord, str, str]
 # (fact, host, version and CUDA of the build, what it runs on the first GPU)
 TORCH: list[Case] = [
     ("2.7.1 is the last with sm_60", host(P100), "2.7.1 12.6", "machine code sm_60"),
-    ("CUDA 12.x starts at this driver", host(P100, driver="525.60.13"), "2.7.1 12.6", "sm_60"),
     ("2.10.0 is the last with sm_70", host(V100), "2.10.0 12.8", "machine code sm_70"),
     ("CUDA 12.8 on a 12.2 driver: minor versions", host(V100, driver="535.183.01"), "2.10.0 12.8", "sm_70"),
     ("sm_75 is the oldest of CUDA 13", host(T4), "2.15.0 13.2", "sm_75"),
     ("CUDA 13 needs driver 580", host(T4, driver="535.54.03"), "2.10.0 12.8", "sm_75"),
-    ("an A30 is 8.0", host(A30, driver="570.124.06"), "2.10.0 12.8", "sm_80"),
     ("2.15.0 has no wheel for Python 3.10", host(A30, pythons=["3.10.12"]), "2.13.0 13.0", "sm_80"),
-    ("CUDA 12.8 on a 12.4 driver", host(A100, driver="550.54.14"), "2.10.0 12.8", "sm_80"),
     ("CUDA 13.2 on a 13.0 driver: minor versions", host(A100, driver="580.65.06"), "2.15.0 13.2", "sm_80"),
     ("8.9 runs sm_86: same major, higher minor", host(L40S), "2.15.0 13.2", "machine code sm_86"),
-    ("the same in CUDA 12.8", host(L40S, driver="560.35.03"), "2.10.0 12.8", "machine code sm_86"),
     ("sm_120 came with CUDA 12.8", host(RTX5090, driver="570.86"), "2.10.0 12.8", "sm_120"),
-    ("sm_120 in CUDA 13", host(RTX5090), "2.15.0 13.2", "sm_120"),
     ("Hopper on Python 3.11", host(H100, driver="535.54.03", pythons=["3.11.7"]), "2.10.0 12.8", "sm_90"),
-    ("a driver newer than the newest runtime", host(H100, driver="595.71"), "2.15.0 13.2", "sm_90"),
     ("the recorded lease", host(H200, H200, driver="580.159.04"), "2.15.0 13.2", "sm_90"),
     ("sm_100 in CUDA 12.8", host(B200, driver="570.86.15"), "2.10.0 12.8", "sm_100"),
-    ("sm_100 in CUDA 13", host(B200), "2.15.0 13.2", "sm_100"),
     ("10.3 runs sm_100", host(B300, driver="575.57.08"), "2.10.0 12.8", "machine code sm_100"),
     ("12.1 runs sm_120, memory [N/A]", host(GB10, machine="aarch64"), "2.15.0 13.2", "machine code sm_120"),
     ("only aarch64 wheels have sm_110", host(THOR, machine="aarch64"), "2.15.0 13.2", "sm_110"),
@@ -62,10 +55,8 @@ TORCH: list[Case] = [
 
 TENSORFLOW: list[Case] = [
     ("sm_60 in 2.21", host(P100), "2.21.0 12.9", "machine code sm_60"),
-    ("sm_70 in 2.21", host(V100, driver="525.147.05"), "2.21.0 12.9", "machine code sm_70"),
     ("7.5 runs sm_70", host(T4, driver="535.54.03"), "2.21.0 12.9", "machine code sm_70"),
     ("machine code needs no PTX", host(A100, driver="525.60.13"), "2.21.0 12.9", "machine code sm_80"),
-    ("sm_89", host(L40S), "2.21.0 12.9", "machine code sm_89"),
     ("Hopper has machine code for most", host(H100), "2.21.0 12.9", "machine code sm_90, and the PTX of 3%"),
     ("555 loads PTX of CUDA 12.5", host(H100, driver="555.42.06"), "2.21.0 12.9", "machine code sm_90"),
     ("550 loads PTX of CUDA 12.4", host(H100, driver="550.54.14"), "2.17.1 12.3", "machine code sm_90"),
@@ -76,16 +67,13 @@ TENSORFLOW: list[Case] = [
 LIGHTNING: list[Case] = [
     ("on torch 2.15.0", host(H100), "2.6.6 13.2", "sm_90"),
     ("on torch 2.13.0, Python 3.10", host(T4, pythons=["3.10.12"]), "2.6.6 13.0", "sm_75"),
-    ("on torch 2.10.0", host(V100, driver="535.54.03"), "2.6.6 12.8", "sm_70"),
     ("on torch 2.7.1", host(P100), "2.6.6 12.6", "sm_60"),
     ("on aarch64", host(GB10, machine="aarch64"), "2.6.6 13.2", "sm_120"),
 ]
 TRANSFORMERS: list[Case] = [
     ("on torch 2.15.0", host(H100), "5.23.0 13.2", "sm_90"),
-    ("on torch 2.7.1", host(P100), "5.23.0 12.6", "sm_60"),
     ("on aarch64", host(GB10, machine="aarch64"), "5.23.0 13.2", "sm_120"),
     ("5.20.2 is the last for Python 3.10", host(H100, pythons=["3.10.12"]), "5.20.2 13.0", "sm_90"),
-    ("and on torch 2.7.1", host(P100, pythons=["3.10.12"]), "5.20.2 12.6", "sm_60"),
 ]
 
 
@@ -174,7 +162,6 @@ def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(
     framework: Framework, on: HostRecord, version: str
 ) -> None:
     planned = plan(on, framework, gpus_required=False)
-    assert planned.build is not None
     assert (planned.build.version, planned.build.variant, planned.build.cuda) == (version, "cpu", None)
     assert bool(planned.warnings) == bool(on.pci_gpus)
 
@@ -185,7 +172,6 @@ def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(
 )
 def test_where_the_cpu_build_has_no_lock_the_cpu_has_the_one_for_gpus(pythons: list[str], build: str) -> None:
     planned = plan(host(pythons=pythons), gpus_required=False)
-    assert planned.build is not None
     assert f"{planned.build.version} {planned.build.variant}" == build
     assert any("no use for" in warning for warning in planned.warnings) == ("cu" in build)
 
@@ -195,5 +181,4 @@ def test_an_interpreter_outside_of_a_virtual_environment_comes_first() -> None:
     only = host(H100, pythons=[python("3.12.3", venv=True), "3.10.12"])
     for on, expected in ((both, "3.11.7"), (only, "3.12.3")):
         planned = plan(on)
-        assert planned.build is not None
         assert planned.build.python_version == expected

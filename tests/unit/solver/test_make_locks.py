@@ -69,14 +69,6 @@ def test_the_list_of_files_keeps_what_is_still_locked(
     assert (tmp_path / "files.list").read_text() == "bb 2 kept.whl\ncc 3 new.whl\n"
 
 
-def test_a_file_in_a_folder_has_its_own_size(tmp_path: Path) -> None:
-    wheel = tmp_path / "torch-2+cpu-py3-none-any.whl"
-    wheel.write_bytes(bytes(7))
-    for url in (wheel.as_uri(), f"file://{wheel}"):
-        found = resolve.files([{"url": url, "hashes": {"sha256": "a"}}])
-        assert found == {wheel.name: resolve.File("a", 7)}
-
-
 def test_an_index_that_tells_no_sizes_makes_no_lock() -> None:
     with pytest.raises(SystemExit, match=r"tells no size of x-1-py3-none-any\.whl\. Fix: "):
         resolve.files([{"url": "any/x-1-py3-none-any.whl", "hashes": {"sha256": "a"}}])

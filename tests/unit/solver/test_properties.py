@@ -65,8 +65,6 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, fra
     if not on.gpus:
         assert build.cuda is None or on.os.architecture == "x86_64"  # where CPU builds have one Python
         return
-    assert build.cuda is not None
-    assert on.driver is not None
     needed = {"12": "525.60.13", "13": "580"}[build.cuda.split(".")[0]]
     assert version_key(on.driver.version) >= version_key(needed)
     known = next(
@@ -80,7 +78,6 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, fra
         version_key(cuda) for since, cuda in table if version_key(since) <= version_key(on.driver.version)
     )
     for gpu in on.gpus:
-        assert gpu.compute_capability is not None
         major, minor = (int(part) for part in gpu.compute_capability.split("."))
         code = [int(name[3:]) for name in known.arch_list if name.startswith("sm_")]
         ptx = [int(name[8:]) for name in known.arch_list if name.startswith("compute_")]
