@@ -59,10 +59,7 @@ def flaws_of_pairs(
         slow_pairs: figures of pairs under one name, and how much worse each is; none or more.
         than: what they are worse than.
     """
-    by_pair = {
-        (measurement.gpu or "", measurement.peer or ""): (measurement, worse)
-        for measurement, worse in slow_pairs
-    }
+    by_pair = {(slow.gpu or "", slow.peer or ""): (slow, worse) for slow, worse in slow_pairs}
     for uuid, pairs in cover(by_pair).items():
         measurement, worse = max((by_pair[pair] for pair in pairs), key=lambda slow: slow[1])
         peers = {peer for pair in pairs for peer in pair if peer != uuid}

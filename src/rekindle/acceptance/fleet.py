@@ -60,9 +60,7 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
     groups: dict[tuple[str, int | None, object], list[_Figure]] = {}
     for record in records:
         gpus = {gpu.uuid: gpu for gpu in record.gpus}
-        linked = any(
-            measurement.name == "nvlinks_up" and measurement.value for measurement in record.measurements
-        )
+        linked = any(figure.name == "nvlinks_up" and figure.value for figure in record.measurements)
         for measurement in record.measurements:
             measure = comparable(measurement)
             value = best(measurement) if measure else None

@@ -55,12 +55,9 @@ def seen_once(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]:
 
     None stands for all GPUs of the host together.
     """
-    return frozenset(
-        (measurement.name, uuid)
-        for measurement in record.measurements
-        if measurement.name in measures() and measures()[measurement.name].shared and not measurement.again
-        for uuid in (measurement.gpu, None)
-    )
+    known = (figure for figure in record.measurements if figure.name in measures() and not figure.again)
+    shared = [figure for figure in known if measures()[figure.name].shared]
+    return frozenset((figure.name, uuid) for figure in shared for uuid in (figure.gpu, None))
 
 
 def worse_names(host_record: object) -> frozenset[str]:

@@ -175,16 +175,13 @@ def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) 
 def _missing(
     record: AcceptanceRecord, name: str, measure: Measure, taken: list[Measurement]
 ) -> Iterator[Flaw]:
-    why = {
-        (measurement.gpu, measurement.peer): measurement.says
-        for measurement in taken
-        if measurement.value is None
-    }
-    have = Counter(
-        (measurement.gpu, measurement.peer, measurement.size)
-        for measurement in taken
-        if measurement.value is not None
-    )
+    why: dict[_Of, str] = {}
+    have: Counter[tuple[str | None, str | None, int | None]] = Counter()
+    for figure in taken:
+        if figure.value is None:
+            why[figure.gpu, figure.peer] = figure.says
+        else:
+            have[figure.gpu, figure.peer, figure.size] += 1
     counts: dict[int | None, int] = {}
     for (_, _, size), count in have.items():
         counts[size] = max(count, counts.get(size, 0))
@@ -217,9 +214,6 @@ def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -
 
 def _has_speed_norm(record: AcceptanceRecord) -> bool:
     """Whether matrix products of every GPU were held against a norm; one that fails is told elsewhere."""
-    held = {
-        measurement.gpu
-        for measurement in record.measurements
-        if "_matmul" in measurement.name and measurement.norm is not None
-    }
+    figures = (figure for figure in record.measurements if figure.norm is not None)
+    held = {figure.gpu for figure in figures if "_matmul" in figure.name}
     return held >= {gpu.uuid for gpu in record.gpus}

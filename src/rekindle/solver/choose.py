@@ -51,17 +51,17 @@ def choose(request: Request) -> Decision:
         says = f"{request.framework} is not locked with NVFlare {request.nvflare}"
         return Decision(None, (Reason(axis="nvflare", holds=False, says=says),))
     kind = _for_gpus_or_cpu(catalogued, with_gpus)
+    pin: tuple[Reason, ...] = ()
     pinned = [
         build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
     ]
+    says = f"{request.framework} is pinned to {request.pin}"
     if not pinned:
-        what = f"for {'GPUs' if with_gpus else 'the CPU'}"
         known = ", ".join(dict.fromkeys(build.version for build in kind))
-        says = f"{request.framework} is pinned to {request.pin}; the builds {what} are {known}"
+        says += f"; the builds for {'GPUs' if with_gpus else 'the CPU'} are {known}"
         return Decision(None, (Reason(axis="pin", holds=False, says=says),))
-    pin: tuple[Reason, ...] = ()
     if request.pin is not None:
-        pin = (Reason(axis="pin", holds=True, says=f"{request.framework} is pinned to {request.pin}"),)
+        pin = (Reason(axis="pin", holds=True, says=says),)
     judged = [(build, axes.evaluate(build, host)) for build in pinned]
     fitting = [(build, reasons) for build, reasons in judged if all(reason.holds for reason in reasons)]
     if fitting:
@@ -130,9 +130,8 @@ def _with_newer(
     build: CatalogueBuild, reasons: tuple[Reason, ...], judged: Sequence[Judged]
 ) -> tuple[Reason, ...]:
     """Add to each axis why it keeps the newest build of this architecture away, if that is another one."""
-    why = next(
-        its_reasons for candidate, its_reasons in judged if candidate.architecture == build.architecture
-    )
+    same = (its for candidate, its in judged if candidate.architecture == build.architecture)
+    why = next(same)
     against = {reason.axis: reason.says for reason in why if not reason.holds}
     return tuple(
         Reason(axis=reason.axis, holds=True, says=f"{reason.says} (and {against[reason.axis]})")

@@ -6,19 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from rekindle.gpus.models import version_key
+from rekindle.gpus.models import newest_python, version_key
 from rekindle.gpus.usable import none_usable, usable_gpus
 from rekindle.records import Build, Complaint, HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
-from .catalogue import (
-    CatalogueBuild,
-    beside_own_torch,
-    builds,
-    lock_sha256,
-    python_minor,
-    rules,
-)
+from .catalogue import CatalogueBuild, beside_own_torch, builds, lock_sha256, python_minor, rules
 from .choose import Request
 
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
@@ -62,7 +55,7 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
         return _refused(request, failed, [reason for reason in reasons if reason is not failed])
-    lock = _lock(newest, python_minor(lender.version))
+    lock = beside_own_torch(newest).lock(python_minor(lender.version))
     build = Build(
         framework=request.framework,
         version=newest.version if newest.torch else str(lender.torch),
@@ -85,7 +78,7 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
     if newest.torch and pin not in {None, newest.version}:
         says = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
         return _fails("pin", says)
-    minors = [minor for minor in rules().locks.pythons if lock_sha256(_lock(newest, minor))]
+    minors = [minor for minor in rules().locks.pythons if lock_sha256(beside_own_torch(newest).lock(minor))]
     needs: dict[str, Callable[[Python], bool]] = {}
     locked = f"torch in a Python from {minors[0]} to {minors[-1]}"
     needs[locked] = lambda python: python_minor(python.version) in minors
@@ -103,12 +96,10 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
     for need, fits in needs.items():
         lenders = [python for python in lenders if fits(python)]
         if not lenders:
-            found = ", ".join(
-                f"torch {python.torch} in {python.path} ({python.version})" for python in with_torch
-            )
-            says = f"no interpreter of this host has {need}; found: {found or 'no torch at all'}"
+            found = [f"torch {python.torch} in {python.path} ({python.version})" for python in with_torch]
+            says = f"no interpreter of this host has {need}; found: {', '.join(found) or 'no torch at all'}"
             return _fails("system_site", says)
-    return max(lenders, key=lambda python: (not python.venv, version_key(python.version)))
+    return newest_python(lenders) or lenders[0]
 
 
 def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBuild:
@@ -116,10 +107,6 @@ def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBu
     catalogued = builds(request.framework, request.nvflare)
     same = (build for build in catalogued if build.architecture == newest.architecture)
     return next((build for build in same if minor in build.pythons), newest)
-
-
-def _lock(newest: CatalogueBuild, python: str) -> str:
-    return beside_own_torch(newest).lock(python)
 
 
 def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str, ...]]:
