@@ -110,14 +110,10 @@ class Nodes:
     def autopsy(self) -> None:
         """Have an autopsy on each of the other nodes, as far as they answer; it never fails."""
         if self._spec.nodes[1:]:
+            command, silent = self._on_others("autopsy", "autopsy"), subprocess.DEVNULL
             with suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(
-                    self._on_others("autopsy", "autopsy"),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    check=False,
-                    timeout=_AUTOPSY_S,
+                    command, stdin=silent, stdout=silent, stderr=silent, check=False, timeout=_AUTOPSY_S
                 )
 
     def _read(self, stream: IO[bytes]) -> None:

@@ -62,22 +62,15 @@ def work(before: Snapshot, now: Snapshot) -> dict[Key, Work]:
     seconds, then = now.at - before.at, {process.key: process.threads for process in before.processes}
     done = {}
     for process in now.processes:
-        known = then.get(process.key, {})
-        threads = [_since(known.get(thread, Times()), times) for thread, times in process.threads.items()]
-        done[process.key] = Work(
-            sum(times.ran for times in threads) / seconds,
-            any(_eager(times, seconds) for times in threads),
-            max((times.ran for times in threads), default=0.0),
-        )
+        ran, eager, known = [0.0], False, then.get(process.key, {})
+        for thread, times in process.threads.items():
+            earlier = known.get(thread, Times())
+            ran.append(max(0.0, times.ran - earlier.ran))
+            busy_s = ran[-1] + max(0.0, times.waited - earlier.waited)
+            kept_s = _SLICE_S * (times.slices - earlier.slices)
+            eager = eager or (busy_s > _EAGER_SHARE * seconds and ran[-1] >= kept_s)
+        done[process.key] = Work(sum(ran) / seconds, eager, max(ran))
     return done
-
-
-def _since(then: Times, now: Times) -> Times:
-    return Times(max(0.0, now.ran - then.ran), max(0.0, now.waited - then.waited), now.slices - then.slices)
-
-
-def _eager(times: Times, seconds: float) -> bool:
-    return times.ran + times.waited > _EAGER_SHARE * seconds and times.ran >= _SLICE_S * times.slices
 
 
 class _Lasting:
