@@ -1,7 +1,5 @@
 """Hosts against each other."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """One host's figures against norms and each other, and its verdict."""
 
-from __future__ import annotations
-
 import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """A GPU against what it did before."""
 
-from __future__ import annotations
-
 import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace

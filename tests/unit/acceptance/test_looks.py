@@ -1,7 +1,5 @@
 """What several looks at a figure say together, on their host, in a fleet and over time."""
 
-from __future__ import annotations
-
 import pytest
 from fleets import accepted, edited, kind, value
 from msgspec.structs import replace

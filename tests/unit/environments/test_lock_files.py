@@ -4,8 +4,6 @@ The locks have digests alone; `make locks` writes the names too: NAME.sha256 und
 sizes, files.list beside the hosts' locks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

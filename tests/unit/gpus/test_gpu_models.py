@@ -1,7 +1,5 @@
 """What is known of a GPU by its name and by its PCI device id."""
 
-from __future__ import annotations
-
 import pytest
 
 from rekindle.gpus.models import (

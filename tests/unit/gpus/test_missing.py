@@ -1,7 +1,5 @@
 """GPUs that a driver does not show: named, with the cure, by preflight and by the plan alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

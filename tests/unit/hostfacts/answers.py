@@ -1,7 +1,5 @@
 """Collector's answers to read: a real one (2 × H200) and variants of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rekindle.hostfacts import host_record

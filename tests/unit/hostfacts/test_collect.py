@@ -1,7 +1,5 @@
 """The collector itself, run by dash with stand-ins for nvidia-smi and the home."""
 
-from __future__ import annotations
-
 import os
 import platform
 import secrets

@@ -1,7 +1,5 @@
 """The catalogue against the locks that we ship: what it says of a build is what gets installed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

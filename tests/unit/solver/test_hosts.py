@@ -1,7 +1,5 @@
 """The build, or the axis that refuses, for hosts from Pascal to Blackwell; each with the fact it rests on."""
 
-from __future__ import annotations
-
 import pytest
 from solver_hosts import (
     A30,

@@ -1,7 +1,5 @@
 """How scripts/make_locks.py writes what uv resolved, without an index."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import lock_controller

@@ -1,7 +1,5 @@
 """What holds for every host, whatever it is."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

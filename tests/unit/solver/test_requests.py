@@ -1,7 +1,5 @@
 """Pins, the host's own torch, mixed and silent GPUs, and the words of a refusal."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 from solver_hosts import A100, GB10, H100, P100, RTX5090, V100, failed_axes, gpu, host, plan, python

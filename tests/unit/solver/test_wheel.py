@@ -1,7 +1,5 @@
 """Architectures out of a wheel's file."""
 
-from __future__ import annotations
-
 import struct
 import zipfile
 from pathlib import Path
