@@ -67,7 +67,7 @@ class ActionModule(Action):
         removed: dict[str, str] = {}
         if any(job.example and job.example.folder for job in loaded):
             source = checkout.named(args["checkout"], args["nvflare"])
-            source.hold(loaded)
+            source.require(loaded)
             removed = {job.name: str(lack) for job in loaded if (lack := source.lacks(job))}
         needed = [job.environment for job in loaded if job.federated] + args["frameworks"]
         needed += [environment_of(job, needed) for job in loaded]

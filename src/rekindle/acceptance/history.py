@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import best, comparable, limits, measures
+from .evaluate import reading, where
 from .flaw import Flaw, flaw_of
-from .held import reading, where
 
 Key = tuple[str, int | None, str, str | None]
 

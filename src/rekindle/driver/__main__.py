@@ -87,7 +87,7 @@ def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
     with suppress(RecordError):
         if progress_in(run_dir).state == "ended":
             return
-    detached.tell(run_dir / folders.PROGRESS, "ended", "ended", passed.duration_s or 0)
+    detached.write_progress(run_dir / folders.PROGRESS, "ended", "ended", passed.duration_s or 0)
 
 
 def _remove_all_but(name: str, folder: Path) -> None:

@@ -27,7 +27,7 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
     The first node is this one, where the driver runs; ``spec`` has the GPUs of the node that preflight saw.
 
     Raises:
-        AllocationError: SLURM does not tell, or gave less than was asked for.
+        AllocationError: SLURM does not answer, or gave less than was asked for.
     """
     if spec.slurm is None:
         return spec
@@ -37,11 +37,11 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
         raise AllocationError(f"scontrol does not report what the run was given: {error}") from error
     if len(nodes) != spec.slurm.nodes:
         raise AllocationError(f"SLURM gave {len(nodes)} nodes, {', '.join(nodes)}, of {spec.slurm.nodes}.")
-    whole = replace(spec, nodes=nodes if len(nodes) > 1 else ())
+    given = replace(spec, nodes=nodes if len(nodes) > 1 else ())
     if any(site.gpus for site in spec.sites):
-        whole = _with_gpus(whole, nodes)
-    write(run_dir / folders.SPEC, whole)
-    return whole
+        given = _with_gpus(given, nodes)
+    write(run_dir / folders.SPEC, given)
+    return given
 
 
 def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
@@ -50,18 +50,18 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
     planned = {gpu.name for gpu in spec.gpus}
     by_node: dict[str, list[str]] = {}
     for node_name in nodes:
-        told = _gpus(node_name)
-        if len(told) < len(seen):
+        found = _gpus(node_name)
+        if len(found) < len(seen):
             raise AllocationError(
-                f"{node_name} has {len(told)} GPUs for this job, and the run needs {len(seen)}."
+                f"{node_name} has {len(found)} GPUs for this job, and the run needs {len(seen)}."
             )
-        if others := sorted(set(told.values()) - planned):
+        if others := sorted(set(found.values()) - planned):
             kinds = " and ".join(sorted(map(str, planned)))
             raise AllocationError(
                 f"{node_name} has {' and '.join(others)}, and the run was planned for {kinds}: "
                 "say which nodes by --constraint in rekindle_slurm's extra."
             )
-        by_node[node_name] = sorted(told)
+        by_node[node_name] = sorted(found)
 
     def on_all(site: Site) -> Site:
         wanted = [seen.index(uuid) for uuid in dict.fromkeys(site.gpus)]

@@ -50,7 +50,7 @@ def guarded(run_dir: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Leave the driver's tree, wait for its end, and end what it leaves unless it said that it has ended."""
+    """Leave the driver's tree, wait for its end, and end what it leaves unless it reported its end."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if os.fork():

@@ -61,7 +61,7 @@ def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[
 
 
 def _trained(run_dir: Path, spec: RunSpec) -> bool:
-    """Whether each rank has told of a round."""
+    """Whether each rank has recorded a round."""
     rounds = [line.event for line in read_lines(run_dir) if isinstance(line.event, RoundEvent)]
     ranks = {(site.name, rank) for site in spec.sites for rank in range(site.ranks)}
     return ranks <= {(event.site, event.rank) for event in rounds}

@@ -22,13 +22,13 @@ _LOG = "environment.log"
 _PERIOD_S = 1.0
 
 
-def have_environment(run_dir: Path, spec: RunSpec, tell: Callable[[float, str], None]) -> None:
+def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str], None]) -> None:
     """Have the environment on each node of the run, built there unless it is; returns once all have it.
 
     Args:
         run_dir: the run; what the nodes say goes to a log in it.
         spec: what is to be run, on nodes that are known.
-        tell: is told meanwhile, with the seconds so far.
+        report: is called meanwhile, with the seconds so far.
 
     Raises:
         AllocationError: a node cannot have it, or says nothing.
@@ -49,16 +49,16 @@ def have_environment(run_dir: Path, spec: RunSpec, tell: Callable[[float, str], 
         ):
             try:
                 while process.poll() is None:
-                    tell(time.monotonic() - began, f"environment {name} on {', '.join(nodes)}")
+                    report(time.monotonic() - began, f"environment {name} on {', '.join(nodes)}")
                     time.sleep(_PERIOD_S)
             finally:
                 process.terminate()
     except OSError as error:
         raise AllocationError(f"srun cannot be started: {error.strerror}.") from error
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    told = {answer["node"]: answer["says"] for line in lines if (answer := _answer(line))}
+    answers = {answer["node"]: answer["says"] for line in lines if (answer := _answer(line))}
     for name in nodes:
-        if why := told.get(name, f"it did not say why: {next(reversed(lines), 'nothing')}"):
+        if why := answers.get(name, f"it did not say why: {next(reversed(lines), 'nothing')}"):
             raise AllocationError(f"{name} cannot have its environment: {why.partition(' Fix: ')[0]}")
 
 

@@ -40,7 +40,7 @@ _AUTOPSY_S = 60.0
 
 @decodable
 class _Look(msgspec.Struct):
-    """What one of the other nodes tells of one moment."""
+    """What one of the other nodes reports of one moment."""
 
     node: str
     processes: tuple[Process, ...]
@@ -129,7 +129,7 @@ class Nodes:
         The step of a run's ranks may hang where a node takes none, for as long as its rendezvous waits.
 
         Raises:
-            AllocationError: the samplers' step is over, and a node never told anything.
+            AllocationError: the samplers' step is over, and a node never reported anything.
         """
         if self._reader is None or self._reader.is_alive():
             return

@@ -23,7 +23,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 Key = tuple["str | None", int]
-"""What tells a process from all others of a run: its node, if it is not this one, and its PID."""
+"""What identifies a process among all of a run: its node, if it is not this one, and its PID."""
 
 
 class Times(NamedTuple):
@@ -88,7 +88,7 @@ class Snapshot:
 
     @property
     def peaks_mib(self) -> dict[str, int]:
-        """The most host memory that each of NVFlare's processes has held so far, by its name."""
+        """The most host memory that each of NVFlare's processes has used so far, by its name."""
         found: dict[str, int] = {}
         for process in self.processes:
             if process.nvflare:
@@ -145,7 +145,7 @@ def _sockets(folder: Path) -> int:
 
 
 def _threads(folder: Path) -> dict[int, Times]:
-    """Return each thread's times by schedstat; a kernel without it tells only what the whole process ran."""
+    """Return each thread's times by schedstat; a kernel without it has only what the process ran."""
     times = {}
     for task in (folder / "task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):

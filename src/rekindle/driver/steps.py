@@ -22,16 +22,16 @@ def end_steps(name: str) -> None:
             if running == []:
                 return
             if running and not cancelled:
-                cancelled = slurm.said("scancel", *how, *running, limit_s=_LIMIT_S) is not None
+                cancelled = slurm.output("scancel", *how, *running, limit_s=_LIMIT_S) is not None
             time.sleep(_LOOK_S)
 
 
 def _running(name: str) -> list[str] | None:
-    """Return those of our allocation whose names begin so, such as ``17.2``; None if SLURM does not tell."""
+    """Return those of our allocation that are named so, such as ``17.2``; None if SLURM does not answer."""
     if not shutil.which("squeue"):
         return []
     job = os.environ.get("SLURM_JOB_ID", "")
     words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
-    answer = slurm.said(*words, limit_s=_LIMIT_S)
+    answer = slurm.output(*words, limit_s=_LIMIT_S)
     lines = [line.strip().partition(" ") for line in (answer or "").splitlines()]
     return None if answer is None else [step for step, _, called in lines if called.startswith(name)]

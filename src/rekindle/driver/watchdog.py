@@ -74,13 +74,13 @@ def work(before: Snapshot, now: Snapshot) -> dict[Key, Work]:
 
 
 class _Lasting:
-    """For how long conditions have held without a break, by the snapshots' clock."""
+    """For how long conditions have lasted without a break, by the snapshots' clock."""
 
     def __init__(self) -> None:
         self._since: dict[Hashable, tuple[float, object]] = {}
 
     def seconds(self, condition: Hashable, holds: bool, now: Snapshot, same: object = None) -> float:
-        """Return for how long ``condition`` has held; it begins anew whenever ``same`` is another value."""
+        """Return for how long ``condition`` has lasted; it begins anew whenever ``same`` is another value."""
         if not holds:
             self._since.pop(condition, None)
             return 0.0

@@ -1,4 +1,4 @@
-"""Xid errors of GPUs, as NVML's events and the kernel's log tell them; reads only, and sets nothing."""
+"""Xid errors of GPUs, from NVML's events and the kernel's log; this reads only, and sets nothing."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _KernelLog:
 
 
 def _address(handle: Any) -> int | None:
-    """Return what tells one NVML handle from another, also when its GPU answers no more."""
+    """Return what identifies an NVML handle, also when its GPU answers no more."""
     return ctypes.cast(handle, ctypes.c_void_p).value
 
 

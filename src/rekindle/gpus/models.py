@@ -16,7 +16,7 @@ class Model(Record, kw_only=True, frozen=True):
     """GPUs of one capability and kind."""
 
     name: str
-    """Pattern of the words in the driver's name of it that tell."""
+    """Pattern of the words by which the driver's name of it is known."""
     capability: str
     open_module: bool | None = None
     """Whether it needs the open kernel module; None where it runs with either."""
@@ -62,7 +62,7 @@ def capability_of(name: str | None) -> str | None:
 
 
 def capability(name: str | None, said: str | None, device: str | None) -> str | None:
-    """Return a GPU's compute capability, ``9.0``; None if it cannot be told.
+    """Return a GPU's compute capability, ``9.0``; None if it is not known.
 
     Args:
         name: that the driver gives it.

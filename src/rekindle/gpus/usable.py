@@ -12,7 +12,7 @@ from rekindle.records.text import one_line
 from .models import capability_of, device_name, first_driver, model_of, version_key
 
 OLDEST_DRIVER = "525.60.13"
-"""That a build of the catalogue runs on; tests hold it against the catalogue."""
+"""That a build of the catalogue runs on; tests compare it with the catalogue."""
 
 _NO_TOOL = "nvidia-smi is not on this host."
 _CONTAINER = (
@@ -22,7 +22,7 @@ _CONTAINER = (
 _MODULE = {True: " with its open kernel module", False: " with its proprietary kernel module", None: ""}
 """By what a model needs."""
 _OTHER_MODULE = ({True, False}, {True, None})
-"""What a model needs and what is loaded, where these are two; one that is not told may be the other one."""
+"""What a model needs and what is loaded, where these are two; an unknown one may be the other one."""
 _ANOTHER = "or use another host"
 _BY_WORDS = (
     (
@@ -43,7 +43,7 @@ _BY_WORDS = (
 
 
 def trace(host: HostRecord) -> bool:
-    """Whether anything on ``host`` tells of a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
+    """Whether anything on ``host`` points to a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
     failed = host.failed("nvidia-smi")
     fails = failed and failed.says != _NO_TOOL and (failed.timed_out or host.pci_gpus is None)
     return bool(host.gpus or host.pci_gpus or host.pci_devices or host.driver or fails)
@@ -66,7 +66,7 @@ def least_driver(host: HostRecord) -> str:
 
 
 def absent(host: HostRecord) -> Complaint | None:
-    """Return why no GPU of ``host`` shows although something tells of one; None where that is not so."""
+    """Return why no GPU of ``host`` shows although something points to one; None where that is not so."""
     if host.gpus or not trace(host):
         return None
     failed = host.failed("nvidia-smi")
@@ -176,17 +176,17 @@ def _address(text: str) -> str:
 
 
 def usable_gpus(host: HostRecord) -> list[Gpu]:
-    """Return the GPUs that answer and are not cut into MIG instances."""
+    """Return the GPUs that answer and are not in MIG mode."""
     return [gpu for gpu in host.gpus if gpu.state == "ok" and not is_mig(gpu)]
 
 
 def is_mig(gpu: Gpu) -> bool:
-    """Whether a GPU is cut into MIG instances, or is one."""
+    """Whether a GPU is in MIG mode, or is a MIG instance."""
     return bool(gpu.mig) or (gpu.uuid or "").startswith("MIG-")
 
 
 def in_mig_mode(gpu: Gpu) -> Complaint:
-    """Return why a GPU that is cut into MIG instances gets no job."""
+    """Return why a GPU in MIG mode gets no job."""
     name = one_line(gpu.name or gpu.uuid or "unnamed")
     return Complaint(
         f"GPU {gpu.index} ({name}) is in MIG mode, and jobs run on whole GPUs: "
@@ -196,7 +196,7 @@ def in_mig_mode(gpu: Gpu) -> Complaint:
 
 
 def none_usable(host: HostRecord) -> Complaint | None:
-    """Return why no GPU of ``host`` can be used although something tells of one; None if that is not so."""
+    """Return why no GPU of ``host`` can be used although something points to one; None if that is not so."""
     if usable_gpus(host):
         return None
     if not host.gpus:

@@ -47,8 +47,8 @@ def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, s
 State = Literal["waiting", "running", "ended", "failed"]
 
 
-def tell(record: Path, state: State, says: str, elapsed_s: float, **more: Any) -> None:
+def write_progress(record: Path, state: State, says: str, elapsed_s: float, **more: Any) -> None:
     """Write a Progress of records/run.py, whole or not at all; ``more`` is its ``changed`` and ``result``."""
-    told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": round(elapsed_s, 1)}
-    text = json.dumps({**told, "changed": False, "result": {}, **more}, indent=2)
+    fields = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": round(elapsed_s, 1)}
+    text = json.dumps({**fields, "changed": False, "result": {}, **more}, indent=2)
     own.write(record, f"{text}\n".encode())

@@ -27,7 +27,7 @@ _SUSPENDED = {"SUSPENDED", "STOPPED"}
 _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
 """What some clusters let a job wait for."""
 _PLACE, _PLACE_S = "slurm-place.txt", 30
-"""A job's place in the queue as it was told last, and for how long it stands, as squeue asks for all jobs."""
+"""A job's place in the queue as it was last, and for how long that counts, as squeue asks for all jobs."""
 _LIMIT_S = 30
 """For SLURM's controller to answer."""
 
@@ -96,7 +96,7 @@ def _waiting(partitions: str) -> list[tuple[str, list[str]]]:
 
     Where a user sees no others' jobs, none.
     """
-    private = re.search(r"^PrivateData\s*=\s*(\S+)", said("scontrol", "show", "config") or "", re.MULTILINE)
+    private = re.search(r"^PrivateData\s*=\s*(\S+)", output("scontrol", "show", "config") or "", re.MULTILINE)
     if not private or "jobs" in private[1].split(","):
         return []
     order = ("--states=PENDING", "--array", "--priority", "--sort=-p,i")
@@ -113,23 +113,23 @@ def _squeue(*options: str) -> subprocess.CompletedProcess[str] | None:
     return ask(["squeue", "--noheader", *options], environ)
 
 
-def seen(folder: Path, told: Callable[[], str]) -> tuple[str, str]:
+def seen(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
     """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and a record of it.
 
     Args:
         folder: of a run, or of builds.
-        told: reads the record that is there; nothing if it is not. It stands unless the job waits, is
+        read: returns the record that is there; nothing if it is not. It counts unless the job waits, is
             suspended, could never start, or was ended before it could tell of its end; a run that was is
             judged.
     """
     state, waits = look(folder)
-    record = told()
+    record = read()
     if state == "free" and waits:
         return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
     if waits:
         return state, _told("waiting", waits)
     if state == "free" and not re.search(r'"state": "(?:ended|failed)"', record):
-        says = tell_the_end(folder)
+        says = record_end(folder)
         if (folder / SPEC).exists():
             return state, _told("ended", says)
         return state, _told("failed", f"{says} Fix: see {folder}/{LOG} on the host, and run again.")
@@ -137,15 +137,15 @@ def seen(folder: Path, told: Callable[[], str]) -> tuple[str, str]:
 
 
 def _told(state: str, says: str) -> str:
-    told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
-    return json.dumps(told)
+    fields = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
+    return json.dumps(fields)
 
 
 def waited_s(folder: Path) -> float | None:
     """Return for how long the job of ``folder`` was in the queue; None if SLURM does not tell."""
-    told = _fields(_shown(_job(folder)))
+    known = _fields(_shown(_job(folder)))
     try:
-        queued, began = (datetime.fromisoformat(told[name]) for name in ("SubmitTime", "StartTime"))
+        queued, began = (datetime.fromisoformat(known[name]) for name in ("SubmitTime", "StartTime"))
     except (KeyError, ValueError):
         return None
     return (began - queued).total_seconds()
@@ -157,16 +157,16 @@ def resumed(folder: Path) -> str:
     return "" if when == "None" else when
 
 
-def tell_the_end(folder: Path) -> str:
+def record_end(folder: Path) -> str:
     """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence."""
     job = _job(folder)
-    known, unfit = _shown(job), ""
-    told = _fields(known)
-    if nodes := _nodes(folder) or told.get("NodeList"):
+    shown, unfit = _shown(job), ""
+    fields = _fields(shown)
+    if nodes := _nodes(folder) or fields.get("NodeList"):
         states = "--states=down,drain,fail"
-        unfit = said("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
-    own.write(folder / ENDED, f"{known}{unfit}".encode())
-    state, limit = told.get("JobState", "it does not say why"), told.get("TimeLimit", "its limit")
+        unfit = output("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
+    own.write(folder / ENDED, f"{shown}{unfit}".encode())
+    state, limit = fields.get("JobState", "it does not say why"), fields.get("TimeLimit", "its limit")
     if state == "RUNNING":
         return f"Job {job} of SLURM is near the end of its time, {limit}."
     lost = ", ".join(unfit.splitlines())
@@ -174,7 +174,7 @@ def tell_the_end(folder: Path) -> str:
 
 
 def _shown(job: str) -> str:
-    return said("scontrol", "--oneliner", "show", "job", job) or ""
+    return output("scontrol", "--oneliner", "show", "job", job) or ""
 
 
 def _fields(line: str) -> dict[str, str]:
@@ -206,7 +206,7 @@ def _field(path: Path, name: str) -> Any:
         return ""
 
 
-def said(*command: str, limit_s: float | None = None) -> str | None:
+def output(*command: str, limit_s: float | None = None) -> str | None:
     """Return what one of SLURM's commands prints; None if it fails or takes longer than ``limit_s``."""
     answer = ask(list(command), os.environ, limit_s)
     return answer.stdout if answer and answer.returncode == 0 else None

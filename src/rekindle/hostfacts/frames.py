@@ -45,7 +45,7 @@ class Frame(NamedTuple):
 
 
 class Frames(dict[str, Frame]):
-    """Frames by name; asking for one that did not come is told as the host's fault."""
+    """Frames by name; a missing one is the host's fault."""
 
     def __missing__(self, name: str) -> Frame:
         """Refuse an answer without ``name``."""

@@ -47,7 +47,7 @@ _NOT_TOLD = {
     "disk-shm": "the free space of /dev/shm",
     **dict.fromkeys((f"pip-{file}" for file in _PIP), "how its pip is configured"),
 }
-"""By the probe that tells it."""
+"""By its probe."""
 
 _MIB_PER_GB = 1000**3 / 1024**2
 
@@ -65,7 +65,7 @@ def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[
 
 
 def _slow(host: HostRecord) -> Iterator[Complaint]:
-    """Complain of what a host did not tell in time, which is not to say that it lacks it."""
+    """Complain of what a host did not answer in time, though it may not lack it."""
     for failed in host.problems:
         if failed.timed_out and failed.name in _NOT_TOLD and not (failed.name == "pythons" and _fit(host)):
             yield Complaint(
@@ -133,7 +133,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
 
 
 def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
-    """Complain of what others hold; a job of ours that still runs is followed, and what it left is ended."""
+    """Complain of memory that others use; our own job is followed, and what it left is ended."""
     others = [process for process in gpu.processes if not process.name.startswith(f"{root}/{folders.ENVS}/")]
     total = gpu.memory_used_mib or 0 if len(others) == len(gpu.processes) else 0
     used = max(total, sum(process.memory_mib or 0 for process in others))

@@ -29,7 +29,7 @@ def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: flo
         jobs: each takes as long as it is expected to.
         host: what preflight found.
         plan: what was decided for it.
-        left_s: seconds until the lease ends, as if nothing had to be built; None if nobody said.
+        left_s: seconds until the lease ends, as if nothing had to be built; None if that is not known.
     """
     foreseen = []
     for job in jobs:

@@ -30,7 +30,7 @@ class Unplaceable(NoRunError):
 def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
-    Sites get disjoint sets, linked as closely as the host allows; those of an example that is told of none
+    Sites get disjoint sets, linked as closely as the host allows; those of an example that is given none
     (``{gpus}``) all get one set. On a host with too few GPUs for that, the job decides
     (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and have as many ranks as there
     are GPUs at most, or each gets fewer of its own. A host without GPUs runs the ranks as processes on CPU,
@@ -105,8 +105,8 @@ def minor(version: str) -> str | None:
     return match[0] if match else None
 
 
-def hold_to_release(job: Job, nvflare: str | None) -> None:
-    """Hold an example to the release that the host gets.
+def require_release(job: Job, nvflare: str | None) -> None:
+    """Require an example to be described for the release that the host gets.
 
     Args:
         job: others are of every release.

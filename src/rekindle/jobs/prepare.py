@@ -28,9 +28,9 @@ from rekindle.records import (
     to_builtins,
 )
 
-from .containers import hold_to_engine, image_of
+from .containers import image_of, require_engine
 from .lease import allowance, too_short
-from .placement import Unplaceable, assign_gpus, hold_to_release
+from .placement import Unplaceable, assign_gpus, require_release
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
@@ -100,8 +100,8 @@ def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
     Raises:
         Unplaceable: it cannot run there.
     """
-    hold_to_release(job, plan.nvflare)
-    hold_to_engine(job, host)
+    require_release(job, plan.nvflare)
+    require_engine(job, host)
     return assign_gpus(job, host)
 
 
@@ -121,7 +121,7 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec:
 
 
 def digest(spec: RunSpec, payload: str) -> str:
-    """Return what tells this run from one of other inputs: of what is run, and of the code that runs it.
+    """Return a digest of this run's inputs: of what is run, and of the code that runs it.
 
     Neither the nonce nor what preflight saw on the GPUs is an input; ``sites`` names those. The payload has
     the files.

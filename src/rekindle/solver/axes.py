@@ -1,4 +1,4 @@
-"""One function for each axis of the decision: does this build fit this host, and which figures say so."""
+"""One function for each axis of the decision: does this build fit this host, by which figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Coverage = Literal["machine code", "PTX"]
 Axis = Literal["architecture", "gpu", "driver", "nvflare", "python", "glibc"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 Finding = tuple[bool, str]
-"""Whether a build fits a host on one axis, and the figures that say so."""
+"""Whether a build fits a host on one axis, and by which figures."""
 
 _MOST = 0.5
 """Ours: below that share of machine code a first run compiles for minutes."""

@@ -1,4 +1,4 @@
-"""The catalogue of builds and the rules they are held against: data, with a source for each fact."""
+"""The catalogue of builds and the rules for them: data, with a source for each fact."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     wheel: str | None = None
     """File that toolkit and arch_list were read from."""
     kernels: tuple[Kernels, ...] = ()
-    """Of a build whose kernels do not all have what ``arch_list`` says; as its libraries hold them."""
+    """Of a build whose kernels do not all have what ``arch_list`` says; as its libraries have them."""
     torch: str | None = None
     """Of what stands on torch: the torch in its environment."""
     nvflare: str = ""
@@ -92,7 +92,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     def lock(self, python: str) -> str:
         """Return the file name of its lock for ``python`` (``3.11``).
 
-        The version of a host's own build, and NVFlare's usual release, are not told in it.
+        The version of a host's own build, and NVFlare's usual release, are not part of it.
         """
         version = [] if self.variant == "system" else [self.version]
         nvflare = [] if self.nvflare == rules().nvflare.version else [f"nvflare{self.nvflare}"]

@@ -82,7 +82,7 @@ def _machines(request: Request) -> list[str]:
 
 
 def _telling(request: Request) -> list[str]:
-    """Return the driver that tells a GPU's compute capability, where its model is not known."""
+    """Return the driver that reports a GPU's compute capability, where its model is not known."""
     here = request.host.driver
     unknown = [gpu for gpu in usable_gpus(request.host) if axes.capability_of(gpu) is None]
     if not unknown or here is None:

@@ -14,7 +14,7 @@ from .catalogue import CatalogueBuild, builds
 from .choose import Request, candidates
 
 Key = tuple[tuple[int, ...], str, str]
-"""Of a build for any architecture: the version that tells new from old, its variant, its own version."""
+"""Of a build for any architecture: the version that orders builds by age, its variant, its own version."""
 
 
 _Host = tuple[Request, dict[Key, CatalogueBuild]]

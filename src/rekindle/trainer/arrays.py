@@ -68,7 +68,7 @@ _AT_ONCE = 1 << 16
 
 
 class Fingerprint(NamedTuple):
-    """What tells weights from others."""
+    """What identifies weights."""
 
     digest: str
     """SHA-256 of the leaves: name, number of values, and their bytes."""

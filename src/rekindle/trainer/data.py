@@ -133,8 +133,8 @@ def _dolly(folder: Path) -> None:
     for site in (1, 2):
         (folder / f"site-{site}").mkdir()
         for name, count in (("training", 320), ("validation", 32)):
-            said = [chance.choice(_SENTENCES) for _ in range(count)]
-            rows = [{"input": f"{sentence} Who?", "output": sentence.split()[0]} for sentence in said]
+            texts = [chance.choice(_SENTENCES) for _ in range(count)]
+            rows = [{"input": f"{sentence} Who?", "output": sentence.split()[0]} for sentence in texts]
             lines = "".join(f"{json.dumps(row)}\n" for row in rows)
             (folder / f"site-{site}" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
 

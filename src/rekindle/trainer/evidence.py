@@ -49,7 +49,7 @@ class Evidence:
         self._write("device", **where, pid=os.getpid(), **fields)
 
     def round(self, number: int, *, model_in: Fingerprint, model_out: Fingerprint, **fields: Any) -> None:
-        """Record what this rank did in a round, from 0; the event's fields say what each is.
+        """Record what this rank did in a round, from 0; the event describes each field.
 
         ``model_in`` and ``model_out`` are of the weights as received and as sent.
         """
@@ -58,16 +58,17 @@ class Evidence:
         self._write("round", site=SITE, rank=self._rank, round=number, **digests, **sketches, **fields)
 
     def exception(self, kind: str, message: str, place: str, *, site: str = SITE) -> None:
-        """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
-        said = message[:_LONGEST]
-        self._write("exception", site=site, rank=self._rank, kind=kind, message=said, place=place)
+        """Record what ended this rank: the exception's class, text and the ``file:line`` that raised it."""
+        self._write(
+            "exception", site=site, rank=self._rank, kind=kind, message=message[:_LONGEST], place=place
+        )
 
     def global_model(self, number: int, model: Fingerprint) -> None:
-        """Say what the server's model is as round ``number`` begins, or after the last one."""
+        """Record what the server's model is as round ``number`` begins, or after the last one."""
         self._write("global", round=number, digest=model.digest, sketch=model.sketch)
 
     def contribution(self, *, model: Fingerprint, **fields: Any) -> None:
-        """Say what the server got from a site in a round; the event's fields say what each is.
+        """Record what the server got from a site in a round; the event describes each field.
 
         ``model`` is of the weights as they are aggregated.
         """
@@ -75,19 +76,19 @@ class Evidence:
         self._write("contribution", **fields, digest=model.digest, sketch=model.sketch, finite=finite)
 
     def task(self, **fields: Any) -> None:
-        """Say what the server got from a site for a task; the event's fields say what each is."""
+        """Record what the server got from a site for a task; the event describes each field."""
         self._write("task", **fields)
 
     def model(self, name: str, *, error: str = "", **figures: Any) -> None:
-        """Say what a model is that the server saved or began with; the event's fields say what each is."""
+        """Record a model that the server saved or began with; the event describes each field."""
         self._write("model", model=name, error=error[:_LONGEST] or None, **figures)
 
     def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
-        """Say what was read back from a tracker: site, tag, step and value of every scalar."""
+        """Record what was read back from a tracker: site, tag, step and value of every scalar."""
         self._write("tracking", tracker=tracker, scalars=scalars)
 
     def final(self, **fields: Any) -> None:
-        """Record what came of the run; the event's fields say what each is."""
+        """Record what came of the run; the event describes each field."""
         self._write("final", **fields)
 
 

@@ -22,7 +22,7 @@ def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
     Raises:
         OSError, subprocess.SubprocessError: scontrol does not tell.
     """
-    told = subprocess.run(
+    done = subprocess.run(
         ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -31,7 +31,7 @@ def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
         timeout=_LIMIT_S,
     )
     here = node(environ)
-    return (here, *(name for name in told.stdout.split() if name != here))
+    return (here, *(name for name in done.stdout.split() if name != here))
 
 
 def step_name(nonce: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import compared, held, judged
+from rekindle.acceptance import compared, evaluated, judged
 
 
 @cache
@@ -23,7 +23,7 @@ def broken(fleet, host, *edits):
 
 
 def verdicts(fleet):
-    fleet = [held(record) for record in fleet]
+    fleet = [evaluated(record) for record in fleet]
     told = compared(fleet)
     return {
         record.host: judged(

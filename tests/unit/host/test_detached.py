@@ -98,7 +98,7 @@ def test_what_is_started_has_a_session_a_log_and_variables_of_its_own(tmp_path, 
     ],
 )
 def test_what_is_told_is_the_progress_that_records_write(tmp_path, state, more):
-    detached.tell(tmp_path / "progress.json", state, "round 2/3", 7.04, **more)
+    detached.write_progress(tmp_path / "progress.json", state, "round 2/3", 7.04, **more)
     progress = Progress(state=state, says="round 2/3", elapsed_s=7.0, **more)
     assert read(tmp_path / "progress.json", Progress) == progress
     write(tmp_path / "other.json", progress)
@@ -107,9 +107,9 @@ def test_what_is_told_is_the_progress_that_records_write(tmp_path, state, more):
 
 def test_what_is_told_is_whole_or_as_it_was_before(tmp_path, monkeypatch):
     path = tmp_path / "progress.json"
-    detached.tell(path, "running", "before", 1)
+    detached.write_progress(path, "running", "before", 1)
     with path.open() as reader:
-        detached.tell(path, "running", "after", 2)
+        detached.write_progress(path, "running", "after", 2)
         assert json.loads(reader.read())["says"] == "before"
 
     def full(self, target):
@@ -117,6 +117,6 @@ def test_what_is_told_is_whole_or_as_it_was_before(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        detached.tell(path, "ended", "lost", 3)
+        detached.write_progress(path, "ended", "lost", 3)
     assert read(path, Progress).says == "after"
     assert list(tmp_path.iterdir()) == [path]

@@ -54,7 +54,7 @@ def test_a_look_says_whether_the_lock_is_held_and_what_the_record_is(tmp_path):
 
 def test_the_record_beside_a_free_lock_is_the_last_one(tmp_path, monkeypatch):
     def held(lock):
-        detached.tell(tmp_path / "progress.json", "ended", "its last word", 1)
+        detached.write_progress(tmp_path / "progress.json", "ended", "its last word", 1)
         return False
 
     monkeypatch.setattr(look, "held", held)
@@ -121,7 +121,7 @@ def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
 @pytest.mark.parametrize("run", [False, True])
 def test_what_slurm_ended_without_a_last_word_has_ended_or_failed_as_a_build(folder, queue, begun, run):
     if begun:
-        detached.tell(folder / "progress.json", begun, "round 1/3", 1)
+        detached.write_progress(folder / "progress.json", begun, "round 1/3", 1)
     if run:
         (folder / "spec.json").touch()
     queue.say("scontrol", "JobId=77 JobState=NODE_FAIL\n")
@@ -134,16 +134,16 @@ def test_what_slurm_ended_without_a_last_word_has_ended_or_failed_as_a_build(fol
 
 
 def test_a_last_word_stays_the_last(folder):
-    detached.tell(folder / "progress.json", "ended", "its last word", 1)
+    detached.write_progress(folder / "progress.json", "ended", "its last word", 1)
     state, text = _look(folder)
     assert (state, decode(text, Progress).says) == ("free", "its last word")
     assert not (folder / "slurm-job.log").exists()
 
 
 def test_a_last_word_that_is_said_while_slurm_is_asked_is_heard(folder, queue):
-    detached.tell(folder / "progress.json", "ended", "its last word", 1)
+    detached.write_progress(folder / "progress.json", "ended", "its last word", 1)
     (folder / "progress.json").rename(folder / "last.json")
-    detached.tell(folder / "progress.json", "running", "round 3/3", 1)
+    detached.write_progress(folder / "progress.json", "running", "round 3/3", 1)
     queue.put("squeue", f"#!/bin/sh\nmv {folder}/last.json {folder}/progress.json\n")
     state, text = _look(folder)
     assert (state, decode(text, Progress).says) == ("free", "its last word")
@@ -151,7 +151,7 @@ def test_a_last_word_that_is_said_while_slurm_is_asked_is_heard(folder, queue):
 
 def test_what_slurm_does_not_tell_is_neither_held_nor_free(folder, queue):
     queue.say("squeue", errors="Unable to contact slurm controller", status=1)
-    detached.tell(folder / "progress.json", "running", "round 1/3", 1)
+    detached.write_progress(folder / "progress.json", "running", "round 1/3", 1)
     state, text = _look(folder)
     assert (state, decode(text, Progress).says) == ("unknown", "round 1/3")
 

@@ -159,7 +159,7 @@ def test_how_long_a_job_was_in_the_queue_is_slurms_word(folder, queue, says, sec
 def test_the_end_of_a_job_is_kept_as_slurm_knows_it(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobName=x JobState=TIMEOUT Reason=TimeLimit\n")
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: TIMEOUT."
+    assert slurm.record_end(folder) == "SLURM ended job 77: TIMEOUT."
     assert queue.asked("scontrol") == ["--oneliner show job 77"]
     assert "Reason=TimeLimit" in (folder / "slurm-job.log").read_text()
 
@@ -168,7 +168,7 @@ def test_nodes_that_a_job_lost_are_named(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobState=NODE_FAIL NodeList=n[9-10]\n")
     queue.say("sinfo", "n10 down\n")
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: NODE_FAIL, as n10 down."
+    assert slurm.record_end(folder) == "SLURM ended job 77: NODE_FAIL, as n10 down."
     assert "--nodes=n[9-10]" in queue.asked("sinfo")[0]
     assert "n10 down" in (folder / "slurm-job.log").read_text()
 
@@ -178,21 +178,21 @@ def test_a_run_that_lost_a_node_is_asked_about_all_that_it_was_given(folder, que
     (folder / "spec.json").write_text('{"nodes": ["n9", "n10"]}')
     queue.say("scontrol", "JobId=77 JobState=COMPLETING NodeList=n9\n")
     queue.say("sinfo", "n10 is down* (Not responding)\n")
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: COMPLETING, as n10 is down* (Not responding)."
+    assert slurm.record_end(folder) == "SLURM ended job 77: COMPLETING, as n10 is down* (Not responding)."
     assert "--nodes=n9,n10" in queue.asked("sinfo")[0]
 
 
 def test_a_job_that_still_runs_is_near_the_end_of_its_time(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobState=RUNNING TimeLimit=02:00:00\n")
-    assert slurm.tell_the_end(folder) == "Job 77 of SLURM is near the end of its time, 02:00:00."
+    assert slurm.record_end(folder) == "Job 77 of SLURM is near the end of its time, 02:00:00."
 
 
 @pytest.mark.parametrize("answer", [{"status": 1, "errors": "Invalid job id"}, {"says": "nothing of it\n"}])
 def test_an_end_of_which_slurm_knows_nothing_is_unknown(folder, queue, answer):
     submit(folder)
     queue.say("scontrol", **answer)
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: it does not say why."
+    assert slurm.record_end(folder) == "SLURM ended job 77: it does not say why."
     assert (folder / "slurm-job.log").exists()
 
 

@@ -1,4 +1,4 @@
-"""The figures of one host, held against norms and against each other."""
+"""The figures of one host, compared with norms and with each other."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .catalogue import Measure, comparable, measures, norm_of, possible
 from .compare import Stray, cover, stray
 
 NOTE = " | As measured: "
-"""Between our sentence and what the host said of the same figure."""
+"""Between our sentence and the host's own of the same figure."""
 
 
-def held(record: AcceptanceRecord) -> AcceptanceRecord:
+def evaluated(record: AcceptanceRecord) -> AcceptanceRecord:
     """Return the record with ``norm``, ``source``, ``holds`` and ``says`` of each figure that is known here.
 
-    Each look is evaluated beside the same look at the host's other GPUs. What the host itself said stays at
-    the end of ``says``; a record that is held already stays as it is.
+    Each look is evaluated beside the same look at the host's other GPUs. The host's own sentence stays at
+    the end of ``says``; a record that is evaluated already stays as it is.
     """
     first, *later = (_evaluated(look) for look in looks(record))
     measurements = []

@@ -4,7 +4,7 @@ import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import failed_gpus, held, judged
+from rekindle.acceptance import evaluated, failed_gpus, judged
 from rekindle.acceptance.catalogue import measures, norms
 from rekindle.records import Measurement
 from rekindle.records.acceptance import Again
@@ -14,11 +14,11 @@ G3 = "GPU-gpu-1-3"
 
 
 def verdict(record, **rest):
-    return judged(held(record), **rest)
+    return judged(evaluated(record), **rest)
 
 
 def of(record, name):
-    return [measurement for measurement in held(record).measurements if measurement.name == name]
+    return [measurement for measurement in evaluated(record).measurements if measurement.name == name]
 
 
 def test_a_healthy_host_of_a_known_model_passes():
@@ -28,8 +28,8 @@ def test_a_healthy_host_of_a_known_model_passes():
 
 def test_it_is_held_once_and_for_all():
     noted = edited(HOST, "bf16_matmul", value(790.0, says="On NUMA node 1."), 0)
-    once = held(noted)
-    assert held(once) == once
+    once = evaluated(noted)
+    assert evaluated(once) == once
     says = next(measurement.says for measurement in once.measurements if measurement.name == "bf16_matmul")
     assert "790 TFLOP/s, and the norm is at least 754.3 (stas00/ml-engineering" in says
     assert says.endswith("As measured: On NUMA node 1.")
@@ -72,7 +72,7 @@ def test_a_gpu_that_fails_is_named(name, change):
     assert {(flaw.measurement, flaw.gpu, flaw.uuid) for flaw in told.flaws} == {(name, 3, G3)}
     assert f"GPU 3 ({G3})" in told.cause
     assert name in told.cause
-    assert failed_gpus(held(record)) == {G3}
+    assert failed_gpus(evaluated(record)) == {G3}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_fails_of_all_gpus_leaves_none(name, change):
     record = edited(HOST, name, change)
     told = verdict(record)
     assert (told.verdict, {flaw.measurement for flaw in told.flaws}) == ("FAIL", {name})
-    assert failed_gpus(held(record)) == {gpu.uuid for gpu in record.gpus}
+    assert failed_gpus(evaluated(record)) == {gpu.uuid for gpu in record.gpus}
 
 
 def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm():
@@ -298,7 +298,7 @@ def test_a_record_that_contradicts_itself_proves_nothing():
 def test_what_nobody_knows_here_changes_nothing():
     strange = Measurement(name="warp_drive", value=1.0, unit="c", says="Fast.", gpu="GPU-?", holds=True)
     record = replace(HOST, measurements=(*HOST.measurements, strange))
-    assert held(record).measurements[-1] == replace(strange, holds=None)
+    assert evaluated(record).measurements[-1] == replace(strange, holds=None)
     assert verdict(record).verdict == "PASS"
 
 
