@@ -70,11 +70,6 @@ def test_it_prints_a_row_for_each_number_of_gpus_with_the_parts_that_are_told(be
     assert all(float(row[1]) > 0 for row in cells)
 
 
-def test_it_keeps_to_the_gpus_that_it_is_shown(bench):
-    done = bench(CUDA_VISIBLE_DEVICES="1")
-    assert [row.split("|")[1].strip() for row in done.stdout.splitlines()[2:]] == ["1, the first time", "1"]
-
-
 @pytest.mark.parametrize(
     ("how", "said"),
     [

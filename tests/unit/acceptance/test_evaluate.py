@@ -167,11 +167,6 @@ def test_memory_that_was_not_tested_whole_is_unproven():
     assert (told.verdict, told.flaws[0].gpu) == ("UNPROVEN", 2)
 
 
-def test_a_failure_comes_before_what_is_not_told():
-    told = verdict(edited(edited(HOST, "xids", value(None), 0), "memory_errors", value(1), 1))
-    assert (told.verdict, told.flaws[0].measurement) == ("FAIL", "memory_errors")
-
-
 def test_no_gpu_and_too_few_of_them_prove_nothing():
     none = replace(HOST, gpus=(), measurements=())
     assert verdict(none).verdict == "UNPROVEN"

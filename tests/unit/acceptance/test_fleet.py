@@ -64,13 +64,6 @@ def test_fifty_healthy_hosts_pass(model):
     assert not any(judgement.flaws for judgement in verdicts(healthy(50, model=model)).values())
 
 
-def test_a_fabric_manager_that_is_down_is_the_hosts():
-    found = bad(broken(healthy(50), 3, ("fabric_manager", value(0))))
-    assert [(judgement.host, judgement.verdict, judgement.flaws[0].gpu) for judgement in found.values()] == [
-        ("gpu-3", "FAIL", None)
-    ]
-
-
 def test_a_dead_lane_is_found_although_its_host_then_has_another_topology():
     fleet = broken(healthy(50, model="NVIDIA Z9"), 9, ("nvlinks_up", value(17), 2))
     odd = replace(fleet[9], kind=replace(fleet[9].kind, topology="NV17"))

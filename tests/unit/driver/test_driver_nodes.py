@@ -175,15 +175,6 @@ def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, alloc
     assert environment(tmp_path, spec)["SLURMD_NODENAME"] == "n9"
 
 
-def test_ranks_and_gpus_are_spread_over_the_nodes_in_their_order(tmp_path):
-    spec = _spec(tmp_path, gpus=("a", "b", "c", "d"))
-    (site,) = spec.sites
-    assert [spec.node_of(site, rank) for rank in range(4)] == ["n9", "n9", "n10", "n10"]
-    assert (spec.gpus_on("n9"), spec.gpus_on("n10")) == ({"a", "b"}, {"c", "d"})
-    alone = msgspec.structs.replace(spec, nodes=())
-    assert (alone.node_of(site, 3), alone.gpus_on(None)) == (None, {"a", "b", "c", "d"})
-
-
 def _spec(tmp_path, gpus=()):
     recorded = read(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
     sites = (Site(name="site-1", ranks=4, gpus=gpus),)

@@ -123,17 +123,6 @@ def test_a_controller_finds_a_file_for_every_pin(name: str) -> None:
     assert lacking(lock, file_names(name), CONTROLLERS) == []
 
 
-def test_a_pin_with_the_wheel_of_one_machine_alone_is_found() -> None:
-    names = file_names("controller")
-    lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
-    kept = [digest for digest, file in names.items() if re.match(r"cffi-.*cp311-manylinux.*_x86_64", file)]
-    (pin,) = re.findall(r"^cffi==.*\n(?:    --hash.*\n)+", lock, re.M)
-    kept_pin = pin.splitlines()[0] + f"\n    --hash=sha256:{kept[0]}\n"
-    found = lacking(lock.replace(pin, kept_pin), names, CONTROLLERS)
-    assert len(found) == len(CONTROLLERS) - 1
-    assert all(line.startswith("cffi") for line in found)
-
-
 def test_what_the_package_needs_is_locked() -> None:
     lock = (REQUIREMENTS / "controller.txt").read_text(encoding="utf-8")
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]

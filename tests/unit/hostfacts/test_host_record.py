@@ -60,13 +60,6 @@ def test_pythons_newest_first_and_each_once() -> None:
     )
 
 
-def test_pythons_that_answered_before_the_limit_count() -> None:
-    found = host(pythons=Frame("timeout", FRAMES["pythons"].text))
-    assert len(found.pythons) == 2
-    says = "The probe pythons timed out after 20 s."
-    assert found.problems == (FailedProbe(name="pythons", says=says, timed_out=True),)
-
-
 def test_defaults_of_a_host_without_os_release_or_glibc() -> None:
     found = host(os=NO_FILE, glibc=Frame("1", "getconf: Unrecognized variable\n")).os
     assert (found.id, found.version, found.name, found.glibc) == ("linux", None, "Linux", None)
