@@ -7,7 +7,6 @@ from rekindle.hostfacts import nvidia
 from rekindle.hostfacts.frames import Frame
 from rekindle.records import Driver, Gpu, GpuProcess
 
-NO_XML = Frame("9", "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n")
 NO_COMMAND = Frame("127", "sh: nvidia-smi: not found\n")
 NO_FILE = Frame("1", "cat: No such file or directory\n")
 
