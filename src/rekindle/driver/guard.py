@@ -18,9 +18,9 @@ from pathlib import Path
 from rekindle.records.folders import spec_in
 from rekindle.trainer.slurm import step_name
 
+from .allocation import end_steps
 from .container import Container
 from .processes import end_until_none, started_with
-from .steps import end_steps
 
 _RUN, _JOB = "REKINDLE_RUN", "SLURM_JOB_ID"
 """Variables of all that the driver starts: its run, whose next start has another of SLURM's jobs."""

@@ -27,11 +27,10 @@ from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
 from rekindle.trainer.slurm import step, step_name
 
-from .allocation import AllocationError
+from .allocation import AllocationError, end_steps
 from .processes import descendants, end_all, started_with
 from .sampler import Sampler
 from .snapshot import Process, Snapshot, seen
-from .steps import end_steps
 
 _PERIOD_S = 1.0
 _LOG = "samplers.log"

@@ -19,13 +19,12 @@ from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.folders import spec_in
 
-from .allocation import AllocationError, allocated
+from .allocation import AllocationError, allocated, have_environment, local_folder
 from .autopsy import autopsy
 from .clock import Clock
 from .command import command, environment
 from .container import Container
 from .ladder import climb
-from .local import have_environment, local_folder
 from .nodes import Nodes
 from .processes import adopt_orphans, end_descendants
 from .progress import Reporter

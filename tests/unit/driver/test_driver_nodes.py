@@ -131,7 +131,7 @@ def test_steps_that_squeue_does_not_tell_of_are_waited_for_no_longer_than_the_li
     (tmp_path / "squeue").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("rekindle.driver.steps._LIMIT_S", 0.5)
+    monkeypatch.setattr("rekindle.driver.allocation._END_LIMIT_S", 0.5)
     Nodes(tmp_path, _spec(tmp_path)).end()
     assert (tmp_path / "asked").read_text().count("asked") > 2
 

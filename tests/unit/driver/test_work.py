@@ -2,9 +2,8 @@
 
 import msgspec
 
-from rekindle.driver.sampler import Sampler
+from rekindle.driver.sampler import Sampler, Work
 from rekindle.driver.snapshot import Process, Snapshot, snapshot
-from rekindle.driver.work import Work
 from rekindle.records.events import SampleEvent, Worked
 
 HELD_MIB = 64
