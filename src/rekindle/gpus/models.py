@@ -39,6 +39,7 @@ class _Devices(Record, kw_only=True, frozen=True):
     """PCI device id, four hexadecimal digits → name."""
 
 
+@functools.lru_cache(maxsize=4096)
 def version_key(text: str) -> tuple[int, ...]:
     """Return the numbers of a version, for comparison; what is no number counts as 0."""
     public, _, _ = text.partition("+")
@@ -50,6 +51,7 @@ def newest_python(pythons: Iterable[Python]) -> Python | None:
     return max(pythons, key=lambda python: (not python.venv, version_key(python.version)), default=None)
 
 
+@functools.lru_cache(maxsize=4096)
 def model_of(name: str | None) -> Model | None:
     """Return what is known of the GPU that a driver calls ``name``; None if that is not known."""
     return next((model for pattern, model in _patterns() if pattern.search(name or "")), None)
