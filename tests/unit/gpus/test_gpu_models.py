@@ -33,7 +33,7 @@ NAMES = {
 }
 
 
-def test_a_name_tells_the_capability() -> None:
+def test_a_name_tells_the_capability():
     assert {
         known: [name for name in names if capability_of(name) == known] for known, names in NAMES.items()
     } == NAMES
@@ -51,30 +51,30 @@ def test_a_name_tells_the_capability() -> None:
         ("²", "8.0"),
     ],
 )
-def test_what_the_driver_says_comes_first_if_it_is_a_capability(said: str | None, expected: str) -> None:
+def test_what_the_driver_says_comes_first_if_it_is_a_capability(said, expected):
     assert capability("NVIDIA A100 80GB PCIe", said, None) == expected
 
 
-def test_an_unknown_name_is_known_by_its_device_id() -> None:
+def test_an_unknown_name_is_known_by_its_device_id():
     assert capability("Graphics Device", None, "2335") == "9.0"
     assert capability("Graphics Device", "9" * 5000, "FFFF") is None
 
 
-def test_every_device_of_the_table_has_a_model_and_every_driver_of_it_a_device() -> None:
+def test_every_device_of_the_table_has_a_model_and_every_driver_of_it_a_device():
     table = _devices()
     assert all(model_of(name) for name in table.devices.values())
     assert {device for ids in table.drivers.values() for device in ids} <= set(table.devices)
     assert list(table.drivers) == sorted(table.drivers, key=version_key)
 
 
-def test_devices_by_id() -> None:
+def test_devices_by_id():
     assert (device_name("2335"), first_driver("2335")) == ("NVIDIA H200", "550.90.07")
     assert (device_name("2b85"), first_driver("2b85")) == ("NVIDIA GeForce RTX 5090", "570.86.16")
     assert (device_name("1DB4"), first_driver("1DB4")) == ("Tesla V100 PCIe 16GB", None)
     assert (device_name("FFFF"), first_driver("FFFF"), device_name(None)) == (None, None, None)
 
 
-def test_the_oldest_driver_is_the_catalogues() -> None:
+def test_the_oldest_driver_is_the_catalogues():
     majors = {build.cuda.split(".")[0] for build in builds("torch") if build.cuda}
     oldest = min((rules().cuda_minimum_driver.by[major] for major in majors), key=version_key)
     assert oldest == OLDEST_DRIVER

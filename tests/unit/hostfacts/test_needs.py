@@ -1,12 +1,10 @@
-from typing import Any
-
 import pytest
 from answers import FRAMES, host
 from msgspec.structs import replace
 
 from rekindle.hostfacts import interpreter, unmet
 from rekindle.hostfacts.frames import Frame
-from rekindle.records import Disk, FailedProbe, Gpu, GpuProcess, HostRecord, Python
+from rekindle.records import Disk, FailedProbe, Gpu, GpuProcess, Python
 
 HOST = host()
 UNFIT_PYTHONS = (Python(path="/a", version="3.13.0"), Python(path="/b", version="3.9.18"))
@@ -15,30 +13,30 @@ OTHER = GpuProcess(pid=47, name="python", memory_mib=90)
 OURS = GpuProcess(pid=46, name=f"{HOST.root}/envs/torch-35a1af129d1c/bin/python", memory_mib=900)
 
 
-def lacks(found: HostRecord, *, gpus_required: bool = True, min_free_gb: float = 20) -> list[str]:
+def lacks(found, *, gpus_required=True, min_free_gb=20):
     return list(map(str, unmet(found, gpus_required=gpus_required, min_free_gb=min_free_gb)))
 
 
-def with_gpu(**changed: Any) -> HostRecord:
+def with_gpu(**changed):
     return replace(HOST, gpus=(replace(HOST.gpus[0], **changed), HOST.gpus[1]))
 
 
-def with_disk(use: str, free_mib: int) -> HostRecord:
+def with_disk(use, free_mib):
     disks = (replace(disk, free_mib=free_mib) if disk.use == use else disk for disk in HOST.disks)
     return replace(HOST, disks=tuple(disks))
 
 
-def with_problem(name: str, says: str, **changed: Any) -> HostRecord:
+def with_problem(name, says, **changed):
     problem = FailedProbe(name=name, says=says, timed_out="timed out" in says)
     return replace(HOST, problems=(problem,), **changed)
 
 
-def late(name: str, text: str = "") -> HostRecord:
+def late(name, text=""):
     """Return the recorded host, of which one probe said ``text`` and was given up."""
     return host(**{name.replace("-", "_"): Frame("timeout", text)})
 
 
-def test_a_healthy_host_lacks_nothing() -> None:
+def test_a_healthy_host_lacks_nothing():
     assert lacks(HOST) == []
 
 
@@ -96,7 +94,7 @@ def test_a_healthy_host_lacks_nothing() -> None:
         (replace(HOST, pythons=UNFIT_PYTHONS), "found: 3.13.0 at /a, 3.9.18 at /b."),
     ],
 )
-def test_each_lack_is_one_sentence_with_its_fix(found: HostRecord, says: str) -> None:
+def test_each_lack_is_one_sentence_with_its_fix(found, says):
     (sentence,) = lacks(found)
     assert says in sentence
     assert sentence.count("Fix: ") == 1
@@ -126,7 +124,7 @@ def test_each_lack_is_one_sentence_with_its_fix(found: HostRecord, says: str) ->
         late("toolkit"),
     ],
 )
-def test_the_other_side_of_each_threshold(found: HostRecord) -> None:
+def test_the_other_side_of_each_threshold(found):
     assert lacks(found) == []
 
 
@@ -138,16 +136,16 @@ def test_the_other_side_of_each_threshold(found: HostRecord) -> None:
         with_problem("nvidia-smi", "nvidia-smi -q -x timed out after 20 s.", gpus=()),
     ],
 )
-def test_a_host_without_gpus_will_do_where_none_are_required(found: HostRecord) -> None:
+def test_a_host_without_gpus_will_do_where_none_are_required(found):
     assert lacks(found, gpus_required=False) == []
     assert len(lacks(found)) == 1
 
 
-def test_gpus_that_are_there_have_to_be_well_even_where_none_are_required() -> None:
+def test_gpus_that_are_there_have_to_be_well_even_where_none_are_required():
     assert len(lacks(with_gpu(state="lost", says="x"), gpus_required=False)) == 1
 
 
-def test_several_lacks_come_together_and_in_order() -> None:
+def test_several_lacks_come_together_and_in_order():
     found = replace(
         HOST,
         gpus=(Gpu(index=0, state="lost", says="x", row_remap_pending=True),),
@@ -173,13 +171,11 @@ VENV = Python(path="/opt/venv/bin/python3", version="3.12.9", venv=True)
         ((), None),
     ],
 )
-def test_the_newest_that_fits_outside_of_an_environment(
-    pythons: tuple[Python, ...], chosen: str | None
-) -> None:
+def test_the_newest_that_fits_outside_of_an_environment(pythons, chosen):
     assert interpreter(pythons) == chosen
 
 
 @pytest.mark.parametrize("path", ["/my pythons/python3", "/p;id", "/$(id)", "python3", "/{{ 3 }}"])
-def test_a_path_that_a_shell_reads_more_into_is_none(path: str) -> None:
+def test_a_path_that_a_shell_reads_more_into_is_none(path):
     assert interpreter((Python(path=path, version="3.12.1"),)) is None
     assert interpreter((Python(path=path, version="3.12.1"), FIT)) == FIT.path

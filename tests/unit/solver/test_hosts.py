@@ -23,13 +23,8 @@ from solver_hosts import (
     python,
 )
 
-from rekindle.records import HostRecord
-from rekindle.records.plan import Framework
-
-Case = tuple[str, HostRecord, str, str]
-
 # (fact, host, version and CUDA of the build, what it runs on the first GPU)
-TORCH: list[Case] = [
+TORCH = [
     ("2.7.1 is the last with sm_60", host(P100), "2.7.1 12.6", "machine code sm_60"),
     ("2.10.0 is the last with sm_70", host(V100), "2.10.0 12.8", "machine code sm_70"),
     ("CUDA 12.8 on a 12.2 driver: minor versions", host(V100, driver="535.183.01"), "2.10.0 12.8", "sm_70"),
@@ -51,7 +46,7 @@ TORCH: list[Case] = [
     ("Python 3.13 beside 3.11", host(H100, pythons=["3.13.0", "3.11.9"]), "2.15.0 13.2", "sm_90"),
 ]
 
-TENSORFLOW: list[Case] = [
+TENSORFLOW = [
     ("sm_60 in 2.21", host(P100), "2.21.0 12.9", "machine code sm_60"),
     ("7.5 runs sm_70", host(T4, driver="535.54.03"), "2.21.0 12.9", "machine code sm_70"),
     ("machine code needs no PTX", host(A100, driver="525.60.13"), "2.21.0 12.9", "machine code sm_80"),
@@ -62,13 +57,13 @@ TENSORFLOW: list[Case] = [
     ("Python 3.10", host(A30, pythons=["3.10.12"]), "2.21.0 12.9", "sm_80"),
 ]
 
-LIGHTNING: list[Case] = [
+LIGHTNING = [
     ("on torch 2.15.0", host(H100), "2.6.6 13.2", "sm_90"),
     ("on torch 2.13.0, Python 3.10", host(T4, pythons=["3.10.12"]), "2.6.6 13.0", "sm_75"),
     ("on torch 2.7.1", host(P100), "2.6.6 12.6", "sm_60"),
     ("on aarch64", host(GB10, machine="aarch64"), "2.6.6 13.2", "sm_120"),
 ]
-TRANSFORMERS: list[Case] = [
+TRANSFORMERS = [
     ("on torch 2.15.0", host(H100), "5.23.0 13.2", "sm_90"),
     ("on aarch64", host(GB10, machine="aarch64"), "5.23.0 13.2", "sm_120"),
     ("5.20.2 is the last for Python 3.10", host(H100, pythons=["3.10.12"]), "5.20.2 13.0", "sm_90"),
@@ -88,9 +83,7 @@ TRANSFORMERS: list[Case] = [
         for fact, on, build, runs in cases
     ],
 )
-def test_a_host_gets_the_newest_build_that_fits(
-    framework: Framework, on: HostRecord, build: str, runs: str
-) -> None:
+def test_a_host_gets_the_newest_build_that_fits(framework, on, build, runs):
     planned = plan(on, framework)
     assert planned.build is not None, planned.refusal
     assert f"{planned.build.version} {planned.build.cuda}" == build
@@ -100,7 +93,7 @@ def test_a_host_gets_the_newest_build_that_fits(
     assert planned.first_compile == compiles
 
 
-REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
+REFUSED = [
     ("torch", "CUDA 12 needs 525.60.13", host(P100, driver="470.256.02"), ["driver"], "driver ≥ 525.60.13"),
     ("torch", "one release short", host(A100, driver="525.60.12"), ["driver"], "driver ≥ 525.60.13"),
     ("torch", "a driver of CUDA 11", host(V100, driver="450.80.02"), ["driver"], "torch 2.10.0 (CUDA 12.8)"),
@@ -135,9 +128,7 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
         for framework, fact, on, axes, way in REFUSED
     ],
 )
-def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(
-    framework: Framework, on: HostRecord, axes: list[str], way_out: str
-) -> None:
+def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(framework, on, axes, way_out):
     refused = plan(on, framework)
     assert refused.build is None
     assert failed_axes(refused) == axes
@@ -156,9 +147,7 @@ def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(
         ("tensorflow", host(machine="aarch64"), "2.21.0"),
     ],
 )
-def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(
-    framework: Framework, on: HostRecord, version: str
-) -> None:
+def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(framework, on, version):
     planned = plan(on, framework, gpus_required=False)
     assert (planned.build.version, planned.build.variant, planned.build.cuda) == (version, "cpu", None)
     assert bool(planned.warnings) == bool(on.pci_gpus)
@@ -168,13 +157,13 @@ def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(
     ("pythons", "build"),
     [(["3.12.3"], "2.15.0 cu132"), (["3.10.12"], "2.13.0 cu130"), (["3.12.3", "3.11.7"], "2.13.0 cpu")],
 )
-def test_where_the_cpu_build_has_no_lock_the_cpu_has_the_one_for_gpus(pythons: list[str], build: str) -> None:
+def test_where_the_cpu_build_has_no_lock_the_cpu_has_the_one_for_gpus(pythons, build):
     planned = plan(host(pythons=pythons), gpus_required=False)
     assert f"{planned.build.version} {planned.build.variant}" == build
     assert any("no use for" in warning for warning in planned.warnings) == ("cu" in build)
 
 
-def test_an_interpreter_outside_of_a_virtual_environment_comes_first() -> None:
+def test_an_interpreter_outside_of_a_virtual_environment_comes_first():
     both = host(H100, pythons=[python("3.12.3", venv=True), "3.11.7"])
     only = host(H100, pythons=[python("3.12.3", venv=True), "3.10.12"])
     for on, expected in ((both, "3.11.7"), (only, "3.12.3")):

@@ -10,8 +10,7 @@ from solver_hosts import host, plan
 
 import rekindle.locks
 from rekindle.gpus.models import version_key
-from rekindle.records import Driver, HostRecord
-from rekindle.records.plan import Framework
+from rekindle.records import Driver
 from rekindle.solver.catalogue import builds, rules
 
 LOCKS = Path(str(rekindle.locks.__file__)).parent
@@ -23,7 +22,7 @@ DRIVERS = (  # noqa: SIM905
 PYTHONS = ["3.8.18", "3.9.18", "3.10.12", "3.11.7", "3.12.3", "3.13.0", "3.14.0"]
 
 unhurried = settings(deadline=None)  # the machine may be busy with other tests
-frameworks: st.SearchStrategy[Framework] = st.sampled_from(["torch", "lightning", "tensorflow"])
+frameworks = st.sampled_from(["torch", "lightning", "tensorflow"])
 hosts = st.builds(
     lambda capabilities, driver, pythons, machine, glibc: host(
         *(("GPU", capability) for capability in capabilities),
@@ -40,14 +39,14 @@ hosts = st.builds(
 )
 
 
-def _with_driver(on: HostRecord, version: str) -> HostRecord:
+def _with_driver(on, version):
     driver = Driver(version=version, source="/sys/module/nvidia/version", cuda=None)
     return replace(on, driver=driver if on.gpus else None)
 
 
 @unhurried
 @given(hosts, frameworks, st.sampled_from(DRIVERS))
-def test_a_newer_driver_never_loses_a_plan(on: HostRecord, framework: Framework, other: str) -> None:
+def test_a_newer_driver_never_loses_a_plan(on, framework, other):
     if on.driver is None or plan(on, framework).build is None:
         return
     if version_key(other) >= version_key(on.driver.version):
@@ -56,7 +55,7 @@ def test_a_newer_driver_never_loses_a_plan(on: HostRecord, framework: Framework,
 
 @unhurried
 @given(hosts, frameworks)
-def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, framework: Framework) -> None:
+def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on, framework):
     build = plan(on, framework, gpus_required=False).build
     if build is None:
         return
@@ -86,7 +85,7 @@ def test_a_planned_build_runs_on_the_driver_and_on_every_gpu(on: HostRecord, fra
 
 @unhurried
 @given(hosts, frameworks, st.booleans())
-def test_a_plan_is_whole(on: HostRecord, framework: Framework, required: bool) -> None:
+def test_a_plan_is_whole(on, framework, required):
     environment = plan(on, framework, gpus_required=required)
     build = environment.build
     if build is None:
@@ -106,5 +105,5 @@ def test_a_plan_is_whole(on: HostRecord, framework: Framework, required: bool) -
 @given(st.lists(st.text(st.characters(exclude_characters=".+"))))
 @example(["2", "²"])
 @example(["9" * 5_000])
-def test_any_text_of_a_host_has_a_version_key(parts: list[str]) -> None:
+def test_any_text_of_a_host_has_a_version_key(parts):
     assert len(version_key(".".join([*parts, "1+local.2"]))) == len(parts) + 1
