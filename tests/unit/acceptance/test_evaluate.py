@@ -149,7 +149,7 @@ def test_a_burn_takes_sustained_products_and_how_clocks_and_temperatures_change(
     )
     assert verdict(burn).verdict == "UNPROVEN"
     slopes = tuple(
-        Measurement(name=name, gpu=gpu.uuid, value=0.1, unit="", says="")
+        Measurement(name=name, gpu=gpu.uuid, value=-0.1, unit="", says="")
         for gpu in HOST.gpus
         for name in ("clock_slope", "temperature_slope")
     )
@@ -305,3 +305,8 @@ def test_hostile_texts_and_figures_are_data():
     assert verdict(record).verdict == "UNPROVEN"
     record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
     assert all(len(flaw.says) <= 4000 for flaw in verdict(record).flaws)
+
+
+def test_a_norm_of_another_size_is_not_applied():
+    record = edited(HOST, "all_reduce", lambda _: {"size": 64 << 20})
+    assert {measurement.norm for measurement in of(record, "all_reduce")} == {None}

@@ -183,3 +183,22 @@ def test_hosts_of_another_kind_are_not_compared():
         assert not told.flaws
         assert "odd" not in told.hosts
     assert compared([]).flaws == ()
+
+
+def test_of_two_hosts_a_slow_link_is_unproven():
+    told = compared(broken(healthy(2, model="NVIDIA Z9"), 1, ("peer_copy", times(0.8), 6, 1)))
+    assert [(flaw.host, flaw.verdict) for flaw in told.flaws] == [("gpu-1", "UNPROVEN")]
+
+
+def test_gpus_of_two_models_in_hosts_are_not_compared():
+    def two(record):
+        gpus = tuple(replace(gpu, name="Z8" if gpu.index % 2 else "Z9") for gpu in record.gpus)
+        record = replace(record, gpus=gpus)
+        for index in range(1, record.kind.count, 2):
+            record = edited(record, "fp16_matmul", times(0.5), index)
+        return record
+
+    fleet = tuple(two(record) for record in healthy(10, model="Z8 + Z9"))
+    assert not bad(fleet)
+    found = bad(broken(fleet, 4, ("fp16_matmul", times(0.9), 3)))
+    assert [(judgement.host, judgement.flaws[0].gpu) for judgement in found.values()] == [("gpu-4", 3)]

@@ -168,3 +168,13 @@ def test_what_is_only_slow(name, slow):
     assert verdict(record).verdict == "FAIL"
     assert only_slow(evaluated(record)) is slow
     assert only_slow(evaluated(HOST)) is False
+
+
+def test_a_pair_of_gpus_too():
+    def found(*values):
+        told = verdict(looked(HOST, "peer_copy", *values, peer=2))
+        return told.verdict, {flaw.verdict for flaw in told.flaws}
+
+    assert found(300, 300, 300, 300) == ("FAIL", {"FAIL"})
+    assert found(300, 300, 394, 394) == ("UNPROVEN", {"UNPROVEN"})
+    assert found(300, 394, 394, 394) == ("PASS", {None})

@@ -105,3 +105,8 @@ def test_a_variable_of_an_example_may_name_its_stand_ins(spec, tmp_path):  # noq
     environ = command.environment(tmp_path, of_example)
     assert environ["HF_HUB_CACHE"] == f"{environ['REKINDLE_DATA']}/hub"
     assert environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+
+def test_a_hosts_own_number_of_threads_stays(eight_cores, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert eight_cores()["OMP_NUM_THREADS"] == "3"

@@ -1,5 +1,9 @@
 """CPU time by server and site: of NVFlare's processes, of what descends from them, and of what has ended."""
 
+import os
+import subprocess
+import sys
+
 import msgspec
 
 from rekindle.driver.sampler import Sampler, Work
@@ -113,3 +117,9 @@ def test_what_was_held_for_a_moment_is_told_afterwards(tmp_path, child):
         assert HELD_MIB <= now.peaks_mib[name] == process.peak_kib >> 10
         assert process.memory_kib >> 10 < process.peak_kib >> 10
     assert [process.nvflare for process in now.processes if process.pid == other] == [None]
+
+
+def test_what_has_ended_is_told_no_more(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", "", "-m", SIMULATOR]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert snapshot(tmp_path).peaks_mib == {}

@@ -252,3 +252,11 @@ def test_a_damaged_file_of_a_tracker_is_told_in_a_sentence(run, tracker, files):
 def test_a_file_that_is_cut_is_no_traceback(run, tracker, share):
     files = {name: content[: int(len(content) * share)] for name, content in GOOD[tracker].items()}
     assert "at 2 steps" not in tracker_kept(run(**files), tracker).says or share == 0.99
+
+
+def test_tensors_of_tensorboard_are_scalars_too(run):
+    assert kept(run(**_tb(("loss", 1, 0.5), tensors=True)), "tensorboard")[0].value == 0.5
+
+
+def test_an_unknown_tracker_is_told(run):
+    assert tracker_kept(run(), "sacred").says == "Nothing tells how sacred keeps runs."

@@ -199,3 +199,7 @@ def test_a_record_with_figures_that_are_none_is_refused(tmp_path, place, value):
     (tmp_path / "host.json").write_text(json.dumps(raw))
     with pytest.raises(records.RecordError, match=r"is not a valid HostRecord: .*Fix: "):
         records.read(tmp_path / "host.json", HostRecord)
+
+
+def test_a_user_without_a_name_is_a_number():
+    assert host(user=Frame("1", "id: cannot find name for user ID 1000\n")).user == "1000"

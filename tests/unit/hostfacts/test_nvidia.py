@@ -209,3 +209,15 @@ def test_numbers_without_end_and_names_with_escapes_are_data():
     gpu = nvidia.parse(frames(nvidia_smi=xml)).gpus[0]
     assert gpu.memory_total_mib is None
     assert gpu.name == "NVIDIA\nH200 ]] $(id)"
+
+
+def test_a_driver_without_the_field_is_asked_again_and_the_model_tells_the_capability():
+    lines = frames()["nvidia-query"].text.splitlines()
+    old = "\n".join(re.sub(r"( compute_cap| 9\.0),", "", line) for line in lines)
+    found = nvidia.parse(
+        frames(nvidia_query=f'Field "compute_cap" is not a valid field to query.\n\n{old}\n')
+    )
+    assert [(gpu.index, gpu.compute_capability, gpu.memory_total_mib) for gpu in found.gpus] == [
+        (0, "9.0", 143771),
+        (1, "9.0", 143771),
+    ]

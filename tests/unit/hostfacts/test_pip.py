@@ -82,3 +82,8 @@ def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets():
     assert found == {"retries": "2"}
     assert [problem.name for problem in problems] == ["pip-etc"]
     assert "secret" not in problems[0].says
+
+
+def test_the_section_of_the_command_wins_over_a_later_file():
+    files = {"pip_etc": conf("timeout = 1", "install"), "pip_user": conf("timeout = 2")}
+    assert settings(**files) == {"timeout": "1"}

@@ -268,3 +268,10 @@ def test_a_plan_that_stands_on_somebodys_virtual_environment_says_so():
     own = python("3.12.3", torch="2.11.0+cu130", venv=True)
     lent = plan(host(H100, pythons=[own]), system_site=True)
     assert "somebody's virtual environment" in lent.warnings[0]
+
+
+def test_what_stands_on_the_hosts_torch_is_the_version_that_its_python_has():
+    for minor, version in {"3.10.12": "5.20.2", "3.12.3": "5.23.0"}.items():
+        own = python(minor, torch="2.11.0", torchvision="0.26.0")
+        planned = plan(host(H100, pythons=[own]), "transformers", system_site=True)
+        assert planned.build.version == version

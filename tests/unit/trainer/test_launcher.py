@@ -201,3 +201,8 @@ def test_a_rank_that_fails_ends_the_step_on_all_nodes(allocation, tmp_path):
     (tmp_path / "torch" / "distributed" / "run.py").write_text(fails)
     command = [*shlex.split(Sites(["a"], "[cpu,cpu]").torchrun("a")), *SCRIPT]
     assert subprocess.run(command, env=allocation, check=False, timeout=60).returncode == 3
+
+
+def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
+    _, told = _launch(allocation)
+    assert {(call["CUDA_VISIBLE_DEVICES"], call["NCCL_DEBUG"]) for call in told} == {("", None)}
