@@ -8,7 +8,7 @@ from typing import Literal
 
 from rekindle.gpus.models import version_key
 from rekindle.gpus.usable import none_usable, usable_gpus
-from rekindle.records import Build, HostRecord, Reason
+from rekindle.records import Build, HostRecord, Python, Reason
 from rekindle.records.plan import Framework
 
 from . import axes
@@ -71,11 +71,8 @@ def choose(request: Request) -> Decision:
     return Decision(None, (*pin, *reasons))
 
 
-def entry(build: CatalogueBuild, host: HostRecord) -> Build:
-    """Return the plan's entry for a build that fits."""
-    interpreter = axes.python_for(build, host)
-    if interpreter is None:
-        raise ValueError(f"{build.title} does not fit {host.host}.")
+def entry(build: CatalogueBuild, interpreter: Python) -> Build:
+    """Return the plan's entry for a build that fits, on one of the host's interpreters."""
     lock = build.lock(python_minor(interpreter.version))
     return Build(
         framework=build.framework,

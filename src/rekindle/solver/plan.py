@@ -64,30 +64,24 @@ def solve(  # noqa: PLR0913 - each is a part of the question
 
 def _catalogued(request: Request) -> PlannedEnvironment:
     decision = choose(request)
-    if decision.build is None:
-        return PlannedEnvironment(
-            framework=request.framework,
-            build=None,
-            reasons=decision.reasons,
-            refusal=refusal(request, decision),
+    build, framework, reasons = decision.build, request.framework, decision.reasons
+    interpreter = axes.python_for(build, request.host) if build else None
+    if build is None or interpreter is None:
+        why = refusal(request, decision)
+        return PlannedEnvironment(framework=framework, build=None, reasons=reasons, refusal=why)
+    warnings = axes.of_a_venv(interpreter)
+    if build.cuda and not usable_gpus(request.host):
+        warnings = (
+            f"{build.title} brings CUDA's libraries, gigabytes that this host has no use for",
+            *warnings,
         )
-    warnings: tuple[str, ...] = ()
-    compiled = axes.ptx_only(decision.build, request.host)
-    if compiled:
-        warnings += (
-            f"{decision.build.title} has only PTX for {', '.join(compiled)}: "
-            "its first run compiles for minutes",
-        )
-    if decision.build.cuda and not usable_gpus(request.host):
-        warnings += (
-            f"{decision.build.title} brings CUDA's libraries, gigabytes that this host has no use for",
-        )
-    build = entry(decision.build, request.host)
-    warnings += axes.of_a_venv(next(python for python in request.host.pythons if python.path == build.python))
+    if compiled := axes.ptx_only(build, request.host):
+        says = f"{build.title} has only PTX for {', '.join(compiled)}: its first run compiles for minutes"
+        warnings = (says, *warnings)
     return PlannedEnvironment(
-        framework=request.framework,
-        build=build,
-        reasons=decision.reasons,
+        framework=framework,
+        build=entry(build, interpreter),
+        reasons=reasons,
         warnings=warnings,
         first_compile=bool(compiled),
     )

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from rekindle.gpus.models import newest_python, version_key
 from rekindle.gpus.usable import none_usable, usable_gpus
-from rekindle.records import Build, Complaint, HostRecord, PlannedEnvironment, Python, Reason
+from rekindle.records import Complaint, HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
 from .catalogue import CatalogueBuild, beside_own_torch, builds, lock_sha256, python_minor, rules
-from .choose import Request
+from .choose import Request, entry
 
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
@@ -55,17 +57,9 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
         return _refused(request, failed, [reason for reason in reasons if reason is not failed])
-    lock = beside_own_torch(newest).lock(python_minor(lender.version))
-    build = Build(
-        framework=request.framework,
-        version=newest.version if newest.torch else str(lender.torch),
-        variant="system",
-        cuda=torch_build.cuda,
-        python=lender.path,
-        python_version=lender.version,
-        lock=lock,
-        lock_sha256=lock_sha256(lock) or "",
-        system_site=True,
+    version = newest.version if newest.torch else str(lender.torch)
+    build = replace(
+        entry(beside_own_torch(newest), lender), version=version, cuda=torch_build.cuda, system_site=True
     )
     return PlannedEnvironment(
         framework=request.framework, build=build, reasons=tuple(reasons), warnings=warnings
