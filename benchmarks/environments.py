@@ -23,9 +23,9 @@ from importlib.resources import files
 from pathlib import Path
 from statistics import median
 
+from rekindle.environments import Specification
 from rekindle.environments.build import build
 from rekindle.environments.indexes import uv_environment
-from rekindle.environments.specification import Specification
 
 LOCKS = {
     "torch": "torch-2.13.0-cpu-py311.txt",

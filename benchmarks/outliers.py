@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from fleets import H200, accepted, edited, kind, times
 
-from rekindle.acceptance import compare, compared, held, judged
+from rekindle.acceptance import compare, compared, evaluated, judged
 from rekindle.acceptance.catalogue import Measure, limits, measures
-from rekindle.acceptance.held import beside
+from rekindle.acceptance.evaluate import beside
 from rekindle.records import AcceptanceRecord
 
 FLEETS = 1000
@@ -107,7 +107,7 @@ def _blamed(fleet: list[AcceptanceRecord]) -> set[Blamed]:
     flaws = list(compared(fleet).flaws)
     for host in fleet:
         if any(stands_out for _, stands_out in beside(host).values()):
-            flaws += [flaw for flaw in judged(held(host), (), True).flaws if flaw.verdict == "FAIL"]
+            flaws += [flaw for flaw in judged(evaluated(host), (), True).flaws if flaw.verdict == "FAIL"]
     return {(flaw.host, flaw.gpu, flaw.measurement) for flaw in flaws}
 
 

@@ -31,8 +31,8 @@ from rekindle.trainer.pace import Pace
 class FedCallback(FLCallback):
     """NVFlare's own callback, with three faults of 2.7.3 mended.
 
-    It omits the metrics of ``validate()`` unless a setting that recipes lack asks for them, it sends from every
-    rank, which fails where only rank 0 received, and a site's weight is its steps of all rounds so far.
+    It omits the metrics of ``validate()`` unless a setting that recipes lack asks for them, it sends from
+    every rank, which fails where only rank 0 received, and it weighs a site by the steps of all its rounds.
     """
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders, places
 from rekindle.hostfacts import cluster, nodes
-from rekindle.hostfacts.collector import ask
+from rekindle.hostfacts.frames import ask
 
 _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rekindle import capsule, records
 from rekindle.actions.base import Action, Failed
 from rekindle.capsule import wheelhouse
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.host.places import JOBS
 from rekindle.jobs import (
@@ -40,7 +40,7 @@ class ActionModule(Action):
         """
         path = Path(args["folder"], folders.HOST_RECORD)
         host = records.read(path, records.HostRecord)
-        gpus = [gpu for gpu in whole(host) if gpu.uuid]
+        gpus = [gpu for gpu in usable_gpus(host) if gpu.uuid]
         measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
         first = [ACCEPTANCE[args["accept"]]] if measures else []
         asked = {name: load_job(JOBS, name) for name in expand(JOBS, [*first, *args["jobs"]])}
@@ -48,7 +48,7 @@ class ActionModule(Action):
         removed: dict[str, str] = {}
         if any(job.example and job.example.folder for job in loaded):
             source = checkout.named(args["checkout"], args["nvflare"])
-            source.hold(loaded)
+            source.require(loaded)
             removed = {job.name: str(lack) for job in loaded if (lack := source.lacks(job))}
         needed = [job.environment for job in loaded if job.federated] + args["frameworks"]
         needed += [environment_of(job, needed) for job in loaded]

@@ -15,7 +15,7 @@ from rekindle.actions.limits import limited
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
-from rekindle.jobs.sent import code_in, digests
+from rekindle.jobs.prepare import code_in, digests
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
 from rekindle.results import home, state
 

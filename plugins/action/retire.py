@@ -12,7 +12,7 @@ from rekindle.actions.limits import limited
 from rekindle.host import places
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
 from rekindle.hostfacts import FactsError, interpreter, system
-from rekindle.hostfacts.collector import ask
+from rekindle.hostfacts.frames import ask
 from rekindle.retire import lastcopy
 
 _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"

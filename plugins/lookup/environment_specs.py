@@ -12,7 +12,7 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from rekindle.capsule.specs import environment_specs
-from rekindle.environments.specification import Specification
+from rekindle.environments import Specification
 from rekindle.records import RecordError
 from rekindle.records.folders import host_in, plan_in
 from rekindle.results import state

@@ -6,7 +6,7 @@ BEGIN = """
 import math
 import numpy as np
 import torch
-from rekindle.trainer.fingerprints import change, distance, fingerprint
+from rekindle.trainer.arrays import change, distance, fingerprint
 
 chance = np.random.default_rng(0)
 TREE = {"b": chance.normal(size=(700, 33)), "a": chance.normal(size=13), "c": chance.normal(size=())}

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rekindle.records import Cpu, Driver, Gpu, HostRecord, Memory, Os, PlannedEnvironment, Python
-from rekindle.records.plan import Framework
+from rekindle.records import Cpu, Driver, Gpu, HostRecord, Memory, Os, Python
 from rekindle.solver import solve
 
 # nvidia-smi's name and compute capability
@@ -25,28 +22,26 @@ THOR = ("NVIDIA Thor", "11.0")
 RTX5090 = ("NVIDIA GeForce RTX 5090", "12.0")
 GB10 = ("NVIDIA GB10", "12.1")
 
-Model = tuple[str, str]
 
-
-def gpu(index: int, model: Model) -> Gpu:
+def gpu(index, model):
     # A GB10 shares its memory with the processor and reports [N/A].
     memory = None if model == GB10 else 16384
     return Gpu(index=index, state="ok", name=model[0], compute_capability=model[1], memory_total_mib=memory)
 
 
-def python(version: str, **facts: str | bool) -> Python:
+def python(version, **facts):
     minor = ".".join(version.split(".")[:2])
-    return Python(path=f"/usr/bin/python{minor}", version=version, **facts)  # type: ignore[arg-type]
+    return Python(path=f"/usr/bin/python{minor}", version=version, **facts)
 
 
 def host(
-    *models: Model,
-    driver: str | None = "580.95.05",
-    pythons: Sequence[Python | str] = ("3.12.3",),
-    machine: str = "x86_64",
-    glibc: str | None = "2.35",
-    pci_gpus: int | None = None,
-) -> HostRecord:
+    *models,
+    driver="580.95.05",
+    pythons=("3.12.3",),
+    machine="x86_64",
+    glibc="2.35",
+    pci_gpus=None,
+):
     found = (
         Driver(version=driver, source="/sys/module/nvidia/version", cuda=None) if driver and models else None
     )
@@ -69,27 +64,11 @@ def host(
     )
 
 
-def plan(  # noqa: PLR0913 - each is a part of the question
-    on: HostRecord,
-    framework: Framework = "torch",
-    *,
-    gpus_required: bool = True,
-    pin: str | None = None,
-    system_site: bool = False,
-    nvflare: str | None = None,
-) -> PlannedEnvironment:
-    record = solve(
-        on,
-        [framework],
-        gpus_required=gpus_required,
-        pins={framework: pin} if pin else {},
-        system_site=system_site,
-        nvflare=nvflare,
-        made="2026-11-21T02:15:00Z",
-        host_sha256="0" * 64,
-    )
-    return record.environments[0]
+def plan(on, framework="torch", *, gpus_required=True, pin=None, **more):
+    pins, made = {framework: pin} if pin else {}, "2026-11-21T02:15:00Z"
+    asked = {"gpus_required": gpus_required, "pins": pins, "made": made, "host_sha256": "0" * 64}
+    return solve(on, [framework], **asked, **more).environments[0]
 
 
-def failed_axes(environment: PlannedEnvironment) -> list[str]:
+def failed_axes(environment):
     return [reason.axis for reason in environment.reasons if not reason.holds]

@@ -9,7 +9,7 @@ from typing import Literal
 from rekindle.records import Kind, Measurement, Record, decodable, decode
 
 Fault = Literal["correctness", "health", "link", "occupied", "speed", "coverage"]
-"""What it means where it does not hold, the worst first: a wrong result is worse than a slow one."""
+"""What a failure means, the worst first: a wrong result is worse than a slow one."""
 _MOST = 1e9
 
 
@@ -63,7 +63,7 @@ class Norm(Record, kw_only=True, frozen=True):
     margin: float = 0.0
     """Share of the value that may be missing, where that is no floor but what somebody measured."""
     said: float | None = None
-    """What is worse than this is said, and fails only by the value."""
+    """What is worse than this is noted, and fails only by the value."""
     models: tuple[str, ...] = ()
     """Keys of ``gpus``; none: of any."""
     count: int | None = None
@@ -135,7 +135,7 @@ def possible(measurement: Measurement) -> bool:
 
 
 def comparable(measurement: Measurement) -> Measure | None:
-    """Return what a figure is if it is held against the same of other GPUs, hosts and times."""
+    """Return what a figure is if it is compared with the same of other GPUs, hosts and times."""
     measure = measures().get(measurement.name)
     if measure is None or measure.distance is None or measurement.value is None or not possible(measurement):
         return None
@@ -153,7 +153,7 @@ def best(measurement: Measurement) -> float | None:
 
 @cache
 def remedy(name: str) -> str:
-    """Return what to do where the measurement ``name`` does not hold, a sentence or two."""
+    """Return what to do where the measurement ``name`` fails, a sentence or two."""
     return measures()[name].remedy or _catalogue().remedies[measures()[name].fault]
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a host or with a GPU of it, or cannot be told."""
+"""What is wrong with a host or with a GPU of it, or is not known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rekindle.records.base import shortened
 
 from .catalogue import remedy
 from .compare import cover
-from .held import gpu_label, reading, where
+from .evaluate import gpu_label, reading, where
 
 Grave = Literal["FAIL", "UNPROVEN"]
 
@@ -26,9 +26,9 @@ class Flaw(msgspec.Struct, kw_only=True, frozen=True):
     uuid: str | None
     measurement: str
     verdict: Grave | None = "FAIL"
-    """That it stands for; None: it is said, and changes nothing."""
+    """That it stands for; None: it is noted, and changes nothing."""
     worse: float | None
-    """Relative to what it is held against: 0.1 is 10 %."""
+    """Relative to what it is compared with: 0.1 is 10 %."""
     says: str
     """One sentence, which names the GPU."""
     remedy: str
@@ -59,10 +59,7 @@ def flaws_of_pairs(
         slow_pairs: figures of pairs under one name, and how much worse each is; none or more.
         than: what they are worse than.
     """
-    by_pair = {
-        (measurement.gpu or "", measurement.peer or ""): (measurement, worse)
-        for measurement, worse in slow_pairs
-    }
+    by_pair = {(slow.gpu or "", slow.peer or ""): (slow, worse) for slow, worse in slow_pairs}
     for uuid, pairs in cover(by_pair).items():
         measurement, worse = max((by_pair[pair] for pair in pairs), key=lambda slow: slow[1])
         peers = {peer for pair in pairs for peer in pair if peer != uuid}

@@ -11,8 +11,8 @@ from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import Measure, best, comparable, measures
 from .compare import middle, stray
+from .evaluate import reading, where
 from .flaw import Flaw, flaw_of, flaws_of_pairs
-from .held import reading, where
 
 
 class Compared(NamedTuple):
@@ -35,7 +35,7 @@ def compared(records: Iterable[AcceptanceRecord]) -> Compared:
     """Compare hosts; there may be any number of each kind, and of each host there is one record.
 
     A host that is slow as a whole is one flaw of its own. Where half of the hosts or more are slower than the
-    others, nobody can tell which are right: theirs are UNPROVEN.
+    others, it is not known which are right: theirs are UNPROVEN.
     """
     flaws: list[Flaw] = []
     hosts: set[str] = set()
@@ -60,9 +60,7 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
     groups: dict[tuple[str, int | None, object], list[_Figure]] = {}
     for record in records:
         gpus = {gpu.uuid: gpu for gpu in record.gpus}
-        linked = any(
-            measurement.name == "nvlinks_up" and measurement.value for measurement in record.measurements
-        )
+        linked = any(figure.name == "nvlinks_up" and figure.value for figure in record.measurements)
         for measurement in record.measurements:
             measure = comparable(measurement)
             value = best(measurement) if measure else None

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import best, comparable, limits, measures
+from .evaluate import reading, where
 from .flaw import Flaw, flaw_of
-from .held import reading, where
 
 Key = tuple[str, int | None, str, str | None]
 
@@ -23,11 +23,8 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
         earlier: any others; those that are not older say nothing, nor do those of another model.
     """
     past = limits().history
-    older = [
-        previous
-        for previous in earlier
-        if previous.started < record.started and previous.kind.model == record.kind.model
-    ]
+    same = (previous for previous in earlier if previous.kind.model == record.kind.model)
+    older = [previous for previous in same if previous.started < record.started]
     last: dict[Key, tuple[str, float]] = {}
     for previous in sorted(older, key=lambda previous: previous.started):
         for _, value, keys in _figures(previous):

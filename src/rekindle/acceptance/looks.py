@@ -1,4 +1,4 @@
-"""What several looks at a figure say together, and who else used the host meanwhile."""
+"""What several looks at a figure show together, and who else used the host meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rekindle.records.acceptance import GpuUse
 from rekindle.records.base import convert, shortened
 
 from .catalogue import measures
-from .held import held
+from .evaluate import evaluated
 
 LATER = 3
 """Looks after the first at what is worse than it should be."""
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(measurement: Measurement) -> Outcome | None:
-    """Return what all looks say of an evaluated figure; None where none is worse than it should be.
+    """Return what all looks show of an evaluated figure; None where none is worse than it should be.
 
     A figure that varies fails only if every look is worse. It is noted if one look alone was and all later
     looks were taken; else it is unsteady. Any other figure fails by any look.
@@ -55,12 +55,9 @@ def seen_once(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]:
 
     None stands for all GPUs of the host together.
     """
-    return frozenset(
-        (measurement.name, uuid)
-        for measurement in record.measurements
-        if measurement.name in measures() and measures()[measurement.name].shared and not measurement.again
-        for uuid in (measurement.gpu, None)
-    )
+    known = (figure for figure in record.measurements if figure.name in measures() and not figure.again)
+    shared = [figure for figure in known if measures()[figure.name].shared]
+    return frozenset((figure.name, uuid) for figure in shared for uuid in (figure.gpu, None))
 
 
 def worse_names(host_record: object) -> frozenset[str]:
@@ -69,7 +66,7 @@ def worse_names(host_record: object) -> frozenset[str]:
     Nothing where an error or a wrong result decides already, or where the record, as JSON has it, is none.
     """
     try:
-        record = held(convert(host_record, AcceptanceRecord))
+        record = evaluated(convert(host_record, AcceptanceRecord))
     except RecordError:
         return frozenset()
     bad = {measurement.name for measurement in record.measurements if measurement.holds is False}

@@ -9,8 +9,8 @@ from rekindle.records import AcceptanceRecord, Kind, Measurement
 
 from .catalogue import Measure, best, comparable, measures
 from .compare import middle
+from .evaluate import reading, where
 from .flaw import Flaw
-from .held import reading, where
 
 _PRECISE = 0.1
 """Distances above are of figures that vary too much for a GPU to be named by them alone."""
@@ -46,7 +46,7 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
     """Return a strip for each measurement by which fleets are compared, in the catalogue's order.
 
     Args:
-        records: as `held` returns them, one a host.
+        records: as `evaluated` returns them, one a host.
         flaws: what was found of them.
     """
     bad = {(flaw.host, flaw.uuid, flaw.measurement) for flaw in flaws if flaw.verdict and flaw.worse}

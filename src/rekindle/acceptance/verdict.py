@@ -13,8 +13,8 @@ from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
 from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
+from .evaluate import NOTE, beside, gpu_label, reading, where
 from .flaw import Flaw, flaw_of, flaws_of_pairs
-from .held import NOTE, beside, gpu_label, reading, where
 from .looks import Outcome, others, outcome, seen_once
 
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
@@ -45,7 +45,7 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
     """Return the verdict.
 
     Args:
-        record: as `held` returns it.
+        record: as `evaluated` returns it.
         outside: what the fleet and the past say of this host.
         compared: whether its speed was compared with other hosts of its kind.
     """
@@ -72,7 +72,7 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
 
 
 def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
-    """Return the UUIDs of the GPUs that fail by what is said of their host alone, which `held` returns.
+    """Return the UUIDs of the GPUs that fail by what is said of their host alone, which `evaluated` returns.
 
     What fails and is not one GPU's (the fabric manager, a collective operation) is all of theirs.
     """
@@ -175,16 +175,13 @@ def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) 
 def _missing(
     record: AcceptanceRecord, name: str, measure: Measure, taken: list[Measurement]
 ) -> Iterator[Flaw]:
-    why = {
-        (measurement.gpu, measurement.peer): measurement.says
-        for measurement in taken
-        if measurement.value is None
-    }
-    have = Counter(
-        (measurement.gpu, measurement.peer, measurement.size)
-        for measurement in taken
-        if measurement.value is not None
-    )
+    why: dict[_Of, str] = {}
+    have: Counter[tuple[str | None, str | None, int | None]] = Counter()
+    for figure in taken:
+        if figure.value is None:
+            why[figure.gpu, figure.peer] = figure.says
+        else:
+            have[figure.gpu, figure.peer, figure.size] += 1
     counts: dict[int | None, int] = {}
     for (_, _, size), count in have.items():
         counts[size] = max(count, counts.get(size, 0))
@@ -216,10 +213,7 @@ def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -
 
 
 def _has_speed_norm(record: AcceptanceRecord) -> bool:
-    """Whether matrix products of every GPU were held against a norm; one that fails is told elsewhere."""
-    held = {
-        measurement.gpu
-        for measurement in record.measurements
-        if "_matmul" in measurement.name and measurement.norm is not None
-    }
-    return held >= {gpu.uuid for gpu in record.gpus}
+    """Whether matrix products of every GPU were compared with a norm; a failure is a flaw of its own."""
+    figures = (figure for figure in record.measurements if figure.norm is not None)
+    compared = {figure.gpu for figure in figures if "_matmul" in figure.name}
+    return compared >= {gpu.uuid for gpu in record.gpus}

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import parse_wheel_filename
 
+from rekindle.environments import Specification
 from rekindle.environments.lockfile import pins
-from rekindle.environments.specification import Specification
 from rekindle.gpus.models import version_key
 from rekindle.records import HostRecord
 from rekindle.solver.catalogue import python_minor

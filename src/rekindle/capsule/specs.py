@@ -4,8 +4,8 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from rekindle.environments.specification import Specification
-from rekindle.gpus.whole import whole
+from rekindle.environments import Specification
+from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.records import HostRecord, PlanRecord, RecordError
 
@@ -43,7 +43,7 @@ def environment_specs(
         "local": "",
         "offline": offline,
     }
-    gpus = [gpu.uuid for gpu in whole(host) if gpu.uuid]
+    gpus = [gpu.uuid for gpu in usable_gpus(host) if gpu.uuid]
     local = ""
     if host.slurm:
         gpus = [str(number) for number in range(len(gpus))]

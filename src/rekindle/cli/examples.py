@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from rekindle.gpus.missing import trace
+from rekindle.gpus.usable import trace
 from rekindle.host.places import JOBS
 from rekindle.jobs import example_names, foresee, load_job
 from rekindle.records import Example, HostRecord, Job, timestamp

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from rekindle.gpus.missing import trace
+from rekindle.gpus.usable import losses, trace, with_driver
 from rekindle.host import folders
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework
@@ -20,7 +20,6 @@ from rekindle.solver import solve
 from rekindle.solver.catalogue import environments, rules
 from rekindle.solver.choose import Request
 from rekindle.solver.together import Together, together
-from rekindle.solver.upgrade import losses, with_driver
 
 from .folders import is_results, records
 from .verb import OK, UNKNOWN, Answer, Json, Verb, answer

@@ -21,7 +21,6 @@ from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
 from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, to_builtins, write
 from rekindle.records.folders import progress_in, spec_in, verdict_in
-from rekindle.trainer.slurm import node
 
 from .autopsy import autopsy
 from .guard import guarded
@@ -59,7 +58,8 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
-        _clear(run_dir)
+        end_all(members(run_dir.parent))  # which killed supervisors left
+        _remove_all_but(folders.DRIVER_LOCK, run_dir)
         if not spec.slurm and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
             _remove_all_but("ansible", root / folders.TMP)
         extract_job(spec.job.code or spec.job.name, run_dir / folders.JOB)
@@ -83,17 +83,11 @@ def _passed(run_dir: Path, nonce: str) -> VerdictRecord | None:
 
 
 def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
-    """Tell it for a supervisor that was killed between its verdict and its last word."""
+    """Record the end for a supervisor that was killed between its verdict and its last record."""
     with suppress(RecordError):
         if progress_in(run_dir).state == "ended":
             return
-    detached.tell(run_dir / folders.PROGRESS, "ended", "ended", passed.duration_s or 0)
-
-
-def _clear(run_dir: Path) -> None:
-    """End what killed supervisors left running, and remove what this run wrote before."""
-    end_all(members(run_dir.parent))
-    _remove_all_but(folders.DRIVER_LOCK, run_dir)
+    detached.write_progress(run_dir / folders.PROGRESS, "ended", "ended", passed.duration_s or 0)
 
 
 def _remove_all_but(name: str, folder: Path) -> None:
@@ -120,7 +114,7 @@ def main() -> int:
         signal.signal(signal.SIGTERM, lambda number, frame: stopped.set())
         watch(run_dir, spec_in(run_dir), stopped)
     elif verb == "autopsy":
-        autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), node(os.environ))
+        autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), slurm.node(os.environ))
     else:
         sys.exit(f"{verb!r} is no verb of the driver. Fix: use start, restart or supervise.")
     return 0

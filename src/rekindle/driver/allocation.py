@@ -1,16 +1,23 @@
-"""What SLURM gave a run, known only where it runs: its nodes, and the GPUs of each."""
+"""What SLURM gave a run: its nodes with their GPUs, its environment on their disks, the end of its steps."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
-from rekindle.host import folders
+from rekindle.host import folders, slurm
+from rekindle.host.slurm import node
 from rekindle.records import RunSpec, Site, write
-from rekindle.trainer.slurm import node, nodes_by_rank
+from rekindle.trainer.slurm import nodes_by_rank, step, step_name
 
 _LIMIT_S = 60
 _GPUS = ("nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader")
@@ -26,21 +33,21 @@ def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
     The first node is this one, where the driver runs; ``spec`` has the GPUs of the node that preflight saw.
 
     Raises:
-        AllocationError: SLURM does not tell, or gave less than was asked for.
+        AllocationError: SLURM does not answer, or gave less than was asked for.
     """
     if spec.slurm is None:
         return spec
     try:
         nodes = nodes_by_rank(os.environ)
     except (OSError, subprocess.SubprocessError) as error:
-        raise AllocationError(f"scontrol does not tell what the run was given: {error}") from error
+        raise AllocationError(f"scontrol does not report what the run was given: {error}") from error
     if len(nodes) != spec.slurm.nodes:
         raise AllocationError(f"SLURM gave {len(nodes)} nodes, {', '.join(nodes)}, of {spec.slurm.nodes}.")
-    whole = replace(spec, nodes=nodes if len(nodes) > 1 else ())
+    given = replace(spec, nodes=nodes if len(nodes) > 1 else ())
     if any(site.gpus for site in spec.sites):
-        whole = _with_gpus(whole, nodes)
-    write(run_dir / folders.SPEC, whole)
-    return whole
+        given = _with_gpus(given, nodes)
+    write(run_dir / folders.SPEC, given)
+    return given
 
 
 def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
@@ -49,18 +56,18 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
     planned = {gpu.name for gpu in spec.gpus}
     by_node: dict[str, list[str]] = {}
     for node_name in nodes:
-        told = _gpus(node_name)
-        if len(told) < len(seen):
+        found = _gpus(node_name)
+        if len(found) < len(seen):
             raise AllocationError(
-                f"{node_name} has {len(told)} GPUs for this job, and the run needs {len(seen)}."
+                f"{node_name} has {len(found)} GPUs for this job, and the run needs {len(seen)}."
             )
-        if others := sorted(set(told.values()) - planned):
+        if others := sorted(set(found.values()) - planned):
             kinds = " and ".join(sorted(map(str, planned)))
             raise AllocationError(
                 f"{node_name} has {' and '.join(others)}, and the run was planned for {kinds}: "
                 "say which nodes by --constraint in rekindle_slurm's extra."
             )
-        by_node[node_name] = sorted(told)
+        by_node[node_name] = sorted(found)
 
     def on_all(site: Site) -> Site:
         wanted = [seen.index(uuid) for uuid in dict.fromkeys(site.gpus)]
@@ -74,16 +81,100 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
 
 def _gpus(name: str) -> dict[str, str]:
     """Return the names of a node's GPUs by UUID."""
-    elsewhere = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
-    told = _ask(*(() if name == node(os.environ) else elsewhere), *_GPUS)
-    words = (line.partition(",") for line in told.splitlines() if line.strip())
+    srun = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
+    command = _GPUS if name == node(os.environ) else (*srun, *_GPUS)
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=_LIMIT_S
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise AllocationError(f"{command[0]} does not report what the run was given: {error}") from error
+    words = (line.partition(",") for line in done.stdout.splitlines() if line.strip())
     return {uuid.strip(): kind.strip() for uuid, _, kind in words}
 
 
-def _ask(*command: str) -> str:
+_LOG = "environment.log"
+_PERIOD_S = 1.0
+
+
+def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str], None]) -> None:
+    """Have the environment on each node of the run, built there unless it is; returns once all have it.
+
+    Args:
+        run_dir: the run; what the nodes say goes to a log in it.
+        spec: what is to be run, on nodes that are known.
+        report: is called meanwhile, with the seconds so far.
+
+    Raises:
+        AllocationError: a node cannot have it, or says nothing.
+    """
+    if spec.slurm is None or spec.slurm.local_disk is None:
+        return
+    nodes = spec.nodes or (node(os.environ),)
+    name = Path(spec.python).parents[1].name
+    command = [
+        *step(f"{step_name(spec.nonce)}-environment", len(nodes)),
+        *(sys.executable, "-m", "rekindle.environments", "have", str(folders.root_of(run_dir)), name),
+    ]
+    log, began = run_dir / _LOG, time.monotonic()
     try:
-        return subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=_LIMIT_S
-        ).stdout
-    except (OSError, subprocess.SubprocessError) as error:
-        raise AllocationError(f"{command[0]} does not tell what the run was given: {error}") from error
+        with (
+            log.open("wb") as stream,
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream) as process,
+        ):
+            try:
+                while process.poll() is None:
+                    report(time.monotonic() - began, f"environment {name} on {', '.join(nodes)}")
+                    time.sleep(_PERIOD_S)
+            finally:
+                process.terminate()
+    except OSError as error:
+        raise AllocationError(f"srun cannot be started: {error.strerror}.") from error
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    answers = {answer["node"]: answer["says"] for line in lines if (answer := _answer(line))}
+    for name in nodes:
+        if why := answers.get(name, f"it did not say why: {next(reversed(lines), 'nothing')}"):
+            raise AllocationError(f"{name} cannot have its environment: {why.partition(' Fix: ')[0]}")
+
+
+def local_folder(root: Path, spec: RunSpec) -> Path | None:
+    """Return the folder of a root on each node's own disk, if it has any there."""
+    disk = spec.slurm.local_disk if spec.slurm else None
+    return folders.on_disk(disk, root) if disk else None
+
+
+def _answer(line: str) -> Any:
+    try:
+        answer = json.loads(line)
+        return answer if isinstance(answer, dict) and {"node", "says"} <= answer.keys() else None
+    except ValueError:
+        return None
+
+
+_LOOK_S = 0.3
+_END_LIMIT_S = 10.0
+"""For SLURM to answer, or to end a step."""
+
+
+def end_steps(name: str) -> None:
+    """End the allocation's steps whose names begin so, politely and then with SIGKILL."""
+    for how in (("--signal=TERM",), ()):  # without one it is SIGKILL
+        ends, cancelled = time.monotonic() + _END_LIMIT_S, False
+        while time.monotonic() <= ends:
+            running = _running(name)
+            if running == []:
+                return
+            if running and not cancelled:
+                cancelled = slurm.output("scancel", *how, *running, limit_s=_END_LIMIT_S) is not None
+            time.sleep(_LOOK_S)
+
+
+def _running(name: str) -> list[str] | None:
+    """Return those of our allocation that are named so, such as ``17.2``; None if SLURM does not answer."""
+    if not shutil.which("squeue"):
+        return []
+    job = os.environ.get("SLURM_JOB_ID", "")
+    words = ("squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%i %j")
+    answer = slurm.output(*words, limit_s=_END_LIMIT_S)
+    lines = [line.strip().partition(" ") for line in (answer or "").splitlines()]
+    return None if answer is None else [step for step, _, called in lines if called.startswith(name)]

@@ -15,8 +15,7 @@ import psutil
 from rekindle.flare.workspace import LOGS
 from rekindle.host import files, folders, own
 
-from .processes import descendants
-from .stacks import stack
+from .processes import descendants, stack
 
 _LIMIT_S = 20
 _LAST_LINES = 40

@@ -31,11 +31,9 @@ def _options(spec: RunSpec) -> list[str]:
     """Return the job's arguments as options of a command line."""
     words: list[str] = []
     for name, value in spec.job.arguments.items():
-        if value is False:
-            continue
         if isinstance(value, tuple):
             words += [f"--{name}", *value]
-        else:
+        elif value is not False:
             words.append(f"--{name}" if value is True else f"--{name}={value}")
     return words
 

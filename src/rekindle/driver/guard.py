@@ -18,9 +18,9 @@ from pathlib import Path
 from rekindle.records.folders import spec_in
 from rekindle.trainer.slurm import step_name
 
+from .allocation import end_steps
 from .container import Container
 from .processes import end_until_none, started_with
-from .steps import end_steps
 
 _RUN, _JOB = "REKINDLE_RUN", "SLURM_JOB_ID"
 """Variables of all that the driver starts: its run, whose next start has another of SLURM's jobs."""
@@ -50,7 +50,7 @@ def guarded(run_dir: Path) -> Iterator[None]:
 
 
 def main() -> None:
-    """Leave the driver's tree, wait for its end, and end what it leaves unless it said that it has ended."""
+    """Leave the driver's tree, wait for its end, and end what it leaves unless it reported its end."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if os.fork():

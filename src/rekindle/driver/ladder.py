@@ -6,7 +6,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pynvml
 
@@ -27,12 +26,9 @@ _TRAINING_LIMIT_S = 120.0
 _STEPS = ("GPUs visible", "matrix product", "collective", "training alone", "under NVFlare")
 
 
-class _Result(NamedTuple):
-    holds: bool | None
-    says: str
-
-
-_NOT_ALONE = _Result(None, "An example's trainers do not train without NVFlare.")
+_Result = tuple["bool | None", str]
+"""Whether a step holds, and a sentence."""
+_NOT_ALONE = (None, "An example's trainers do not train without NVFlare.")
 
 
 def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
@@ -47,26 +43,25 @@ def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, 
     results, failed = _results(run_dir, spec, environ), False
     for name in _STEPS:
         began = time.monotonic()
-        result = _Result(None, "Not tried.") if failed else next(results)
-        seconds = round(time.monotonic() - began, 2)
-        rungs.append(Rung(name=name, holds=result.holds, says=result.says, seconds=seconds))
-        failed = failed or result.holds is False
+        holds, says = (None, "Not tried.") if failed else next(results)
+        rungs.append(Rung(name=name, holds=holds, says=says, seconds=round(time.monotonic() - began, 2)))
+        failed = failed or holds is False
     return tuple(rungs)
 
 
 def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[_Result]:
     """Yield what comes of each step, which is tried as it is asked for; after one that fails nobody asks."""
     if _trained(run_dir, spec):
-        yield from [_Result(True, "Every rank trained a round in this very run.")] * 4
+        yield from [(True, "Every rank trained a round in this very run.")] * 4
     else:
         yield _visible(spec)
         yield from _probed(spec)
         yield _alone(run_dir, spec, environ) if spec.job.example is None else _NOT_ALONE
-    yield _Result(False, "This run.")
+    yield (False, "This run.")
 
 
 def _trained(run_dir: Path, spec: RunSpec) -> bool:
-    """Whether each rank has told of a round."""
+    """Whether each rank has recorded a round."""
     rounds = [line.event for line in read_lines(run_dir) if isinstance(line.event, RoundEvent)]
     ranks = {(site.name, rank) for site in spec.sites for rank in range(site.ranks)}
     return ranks <= {(event.site, event.rank) for event in rounds}
@@ -80,14 +75,14 @@ def _gpus(spec: RunSpec) -> list[str]:
 def _visible(spec: RunSpec) -> _Result:
     uuids = _gpus(spec)
     if not uuids:
-        return _Result(None, "The job was given no GPU.")
+        return (None, "The job was given no GPU.")
     for uuid in uuids:
         try:
             pynvml.nvmlInit()
             pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByUUID(uuid))
         except pynvml.NVMLError as error:
-            return _Result(False, f"The driver does not answer for {uuid}: {error}.")
-    return _Result(True, f"The driver answers for {len(uuids)} GPUs.")
+            return (False, f"The driver does not answer for {uuid}: {error}.")
+    return (True, f"The driver answers for {len(uuids)} GPUs.")
 
 
 def _probed(spec: RunSpec) -> Iterator[_Result]:
@@ -98,12 +93,12 @@ def _probed(spec: RunSpec) -> Iterator[_Result]:
         report = probe(Path(spec.python), spec.job.environment, gpus, Path(spec.tmpdir))
     except ProbeError as error:
         if error.step == "collective":
-            yield _Result(True, f"A product on {where} is right.")
-        yield _Result(False, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            yield (True, f"A product on {where} is right.")
+        yield (False, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return
-    yield _Result(True, f"A product on {where} is right.")
+    yield (True, f"A product on {where} is right.")
     collective = report["collective"]
-    yield _Result(True, f"An all-reduce of {collective['ranks']} ranks by {collective['backend']} is right.")
+    yield (True, f"An all-reduce of {collective['ranks']} ranks by {collective['backend']} is right.")
 
 
 def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
@@ -114,20 +109,20 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     evidence.mkdir()
     found = trainers(run_dir / folders.JOB)
     if not found:
-        return _Result(None, "The job died before its trainers' commands were there.")
+        return (None, "The job died before its trainers' commands were there.")
     in_time = _train(found, {**environ, "REKINDLE_ROUNDS": "1", "REKINDLE_EVIDENCE": str(evidence)}, log)
     if _trained(folder, spec):
-        return _Result(True, "Every rank trained a round without NVFlare.")
+        return (True, "Every rank trained a round without NVFlare.")
     if not in_time:
-        return _Result(False, f"No full round within {_TRAINING_LIMIT_S:.0f} s without NVFlare either.")
+        return (False, f"No full round within {_TRAINING_LIMIT_S:.0f} s without NVFlare either.")
     events = (line.event for line in read_lines(folder))
     raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
         says = f"{raised.who} raised {raised.kind}: {raised.message}"
-        return _Result(False, f"Without NVFlare too, {says}.")
+        return (False, f"Without NVFlare too, {says}.")
     lines = files.end(log, 1 << 16).decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
-    return _Result(False, f"The trainers fail without NVFlare too: {last[:200]}.")
+    return (False, f"The trainers fail without NVFlare too: {last[:200]}.")
 
 
 def _train(found: dict[str, Trainers], environ: dict[str, str], log: Path) -> bool:

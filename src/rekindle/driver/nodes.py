@@ -22,15 +22,15 @@ import msgspec
 import psutil
 
 from rekindle.host import files, folders
+from rekindle.host.slurm import node
 from rekindle.records import RecordError, RunSpec, decodable, decode
 from rekindle.records.events import GpuSample
-from rekindle.trainer.slurm import node, step, step_name
+from rekindle.trainer.slurm import step, step_name
 
-from .allocation import AllocationError
+from .allocation import AllocationError, end_steps
 from .processes import descendants, end_all, started_with
 from .sampler import Sampler
 from .snapshot import Process, Snapshot, seen
-from .steps import end_steps
 
 _PERIOD_S = 1.0
 _LOG = "samplers.log"
@@ -39,7 +39,7 @@ _AUTOPSY_S = 60.0
 
 @decodable
 class _Look(msgspec.Struct):
-    """What one of the other nodes tells of one moment."""
+    """What one of the other nodes reports of one moment."""
 
     node: str
     processes: tuple[Process, ...]
@@ -83,11 +83,7 @@ class Nodes:
         self._reader: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start a sampler on each of the other nodes.
-
-        Raises:
-            OSError: srun cannot be started.
-        """
+        """Start a sampler on each of the other nodes."""
         if not self._spec.nodes[1:]:
             return
         command = self._on_others("watch", "samplers")
@@ -113,14 +109,10 @@ class Nodes:
     def autopsy(self) -> None:
         """Have an autopsy on each of the other nodes, as far as they answer; it never fails."""
         if self._spec.nodes[1:]:
+            command, silent = self._on_others("autopsy", "autopsy"), subprocess.DEVNULL
             with suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(
-                    self._on_others("autopsy", "autopsy"),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    check=False,
-                    timeout=_AUTOPSY_S,
+                    command, stdin=silent, stdout=silent, stderr=silent, check=False, timeout=_AUTOPSY_S
                 )
 
     def _read(self, stream: IO[bytes]) -> None:
@@ -136,7 +128,7 @@ class Nodes:
         The step of a run's ranks may hang where a node takes none, for as long as its rendezvous waits.
 
         Raises:
-            AllocationError: the samplers' step is over, and a node never told anything.
+            AllocationError: the samplers' step is over, and a node never reported anything.
         """
         if self._reader is None or self._reader.is_alive():
             return

@@ -13,7 +13,7 @@ _AT_ONCE = 1 << 20
 """Bytes of a file that one look reads; the next one goes on there."""
 
 
-class Teller:
+class Reporter:
     """Writes a run's progress.json; what the trainers wrote down is read once."""
 
     def __init__(self, run_dir: Path, job: Job) -> None:
@@ -26,20 +26,20 @@ class Teller:
         self._results = 0
         self._result: TaskEvent | None = None
 
-    def tell(self, elapsed_s: float, says: str | None = None) -> None:
+    def report(self, elapsed_s: float, says: str | None = None) -> None:
         """Write ``says``, or how far the trainers are."""
         self._look()
-        detached.tell(self._path, "running", says or self._done() or "starting", elapsed_s)
+        detached.write_progress(self._path, "running", says or self._done() or "starting", elapsed_s)
 
     def wait(self, elapsed_s: float, says: str) -> None:
         """Write what the run waits for before it starts."""
-        detached.tell(self._path, "waiting", says, elapsed_s)
+        detached.write_progress(self._path, "waiting", says, elapsed_s)
 
     def end(self, elapsed_s: float) -> None:
         """Write that the run has ended, and how far it came."""
         self._look()
         done = self._done()
-        detached.tell(self._path, "ended", f"ended after {done}" if done else "ended", elapsed_s)
+        detached.write_progress(self._path, "ended", f"ended after {done}" if done else "ended", elapsed_s)
 
     def _look(self) -> None:
         for path in files.found(self._run_dir, folders.EVENTS):
@@ -49,9 +49,9 @@ class Teller:
                     new = file.read(_AT_ONCE)
             except OSError:  # the judge says so
                 continue
-            whole = new[: new.rfind(b"\n") + 1]
-            self._read[path] = self._read.get(path, 0) + len(whole)
-            for line in whole.splitlines():
+            lines = new[: new.rfind(b"\n") + 1]
+            self._read[path] = self._read.get(path, 0) + len(lines)
+            for line in lines.splitlines():
                 with suppress(RecordError):
                     self._take(decode_event(line))
 
@@ -70,23 +70,23 @@ class Teller:
         """Return such as ``round 2/3, loss 0.0585, about 6 s left``; nothing before the first round."""
         last = self._last
         if last is None:
-            return self._told_by_server()
-        said = [f"round {last.round + 1}/{self._job.rounds}"]
+            return self._of_server()
+        parts = [f"round {last.round + 1}/{self._job.rounds}"]
         if last.losses and last.losses[-1] is not None:
-            said.append(f"loss {last.losses[-1]:.4f}")
+            parts.append(f"loss {last.losses[-1]:.4f}")
         left = self._job.rounds - 1 - last.round
         if left > 0 and (pace := self._pace()) is not None:
-            said.append(f"about {left * pace:.0f} s left")
-        return ", ".join(said)
+            parts.append(f"about {left * pace:.0f} s left")
+        return ", ".join(parts)
 
-    def _told_by_server(self) -> str:
-        """Return such as ``round 2/3, 3 results``, of an example whose trainers tell nothing."""
+    def _of_server(self) -> str:
+        """Return such as ``round 2/3, 3 results``, of an example whose trainers record nothing."""
         if self._result is None:
             return ""
         number = self._result.round
         counted = range(self._job.rounds)  # by some workflows from another number on
-        said = [f"round {number + 1}/{self._job.rounds}"] if number is not None and number in counted else []
-        return ", ".join([*said, f"{self._results} results"])
+        parts = [f"round {number + 1}/{self._job.rounds}"] if number is not None and number in counted else []
+        return ", ".join([*parts, f"{self._results} results"])
 
     def _pace(self) -> float | None:
         """Return the seconds of a round: between rounds, or of the first while it is alone."""

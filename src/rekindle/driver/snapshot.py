@@ -23,7 +23,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 Key = tuple["str | None", int]
-"""What tells a process from all others of a run: its node, if it is not this one, and its PID."""
+"""What identifies a process among all of a run: its node, if it is not this one, and its PID."""
 
 
 class Times(NamedTuple):
@@ -88,7 +88,7 @@ class Snapshot:
 
     @property
     def peaks_mib(self) -> dict[str, int]:
-        """The most host memory that each of NVFlare's processes has held so far, by its name."""
+        """The most host memory that each of NVFlare's processes has used so far, by its name."""
         found: dict[str, int] = {}
         for process in self.processes:
             if process.nvflare:
@@ -115,7 +115,8 @@ def seen(look: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
 
 def _process(process: psutil.Process) -> Process:
     folder = Path("/proc", str(process.pid))
-    status = _fields((folder / "status").read_text(encoding="utf-8", errors="replace"))
+    lines = (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines()
+    status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
     command, site = process.cmdline(), process.environ().get("REKINDLE_SITE")
     threads = _threads(folder)
     return Process(
@@ -124,8 +125,8 @@ def _process(process: psutil.Process) -> Process:
         state=status["State"][0],
         site=site,
         nvflare=member(command),
-        memory_kib=_kib(status.get("VmRSS", "0")),
-        peak_kib=_kib(status.get("VmHWM", "0")),
+        memory_kib=int(status.get("VmRSS", "0")[0]),
+        peak_kib=int(status.get("VmHWM", "0")[0]),
         parent=process.ppid(),
         born=process.create_time(),
         cpu_s=max(sum(process.cpu_times()[:2]), sum(times.ran for times in threads.values())),
@@ -143,16 +144,8 @@ def _sockets(folder: Path) -> int:
     return count
 
 
-def _fields(text: str) -> dict[str, str]:
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
-
-
-def _kib(text: str) -> int:
-    return int(text.split(maxsplit=1)[0])
-
-
 def _threads(folder: Path) -> dict[int, Times]:
-    """Return each thread's times by schedstat; a kernel without it tells only what the whole process ran."""
+    """Return each thread's times by schedstat; a kernel without it has only what the process ran."""
     times = {}
     for task in (folder / "task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):

@@ -19,16 +19,15 @@ from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.folders import spec_in
 
-from .allocation import AllocationError, allocated
+from .allocation import AllocationError, allocated, have_environment, local_folder
 from .autopsy import autopsy
 from .clock import Clock
 from .command import command, environment
 from .container import Container
 from .ladder import climb
-from .local import have_environment, local_folder
 from .nodes import Nodes
 from .processes import adopt_orphans, end_descendants
-from .progress import Teller
+from .progress import Reporter
 from .sampler import Sampler
 from .snapshot import snapshot
 from .watchdog import Watchdog
@@ -75,7 +74,7 @@ def supervise(run_dir: Path) -> None:
     """
     adopt_orphans()
     spec = spec_in(run_dir)
-    teller = Teller(run_dir, spec.job)
+    reporter = Reporter(run_dir, spec.job)
     Path(spec.tmpdir).mkdir(mode=0o700, parents=True, exist_ok=True)
     if spec.cache:
         keep_below(Path(spec.cache), local_folder(folders.root_of(run_dir), spec))
@@ -87,11 +86,11 @@ def supervise(run_dir: Path) -> None:
     try:
         spec = allocated(run_dir, spec)
         with _interruptible():
-            have_environment(run_dir, spec, teller.wait)
+            have_environment(run_dir, spec, reporter.wait)
         started, clock = datetime.now(timezone.utc), time.monotonic()
         environ = environment(run_dir, spec)
         running = Clock(run_dir if spec.slurm else None)
-        end = _run(run_dir, spec, environ, running, teller)
+        end = _run(run_dir, spec, environ, running, reporter)
         running.read()
     except AllocationError as error:
         end = _End("interrupted", says=str(error))
@@ -99,7 +98,7 @@ def supervise(run_dir: Path) -> None:
         end = _End("interrupted")
     if spec.slurm and end == _End("interrupted"):
         with suppress(OSError):
-            end = _End("interrupted", says=slurm.tell_the_end(run_dir))
+            end = _End("interrupted", says=slurm.record_end(run_dir))
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(
@@ -116,16 +115,16 @@ def supervise(run_dir: Path) -> None:
     verdict = judge(run_dir)
     write(run_dir / folders.VERDICT, verdict)
     if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
-        teller.tell(duration, f"{verdict.verdict}: looking for the first step that fails")
+        reporter.report(duration, f"{verdict.verdict}: looking for the first step that fails")
         with suppress(_Interrupted), _interruptible():
             write(run_dir / folders.LADDER_RECORD, Ladder(rungs=climb(run_dir, spec, environ)))
         end_descendants()
         Nodes(run_dir, spec).end()
         write(run_dir / folders.VERDICT, judge(run_dir))
-    teller.end(duration)
+    reporter.end(duration)
 
 
-def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, teller: Teller) -> _End:
+def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, reporter: Reporter) -> _End:
     """Run job.py and watch it; a run that is ended by us has had its autopsy.
 
     Raises:
@@ -161,7 +160,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, te
                     says = watchdog.look(*nodes.join(now, sampler.sample(now)))
                     if says is not None:
                         end = _End("hung", says=says)
-                    teller.tell(elapsed)
+                    reporter.report(elapsed)
                     if end is not None:
                         autopsy(run_dir, spec.tmpdir, look)
                         nodes.autopsy()

@@ -13,8 +13,8 @@ from rekindle.flare.workspace import SERVER
 from rekindle.records import RunSpec
 from rekindle.records.events import GpuSample
 
+from .processes import main_thread_has_ended
 from .snapshot import Key, Process, Snapshot, Times
-from .stacks import main_thread_has_ended
 
 STOPPED_S = 5.0
 """A process that is stopped (SIGSTOP) for so long is not going on by itself."""
@@ -62,32 +62,25 @@ def work(before: Snapshot, now: Snapshot) -> dict[Key, Work]:
     seconds, then = now.at - before.at, {process.key: process.threads for process in before.processes}
     done = {}
     for process in now.processes:
-        known = then.get(process.key, {})
-        threads = [_since(known.get(thread, Times()), times) for thread, times in process.threads.items()]
-        done[process.key] = Work(
-            sum(times.ran for times in threads) / seconds,
-            any(_eager(times, seconds) for times in threads),
-            max((times.ran for times in threads), default=0.0),
-        )
+        ran, eager, known = [0.0], False, then.get(process.key, {})
+        for thread, times in process.threads.items():
+            earlier = known.get(thread, Times())
+            ran.append(max(0.0, times.ran - earlier.ran))
+            busy_s = ran[-1] + max(0.0, times.waited - earlier.waited)
+            kept_s = _SLICE_S * (times.slices - earlier.slices)
+            eager = eager or (busy_s > _EAGER_SHARE * seconds and ran[-1] >= kept_s)
+        done[process.key] = Work(sum(ran) / seconds, eager, max(ran))
     return done
 
 
-def _since(then: Times, now: Times) -> Times:
-    return Times(max(0.0, now.ran - then.ran), max(0.0, now.waited - then.waited), now.slices - then.slices)
-
-
-def _eager(times: Times, seconds: float) -> bool:
-    return times.ran + times.waited > _EAGER_SHARE * seconds and times.ran >= _SLICE_S * times.slices
-
-
 class _Lasting:
-    """For how long conditions have held without a break, by the snapshots' clock."""
+    """For how long conditions have lasted without a break, by the snapshots' clock."""
 
     def __init__(self) -> None:
         self._since: dict[Hashable, tuple[float, object]] = {}
 
     def seconds(self, condition: Hashable, holds: bool, now: Snapshot, same: object = None) -> float:
-        """Return for how long ``condition`` has held; it begins anew whenever ``same`` is another value."""
+        """Return for how long ``condition`` has lasted; it begins anew whenever ``same`` is another value."""
         if not holds:
             self._since.pop(condition, None)
             return 0.0

@@ -1,10 +1,11 @@
-"""Xid errors of GPUs, as NVML's events and the kernel's log tell them; reads only, and sets nothing."""
+"""Xid errors of GPUs, from NVML's events and the kernel's log; this reads only, and sets nothing."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,16 @@ class Xids:
         found: dict[str, set[int]] = {}
         by: dict[str, tuple[str, ...]] = {}
         for name, source in self._sources.items():
-            for uuid, xids in source.since().items():
+            new: dict[str, set[int]] = {uuid: set() for uuid in source.watched.values()}
+            try:
+                for uuid, xid in source.errors():
+                    new[uuid].add(xid)
+            except (
+                OSError,
+                pynvml.NVMLError,
+            ):  # it watches no more: what came before counts, and no GPU has none
+                new = {uuid: xids for uuid, xids in new.items() if xids}
+            for uuid, xids in new.items():
                 found.setdefault(uuid, set()).update(xids)
                 by[uuid] = (*by.get(uuid, ()), name)
         return {uuid: tuple(sorted(xids)) for uuid, xids in found.items()}, by
@@ -46,40 +56,32 @@ class _Events:
     """NVML's own, which need no rights; some virtual machines have none."""
 
     def __init__(self, handles: dict[str, Any]) -> None:
-        self._uuids: dict[int | None, str] = {}
+        self.watched: dict[int | None, str] = {}
         if not handles:
             return
+        kind = pynvml.nvmlEventTypeXidCriticalError
         with suppress(pynvml.NVMLError):
             self._event_set = pynvml.nvmlEventSetCreate()
             for uuid, handle in handles.items():
                 with suppress(pynvml.NVMLError):
-                    kind = pynvml.nvmlEventTypeXidCriticalError
                     if pynvml.nvmlDeviceGetSupportedEventTypes(handle) & kind:
                         pynvml.nvmlDeviceRegisterEvents(handle, kind, self._event_set)
-                        self._uuids[_address(handle)] = uuid
+                        self.watched[_address(handle)] = uuid
 
-    def since(self) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {uuid: set() for uuid in self._uuids.values()}
-        if not found:
-            return {}
-        try:
-            for _ in range(_AT_ONCE):
+    def errors(self) -> Iterator[tuple[str, int]]:
+        with suppress(pynvml.NVMLError_Timeout):
+            for _ in range(_AT_ONCE if self.watched else 0):
                 event = pynvml.nvmlEventSetWait_v2(self._event_set, 0)
-                uuid = self._uuids.get(_address(event.device))
+                uuid = self.watched.get(_address(event.device))
                 if uuid and event.eventType == pynvml.nvmlEventTypeXidCriticalError:
-                    found[uuid].add(event.eventData)
-        except pynvml.NVMLError_Timeout:
-            return found
-        except pynvml.NVMLError:  # it watches no more: what came before is told, and no GPU has none
-            return {uuid: xids for uuid, xids in found.items() if xids}
-        return found
+                    yield uuid, event.eventData
 
 
 class _KernelLog:
     """The kernel's messages, where this user may read them and NVIDIA's driver writes to them."""
 
     def __init__(self, path: Path, handles: dict[str, Any]) -> None:
-        self._uuids: dict[_BusId, str] = {}
+        self.watched: dict[_BusId, str] = {}
         self._file: int | None = None
         if not handles:
             return
@@ -88,20 +90,13 @@ class _KernelLog:
             if any("NVRM: " in record for record in self._read(1 << 20)):
                 for uuid, handle in handles.items():
                     with suppress(pynvml.NVMLError):
-                        self._uuids[_bus_id(pynvml.nvmlDeviceGetPciInfo(handle).busId)] = uuid
+                        self.watched[_bus_id(pynvml.nvmlDeviceGetPciInfo(handle).busId)] = uuid
 
-    def since(self) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {uuid: set() for uuid in self._uuids.values()}
-        if found:
-            try:
-                for record in self._read(_AT_ONCE):
-                    match = _XID.search(record)
-                    uuid = match and self._uuids.get(_bus_id(match[1]))
-                    if match and uuid:
-                        found[uuid].add(int(match[2]))
-            except OSError:
-                return {uuid: xids for uuid, xids in found.items() if xids}
-        return found
+    def errors(self) -> Iterator[tuple[str, int]]:
+        for record in self._read(_AT_ONCE) if self.watched else ():
+            match = _XID.search(record)
+            if match and (uuid := self.watched.get(_bus_id(match[1]))):
+                yield uuid, int(match[2])
 
     def _read(self, most: int) -> list[str]:
         """Return the records that have not been read; the kernel drops the oldest that nobody reads."""
@@ -120,7 +115,7 @@ class _KernelLog:
 
 
 def _address(handle: Any) -> int | None:
-    """Return what tells one NVML handle from another, also when its GPU answers no more."""
+    """Return what identifies an NVML handle, also when its GPU answers no more."""
     return ctypes.cast(handle, ctypes.c_void_p).value
 
 

@@ -1,7 +1,7 @@
 """``python -m rekindle.environments start|build ROOT`` and ``… have ROOT NAME``, on the host.
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
-behind, detached from this session, that builds them and tells its progress in logs/environments/: here, or
+behind, detached from this session, that builds them and records its progress in logs/environments/: here, or
 with ``start ROOT SLURM``, what to ask for in JSON, on a node of the cluster. Called while that one runs it
 starts none: who asks for the same follows the one that is there.
 
@@ -20,7 +20,7 @@ from rekindle.host import batch, detached, disks, folders, own, slurm
 from rekindle.host.caches import keep_below
 
 from .build import BuildError, build
-from .progress import Teller
+from .progress import Reporter
 
 
 def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
@@ -55,14 +55,14 @@ def build_all(root: Path) -> None:
     specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
     local = next((Path(spec["local"]) for spec in specs if spec["local"]), None)
     keep_below(root / folders.CACHE, local)
-    with Teller(logs / folders.PROGRESS, (local or root) / folders.UV_CACHE) as teller:
+    with Reporter(logs / folders.PROGRESS, (local or root) / folders.UV_CACHE) as reporter:
         built = []
         for spec in specs:
-            teller.begin(spec["name"])
+            reporter.begin(spec["name"])
             disks.note(root, spec["local"])
-            built.append(build(root, spec, teller.take))
+            built.append(build(root, spec, reporter.take))
         environments = [environment for environment, _ in built]
-        teller.end(any(changed for _, changed in built), {"environments": environments})
+        reporter.end(any(changed for _, changed in built), {"environments": environments})
 
 
 def have(root: Path, name: str) -> None:
@@ -75,7 +75,7 @@ def have(root: Path, name: str) -> None:
         build(root, spec)
     except (BuildError, OSError) as error:
         says = str(error)
-    print(json.dumps({"node": disks.here(), "says": says}), flush=True)
+    print(json.dumps({"node": slurm.node(os.environ), "says": says}), flush=True)
 
 
 def _clear(root: Path) -> None:

@@ -23,11 +23,11 @@ from rekindle.host import folders
 from rekindle.host.caches import move_bytecode
 from rekindle.host.variables import for_installers, for_jobs
 
+from . import Specification
 from .indexes import masked, uv_environment
 from .libraries import link
 from .lockfile import lacking, pins
 from .probe import ProbeError, inventory, probe
-from .specification import Specification
 
 _LIMIT_S = 3600
 _OPERATORS = "torchvision_on_cpu"
@@ -110,15 +110,15 @@ def _known(target: Path, spec: Specification) -> dict[str, Any] | None:
     try:
         marker = json.loads((target / folders.ENV_MARKER).read_text(encoding="utf-8"))
         same = marker["spec"] == _identity(spec)
-        whole = same and marker["files"] == _fingerprint(target)
+        unaltered = same and marker["files"] == _fingerprint(target)
         record: dict[str, Any] = marker["environment"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return record if whole else None
+    return record if unaltered else None
 
 
 def _identity(spec: Specification) -> dict[str, object]:
-    """Return what tells this environment from another."""
+    """Return what identifies this environment."""
     named = ("name", "python", "lock_sha256", "system_site", "gpus")
     return {name: value for name, value in spec.items() if name in named}
 
@@ -144,7 +144,7 @@ def _install(
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise BuildError(
-                f"The wheelhouse is not whole for {spec['lock']}: {missing[0]}{more}. "
+                f"The wheelhouse is not complete for {spec['lock']}: {missing[0]}{more}. "
                 "Fix: run `rekindle bundle` for this host's plan.json again."
             )
     lock_file = aside.with_name(f"{aside.name}.txt")
@@ -154,7 +154,7 @@ def _install(
     python = str(aside / "bin" / "python")
     try:
         _run([uv, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside)], environ)
-        # What builds a source distribution is held against the lock's digests too.
+        # What builds a source distribution is checked against the lock's digests too.
         locked = ["--require-hashes", "--build-constraints", str(lock_file), str(lock_file)]
         _run([uv, "pip", "sync", "--python", python, *locked], environ, on_line)
     finally:
@@ -179,9 +179,8 @@ def _packages(python: str) -> list[str]:
 def _needs_operators(lock: str) -> bool:
     """Whether torchvision is of another build than torch, whose operators it cannot load."""
     versions = {pin.name: pin.version for pin in pins(lock, platform.machine())}
-    return versions.get("torch", "").endswith("+cpu") and not versions.get("torchvision", "+cpu").endswith(
-        "+cpu"
-    )
+    torch, torchvision = versions.get("torch", ""), versions.get("torchvision", "+cpu")
+    return torch.endswith("+cpu") and not torchvision.endswith("+cpu")
 
 
 def _on_disk(folder: str) -> Path:

@@ -20,6 +20,18 @@ _LONGEST = 1_000
 """Characters of a URL; searching a longer word takes the square of its length."""
 
 
+_VARIABLES = {
+    "index-url": ("UV_DEFAULT_INDEX", None),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "cert": ("SSL_CERT_FILE", " "),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+    "proxy": ("ALL_PROXY", " "),
+    "timeout": ("UV_HTTP_TIMEOUT", None),
+}
+"""uv's variable of each of pip's options, and what stands between its words; None: the first alone counts."""
+
+
 def configuration_files(environ: Mapping[str, str]) -> list[Path]:
     """Return pip's configuration files in its order of precedence, weakest first.
 
@@ -86,23 +98,14 @@ def uv_variables(settings: Mapping[str, str]) -> dict[str, str]:
     pip takes the best version from all of its indexes; uv has to be told to (``unsafe-best-match``).
     """
     words = {name: value.split() for name, value in settings.items() if value.strip()}
+    if "default-timeout" in words:
+        words.setdefault("timeout", words["default-timeout"])
     variables = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-    if "index-url" in words:
-        variables["UV_DEFAULT_INDEX"] = words["index-url"][0]
-    if "extra-index-url" in words:
-        variables["UV_INDEX"] = " ".join(words["extra-index-url"])
-    if "find-links" in words:
-        variables["UV_FIND_LINKS"] = ",".join(words["find-links"])
+    for name, (variable, separator) in _VARIABLES.items():
+        if name in words:
+            variables[variable] = words[name][0] if separator is None else separator.join(words[name])
     if settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
         variables["UV_NO_INDEX"] = "1"
-    if "cert" in words:
-        variables["SSL_CERT_FILE"] = settings["cert"].strip()
-    if "trusted-host" in words:
-        variables["UV_INSECURE_HOST"] = " ".join(words["trusted-host"])
-    if "proxy" in words:
-        variables["ALL_PROXY"] = settings["proxy"].strip()
-    if "default-timeout" in words or "timeout" in words:
-        variables["UV_HTTP_TIMEOUT"] = (words.get("timeout") or words["default-timeout"])[0]
     return variables
 
 

@@ -1,4 +1,4 @@
-"""Reads a lock: what it pins, and whether a folder of wheels has it all, whole."""
+"""Reads a lock: what it pins, and whether a folder of wheels has it all, unaltered."""
 
 from __future__ import annotations
 

@@ -85,18 +85,18 @@ def _run(python: Path, script: str, arguments: list[str], tmpdir: Path, gpus: li
             start_new_session=True,
         )
         try:
-            said, errors = process.communicate(timeout=_LIMIT_S)
+            output, errors = process.communicate(timeout=_LIMIT_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            said, _ = process.communicate()
-            raise ProbeError(f"{name} hung for {_LIMIT_S} s", _step(said)) from None
+            output, _ = process.communicate()
+            raise ProbeError(f"{name} hung for {_LIMIT_S} s", _step(output)) from None
     if process.returncode != 0:
         last = next((line for line in reversed(errors.splitlines()) if line.strip()), "no word")
-        raise ProbeError(f"{name} failed: {last.strip()}", _step(said))
-    report: dict[str, Any] = json.loads(said.splitlines()[-1])
+        raise ProbeError(f"{name} failed: {last.strip()}", _step(output))
+    report: dict[str, Any] = json.loads(output.splitlines()[-1])
     return report
 
 
-def _step(said: str) -> str:
+def _step(output: str) -> str:
     """Return where a probe failed: it prints its GPUs once they have computed, and its report at the end."""
-    return "collective" if said.strip() else "product"
+    return "collective" if output.strip() else "product"

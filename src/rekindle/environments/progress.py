@@ -22,7 +22,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _PERIOD_S = 1.0
 
 
-class Teller:
+class Reporter:
     """Writes a Progress record once a second, from a thread; says why on an exception."""
 
     def __init__(self, path: Path, cache: Path) -> None:
@@ -34,7 +34,7 @@ class Teller:
         self._name, self._sizes, self._since = "", dict[str, int](), self._began
         self._before = self._arrived = 0
 
-    def __enter__(self) -> Teller:
+    def __enter__(self) -> Reporter:
         """Start telling."""
         self._thread.start()
         return self
@@ -42,7 +42,7 @@ class Teller:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; an exception is told as the failure that it is."""
+        """Stop; an exception is recorded as a failure."""
         self._stop.set()
         self._thread.join()
         if error is not None:
@@ -85,7 +85,7 @@ class Teller:
         return f"{self._name}: {arrived / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
 
     def _write(self, state: detached.State, says: str, **more: Any) -> None:
-        detached.tell(self._path, state, says, time.monotonic() - self._began, **more)
+        detached.write_progress(self._path, state, says, time.monotonic() - self._began, **more)
 
 
 def _size(folder: Path) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 
-from rekindle.records import Record, decodable, decode
+from rekindle.records import Python, Record, decodable, decode
 
 _NUMBER = re.compile(r"[0-9]{1,99}")
 
@@ -15,7 +16,7 @@ class Model(Record, kw_only=True, frozen=True):
     """GPUs of one capability and kind."""
 
     name: str
-    """Pattern of the words in the driver's name of it that tell."""
+    """Pattern of the words by which the driver's name of it is known."""
     capability: str
     open_module: bool | None = None
     """Whether it needs the open kernel module; None where it runs with either."""
@@ -38,12 +39,19 @@ class _Devices(Record, kw_only=True, frozen=True):
     """PCI device id, four hexadecimal digits → name."""
 
 
+@functools.lru_cache(maxsize=4096)
 def version_key(text: str) -> tuple[int, ...]:
     """Return the numbers of a version, for comparison; what is no number counts as 0."""
     public, _, _ = text.partition("+")
     return tuple(int(part) if _NUMBER.fullmatch(part) else 0 for part in public.split("."))
 
 
+def newest_python(pythons: Iterable[Python]) -> Python | None:
+    """Return the interpreter to use: one outside of a virtual environment first, then the newest."""
+    return max(pythons, key=lambda python: (not python.venv, version_key(python.version)), default=None)
+
+
+@functools.lru_cache(maxsize=4096)
 def model_of(name: str | None) -> Model | None:
     """Return what is known of the GPU that a driver calls ``name``; None if that is not known."""
     return next((model for pattern, model in _patterns() if pattern.search(name or "")), None)
@@ -56,7 +64,7 @@ def capability_of(name: str | None) -> str | None:
 
 
 def capability(name: str | None, said: str | None, device: str | None) -> str | None:
-    """Return a GPU's compute capability, ``9.0``; None if it cannot be told.
+    """Return a GPU's compute capability, ``9.0``; None if it is not known.
 
     Args:
         name: that the driver gives it.

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from . import files, folders, own
 
 TOTAL_LIMIT = 512 << 20
-"""Bytes that one run may unpack to at home, and that its archive may have."""
+"""Bytes that one run may unpack to on the controller, and that its archive may have."""
 FILE_LIMIT = 16 << 20
 """Bytes; larger files (models) stay on the host."""
 _FILES_LIMIT = 10_000

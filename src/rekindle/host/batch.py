@@ -12,7 +12,7 @@ from . import own, slurm
 
 SCRIPT = "batch.sh"
 NOTICE_S = 120
-"""Before its time is over a job is told to end; SLURM may tell it up to a minute earlier."""
+"""Before its time is over a job is asked to end; SLURM may do so up to a minute earlier."""
 _SHORT = "-A -D -J -N -o -p -t".split()  # noqa: SIM905 - so they read as sbatch's manual has them
 _SPOIL = "-a -e -n -W --array --error --ntasks --requeue --test-only --wait --wrap".split()  # noqa: SIM905
 """Options of sbatch's that would make another thing of a script of ours."""

@@ -40,9 +40,6 @@ def move_bytecode(source: Path, target: Path) -> None:
     """Have Python find what it compiled of the folder ``source``, which is about to become ``target``.
 
     It keeps that by the path of what it compiled, unless it lies beside that and moves with it.
-
-    Raises:
-        OSError: it cannot be moved.
     """
     if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
         compiled, wanted = (Path(prefix, *path.absolute().parts[1:]) for path in (source, target))

@@ -31,9 +31,6 @@ def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, s
     """Run a module with its arguments in a session of its own; it holds ``lock`` until it ends.
 
     ``log`` is made anew for what it prints; ``environ`` are its variables, or else those of this process.
-
-    Raises:
-        OSError: it cannot be started.
     """
     with log.open("wb") as output:
         subprocess.Popen(
@@ -50,12 +47,8 @@ def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, s
 State = Literal["waiting", "running", "ended", "failed"]
 
 
-def tell(record: Path, state: State, says: str, elapsed_s: float, **more: Any) -> None:
-    """Write a Progress of records/run.py, whole or not at all; ``more`` is its ``changed`` and ``result``.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": round(elapsed_s, 1)}
-    text = json.dumps({**told, "changed": False, "result": {}, **more}, indent=2)
+def write_progress(record: Path, state: State, says: str, elapsed_s: float, **more: Any) -> None:
+    """Write a Progress of records/run.py, whole or not at all; ``more`` is its ``changed`` and ``result``."""
+    fields = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": round(elapsed_s, 1)}
+    text = json.dumps({**fields, "changed": False, "result": {}, **more}, indent=2)
     own.write(record, f"{text}\n".encode())

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import batch, folders, own
+from . import batch, folders, own, slurm
 
 _ASKED, _NODES = "asked.json", "nodes"
 _PATIENCE_S = 60
@@ -39,41 +38,26 @@ def kept(root: Path, name: str) -> Any:
     return json.loads((root / folders.LOCAL / f"{name}.json").read_bytes())
 
 
-def here() -> str:
-    """Return the name that SLURM has for this machine, or else its own."""
-    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-
-
 def note(root: Path, local: str) -> None:
     """Write down that this node is about to have something below ``local``; nothing if that is empty."""
     if local:
-        own.write(root / folders.LOCAL / _NODES / here(), local.encode())
+        own.write(root / folders.LOCAL / _NODES / slurm.node(os.environ), local.encode())
 
 
 def clear(root: Path) -> list[str]:
-    """Have the nodes that SLURM gives within a minute remove what they have; say which keep theirs, and why.
-
-    Raises:
-        OSError: srun cannot be started.
-    """
+    """Have the nodes that SLURM gives within a minute remove what they have; return which keep theirs."""
     local = root / folders.LOCAL
     nodes = {path.name: path.read_text(encoding="utf-8") for path in sorted(local.glob(f"{_NODES}/[!.]*"))}
     if not nodes:
         return []
     asked = json.loads((local / _ASKED).read_bytes())
     options = batch.options({**asked, "time": "00:05:00", "gpus_per_node": 0})
+    srun = ("srun", "--quiet", "--nodes=1", "--ntasks=1")
+    options += ["--job-name=rekindle-retire", f"--immediate={_PATIENCE_S}", "--chdir=/"]
     steps = {}
     for node, folder in nodes.items():
-        srun = [
-            "srun",
-            "--quiet",
-            "--nodes=1",
-            "--ntasks=1",
-            f"--nodelist={node}",
-            "--job-name=rekindle-retire",
-        ]
         steps[node] = subprocess.Popen(
-            [*srun, f"--immediate={_PATIENCE_S}", "--chdir=/", *options, "rm", "-rf", "--", folder],
+            [*srun, f"--nodelist={node}", *options, "rm", "-rf", "--", folder],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

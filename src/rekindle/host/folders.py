@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-# A run's folder: <root>/runs/<job>-<digest>/ on the host, results/<run>/<host>/<job>/ at home.
+# A run's folder: <root>/runs/<job>-<digest>/ on the host, results/<run>/<host>/<job>/ on the controller.
 SPEC = "spec.json"
 PROGRESS = "progress.json"
 ENDED = "ended.json"
@@ -13,7 +13,7 @@ VERDICT = "verdict.json"
 LADDER_RECORD = "ladder.json"
 RECORDS = (SPEC, PROGRESS, ENDED, VERDICT, LADDER_RECORD)
 LEFT = "left.json"
-"""What stayed on the host; in runs that came home alone."""
+"""What stayed on the host; in collected runs alone."""
 SAMPLES = "samples.jsonl"
 ALL_SAMPLES = "samples*.jsonl"
 """That file, or those of each node of a run over several."""
@@ -56,7 +56,7 @@ ENV_RECORD = "env.json"
 STANDING_RECORD = "standing.json"
 IMAGES_RECORD = "images.json"
 ACCEPTANCE_RECORD = "acceptance.json"
-"""What a job that measures the host found, held against norms."""
+"""What a job that measures the host found, compared with norms."""
 OUTCOME_RECORD = "outcome.json"
 REFUSAL_RECORD = "refusal.json"
 """The outcome of a check, which says nothing of a run."""
@@ -82,7 +82,7 @@ BUILD_LOCK = f"{BUILDS}/lock"
 UV = f"{CACHE}/bin/uv"
 UV_CACHE = f"{CACHE}/uv"
 ENV_MARKER = "rekindle-env.json"
-"""In an environment that is whole: what it was made of, and its record."""
+"""In a complete environment: what it was made of, and its record."""
 
 
 def samples(node: str | None) -> str:
@@ -111,7 +111,7 @@ def on_disk(disk: str, root: Path) -> Path:
 
 
 def marker(root: Path, name: str, lock_sha256: str) -> Path:
-    """Return the file by which that environment is known to be whole."""
+    """Return the file by which that environment is known to be complete."""
     return environment(root, name, lock_sha256) / ENV_MARKER
 
 

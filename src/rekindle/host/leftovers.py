@@ -1,6 +1,6 @@
 """What Rekindle has on a host beside its root: processes, and folders for temporary files.
 
-Standard library alone, as a host that is retired has nothing else that is whole.
+Standard library alone, as a host that is retired may have nothing else that works.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .look import held
 
 BUILDER = "environments"
 _STOPS_WITHIN_S = 60
-"""A supervisor that is told to stop ends its run, and judges it."""
+"""A supervisor that is asked to stop ends its run, and judges it."""
 _ABANDONED_S = 120
 """No task needs its folder for so long without writing to it."""
 

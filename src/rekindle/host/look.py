@@ -30,11 +30,7 @@ def taken(stream: BinaryIO, kind: int) -> bool:
 
 
 def held(lock: str | Path) -> bool:
-    """Whether a process holds ``lock``; nobody holds one that is not there, or is no regular file.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
+    """Whether a process holds ``lock``; nobody holds one that is not there, or is no regular file."""
     try:
         with files.opened(lock) as stream:
             return not taken(stream, fcntl.LOCK_SH)  # who looks at the same time is no holder
@@ -47,9 +43,6 @@ def look(lock: str | Path, record: str | Path, nonce: str) -> str:
 
     In the frames of preflight's collector, as a shell prints what it likes before and after. A record that is
     no regular file, or too large, is empty.
-
-    Raises:
-        OSError: the lock cannot be opened.
     """
     folder = os.path.dirname(lock)  # noqa: PTH120
     if os.access(f"{folder}/slurm.json", os.F_OK):

@@ -61,7 +61,7 @@ def travelling(root: Path) -> list[str]:
 
 
 def digest(root: Path) -> str:
-    """Return what tells the files of ``root`` that travel from any others."""
+    """Return a digest of the files of ``root`` that travel."""
     found = hashlib.sha256()
     for name in travelling(root):
         found.update(hashlib.sha256(name.encode()).digest())

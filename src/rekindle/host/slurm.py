@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from . import own
 from .folders import SPEC
@@ -25,9 +27,14 @@ _SUSPENDED = {"SUSPENDED", "STOPPED"}
 _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
 """What some clusters let a job wait for."""
 _PLACE, _PLACE_S = "slurm-place.txt", 30
-"""A job's place in the queue as it was told last, and for how long it stands, as squeue asks for all jobs."""
+"""A job's place in the queue as it was last, and for how long that counts, as squeue asks for all jobs."""
 _LIMIT_S = 30
 """For SLURM's controller to answer."""
+
+
+def node(environ: Mapping[str, str]) -> str:
+    """Return the name that SLURM has for this machine, or else its own."""
+    return environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def queued(folder: Path) -> bool:
@@ -89,7 +96,7 @@ def _waiting(partitions: str) -> list[tuple[str, list[str]]]:
 
     Where a user sees no others' jobs, none.
     """
-    private = re.search(r"^PrivateData\s*=\s*(\S+)", said("scontrol", "show", "config") or "", re.MULTILINE)
+    private = re.search(r"^PrivateData\s*=\s*(\S+)", output("scontrol", "show", "config") or "", re.MULTILINE)
     if not private or "jobs" in private[1].split(","):
         return []
     order = ("--states=PENDING", "--array", "--priority", "--sort=-p,i")
@@ -106,26 +113,23 @@ def _squeue(*options: str) -> subprocess.CompletedProcess[str] | None:
     return ask(["squeue", "--noheader", *options], environ)
 
 
-def seen(folder: Path, told: Callable[[], str]) -> tuple[str, str]:
+def seen(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
     """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and a record of it.
 
     Args:
         folder: of a run, or of builds.
-        told: reads the record that is there; nothing if it is not. It stands unless the job waits, is
+        read: returns the record that is there; nothing if it is not. It counts unless the job waits, is
             suspended, could never start, or was ended before it could tell of its end; a run that was is
             judged.
-
-    Raises:
-        OSError: what SLURM says of an end cannot be written.
     """
     state, waits = look(folder)
-    record = told()
+    record = read()
     if state == "free" and waits:
         return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
     if waits:
         return state, _told("waiting", waits)
     if state == "free" and not re.search(r'"state": "(?:ended|failed)"', record):
-        says = tell_the_end(folder)
+        says = record_end(folder)
         if (folder / SPEC).exists():
             return state, _told("ended", says)
         return state, _told("failed", f"{says} Fix: see {folder}/{LOG} on the host, and run again.")
@@ -133,15 +137,15 @@ def seen(folder: Path, told: Callable[[], str]) -> tuple[str, str]:
 
 
 def _told(state: str, says: str) -> str:
-    told = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
-    return json.dumps(told)
+    fields = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
+    return json.dumps(fields)
 
 
 def waited_s(folder: Path) -> float | None:
     """Return for how long the job of ``folder`` was in the queue; None if SLURM does not tell."""
-    told = _fields(said("scontrol", "--oneliner", "show", "job", _job(folder)) or "")
+    known = _fields(_shown(_job(folder)))
     try:
-        queued, began = (datetime.fromisoformat(told[name]) for name in ("SubmitTime", "StartTime"))
+        queued, began = (datetime.fromisoformat(known[name]) for name in ("SubmitTime", "StartTime"))
     except (KeyError, ValueError):
         return None
     return (began - queued).total_seconds()
@@ -149,29 +153,28 @@ def waited_s(folder: Path) -> float | None:
 
 def resumed(folder: Path) -> str:
     """Return when SLURM last suspended or resumed the job of ``folder``; nothing if it never did."""
-    when = _fields(said("scontrol", "--oneliner", "show", "job", _job(folder)) or "").get("SuspendTime", "")
+    when = _fields(_shown(_job(folder))).get("SuspendTime", "")
     return "" if when == "None" else when
 
 
-def tell_the_end(folder: Path) -> str:
-    """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+def record_end(folder: Path) -> str:
+    """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence."""
     job = _job(folder)
-    known = said("scontrol", "--oneliner", "show", "job", job) or ""
-    told = _fields(known)
-    unfit = ""
-    if nodes := _nodes(folder) or told.get("NodeList"):
+    shown, unfit = _shown(job), ""
+    fields = _fields(shown)
+    if nodes := _nodes(folder) or fields.get("NodeList"):
         states = "--states=down,drain,fail"
-        unfit = said("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
-    own.write(folder / ENDED, f"{known}{unfit}".encode())
-    state, limit = told.get("JobState", "it does not say why"), told.get("TimeLimit", "its limit")
+        unfit = output("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
+    own.write(folder / ENDED, f"{shown}{unfit}".encode())
+    state, limit = fields.get("JobState", "it does not say why"), fields.get("TimeLimit", "its limit")
     if state == "RUNNING":
         return f"Job {job} of SLURM is near the end of its time, {limit}."
     lost = ", ".join(unfit.splitlines())
     return f"SLURM ended job {job}: {state}{f', as {lost}' if lost else ''}."
+
+
+def _shown(job: str) -> str:
+    return output("scontrol", "--oneliner", "show", "job", job) or ""
 
 
 def _fields(line: str) -> dict[str, str]:
@@ -181,10 +184,8 @@ def _fields(line: str) -> dict[str, str]:
 
 def _nodes(folder: Path) -> str:
     """Return the nodes that a run was given; SLURM forgets those that it lost."""
-    try:
-        return ",".join(json.loads((folder / SPEC).read_bytes())["nodes"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    nodes = _field(folder / SPEC, "nodes")
+    return ",".join(map(str, nodes)) if isinstance(nodes, list) else ""
 
 
 def cancel(folder: Path) -> None:
@@ -194,13 +195,18 @@ def cancel(folder: Path) -> None:
 
 
 def _job(folder: Path) -> str:
+    return str(_field(folder / JOB, "job"))
+
+
+def _field(path: Path, name: str) -> Any:
+    """Return a field of a JSON file; nothing if that cannot be read."""
     try:
-        return str(json.loads((folder / JOB).read_bytes())["job"])
+        return json.loads(path.read_bytes())[name]
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
 
-def said(*command: str, limit_s: float | None = None) -> str | None:
+def output(*command: str, limit_s: float | None = None) -> str | None:
     """Return what one of SLURM's commands prints; None if it fails or takes longer than ``limit_s``."""
     answer = ask(list(command), os.environ, limit_s)
     return answer.stdout if answer and answer.returncode == 0 else None

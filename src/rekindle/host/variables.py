@@ -1,7 +1,7 @@
 """Which variables of a host's user go on to what Rekindle starts there, and why; no other does.
 
-What a job has in its environment comes home in a traceback or a debugger's output, so that a list of what is
-secret is never long enough. Driver, jobs, ladder, probes and installers take theirs from here.
+What a job has in its environment is collected in tracebacks and a debugger's output, so that a list of what
+is secret is never long enough. Driver, jobs, ladder, probes and installers take theirs from here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALLOWED = {
     "TORCH_* TORCHINDUCTOR_* PYTORCH_* TRITON_* TF_* XLA_* KERAS_*": "the frameworks",
     "OMP_* MKL_* OPENBLAS_* KMP_* GOMP_* NUMEXPR_*": "how many threads a library takes",
     "PYTHON*": "Python itself, and where our own code lies",
-    "REKINDLE_*": "what our own parts tell each other",
+    "REKINDLE_*": "what our own parts pass to each other",
     "HF_* TRANSFORMERS_* TOKENIZERS_PARALLELISM": "where models are, and whether to download them",
     "WANDB_* MLFLOW_* MPLCONFIGDIR": "where trackers and plots keep their files",
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE": "whom a program trusts",

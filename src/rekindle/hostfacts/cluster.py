@@ -61,9 +61,8 @@ def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
     groups = _groups_of(known, wanted.partition)
     if not groups:
         names = ", ".join(dict.fromkeys(group.partition for group in known.groups)) or "none"
-        yield Complaint(
-            f"{host} has no partition {wanted.partition}; it has {names}.", "name another in rekindle_slurm."
-        )
+        says = f"{host} has no partition {wanted.partition}; it has {names}."
+        yield Complaint(says, "name another in rekindle_slurm.")
         return
     if (count := sum(group.count for group in groups)) < wanted.nodes:
         says = f"{wanted.partition} of {host} has {count} nodes, and rekindle_slurm asks for {wanted.nodes}."
@@ -83,16 +82,16 @@ def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
     if not all(group.up for group in groups):
         yield f"{wanted.partition} of {host} is not up, so that no job starts there."
     if (fit := sum(group.count for group in groups) - sum(group.count for group in unfit)) < wanted.nodes:
+        whys = (f" ({group.why})" if group.why else "" for group in unfit)
         states = ", ".join(
-            f"{group.nodes} is {group.state}{f' ({group.why})' if group.why else ''}" for group in unfit
+            f"{group.nodes} is {group.state}{why}" for group, why in zip(unfit, whys, strict=True)
         )
         says = f"{fit} nodes of {wanted.partition} take jobs now, and rekindle_slurm asks for {wanted.nodes}"
         yield f"{says}: {states}."
     node_kinds = kinds(known, wanted.partition)
     if len(node_kinds) > 1:
-        listed = "; ".join(
-            f"{', '.join(group.nodes for group in kind)} ({_kind(kind[0])})" for kind in node_kinds
-        )
+        names = (", ".join(group.nodes for group in kind) for kind in node_kinds)
+        listed = "; ".join(f"{name} ({_kind(kind[0])})" for name, kind in zip(names, node_kinds, strict=True))
         says = f"{wanted.partition} of {host} has {len(node_kinds)} kinds of nodes"
         says += f", and runs may get any: {listed}."
         yield f"{says} Fix: say which by --constraint, --nodelist or --exclude in rekindle_slurm's extra."

@@ -1,11 +1,13 @@
-"""The collector's answer, taken apart into one frame a probe."""
+"""The collector (roles/preflight), run on a host in one round trip, and its answer by probe."""
 
 from __future__ import annotations
 
 import re
+import secrets
 import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rekindle.records import Complaint
 
@@ -43,7 +45,7 @@ class Frame(NamedTuple):
 
 
 class Frames(dict[str, Frame]):
-    """Frames by name; asking for one that did not come is told as the host's fault."""
+    """Frames by name; a missing one is the host's fault."""
 
     def __missing__(self, name: str) -> Frame:
         """Refuse an answer without ``name``."""
@@ -89,4 +91,44 @@ def parse(raw: str, nonce: str) -> Frames:
             f"The host's answer breaks off in {names[-1]}.",
             "run preflight again; if it stays, check the connection and the host's memory.",
         )
+    return frames
+
+
+LIMITS_S = (20, 60)
+"""For the probes of a first try, and for those that were late of a second one."""
+
+
+def ask(
+    execute: Callable[..., dict[str, Any]],
+    script: Path,
+    root: str,
+    tmpdir: str,
+    *probes: str,
+    through: Sequence[str] = (),
+) -> Frames:
+    """Return what the host answers, which changes nothing on it; a probe that was late is tried once more.
+
+    Args:
+        execute: an action's ``_low_level_execute_command``.
+        script: the collector.
+        root: Rekindle's folder on the host, as the inventory has it.
+        tmpdir: TMPDIR there.
+        probes: names of those to try; all by default.
+        through: command and options by which it is run elsewhere, such as srun's.
+
+    Raises:
+        FactsError: it failed, or what it says is no answer.
+    """
+    frames = Frames()
+    for limit_s in LIMITS_S:
+        nonce = secrets.token_hex(8)
+        command = shlex.join([*through, "sh", "-s", "--", nonce, root, tmpdir, str(limit_s), *probes])
+        answer = execute(command, sudoable=False, in_data=script.read_bytes())
+        if answer["rc"] != 0:
+            said = " ".join(answer["stderr"].split())[-500:]
+            raise FactsError(f"The collector failed on the host: {said}")
+        frames.update(parse(answer["stdout"], nonce))
+        probes = tuple(name for name, frame in frames.items() if frame.late)
+        if not probes:
+            break
     return frames

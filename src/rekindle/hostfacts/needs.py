@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rekindle.gpus import missing
-from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import cut, in_mig_mode
+from rekindle.gpus import usable
+from rekindle.gpus.models import newest_python, version_key
+from rekindle.gpus.usable import in_mig_mode, is_mig
 from rekindle.host import folders
 from rekindle.records import Complaint, Gpu, HostRecord, Python
+
+from .record import flaw
 
 MAX_MEMORY_IN_USE_MIB = 15
 """On a GPU before a run. Source: facebookresearch/gcm."""
@@ -32,6 +34,7 @@ MIN_SHM_MIB = 64
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 12)
 """Our driver parses on 3.10, and the locks of all frameworks with nvflare 2.7 reach up to 3.12."""
 
+_PIP = ("env", "xdg", "etc", "legacy", "user", "file")
 _NOT_TOLD = {
     "os": "its operating system",
     "glibc": "its C library",
@@ -42,11 +45,9 @@ _NOT_TOLD = {
     "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
     "disk-tmp": "the free space of /tmp",
     "disk-shm": "the free space of /dev/shm",
-    **dict.fromkeys(
-        ("pip-env", "pip-xdg", "pip-etc", "pip-legacy", "pip-user", "pip-file"), "how its pip is configured"
-    ),
+    **dict.fromkeys((f"pip-{file}" for file in _PIP), "how its pip is configured"),
 }
-"""By the probe that tells it."""
+"""By its probe."""
 
 _MIB_PER_GB = 1000**3 / 1024**2
 
@@ -64,7 +65,7 @@ def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[
 
 
 def _slow(host: HostRecord) -> Iterator[Complaint]:
-    """Complain of what a host did not tell in time, which is not to say that it lacks it."""
+    """Complain of what a host did not answer in time, though it may not lack it."""
     for failed in host.problems:
         if failed.timed_out and failed.name in _NOT_TOLD and not (failed.name == "pythons" and _fit(host)):
             yield Complaint(
@@ -78,18 +79,18 @@ def _driver(host: HostRecord) -> Iterator[Complaint]:
     failed = host.failed("nvidia-smi")
     if host.gpus:
         if failed:
-            says = f"The GPUs' health cannot be known{missing.reason_of(failed)}"
+            says = f"The GPUs' health cannot be known{usable.reason_of(failed)}"
             yield Complaint(says, "run nvidia-smi -q there, mend what it says.")
         return
     on_bus = "an unknown number of" if host.pci_gpus is None else "no"
-    yield missing.absent(host) or Complaint(
-        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{missing.reason_of(failed)}",
+    yield usable.absent(host) or Complaint(
+        f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs are on the PCI bus{usable.reason_of(failed)}",
         "use a host with GPUs, or set rekindle_gpus_required to false for CPU builds.",
     )
 
 
 def _gpus(host: HostRecord) -> Iterator[Complaint]:
-    if hidden := missing.hidden(host):
+    if hidden := usable.hidden(host):
         yield hidden
     for gpu in host.gpus:
         name = f"GPU {gpu.index} ({gpu.uuid or gpu.pci_bus_id or 'unnamed'})"
@@ -107,7 +108,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             f"{name} is in error: {gpu.says}.",
             f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or ask for another.",
         )
-    if cut(gpu):
+    if is_mig(gpu):
         yield in_mig_mode(gpu)
     if (gpu.ecc_uncorrected_volatile or 0) > MAX_UNCORRECTED_ECC:
         yield Complaint(
@@ -132,7 +133,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
 
 
 def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
-    """Complain of what others hold; a job of ours that still runs is followed, and what it left is ended."""
+    """Complain of memory that others use; our own job is followed, and what it left is ended."""
     others = [process for process in gpu.processes if not process.name.startswith(f"{root}/{folders.ENVS}/")]
     total = gpu.memory_used_mib or 0 if len(others) == len(gpu.processes) else 0
     used = max(total, sum(process.memory_mib or 0 for process in others))
@@ -156,16 +157,12 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
 
 
 def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
-    free, larger = "free space there", "mount it larger (a container: --shm-size, --ipc=host)."
+    other = "free space there, or set {} to another disk."
+    larger = "mount it larger (a container: --shm-size, --ipc=host)."
     wanted = (
-        ("root", "rekindle_root", min_free_gb, f"{free}, or set rekindle_root to another disk."),
-        (
-            "tmpdir",
-            "TMPDIR (rekindle_tmpdir)",
-            MIN_TMPDIR_GB,
-            f"{free}, or set rekindle_tmpdir to another disk.",
-        ),
-        ("tmp", "/tmp", MIN_TMP_GB, f"{free}."),
+        ("root", "rekindle_root", min_free_gb, other.format("rekindle_root")),
+        ("tmpdir", "TMPDIR (rekindle_tmpdir)", MIN_TMPDIR_GB, other.format("rekindle_tmpdir")),
+        ("tmp", "/tmp", MIN_TMP_GB, "free space there."),
         ("shm", "/dev/shm", MIN_SHM_MIB / _MIB_PER_GB, larger),
     )
     for use, name, gb, fix in wanted:
@@ -173,7 +170,7 @@ def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:
         if disk is None:
             failed = host.failed(f"disk-{use}")
             if not (failed and failed.timed_out):
-                yield Complaint(f"The free space of {name} cannot be read{missing.reason_of(failed)}", fix)
+                yield Complaint(f"The free space of {name} cannot be read{usable.reason_of(failed)}", fix)
         elif disk.free_mib < gb * _MIB_PER_GB:
             yield Complaint(
                 f"{name} has too little free space: {disk.free_mib / _MIB_PER_GB:.2f} GB at {disk.path}, "
@@ -200,3 +197,12 @@ def supported(python: Python) -> bool:
 
 def _fit(host: HostRecord) -> bool:
     return any(map(supported, host.pythons))
+
+
+def interpreter(pythons: tuple[Python, ...]) -> str | None:
+    """Return the path of the one to run: outside of a virtual environment first, then the newest.
+
+    None if none fits, as a path does not that a shell would split.
+    """
+    best = newest_python(python for python in pythons if supported(python) and not flaw("it", python.path))
+    return best.path if best else None

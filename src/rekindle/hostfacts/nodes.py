@@ -16,8 +16,7 @@ from rekindle.records import Cluster, Complaint, HostRecord, Slurm, to_builtins
 from rekindle.records.text import one_line
 
 from . import cluster
-from .collector import ask
-from .frames import FactsError, Frames, parse
+from .frames import FactsError, Frames, ask, parse
 from .record import host_record
 
 _PATIENCE_S, _PATIENCE_OF_OTHERS_S = 120, 20

@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 from rekindle.gpus.models import capability
 from rekindle.records import Driver, Gpu, GpuProcess, convert
 
-from .driver import driver
 from .frames import Frame, Frames
+from .system import digits, line
 
 COMMANDS = {
     "nvidia-smi": "nvidia-smi -q -x",
@@ -92,6 +92,7 @@ _LINK = re.compile(r"Link \d+: (?:([0-9]{1,6}(?:\.[0-9]{1,6})?) GB/s|<?inactive>
 
 Values = dict[str, str]
 State = Literal["ok", "lost", "error"]
+Source = Literal["/sys/module/nvidia/version", "/proc/driver/nvidia/version", "nvidia-smi"]
 
 
 class Nvidia(NamedTuple):
@@ -267,3 +268,28 @@ def _topology(frame: Frame, gpus: int) -> tuple[tuple[str, ...], ...]:
     table = [row.split()[1 : gpus + 1] for row in plain.splitlines() if re.match(r"GPU\d+\s", row)]
     square = len(table) == gpus and all(len(row) == gpus and row[i] == "X" for i, row in enumerate(table))
     return tuple(tuple(row) for row in table) if square else ()
+
+
+_MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\.[\d.]{1,40})")
+
+
+def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver | None:
+    """Return what is loaded, by the first source that knows it; None if nothing is.
+
+    Args:
+        frames: of the collector.
+        smi_version: version that nvidia-smi gives.
+        cuda: the same, of the newest CUDA that it runs.
+    """
+    proc = frames["driver-proc"].text
+    module = _MODULE.search(proc)
+    open_module = "Open Kernel Module" in proc if module else None
+    sources: tuple[tuple[str | None, Source, bool | None], ...] = (
+        (line(frames, "driver-sys"), "/sys/module/nvidia/version", open_module),
+        (module and module[1], "/proc/driver/nvidia/version", open_module),
+        (smi_version, "nvidia-smi", None),
+    )
+    for said, source, is_open in sources:
+        if version := digits(said):
+            return Driver(version=version, source=source, cuda=digits(cuda), open_module=is_open)
+    return None

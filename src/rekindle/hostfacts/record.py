@@ -68,21 +68,15 @@ def host_record(frames: Frames, host: str, root: str) -> HostRecord:
 
 def _problems(frames: Frames) -> tuple[FailedProbe, ...]:
     limit = system.required(frames, "limit")
-    failed = []
-    for name, frame in frames.items():
-        if frame.late:
-            command = nvidia.COMMANDS.get(name, f"The probe {name}")
-            failed.append(
-                FailedProbe(name=name, says=f"{command} timed out after {limit} s.", timed_out=True)
-            )
-        elif says := _problem(name, frame):
-            failed.append(FailedProbe(name=name, says=says))
-    return tuple(failed)
+    found = ((name, frame.late, _problem(name, frame, limit)) for name, frame in frames.items())
+    return tuple(FailedProbe(name=name, says=says, timed_out=late) for name, late, says in found if says)
 
 
-def _problem(name: str, frame: Frame) -> str | None:
+def _problem(name: str, frame: Frame, limit: str) -> str | None:
     """Return what is wrong with a probe's answer, one sentence; None where it may well fail."""
     said = frame.first_line[:200].rstrip(".")
+    if frame.late:
+        return f"{nvidia.COMMANDS.get(name, f'The probe {name}')} timed out after {limit} s."
     if frame.answered:
         broken = name == "nvidia-smi" and nvidia.document(frame.text) is None
         return f"nvidia-smi -q -x gave no whole XML document but: {said}." if broken else None

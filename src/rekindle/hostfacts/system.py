@@ -44,15 +44,13 @@ def operating_system(frames: Frames) -> Os:
     """Read os-release(5), which also gives the defaults, and uname."""
     pairs: list[Any] = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", frames["os"].text, re.MULTILINE)
     release: dict[str, str] = dict(pairs) if frames["os"].answered else {}
-    name = release.get("NAME", "Linux")
-    glibc = line(frames, "glibc")
     return Os(
         id=release.get("ID", "linux"),
         version=release.get("VERSION_ID"),
-        name=release.get("PRETTY_NAME", name),
+        name=release.get("PRETTY_NAME", release.get("NAME", "Linux")),
         kernel=required(frames, "kernel"),
         architecture=required(frames, "architecture"),
-        glibc=digits((glibc or "").removeprefix("glibc ")),
+        glibc=digits((line(frames, "glibc") or "").removeprefix("glibc ")),
     )
 
 
@@ -70,9 +68,8 @@ def cpu(frames: Frames) -> Cpu:
 def memory(frames: Frames) -> Memory:
     """Read /proc/meminfo, whose figures are KiB."""
     required(frames, "memory")
-    kib = {
-        key: int(value) for key, value in re.findall(r"^(\w+): +(\d+)", frames["memory"].text, re.MULTILINE)
-    }
+    pairs = re.findall(r"^(\w+): +(\d+)", frames["memory"].text, re.MULTILINE)
+    kib = {name: int(value) for name, value in pairs}
     if "MemTotal" not in kib:
         raise FactsError("The host's /proc/meminfo has no MemTotal.", "use a Linux host with /proc mounted.")
     available = kib.get("MemAvailable", kib.get("MemFree", 0))
@@ -109,9 +106,8 @@ def pythons(frames: Frames) -> tuple[Python, ...]:
         with suppress(RecordError):  # what a shell says of an interpreter that it cannot start
             python = decode(text, Python)
             by_path.setdefault(python.path, python)
-    return tuple(
-        sorted(by_path.values(), key=lambda python: (version_key(python.version), python.path), reverse=True)
-    )
+    newest = sorted(by_path.values(), key=lambda python: (version_key(python.version), python.path))
+    return tuple(reversed(newest))
 
 
 def pci_gpus(frames: Frames) -> int | None:

@@ -1,7 +1,6 @@
 """Jobs on the controller: job.yml × host × time → what runs where."""
 
 from .containers import archive_of, id_of_image, image_of
-from .foresee import foresee, stops
 from .load import (
     asked_as,
     example_names,
@@ -13,7 +12,7 @@ from .load import (
     with_arguments,
 )
 from .placement import NoRunError
-from .prepare import digest, environment_of, prepare, within, without_a_run
+from .prepare import digest, environment_of, foresee, prepare, stops, within, without_a_run
 
 __all__ = [
     "NoRunError",

@@ -18,8 +18,7 @@ from rekindle.host.payload import travels
 from rekindle.records import Job, RecordError
 from rekindle.solver.catalogue import rules
 
-from .placement import Unplaceable
-from .releases import minor
+from .placement import Unplaceable, minor
 
 _SETTING = "rekindle_nvflare_checkout"
 _UPSTREAM = "https://github.com/NVIDIA/NVFlare"
@@ -41,8 +40,8 @@ class Checkout:
     nvflare: str
     """Release that hosts get."""
 
-    def hold(self, jobs: Iterable[Job]) -> None:
-        """Hold the checkout to what the hosts' release runs of ``jobs``, but for what it `lacks`.
+    def require(self, jobs: Iterable[Job]) -> None:
+        """Require that the checkout has what the hosts' release runs of ``jobs``, but for what it `lacks`.
 
         Raises:
             RecordError: an example is not there, or the checkout is of another release.
@@ -128,7 +127,7 @@ def _cloned(url: str, ref: str) -> Path:
         done = _git("clone", "--quiet", "--depth=1", f"--branch={ref}", "--", url, f"{aside}/clone")
         if done.returncode:
             lines = done.stderr.decode(errors="replace").strip().splitlines()
-            last = next(iter(reversed(lines)), "git said nothing")
+            last = next(iter(reversed(lines)), "git printed nothing")
             raise RecordError(
                 f"NVFlare's examples cannot be fetched from {url} at {ref}: {last[:300]}",
                 f"name a folder with a checkout in {_SETTING}.",

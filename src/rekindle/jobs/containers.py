@@ -35,8 +35,8 @@ def id_of_image(name: str, images: Iterable[Image], host: str) -> str:
     )
 
 
-def hold_to_engine(job: Job, host: HostRecord) -> None:
-    """Hold a job that runs in a container to the host's container engine.
+def require_engine(job: Job, host: HostRecord) -> None:
+    """Require a container engine on the host for a job that runs in a container.
 
     Raises:
         Unplaceable: there is none, it does not answer, or it can give no GPU to a container.

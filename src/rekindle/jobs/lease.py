@@ -8,25 +8,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from rekindle.host import batch, folders
-from rekindle.records import (
-    Job,
-    LeaseRecord,
-    RecordError,
-    Slurm,
-    moment,
-    timestamp,
-    write,
-)
+from rekindle.records import Job, LeaseRecord, RecordError, Slurm, moment, timestamp, write
 from rekindle.records.folders import lease_in, play_in
 
 from .placement import NoRunError
 
 COLLECTION_SHARE = 0.1
-"""Of the time that is left, kept for bringing results home."""
+"""Of the time that is left, kept for collecting results."""
 _COLLECTION_S = 60
 """And no less than that."""
 _NOTICE_S = batch.NOTICE_S + 60
-"""And no less of an allocation: before its last of these its job may be told to end."""
+"""And no less of an allocation: before its last of these its job may be asked to end."""
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -37,7 +29,7 @@ class TooLate(NoRunError):
 
 
 def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None:
-    """Return when everything has to be at home; None if nobody said.
+    """Return when everything has to be collected; None if that is not set.
 
     Args:
         lease_ends: a time as ISO 8601, of this machine's zone if it names none.
@@ -48,23 +40,21 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
         RecordError: one of them is no such text.
     """
     times = []
-    if lease_ends:
-        try:
+    try:
+        if lease_ends:
             times.append(datetime.fromisoformat(lease_ends).astimezone())
-        except (ValueError, OverflowError):
-            raise RecordError(
-                f"lease_ends {lease_ends!r} is not a time.", "write it as 2026-11-21T18:00, or with a zone."
-            ) from None
-    if budget:
-        parts = re.findall(r"(\d+)([hms])", budget)
-        try:
+    except (ValueError, OverflowError):
+        fix = "write it as 2026-11-21T18:00, or with a zone."
+        raise RecordError(f"lease_ends {lease_ends!r} is not a time.", fix) from None
+    try:
+        if budget:
+            parts = re.findall(r"(\d+)([hms])", budget)
             if not parts or "".join(map("".join, parts)) != budget:
                 raise ValueError(budget)
             times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
-        except (ValueError, OverflowError):
-            raise RecordError(
-                f"budget {budget!r} is not a length of time.", "write it as 45m, 1h30m or 90s."
-            ) from None
+    except (ValueError, OverflowError):
+        fix = "write it as 45m, 1h30m or 90s."
+        raise RecordError(f"budget {budget!r} is not a length of time.", fix) from None
     return min(times, default=None)
 
 
@@ -86,7 +76,7 @@ def keep(home: Path, host: str, started: datetime, ends: datetime | None) -> Non
 
 
 def ends(home: Path) -> datetime | None:
-    """Return when the lease of the host with that folder of results ends; None if nobody said.
+    """Return when the lease of the host with that folder of results ends; None if that is not set.
 
     Raises:
         RecordError: lease.json is missing or broken.
@@ -96,7 +86,7 @@ def ends(home: Path) -> datetime | None:
 
 
 def left_s(home: Path, now: datetime) -> float | None:
-    """Return the seconds from ``now`` until the lease `ends`; None if nobody said when.
+    """Return the seconds from ``now`` until the lease `ends`; None if that is not set.
 
     Raises:
         RecordError: lease.json is missing or broken.
@@ -110,7 +100,7 @@ def allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int
 
     Args:
         job: as it is.
-        left_s: until the lease ends; None if nobody said.
+        left_s: until the lease ends; None if that is not set.
         slurm: what is asked for, of which each job has all the time.
     """
     usable = min(_usable_s(left_s, _COLLECTION_S), _usable_s(slurm.time_s if slurm else None, _NOTICE_S))
@@ -118,12 +108,12 @@ def allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int
 
 
 def _usable_s(left_s: float | None, least_s: float) -> float:
-    """Return what is left without what bringing results home takes, which is no less than ``least_s``."""
+    """Return what is left without what collecting results takes, which is no less than ``least_s``."""
     return math.inf if left_s is None else left_s - max(least_s, COLLECTION_SHARE * left_s)
 
 
 def too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLate:
-    """Return what is said of ``job`` where it has no `allowance`, whose arguments these are."""
+    """Return the reason for ``job`` where it has no `allowance`, whose arguments these are."""
     takes = f"{job.name} takes about {job.expected_s} s"
     if slurm and allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
         says = f"{takes}, and rekindle_slurm asks for {slurm.time}."

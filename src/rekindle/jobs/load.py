@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -66,11 +67,8 @@ def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
 def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
     """Return ``asked`` with each example in place of ``examples/all``, and none twice."""
     every = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]
-    return list(
-        dict.fromkeys(
-            name for asked_name in asked for name in (every if asked_name == _ALL else [asked_name])
-        )
-    )
+    names = (every if name == _ALL else [name] for name in asked)
+    return list(dict.fromkeys(itertools.chain.from_iterable(names)))
 
 
 def load_job(jobs: Path, name: str) -> Job:
@@ -79,22 +77,18 @@ def load_job(jobs: Path, name: str) -> Job:
     Raises:
         RecordError: there is no such job, its job.yml does not fit the schema, or its code cannot travel.
     """
-    if path := own_path(name):
-        return _own(jobs, path)
+    if own := own_path(name):
+        return _own(jobs, own)
     name = name.removeprefix(f"{_EXAMPLES}/")
-    path = jobs / name / "job.yml"
-    if not path.is_file():
-        path = jobs / _EXAMPLES / f"{name}.yml"
-    if not path.is_file():
-        known = ", ".join(known_jobs(jobs))
-        raise RecordError(
-            f"There is no job {name!r} in {jobs.name}/.", f"name one of {known} in rekindle_jobs."
-        )
+    places_of_it = (jobs / name / "job.yml", jobs / _EXAMPLES / f"{name}.yml")
+    path = next((path for path in places_of_it if path.is_file()), None)
+    if path is None:
+        fix = f"name one of {', '.join(known_jobs(jobs))} in rekindle_jobs."
+        raise RecordError(f"There is no job {name!r} in {jobs.name}/.", fix)
     job = _read(path)
     if job.code and not (jobs / job.code / "job.py").is_file():
-        raise RecordError(
-            f"{path} runs the code of {job.code!r}, which has no job.py.", "name a job that has one."
-        )
+        says = f"{path} runs the code of {job.code!r}, which has no job.py."
+        raise RecordError(says, "name a job that has one.")
     if job.name != name:
         raise RecordError(f"{path} is named {job.name!r} inside.", _CORRECT)
     if job.example and not job.example.folder:
@@ -122,10 +116,8 @@ def _read(path: Path, **defaults: str) -> Job:
         raise RecordError(f"{path} claims {unknown[0]!r}, which no validator knows.", _CORRECT)
     for mend in job.example.mends if job.example else ():
         if _escapes(mend.file):
-            raise RecordError(
-                f"{path} mends {mend.file!r}, which is not in the folder of its code.",
-                "write its path from there on.",
-            )
+            says = f"{path} mends {mend.file!r}, which is not in the folder of its code."
+            raise RecordError(says, "write its path from there on.")
     return job
 
 
@@ -135,26 +127,24 @@ def _own(jobs: Path, path: Path) -> Job:
     job = _read(path, **({"name": folder} if re.fullmatch(NAME, folder) else {}))
     taken = (name.removeprefix(f"{_EXAMPLES}/") for name in known_jobs(jobs))
     if job.name in {*_RESERVED, *ACCEPTANCE.values(), *taken}:
-        raise RecordError(
-            f"{path} is of a job {job.name!r}, and Rekindle has one of that name.",
-            "write another name: in it.",
-        )
+        says = f"{path} is of a job {job.name!r}, and Rekindle has one of that name."
+        raise RecordError(says, "write another name: in it.")
     if job.example is None:
         raise RecordError(
             f"{path} does not say what its code is called with.",
             "write example: {command: [job.py]}, with the options that it takes.",
         )
     if job.example.folder or job.code:
-        field = "example.folder" if job.example.folder else "code"
-        raise RecordError(
-            f"{path} has {field}, and its code lies beside it.", "remove that, or move the file there."
+        says = (
+            f"{path} has {'example.folder' if job.example.folder else 'code'}, and its code lies beside it."
         )
+        raise RecordError(says, "remove that, or move the file there.")
     _travels(path, job.example)
     return job
 
 
 def _travels(path: Path, example: Example) -> None:
-    """Hold what a job.yml calls to what of its folder comes to a host."""
+    """Require that what a job.yml calls travels to a host with its folder."""
     folder, files = path.parent, payload.travelling(path.parent)
     for script, *_ in filter(None, (*example.before, example.command)):
         if script.startswith("-") or script in files:

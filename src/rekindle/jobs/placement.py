@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from itertools import combinations
 
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import usable_gpus
 from rekindle.records import Complaint, Gpu, HostRecord, Job, Site, VerdictKind
+from rekindle.solver.catalogue import rules
 
 _LINK_RANK = {"PIX": 5, "PXB": 4, "PHB": 3, "NODE": 2, "SYS": 1}
 """Topology words of ``nvidia-smi topo -m``, nearest first; any NVLink (``NV18``) is nearer still."""
@@ -27,7 +30,7 @@ class Unplaceable(NoRunError):
 def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
-    Sites get disjoint sets, linked as closely as the host allows; those of an example that is told of none
+    Sites get disjoint sets, linked as closely as the host allows; those of an example that is given none
     (``{gpus}``) all get one set. On a host with too few GPUs for that, the job decides
     (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and have as many ranks as there
     are GPUs at most, or each gets fewer of its own. A host without GPUs runs the ranks as processes on CPU,
@@ -38,7 +41,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         Unplaceable: too few GPUs for what the job allows; it says how many are missing.
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
-    gpus = [gpu for gpu in whole(host) if gpu.uuid]
+    gpus = [gpu for gpu in usable_gpus(host) if gpu.uuid]
     needed = job.example.gpus if job.example else 0
     if len(gpus) < needed:
         raise Unplaceable(
@@ -62,9 +65,8 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         sets = _nearest_sets(gpus, job.sites, min(job.ranks_per_site, len(gpus) // job.sites), host)
     elif job.when_short_of_gpus in {"share", "turns"}:
         size = min(job.ranks_per_site, len(gpus))
-        sets = [
-            [gpus[(number * size + rank) % len(gpus)] for rank in range(size)] for number in range(job.sites)
-        ]
+        starts = range(0, job.sites * size, size)
+        sets = [[gpus[(start + rank) % len(gpus)] for rank in range(size)] for start in starts]
     else:
         raise Unplaceable(
             f"{job.name} needs {least} GPUs ({job.sites} sites × {least // job.sites}) and {host.host} has "
@@ -83,8 +85,12 @@ def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> l
     left, sets = list(gpus), []
     positions = {gpu.index: position for position, gpu in enumerate(host.gpus)}
 
+    def link(a: Gpu, b: Gpu) -> int:
+        word = host.topology[positions[a.index]][positions[b.index]] if host.topology else ""
+        return _NVLINK if word.startswith("NV") else _LINK_RANK.get(word, 0)
+
     def nearness(chosen: tuple[Gpu, ...]) -> int:
-        return min((_link(host, positions, a, b) for a, b in combinations(chosen, 2)), default=0)
+        return min(itertools.starmap(link, combinations(chosen, 2)), default=0)
 
     for _ in range(count):
         chosen = max(combinations(left, size), key=nearness)
@@ -93,8 +99,27 @@ def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> l
     return sets
 
 
-def _link(host: HostRecord, positions: dict[int, int], a: Gpu, b: Gpu) -> int:
-    if not host.topology:
-        return 0
-    word = host.topology[positions[a.index]][positions[b.index]]
-    return _NVLINK if word.startswith("NV") else _LINK_RANK.get(word, 0)
+def minor(version: str) -> str | None:
+    """Return ``2.7`` of ``2.7.2-2-g8b25406a6``; None if it is no version."""
+    match = re.match(r"\d+\.\d+", version)
+    return match[0] if match else None
+
+
+def require_release(job: Job, nvflare: str | None) -> None:
+    """Require an example to be described for the release that the host gets.
+
+    Args:
+        job: others are of every release.
+        nvflare: None for the usual one.
+
+    Raises:
+        Unplaceable: it is described for others.
+    """
+    usual = rules().nvflare.version
+    if job.example and job.example.folder and minor(nvflare or usual) not in job.example.releases:
+        described = " and ".join(job.example.releases)
+        at = f"rekindle_nvflare at {usual}" if minor(usual) in job.example.releases else "it out"
+        raise Unplaceable(
+            f"{job.name} is described for NVFlare {described}, and the host gets {nvflare or usual}.",
+            f"Leave {at}, or describe it for that release in flare_jobs/examples/{job.name}.yml.",
+        )

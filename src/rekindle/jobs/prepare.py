@@ -1,21 +1,28 @@
-"""What a run of a job needs on a host, and within a lease."""
+"""What a run of a job needs on a host and within a lease, and what would become of a host's jobs."""
 
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Iterable
 from datetime import datetime, timezone
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from rekindle.host import folders
+from rekindle.host.archive import FILE_LIMIT
+from rekindle.host.payload import job_files
 from rekindle.records import (
+    Complaint,
     EnvRecord,
     GivenGpu,
     HostRecord,
     Job,
     PlanRecord,
+    RecordError,
     RunSpec,
     Site,
     VerdictKind,
@@ -23,10 +30,9 @@ from rekindle.records import (
     to_builtins,
 )
 
-from .containers import hold_to_engine, image_of
+from .containers import image_of, require_engine
 from .lease import allowance, too_short
-from .placement import Unplaceable, assign_gpus
-from .releases import hold_to_release
+from .placement import Unplaceable, assign_gpus, require_release
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
@@ -96,8 +102,8 @@ def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
     Raises:
         Unplaceable: it cannot run there.
     """
-    hold_to_release(job, plan.nvflare)
-    hold_to_engine(job, host)
+    require_release(job, plan.nvflare)
+    require_engine(job, host)
     return assign_gpus(job, host)
 
 
@@ -117,7 +123,7 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec:
 
 
 def digest(spec: RunSpec, payload: str) -> str:
-    """Return what tells this run from one of other inputs: of what is run, and of the code that runs it.
+    """Return a digest of this run's inputs: of what is run, and of the code that runs it.
 
     Neither the nonce nor what preflight saw on the GPUs is an input; ``sites`` names those. The payload has
     the files.
@@ -150,3 +156,84 @@ def without_a_run(job: Job, host: str, verdict: VerdictKind, cause: str, remedy:
         devices=(),
         rounds=(),
     )
+
+
+def code_in(payload: Path, job: Job) -> dict[str, bytes]:
+    """Return the files of the code of ``job`` in the payload, by their names in its folder.
+
+    Raises:
+        RecordError: the payload is missing or damaged.
+    """
+    try:
+        return dict(job_files(payload, job.code or job.name))
+    except (OSError, zipfile.BadZipFile):
+        raise RecordError(
+            f"{payload} is missing or damaged.", "run playbooks/environments.yml again."
+        ) from None
+
+
+def digests(files: dict[str, bytes], job: Job, *, on_gpus: bool) -> dict[str, str]:
+    """Return the SHA-256 of each file once the run has mended it; empty for one too large to be collected."""
+    changed = dict(files)
+    for mend in job.example.mends if job.example else ():
+        if mend.file in changed and (mend.where == "anywhere" or not on_gpus):
+            # The run reads it as text, in which a line ends with \n.
+            text = changed[mend.file].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            changed[mend.file] = text.replace(mend.before.encode(), mend.after.encode())
+    return {
+        name: hashlib.sha256(content).hexdigest() if len(content) <= FILE_LIMIT else ""
+        for name, content in changed.items()
+    }
+
+
+class Foreseen(NamedTuple):
+    """What would become of a job."""
+
+    job: Job
+    refusal: str | None
+    """Why it cannot run on the host."""
+    late: Complaint | None
+    """Why the lease is too short for it, after those before it, or what SLURM is asked for."""
+
+
+def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[Foreseen]:
+    """Return what would become of each of ``jobs``, in their order.
+
+    Args:
+        jobs: each takes as long as it is expected to.
+        host: what preflight found.
+        plan: what was decided for it.
+        left_s: seconds until the lease ends, as if nothing had to be built; None if that is not known.
+    """
+    foreseen = []
+    for job in jobs:
+        refusal, late = _refusal(job, host, plan), None
+        if refusal is None and allowance(job, left_s, host.slurm) is None:
+            late = too_short(job, left_s, host.slurm)
+        elif refusal is None and left_s is not None:
+            left_s -= job.expected_s
+        foreseen.append(Foreseen(job, refusal, late))
+    return foreseen
+
+
+def stops(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> str:
+    """Return why each required one of ``jobs`` would not run, a line each; empty if all would.
+
+    The arguments are those of `foresee`.
+    """
+    required = [foreseen for foreseen in foresee(jobs, host, plan, left_s) if foreseen.job.required]
+    return "\n".join(str(why) for foreseen in required if (why := foreseen.refusal or foreseen.late))
+
+
+def _refusal(job: Job, host: HostRecord, plan: PlanRecord) -> str | None:
+    if job.name in plan.removed:
+        return plan.removed[job.name]
+    name = environment_of(job, [planned.framework for planned in plan.environments])
+    for planned in plan.environments:
+        if planned.framework == name and planned.build is None:
+            return planned.refusal
+    try:
+        place(job, host, plan)
+    except Unplaceable as error:
+        return str(error)
+    return None

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from rekindle.acceptance import Judgement, held, judged
+from rekindle.acceptance import Judgement, evaluated, judged
 from rekindle.records import (
     AcceptanceRecord,
     Clock,
@@ -45,7 +45,7 @@ def measured(run: Run) -> AcceptanceRecord:
         measurement for measurement in record.measurements if measurement.name not in {"xids", "clock_offset"}
     ]
     seen = (*(_xids(run, gpu.uuid) for gpu in record.gpus), *((_offset(run.clock),) if run.clock else ()))
-    return held(replace(record, started=_started(record, run.clock), measurements=(*others, *seen)))
+    return evaluated(replace(record, started=_started(record, run.clock), measurements=(*others, *seen)))
 
 
 def judgement(run: Run) -> Judgement:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from rekindle.acceptance import Judgement, compared, held, judged, since_last
+from rekindle.acceptance import Judgement, compared, evaluated, judged, since_last
 from rekindle.acceptance.strips import Strip, strips, worst
 from rekindle.host import folders
 from rekindle.records import AcceptanceRecord
@@ -61,7 +61,7 @@ def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list
                 lacking[host.name] = host
     newest = {name: max(records, key=lambda record: record.started) for name, records in taken.items()}
     past = [record for records in taken.values() for record in records]
-    records = [held(record) for _, record in sorted(newest.items())]
+    records = [evaluated(record) for _, record in sorted(newest.items())]
     fleet = compared(records)
     judgements = []
     for record in records:

@@ -57,7 +57,7 @@ def examples(settings: Settings) -> Iterator[Complaint]:
         checked_out = checkout.named(value, settings.values.get("rekindle_nvflare"))
         known = known_jobs(settings.jobs)
         asked = expand(settings.jobs, (job for job in jobs if job in known))
-        checked_out.hold(load_job(settings.jobs, job) for job in asked)
+        checked_out.require(load_job(settings.jobs, job) for job in asked)
     yield from ()
 
 

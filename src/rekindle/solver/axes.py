@@ -1,12 +1,13 @@
-"""One function for each axis of the decision: does this build fit this host, and which figures say so."""
+"""One function for each axis of the decision: does this build fit this host, by which figures."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple, get_args
 
-from rekindle.gpus.models import capability, version_key
-from rekindle.gpus.whole import whole
+from rekindle.gpus.models import capability, newest_python, version_key
+from rekindle.gpus.usable import usable_gpus
 from rekindle.records import Gpu, HostRecord, Python, Reason
 from rekindle.records.text import one_line
 
@@ -15,6 +16,10 @@ from .catalogue import CatalogueBuild, lock_sha256, python_minor, rules
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)$")
 
 Coverage = Literal["machine code", "PTX"]
+Axis = Literal["architecture", "gpu", "driver", "nvflare", "python", "glibc"]
+AXES: tuple[Axis, ...] = get_args(Axis)
+Finding = tuple[bool, str]
+"""Whether a build fits a host on one axis, and by which figures."""
 
 _MOST = 0.5
 """Ours: below that share of machine code a first run compiles for minutes."""
@@ -30,16 +35,17 @@ class Runs(NamedTuple):
     """Of its kernels that are machine code for them, by size."""
 
 
-def evaluate(build: CatalogueBuild, host: HostRecord) -> tuple[Reason, ...]:
-    """Return what every axis says of ``build`` on ``host``."""
-    return tuple(axis(build, host) for axis in (architecture, gpu, driver, nvflare, python, glibc))
+def evaluate(build: CatalogueBuild, host: HostRecord, axes: Iterable[Axis] = AXES) -> tuple[Reason, ...]:
+    """Return what each axis says of ``build`` on ``host``."""
+    found = ((axis, *_FUNCTIONS[axis](build, host)) for axis in axes)
+    return tuple(Reason(axis=axis, holds=holds, says=says) for axis, holds, says in found)
 
 
-def architecture(build: CatalogueBuild, host: HostRecord) -> Reason:
+def architecture(build: CatalogueBuild, host: HostRecord) -> Finding:
     """The processor's architecture is the build's."""
     here, built_for = spoken(host.os.architecture), spoken(build.architecture)
-    holds, says = built_for == here, f"{build.title} is built for {built_for}"
-    return Reason(axis="architecture", holds=holds, says=says if holds else f"{says}, this host is {here}")
+    says = f"{build.title} is built for {built_for}"
+    return (True, says) if built_for == here else (False, f"{says}, this host is {here}")
 
 
 def spoken(machine: str) -> str:
@@ -72,47 +78,42 @@ def covers(arch_list: tuple[str, ...], capability: str) -> tuple[Coverage, str] 
 def runs(build: CatalogueBuild, capability: str) -> Runs | None:
     """Return how GPUs of ``capability`` run ``build``; None if one of its libraries has no code for them."""
     parts = [(kernels.arch_list, kernels.kib) for kernels in build.kernels] or [(build.arch_list, 1)]
-    covered = [(covers(arch_list, capability), size) for arch_list, size in parts]
-    machine_code = [
-        (coverage[1], size) for coverage, size in covered if coverage and coverage[0] == "machine code"
-    ]
-    ptx = [(coverage[1], size) for coverage, size in covered if coverage and coverage[0] == "PTX"]
-    if len(machine_code) + len(ptx) < len(parts):
-        return None
-    share = sum(size for _, size in machine_code) / sum(size for _, size in parts)
-    most: list[tuple[str, int]] = machine_code if share >= _MOST else ptx
-    largest = max(most, key=lambda pair: pair[1])[0]
-    return Runs("machine code" if share >= _MOST else "PTX", largest, share)
+    sizes: dict[Coverage, list[tuple[int, str]]] = {"machine code": [], "PTX": []}
+    for arch_list, size in parts:
+        if (coverage := covers(arch_list, capability)) is None:
+            return None
+        sizes[coverage[0]].append((size, coverage[1]))
+    share = sum(size for size, _ in sizes["machine code"]) / sum(size for _, size in parts)
+    how: Coverage = "machine code" if share >= _MOST else "PTX"
+    _, largest = max(sizes[how], key=lambda part: part[0])
+    return Runs(how, largest, share)
 
 
-def gpu(build: CatalogueBuild, host: HostRecord) -> Reason:
+def gpu(build: CatalogueBuild, host: HostRecord) -> Finding:
     """Every GPU that answers has code in the build."""
-    gpus = whole(host)
+    gpus = usable_gpus(host)
     if build.cuda is None or not gpus:
-        return Reason(axis="gpu", holds=True, says=f"{build.title} runs without a GPU")
-    unknown = next((device for device in gpus if capability_of(device) is None), None)
-    if unknown:
-        says = f"GPU {unknown.index} ({name_of(unknown)}) gives no compute capability"
-        says += ", and its model is not known"
-        return Reason(axis="gpu", holds=False, says=says)
+        return True, f"{build.title} runs without a GPU"
+    if unknown := next((device for device in gpus if capability_of(device) is None), None):
+        named = f"GPU {unknown.index} ({name_of(unknown)})"
+        return False, f"{named} gives no compute capability, and its model is not known"
     sentences: list[str] = []
     for kind, name in _kinds(gpus):
         kernels, failure = runs(build, kind), _unwritten(build, kind)
         if kernels is None or failure:
             says = f"{build.title} has no kernels for compute capability {kind} ({name}): "
-            says += f"it is compiled for {' '.join(build.arch_list)}"
-            says += f", and {failure}" if failure else ""
-            return Reason(axis="gpu", holds=False, says=says)
+            compiled = f"it is compiled for {' '.join(build.arch_list)}"
+            return False, says + compiled + (f", and {failure}" if failure else "")
         says = f"compute capability {kind} ({name}) runs its {kernels.how} {kernels.architecture}"
         if kernels.how == "machine code" and kernels.share < 1:
             says += f", and the PTX of {1 - kernels.share:.0%} of its kernels"
         sentences.append(says)
-    return Reason(axis="gpu", holds=True, says=", ".join(sentences))
+    return True, ", ".join(sentences)
 
 
 def _unwritten(build: CatalogueBuild, capability: str) -> str | None:
     """Return why a build's own compiler writes nothing for a GPU; None if it does, or there is none."""
-    first_ptx = rules().ptx_targets.by_capability
+    first_ptx = rules().ptx_targets.by
     begins = first_ptx.get(capability)
     if build.emits is None or version_key(capability) < min(map(version_key, first_ptx)):
         return None
@@ -128,7 +129,7 @@ def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) ->
     """Return the GPUs, as ``9.0 (NVIDIA H200)``, for which most kernels of the build are PTX, or some."""
     if build.cuda is None:
         return []
-    by_kind = [(kind, runs(build, kind[0])) for kind in _kinds(whole(host))]
+    by_kind = [(kind, runs(build, kind[0])) for kind in _kinds(usable_gpus(host))]
     return [
         f"{capability} ({name})"
         for (capability, name), how in by_kind
@@ -138,7 +139,7 @@ def ptx_only(build: CatalogueBuild, host: HostRecord, *, mostly: bool = True) ->
 
 def minimum_driver(build: CatalogueBuild) -> str | None:
     """Return the oldest driver that runs the build's CUDA runtime, if it has one and that is known."""
-    return rules().cuda_minimum_driver.by_major.get(build.cuda.split(".")[0]) if build.cuda else None
+    return rules().cuda_minimum_driver.by.get(build.cuda.split(".")[0]) if build.cuda else None
 
 
 def least_driver(build: CatalogueBuild, host: HostRecord) -> str | None:
@@ -146,7 +147,7 @@ def least_driver(build: CatalogueBuild, host: HostRecord) -> str | None:
     needed = minimum_driver(build)
     if needed is None or build.toolkit is None or not ptx_only(build, host, mostly=False):
         return needed
-    toolkit, known = version_key(build.toolkit), rules().driver_cuda.by_driver.items()
+    toolkit, known = version_key(build.toolkit), rules().driver_cuda.by.items()
     loads = [since for since, cuda in known if version_key(cuda) >= toolkit]
     return max(needed, min(loads, key=version_key, default=needed), key=version_key)
 
@@ -158,7 +159,7 @@ def driver_cuda(host: HostRecord) -> str | None:
     if host.driver.cuda:
         return host.driver.cuda
     here = version_key(host.driver.version)
-    known = rules().driver_cuda.by_driver.items()
+    known = rules().driver_cuda.by.items()
     return max((cuda for since, cuda in known if version_key(since) <= here), key=version_key, default=None)
 
 
@@ -172,43 +173,39 @@ def driver_need(build: CatalogueBuild, host: HostRecord) -> str:
     return f"needs driver ≥ {needed}, this host has {here}"
 
 
-def driver(build: CatalogueBuild, host: HostRecord) -> Reason:
+def driver(build: CatalogueBuild, host: HostRecord) -> Finding:
     """The driver runs the build's CUDA runtime, and loads its PTX where that is all there is."""
     needed, says = minimum_driver(build), f"{build.title} {driver_need(build, host)}"
-    if build.cuda is None or not whole(host):
-        says = f"{build.title} needs no driver" + (" where no GPU is used" if build.cuda else "")
-        return Reason(axis="driver", holds=True, says=says)
+    if build.cuda is None or not usable_gpus(host):
+        return True, f"{build.title} needs no driver" + (" where no GPU is used" if build.cuda else "")
     if needed is None:
-        return Reason(axis="driver", holds=True, says=says)
+        return True, says
     if host.driver is None or version_key(host.driver.version) < version_key(needed):
-        return Reason(axis="driver", holds=False, says=says)
-    compiled = ptx_only(build, host, mostly=False)
-    if compiled and build.toolkit:
-        newest = driver_cuda(host)
-        if newest is None or version_key(newest) < version_key(build.toolkit):
-            part = "" if ptx_only(build, host) else " of a part of its kernels"
-            says = f"{build.title} has only PTX{part} of CUDA {build.toolkit} for compute capability "
-            says += f"{compiled[0]}, "
-            says += f"and driver {host.driver.version} loads PTX up to CUDA {newest or 'unknown'}"
-            says += f": driver {least_driver(build, host)} is the first that loads it"
-            return Reason(axis="driver", holds=False, says=says)
-    return Reason(axis="driver", holds=True, says=says)
+        return False, says
+    compiled, newest = ptx_only(build, host, mostly=False), driver_cuda(host)
+    if not (compiled and build.toolkit) or (newest and version_key(newest) >= version_key(build.toolkit)):
+        return True, says
+    part = "" if ptx_only(build, host) else " of a part of its kernels"
+    return False, (
+        f"{build.title} has only PTX{part} of CUDA {build.toolkit} for compute capability {compiled[0]}, "
+        f"and driver {host.driver.version} loads PTX up to CUDA {newest or 'unknown'}"
+        f": driver {least_driver(build, host)} is the first that loads it"
+    )
 
 
-def nvflare(build: CatalogueBuild, host: HostRecord) -> Reason:
+def nvflare(build: CatalogueBuild, host: HostRecord) -> Finding:
     """NVFlare itself supports a Python of the host."""
     rule = rules().nvflare.releases[build.nvflare]
-    holds = any(python_minor(python.version) in rule.pythons for python in host.pythons)
     says = f"NVFlare {build.nvflare} supports Python {rule.pythons[0]} to {rule.pythons[-1]}"
-    return Reason(axis="nvflare", holds=holds, says=says if holds else f"{says}, {_has(host)}")
+    fits = any(python_minor(python.version) in rule.pythons for python in host.pythons)
+    return (True, says) if fits else (False, f"{says}, {_has(host)}")
 
 
 def python_for(build: CatalogueBuild, host: HostRecord) -> Python | None:
     """Return the interpreter for the build: one outside of a virtual environment first, then the newest."""
     supported = set(rules().nvflare.releases[build.nvflare].pythons) & set(build.pythons)
     allowed = {minor for minor in supported if lock_sha256(build.lock(minor))}
-    fit = [python for python in host.pythons if python_minor(python.version) in allowed]
-    return max(fit, key=lambda python: (not python.venv, version_key(python.version)), default=None)
+    return newest_python(python for python in host.pythons if python_minor(python.version) in allowed)
 
 
 def of_a_venv(interpreter: Python) -> tuple[str, ...]:
@@ -222,25 +219,29 @@ def of_a_venv(interpreter: Python) -> tuple[str, ...]:
     )
 
 
-def python(build: CatalogueBuild, host: HostRecord) -> Reason:
+def python(build: CatalogueBuild, host: HostRecord) -> Finding:
     """There is a lock of the build for a Python of the host."""
-    interpreter = python_for(build, host)
-    if interpreter:
-        return Reason(
-            axis="python", holds=True, says=f"{build.title} is locked for Python {interpreter.version}"
-        )
+    if interpreter := python_for(build, host):
+        return True, f"{build.title} is locked for Python {interpreter.version}"
     locked = [minor for minor in build.pythons if lock_sha256(build.lock(minor))]
-    says = f"{build.title} is locked for Python {', '.join(locked) or 'none'}, {_has(host)}"
-    return Reason(axis="python", holds=False, says=says)
+    return False, f"{build.title} is locked for Python {', '.join(locked) or 'none'}, {_has(host)}"
 
 
-def glibc(build: CatalogueBuild, host: HostRecord) -> Reason:
+def glibc(build: CatalogueBuild, host: HostRecord) -> Finding:
     """The C library is new enough for the build and for the rest of its lock."""
-    needed = max(build.glibc, rules().locks.glibc, key=version_key)
-    here = host.os.glibc
-    holds = here is not None and version_key(here) >= version_key(needed)
-    says = f"{build.title} needs glibc ≥ {needed}, this host has {here or 'none'}"
-    return Reason(axis="glibc", holds=holds, says=says)
+    needed, here = max(build.glibc, rules().locks.glibc, key=version_key), host.os.glibc
+    fits = here is not None and version_key(here) >= version_key(needed)
+    return fits, f"{build.title} needs glibc ≥ {needed}, this host has {here or 'none'}"
+
+
+_FUNCTIONS: dict[Axis, Callable[[CatalogueBuild, HostRecord], Finding]] = {
+    "architecture": architecture,
+    "gpu": gpu,
+    "driver": driver,
+    "nvflare": nvflare,
+    "python": python,
+    "glibc": glibc,
+}
 
 
 def _has(host: HostRecord) -> str:

@@ -1,4 +1,4 @@
-"""The catalogue of builds and the rules they are held against: data, with a source for each fact."""
+"""The catalogue of builds and the rules for them: data, with a source for each fact."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     wheel: str | None = None
     """File that toolkit and arch_list were read from."""
     kernels: tuple[Kernels, ...] = ()
-    """Of a build whose kernels do not all have what ``arch_list`` says; as its libraries hold them."""
+    """Of a build whose kernels do not all have what ``arch_list`` says; as its libraries have them."""
     torch: str | None = None
     """Of what stands on torch: the torch in its environment."""
     nvflare: str = ""
@@ -92,7 +92,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     def lock(self, python: str) -> str:
         """Return the file name of its lock for ``python`` (``3.11``).
 
-        The version of a host's own build, and NVFlare's usual release, are not told in it.
+        The version of a host's own build, and NVFlare's usual release, are not part of it.
         """
         version = [] if self.variant == "system" else [self.version]
         nvflare = [] if self.nvflare == rules().nvflare.version else [f"nvflare{self.nvflare}"]
@@ -167,19 +167,9 @@ class _LockRules(Record, kw_only=True, frozen=True):
     source: str
 
 
-class _MinimumDriver(Record, kw_only=True, frozen=True):
+class _Table(Record, kw_only=True, frozen=True):
     source: str
-    by_major: dict[str, str]
-
-
-class _PtxTargets(Record, kw_only=True, frozen=True):
-    source: str
-    by_capability: dict[str, str]
-
-
-class _DriverCuda(Record, kw_only=True, frozen=True):
-    source: str
-    by_driver: dict[str, str]
+    by: dict[str, str]
 
 
 @decodable
@@ -188,9 +178,11 @@ class Rules(Record, kw_only=True, frozen=True):
 
     nvflare: _NvflareRules
     locks: _LockRules
-    cuda_minimum_driver: _MinimumDriver
-    driver_cuda: _DriverCuda
-    ptx_targets: _PtxTargets
+    cuda_minimum_driver: _Table
+    """Major version of CUDA → its oldest driver."""
+    driver_cuda: _Table
+    """Driver → the newest CUDA that it knows."""
+    ptx_targets: _Table
     """Compute capability → the PTX that it begins with; every compiler here knows all that are older."""
 
 
@@ -234,7 +226,11 @@ def _builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     if framework in {"lightning", "transformers"}:
         data = decode(_data(framework), _OnTorchBuilds)
         pairs = itertools.product(data.builds, _builds("torch"))
-        catalogued = [_on_torch(data, pair, build) for pair, build in pairs if _belongs(pair, build)]
+        catalogued = [
+            _on_torch(data, pair, build)
+            for pair, build in pairs
+            if (pair.torch, pair.variant) == (build.version, build.variant)
+        ]
     else:
         catalogued = list(decode(_data(framework), _Builds).builds)
     catalogued.sort(
@@ -273,10 +269,6 @@ def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
 @functools.cache
 def _extensions() -> dict[str, _Extension]:
     return decode(_data("extensions"), _Extensions).extensions
-
-
-def _belongs(pair: _OnTorch, build: CatalogueBuild) -> bool:
-    return (pair.torch, pair.variant) == (build.version, build.variant)
 
 
 def _on_torch(data: _OnTorchBuilds, pair: _OnTorch, build: CatalogueBuild) -> CatalogueBuild:

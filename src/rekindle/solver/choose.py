@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import none_usable, whole
-from rekindle.records import Build, HostRecord, Reason
+from rekindle.gpus.usable import none_usable, usable_gpus
+from rekindle.records import Build, HostRecord, Python, Reason
 from rekindle.records.plan import Framework
 
 from . import axes
@@ -43,7 +43,7 @@ Judged = tuple[CatalogueBuild, tuple[Reason, ...]]
 def choose(request: Request) -> Decision:
     """Return the newest build of the catalogue that fits on every axis."""
     host = request.host
-    with_gpus = bool(whole(host))
+    with_gpus = bool(usable_gpus(host))
     if not with_gpus and request.gpus_required:
         return _no_gpu(host)
     catalogued = builds(request.framework, request.nvflare)
@@ -51,17 +51,17 @@ def choose(request: Request) -> Decision:
         says = f"{request.framework} is not locked with NVFlare {request.nvflare}"
         return Decision(None, (Reason(axis="nvflare", holds=False, says=says),))
     kind = _for_gpus_or_cpu(catalogued, with_gpus)
+    pin: tuple[Reason, ...] = ()
     pinned = [
         build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
     ]
+    says = f"{request.framework} is pinned to {request.pin}"
     if not pinned:
-        what = f"for {'GPUs' if with_gpus else 'the CPU'}"
         known = ", ".join(dict.fromkeys(build.version for build in kind))
-        says = f"{request.framework} is pinned to {request.pin}; the builds {what} are {known}"
+        says += f"; the builds for {'GPUs' if with_gpus else 'the CPU'} are {known}"
         return Decision(None, (Reason(axis="pin", holds=False, says=says),))
-    pin: tuple[Reason, ...] = ()
     if request.pin is not None:
-        pin = (Reason(axis="pin", holds=True, says=f"{request.framework} is pinned to {request.pin}"),)
+        pin = (Reason(axis="pin", holds=True, says=says),)
     judged = [(build, axes.evaluate(build, host)) for build in pinned]
     fitting = [(build, reasons) for build, reasons in judged if all(reason.holds for reason in reasons)]
     if fitting:
@@ -71,11 +71,8 @@ def choose(request: Request) -> Decision:
     return Decision(None, (*pin, *reasons))
 
 
-def planned(build: CatalogueBuild, host: HostRecord) -> Build:
-    """Return the plan's entry for a build that fits."""
-    interpreter = axes.python_for(build, host)
-    if interpreter is None:
-        raise ValueError(f"{build.title} does not fit {host.host}.")
+def entry(build: CatalogueBuild, interpreter: Python) -> Build:
+    """Return the plan's entry for a build that fits, on one of the host's interpreters."""
     lock = build.lock(python_minor(interpreter.version))
     return Build(
         framework=build.framework,
@@ -91,7 +88,7 @@ def planned(build: CatalogueBuild, host: HostRecord) -> Build:
 
 def candidates(request: Request) -> list[CatalogueBuild]:
     """Return every build that fits, the best first; none where GPUs are required and cannot be used."""
-    with_gpus = bool(whole(request.host))
+    with_gpus = bool(usable_gpus(request.host))
     if request.gpus_required and not with_gpus:
         return []
     of_kind = _for_gpus_or_cpu(builds(request.framework, request.nvflare), with_gpus)
@@ -130,9 +127,8 @@ def _with_newer(
     build: CatalogueBuild, reasons: tuple[Reason, ...], judged: Sequence[Judged]
 ) -> tuple[Reason, ...]:
     """Add to each axis why it keeps the newest build of this architecture away, if that is another one."""
-    why = next(
-        its_reasons for candidate, its_reasons in judged if candidate.architecture == build.architecture
-    )
+    same = (its for candidate, its in judged if candidate.architecture == build.architecture)
+    why = next(same)
     against = {reason.axis: reason.says for reason in why if not reason.holds}
     return tuple(
         Reason(axis=reason.axis, holds=True, says=f"{reason.says} (and {against[reason.axis]})")

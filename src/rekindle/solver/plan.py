@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from rekindle.gpus.missing import hidden
-from rekindle.gpus.whole import cut, in_mig_mode, none_usable, whole
+from rekindle.gpus.usable import hidden, in_mig_mode, is_mig, none_usable, usable_gpus
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord
 from rekindle.records.plan import Framework
 
 from . import axes
-from .catalogue import CatalogueBuild, rules
-from .choose import Request, choose, planned
+from .catalogue import rules
+from .choose import Request, choose, entry
 from .refusal import refusal
 from .system import choose_system, on_torch
 
@@ -45,13 +44,14 @@ def solve(  # noqa: PLR0913 - each is a part of the question
         host_sha256: digest of the host record's file.
     """
     release = nvflare or rules().nvflare.version
-    requests = [
-        Request(framework, host, gpus_required, release, _pin(framework, pins)) for framework in frameworks
-    ]
-    environments = [
-        _system(request, newest) if system_site and (newest := on_torch(request)) else _catalogued(request)
-        for request in requests
-    ]
+    environments = []
+    for framework in frameworks:
+        pin = pins.get(framework, pins.get(framework.partition("+")[0]))  # it holds for extensions too
+        request = Request(framework, host, gpus_required, release, pin)
+        newest = on_torch(request) if system_site else None
+        planned = choose_system(request, newest) if newest else _catalogued(request)
+        warnings = (*_unusable(host), *planned.warnings) if planned.build else planned.warnings
+        environments.append(replace(planned, warnings=warnings))
     return PlanRecord(
         host=host.host,
         made=made,
@@ -62,45 +62,29 @@ def solve(  # noqa: PLR0913 - each is a part of the question
     )
 
 
-def _pin(framework: Framework, pins: Mapping[str, str]) -> str | None:
-    """Return its pin, which holds for what extends it too."""
-    return pins.get(framework, pins.get(framework.partition("+")[0]))
-
-
 def _catalogued(request: Request) -> PlannedEnvironment:
     decision = choose(request)
-    if decision.build is None:
-        return PlannedEnvironment(
-            framework=request.framework,
-            build=None,
-            reasons=decision.reasons,
-            refusal=refusal(request, decision),
+    build, framework, reasons = decision.build, request.framework, decision.reasons
+    interpreter = axes.python_for(build, request.host) if build else None
+    if build is None or interpreter is None:
+        why = refusal(request, decision)
+        return PlannedEnvironment(framework=framework, build=None, reasons=reasons, refusal=why)
+    warnings = axes.of_a_venv(interpreter)
+    if build.cuda and not usable_gpus(request.host):
+        warnings = (
+            f"{build.title} brings CUDA's libraries, gigabytes that this host has no use for",
+            *warnings,
         )
-    warnings = _unusable(request.host)
-    compiled = axes.ptx_only(decision.build, request.host)
-    if compiled:
-        warnings += (
-            f"{decision.build.title} has only PTX for {', '.join(compiled)}: "
-            "its first run compiles for minutes",
-        )
-    if decision.build.cuda and not whole(request.host):
-        warnings += (
-            f"{decision.build.title} brings CUDA's libraries, gigabytes that this host has no use for",
-        )
-    build = planned(decision.build, request.host)
-    warnings += axes.of_a_venv(next(python for python in request.host.pythons if python.path == build.python))
+    if compiled := axes.ptx_only(build, request.host):
+        says = f"{build.title} has only PTX for {', '.join(compiled)}: its first run compiles for minutes"
+        warnings = (says, *warnings)
     return PlannedEnvironment(
-        framework=request.framework,
-        build=build,
-        reasons=decision.reasons,
+        framework=framework,
+        build=entry(build, interpreter),
+        reasons=reasons,
         warnings=warnings,
         first_compile=bool(compiled),
     )
-
-
-def _system(request: Request, newest: CatalogueBuild) -> PlannedEnvironment:
-    entry = choose_system(request, newest)
-    return replace(entry, warnings=(*_unusable(request.host), *entry.warnings)) if entry.build else entry
 
 
 def _unusable(host: HostRecord) -> tuple[str, ...]:
@@ -113,7 +97,7 @@ def _unusable(host: HostRecord) -> tuple[str, ...]:
         if gpu.state != "ok"
         else f"Not planned for: {in_mig_mode(gpu)}"
         for gpu in host.gpus
-        if gpu.state != "ok" or cut(gpu)
+        if gpu.state != "ok" or is_mig(gpu)
     ]
     hiding = hidden(host)
     return (*left_out, *([str(hiding)] if hiding else []))

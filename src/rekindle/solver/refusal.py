@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from msgspec.structs import replace
 
-from rekindle.gpus.missing import OLDEST_DRIVER, expected, least_driver
 from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import OLDEST_DRIVER, expected, least_driver, usable_gpus
 from rekindle.records import Driver, Python
 from rekindle.records.plan import FRAMEWORKS, Framework
 
@@ -43,7 +43,12 @@ def ways_out(request: Request) -> list[str]:
     ways: list[str] = []
     for size in range(1, len(kinds) + 1):
         for chosen in itertools.combinations(kinds, size):
-            ways += _combinations_that_fit(request, chosen)
+            fitting: dict[str, str] = {}
+            for changes in itertools.product(*chosen):
+                changed = reduce(lambda so_far, change: change.apply(so_far), changes, request)
+                if build := choose(changed).build:
+                    fitting.setdefault(build.title, " and ".join(change.says for change in changes))
+            ways += [f"with {says}, {title} fits" for title, says in fitting.items()]
         if ways:
             break
     return [*ways, *_machines(request), *_telling(request), *_other_frameworks(request)]
@@ -77,9 +82,9 @@ def _machines(request: Request) -> list[str]:
 
 
 def _telling(request: Request) -> list[str]:
-    """Return the driver that tells a GPU's compute capability, where its model is not known."""
+    """Return the driver that reports a GPU's compute capability, where its model is not known."""
     here = request.host.driver
-    unknown = [gpu for gpu in whole(request.host) if axes.capability_of(gpu) is None]
+    unknown = [gpu for gpu in usable_gpus(request.host) if axes.capability_of(gpu) is None]
     if not unknown or here is None:
         return []
     if version_key(here.version) >= version_key(OLDEST_DRIVER):
@@ -88,23 +93,10 @@ def _telling(request: Request) -> list[str]:
     return [f"{says}, and run preflight again"]
 
 
-def _combinations_that_fit(request: Request, kinds: Sequence[Sequence[Change]]) -> list[str]:
-    """Return the combinations, one change of each kind, that lead to a build, each build once."""
-    ways: dict[str, str] = {}
-    for changes in itertools.product(*kinds):
-        changed = request
-        for change in changes:
-            changed = change.apply(changed)
-        build = choose(changed).build
-        if build:
-            ways.setdefault(build.title, " and ".join(change.says for change in changes))
-    return [f"with {says}, {title} fits" for title, says in ways.items()]
-
-
 def _drivers(request: Request) -> list[Change]:
     """Every newer driver that a rule speaks of, oldest first."""
     here = request.host.driver
-    if not whole(request.host) or here is None:
+    if not usable_gpus(request.host) or here is None:
         return []
     newer = [version for version in _known_drivers() if version_key(version) > version_key(here.version)]
     return [
@@ -117,7 +109,7 @@ def _drivers(request: Request) -> list[Change]:
 
 
 def _known_drivers() -> set[str]:
-    return {*rules().cuda_minimum_driver.by_major.values(), *rules().driver_cuda.by_driver}
+    return {*rules().cuda_minimum_driver.by.values(), *rules().driver_cuda.by}
 
 
 def _pythons(request: Request) -> list[Change]:
@@ -145,7 +137,7 @@ def _other_changes(request: Request) -> list[list[Change]]:
         kinds.append([Change(f"no pin to {request.pin}", partial(dataclasses.replace, pin=None))])
     if request.nvflare != (usual := rules().nvflare.version):
         kinds.append([Change(f"rekindle_nvflare: {usual}", partial(dataclasses.replace, nvflare=usual))])
-    gpus = whole(host)
+    gpus = usable_gpus(host)
     capabilities = dict.fromkeys(map(axes.capability_of, gpus))
     if len(capabilities) > 1:
         kinds.append([_without(request, capability) for capability in capabilities])
@@ -163,23 +155,20 @@ def _without(request: Request, capability: str | None) -> Change:
 
 
 def _other_frameworks(request: Request) -> list[str]:
-    ways: list[str] = []
-    for framework in FRAMEWORKS if "+" not in request.framework else ():
-        build = choose(dataclasses.replace(request, framework=framework, pin=None)).build
-        if build and framework != request.framework and not axes.ptx_only(build, request.host):
-            ways.append(f"{build.title} fits; it {axes.driver_need(build, request.host)}")
-    return ways
+    others = (framework for framework in FRAMEWORKS if framework != request.framework)
+    requests = (dataclasses.replace(request, framework=framework, pin=None) for framework in others)
+    return [
+        f"{build.title} fits; it {axes.driver_need(build, request.host)}"
+        for other in (requests if "+" not in request.framework else ())
+        if (build := choose(other).build) and not axes.ptx_only(build, request.host)
+    ]
 
 
 def _reach(framework: Framework) -> str:
     newest = builds(framework)[0]
-    architectures = dict.fromkeys(name for build in builds(framework) for name in build.arch_list)
-    return f"builds of {newest.name} know {', '.join(sorted(architectures, key=_number))}"
-
-
-def _number(architecture: str) -> tuple[str, int]:
-    kind, _, number = architecture.partition("_")
-    return kind, int(number.rstrip("af"))
+    names = {name for build in builds(framework) for name in build.arch_list}
+    ordered = sorted(names, key=lambda name: (name.partition("_")[0], int(re.sub(r"\D", "", name))))
+    return f"builds of {newest.name} know {', '.join(ordered)}"
 
 
 def _replace_host(request: Request, **changes: object) -> Request:

@@ -6,20 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import none_usable, whole
-from rekindle.records import Build, Complaint, HostRecord, PlannedEnvironment, Python, Reason
+from msgspec.structs import replace
+
+from rekindle.gpus.models import newest_python, version_key
+from rekindle.gpus.usable import none_usable, usable_gpus
+from rekindle.records import Complaint, HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
-from .catalogue import (
-    CatalogueBuild,
-    beside_own_torch,
-    builds,
-    lock_sha256,
-    python_minor,
-    rules,
-)
-from .choose import Request
+from .catalogue import CatalogueBuild, beside_own_torch, builds, lock_sha256, python_minor, rules
+from .choose import Request, entry
 
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
@@ -39,7 +34,7 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
         newest: what `on_torch` says of it: what the host has to lend, and what is locked beside that.
     """
     host = request.host
-    with_gpus = bool(whole(host))
+    with_gpus = bool(usable_gpus(host))
     if request.gpus_required and not with_gpus:
         none = Complaint("this host shows no GPU, and one is required", "use a host with GPUs")
         why = none_usable(host) or none
@@ -57,23 +52,14 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
         says = f"the torch {lender.torch} of {lender.path} is a build for the CPU, and this host has GPUs"
         return _refused(request, _fails("system_site", says), reasons)
     if with_gpus:
-        reasons += [axes.driver(torch_build, host), axes.glibc(torch_build, host)]
-        if torch_build.arch_list:
-            reasons.insert(1, axes.gpu(torch_build, host))
+        known: tuple[axes.Axis, ...] = ("gpu",) if torch_build.arch_list else ()
+        reasons += axes.evaluate(torch_build, host, (*known, "driver", "glibc"))
     failed = next((reason for reason in reasons if not reason.holds), None)
     if failed:
         return _refused(request, failed, [reason for reason in reasons if reason is not failed])
-    lock = _lock(newest, python_minor(lender.version))
-    build = Build(
-        framework=request.framework,
-        version=newest.version if newest.torch else str(lender.torch),
-        variant="system",
-        cuda=torch_build.cuda,
-        python=lender.path,
-        python_version=lender.version,
-        lock=lock,
-        lock_sha256=lock_sha256(lock) or "",
-        system_site=True,
+    version = newest.version if newest.torch else str(lender.torch)
+    build = replace(
+        entry(beside_own_torch(newest), lender), version=version, cuda=torch_build.cuda, system_site=True
     )
     return PlannedEnvironment(
         framework=request.framework, build=build, reasons=tuple(reasons), warnings=warnings
@@ -86,7 +72,7 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
     if newest.torch and pin not in {None, newest.version}:
         says = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
         return _fails("pin", says)
-    minors = [minor for minor in rules().locks.pythons if lock_sha256(_lock(newest, minor))]
+    minors = [minor for minor in rules().locks.pythons if lock_sha256(beside_own_torch(newest).lock(minor))]
     needs: dict[str, Callable[[Python], bool]] = {}
     locked = f"torch in a Python from {minors[0]} to {minors[-1]}"
     needs[locked] = lambda python: python_minor(python.version) in minors
@@ -104,12 +90,10 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
     for need, fits in needs.items():
         lenders = [python for python in lenders if fits(python)]
         if not lenders:
-            found = ", ".join(
-                f"torch {python.torch} in {python.path} ({python.version})" for python in with_torch
-            )
-            says = f"no interpreter of this host has {need}; found: {found or 'no torch at all'}"
+            found = [f"torch {python.torch} in {python.path} ({python.version})" for python in with_torch]
+            says = f"no interpreter of this host has {need}; found: {', '.join(found) or 'no torch at all'}"
             return _fails("system_site", says)
-    return max(lenders, key=lambda python: (not python.venv, version_key(python.version)))
+    return newest_python(lenders) or lenders[0]
 
 
 def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBuild:
@@ -117,10 +101,6 @@ def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBu
     catalogued = builds(request.framework, request.nvflare)
     same = (build for build in catalogued if build.architecture == newest.architecture)
     return next((build for build in same if minor in build.pythons), newest)
-
-
-def _lock(newest: CatalogueBuild, python: str) -> str:
-    return beside_own_torch(newest).lock(python)
 
 
 def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str, ...]]:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rekindle.gpus.models import version_key
-from rekindle.gpus.whole import whole
+from rekindle.gpus.usable import usable_gpus
 
 from .axes import evaluate
 from .catalogue import CatalogueBuild, builds
 from .choose import Request, candidates
 
 Key = tuple[tuple[int, ...], str, str]
-"""Of a build for any architecture: the version that tells new from old, its variant, its own version."""
+"""Of a build for any architecture: the version that orders builds by age, its variant, its own version."""
 
 
 _Host = tuple[Request, dict[Key, CatalogueBuild]]
@@ -92,7 +92,7 @@ def _held_back(hosts: Sequence[_Host], keys: tuple[Key, ...]) -> Iterator[str]:
         same = (build for build in builds(first.framework, first.nvflare) if _key(build) == key)
         own = next((build for build in same if build.architecture == first.host.os.architecture), newer)
         why = "; ".join(reason.says for reason in evaluate(own, first.host) if not reason.holds)
-        why = why or f"it gets a build for {'GPUs' if whole(first.host) else 'the CPU'}"
+        why = why or f"it gets a build for {'GPUs' if usable_gpus(first.host) else 'the CPU'}"
         names = ", ".join(request.host.host for request in out)
         verb = "hold" if len(out) > 1 else "holds"
         rest_has = f"{newer.title} fits all others" if len(better) == 1 else f"{len(better)} builds do"

@@ -5,8 +5,8 @@ framework version goes with it; ``ddp`` and ``weights`` are for those who have t
 NVFlare's clients, and ``server`` for its server.
 """
 
+from .arrays import change, fingerprint
 from .evidence import Evidence
-from .fingerprints import change, fingerprint
 from .guard import end_at_uncaught_exception
 from .ranks import GLOBAL_RANK, LOCAL_RANK, NODES, WORLD_SIZE, follow_rank_zero, turn
 from .sites import SITE, Sites, job_options

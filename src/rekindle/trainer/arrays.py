@@ -1,6 +1,8 @@
-"""The numbers in what NVFlare exchanges and saves: arrays and tensors, whatever their framework is.
+"""The numbers in what NVFlare exchanges and saves, and what identifies them, of any framework.
 
-No framework is imported, and NumPy at the first use.
+A tree of weights is what NVFlare exchanges: arrays or tensors by name, or Keras' lists of arrays by layer.
+For a fingerprint its leaves are taken in the order of their names, each as float32 (integers and halves too),
+so that a trainer's weights and the server's have the same. No framework is imported, NumPy at the first use.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -55,3 +57,81 @@ def model(tree: Any) -> dict[str, Any]:
         "norm": math.sqrt(squares) if math.isfinite(squares) else None,
         "digest": hashlib.sha256(b"".join(sorted(digests))).hexdigest() if values else None,
     }
+
+
+_PARTS = 8
+"""Sums in a sketch; see ``rekindle.records.events.Sketch``."""
+_ROW = 1 << 13
+"""Values that are summed at once, a multiple of the parts: long rows are quicker."""
+_AT_ONCE = 1 << 16
+"""Values that are compared at once, so that a large leaf is not copied whole."""
+
+
+class Fingerprint(NamedTuple):
+    """What identifies weights."""
+
+    digest: str
+    """SHA-256 of the leaves: name, number of values, and their bytes."""
+    sketch: tuple[float, ...]
+    """Sums of every eighth value over all leaves together; empty if the weights are not finite."""
+
+
+def fingerprint(tree: Mapping[str, Any]) -> Fingerprint:
+    """Return the fingerprint of a tree of weights, the same on CPU and GPU."""
+    import numpy as np  # noqa: PLC0415 - this module is imported where there is none
+
+    total, sums, seen = hashlib.sha256(), np.zeros(_PARTS), 0
+    for name, values in _leaves(tree):
+        total.update(f"{name}\0{values.size}\0".encode())
+        total.update(values)
+        whole = values.size - values.size % _ROW
+        row = values[:whole].reshape(-1, _ROW).sum(axis=0, dtype=np.float64)
+        row[: values.size - whole] += values[whole:]
+        sums += np.roll(row.reshape(-1, _PARTS).sum(axis=0), seen)
+        seen += values.size
+    finite = bool(np.isfinite(sums).all())
+    return Fingerprint(total.hexdigest(), tuple(sums.tolist()) if finite else ())
+
+
+def distance(first: Mapping[str, Any], last: Mapping[str, Any]) -> float:
+    """Return the L2 distance between two trees; NaN if their leaves have other names or sizes."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    if len(_names(first)) != len(_names(last)):
+        return math.nan
+    squares = 0.0
+    for (name, a), (other, b) in zip(_leaves(first), _leaves(last), strict=True):
+        if (name, a.size) != (other, b.size):
+            return math.nan
+        for start in range(0, a.size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            squares += float(np.square(b[part].astype(np.float64) - a[part]).sum())
+    return math.sqrt(squares)
+
+
+def change(first: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``Evidence.final`` says of two global models: their digests and their distance."""
+    return {
+        "initial": fingerprint(first).digest,
+        "final": fingerprint(last).digest,
+        "distance": distance(first, last),
+    }
+
+
+def _names(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the leaves by name; those of a Keras layer have the names that NVFlare's server has."""
+    named = {}
+    for name, value in tree.items():
+        if isinstance(value, (list, tuple)):
+            named.update({f"{name}_nvf_{number}": part for number, part in enumerate(value)})
+        else:
+            named[str(name)] = value
+    return named
+
+
+def _leaves(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and flat float32 array of each leaf, by name; one leaf at a time is copied, if any."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    for name, value in sorted(_names(tree).items()):
+        yield name, np.ascontiguousarray(array(value), dtype=np.float32).reshape(-1)

@@ -17,13 +17,13 @@ _BUFFER = re.compile(
 _ROUNDING = 5e-7
 """Of a leaf's largest value, or of the model's RMS if that is more: 4 steps of float32."""
 _ENOUGH = 1000
-"""Values from which on a correlation tells models that come from one another from others."""
+"""Values from which on a correlation separates models that come from one another from others."""
 _LEAST_LEAF = 8
 """Values of a leaf that takes part in it."""
 
 
 class Figures(NamedTuple):
-    """Of one result; the fields of a TaskEvent say what each is."""
+    """Of one result; a TaskEvent describes each field."""
 
     values: int
     bytes: int
@@ -112,15 +112,15 @@ def figures(
 
 def _rms(sent: Mapping[str, Any]) -> float:
     count, squares = 0, 0.0
-    for leaf in sent.values():
-        if not isinstance(leaf, bytes) and array(leaf).dtype.kind == "f":
-            count += array(leaf).size
-            squares += float((array(leaf).astype("float64") ** 2).sum())
+    for numbers in (array(leaf) for leaf in sent.values() if not isinstance(leaf, bytes)):
+        if numbers.dtype.kind == "f":
+            count += numbers.size
+            squares += float((numbers.astype("float64") ** 2).sum())
     return math.sqrt(squares / count) if count else 0.0
 
 
 def _counterpart(name: str, numbers: Any, sent: Mapping[str, Any]) -> Any:
-    """Return what a leaf of a result was when it was sent; None if nothing tells.
+    """Return what a leaf of a result was when it was sent; None if that is not known.
 
     A result may have the model's names with a prefix (``module.``), or others over the very same values.
     """

@@ -14,7 +14,7 @@ from .ranks import LOCAL_RANK
 
 
 def join(evidence: Evidence) -> torch.device:
-    """Take this rank's own device, join the group over NCCL (GPU) or gloo (CPU), and say so.
+    """Take this rank's own device, join the group over NCCL (GPU) or gloo (CPU), and record that.
 
     Words between ranks go over gloo in either case, so that a rank that waits for NVFlare keeps no GPU busy.
     """

@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .fingerprints import Fingerprint
+from rekindle.host.slurm import node
+
+from .arrays import Fingerprint
 from .ranks import GLOBAL_RANK, LOCAL_RANK
 from .sites import SITE
-from .slurm import node
 
 SERVER = os.environ.get("REKINDLE_SERVER", "server")
 """Name of the server's evidence: in a later simulation of one run, another (`hook`)."""
@@ -42,77 +43,32 @@ class Evidence:
             stream.write(line + "\n")
 
     def device(self, device: str, *, uuid: str | None, name: str | None, backend: str) -> None:
-        """Say what this rank runs on: its device (``cuda:0``, ``cpu``), and the collective backend."""
-        self._write(
-            "device",
-            site=SITE,
-            rank=self._rank,
-            local_rank=LOCAL_RANK,
-            pid=os.getpid(),
-            device=device,
-            uuid=uuid,
-            name=name,
-            backend=backend,
-            node=node(os.environ),
-        )
+        """Record what this rank runs on: its device (``cuda:0``, ``cpu``), and the collective backend."""
+        where = {"site": SITE, "rank": self._rank, "local_rank": LOCAL_RANK, "node": node(os.environ)}
+        fields = {"device": device, "uuid": uuid, "name": name, "backend": backend}
+        self._write("device", **where, pid=os.getpid(), **fields)
 
-    def round(  # noqa: PLR0913 - these are the fields of one event
-        self,
-        number: int,
-        *,
-        samples: int,
-        seconds: float,
-        losses: list[float],
-        metrics: dict[str, float],
-        model_in: Fingerprint,
-        model_out: Fingerprint,
-        bytes_in: int | None = None,
-        bytes_out: int | None = None,
-        forward_s: float | None = None,
-    ) -> None:
-        """Say what this rank did in a round.
+    def round(self, number: int, *, model_in: Fingerprint, model_out: Fingerprint, **fields: Any) -> None:
+        """Record what this rank did in a round, from 0; the event describes each field.
 
-        Args:
-            number: the round, from 0.
-            samples: training samples that this rank went through.
-            seconds: wall time of the training loop alone.
-            losses: mean training loss of each local epoch.
-            metrics: of the model as received, on held-out data.
-            model_in: of the weights as received.
-            model_out: of the weights as sent.
-            bytes_in: size of the weights that rank 0 received from NVFlare.
-            bytes_out: size of those that it sent.
-            forward_s: seconds of its forward passes in training, where ranks are on several nodes.
+        ``model_in`` and ``model_out`` are of the weights as received and as sent.
         """
-        self._write(
-            "round",
-            site=SITE,
-            rank=self._rank,
-            round=number,
-            samples=samples,
-            seconds=seconds,
-            losses=losses,
-            metrics=metrics,
-            model_in=model_in.digest,
-            sketch_in=model_in.sketch,
-            model_out=model_out.digest,
-            sketch_out=model_out.sketch,
-            bytes_in=bytes_in,
-            bytes_out=bytes_out,
-            forward_s=forward_s,
-        )
+        digests = {"model_in": model_in.digest, "model_out": model_out.digest}
+        sketches = {"sketch_in": model_in.sketch, "sketch_out": model_out.sketch}
+        self._write("round", site=SITE, rank=self._rank, round=number, **digests, **sketches, **fields)
 
     def exception(self, kind: str, message: str, place: str, *, site: str = SITE) -> None:
-        """Say what ended this rank: the exception's class and text, and the ``file:line`` that raised it."""
-        said = message[:_LONGEST]
-        self._write("exception", site=site, rank=self._rank, kind=kind, message=said, place=place)
+        """Record what ended this rank: the exception's class, text and the ``file:line`` that raised it."""
+        self._write(
+            "exception", site=site, rank=self._rank, kind=kind, message=message[:_LONGEST], place=place
+        )
 
     def global_model(self, number: int, model: Fingerprint) -> None:
-        """Say what the server's model is as round ``number`` begins, or after the last one."""
+        """Record what the server's model is as round ``number`` begins, or after the last one."""
         self._write("global", round=number, digest=model.digest, sketch=model.sketch)
 
     def contribution(self, *, model: Fingerprint, **fields: Any) -> None:
-        """Say what the server got from a site in a round; the event's fields say what each is.
+        """Record what the server got from a site in a round; the event describes each field.
 
         ``model`` is of the weights as they are aggregated.
         """
@@ -120,35 +76,20 @@ class Evidence:
         self._write("contribution", **fields, digest=model.digest, sketch=model.sketch, finite=finite)
 
     def task(self, **fields: Any) -> None:
-        """Say what the server got from a site for a task; the event's fields say what each is."""
+        """Record what the server got from a site for a task; the event describes each field."""
         self._write("task", **fields)
 
     def model(self, name: str, *, error: str = "", **figures: Any) -> None:
-        """Say what a model is that the server saved or began with; the event's fields say what each is."""
+        """Record a model that the server saved or began with; the event describes each field."""
         self._write("model", model=name, error=error[:_LONGEST] or None, **figures)
 
     def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
-        """Say what was read back from a tracker: site, tag, step and value of every scalar."""
+        """Record what was read back from a tracker: site, tag, step and value of every scalar."""
         self._write("tracking", tracker=tracker, scalars=scalars)
 
-    def final(
-        self,
-        *,
-        initial: str,
-        final: str,
-        distance: float,
-        metrics: dict[str, float],
-        model_bytes: int | None = None,
-    ) -> None:
-        """Say what came of the run: digests of the first and last global model, their distance, its size."""
-        self._write(
-            "final",
-            initial=initial,
-            final=final,
-            distance=distance,
-            metrics=metrics,
-            model_bytes=model_bytes,
-        )
+    def final(self, **fields: Any) -> None:
+        """Record what came of the run; the event describes each field."""
+        self._write("final", **fields)
 
 
 def _finite(value: Any) -> Any:

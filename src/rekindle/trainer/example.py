@@ -16,9 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .data import make
+from .data import DATA, make
 from .hook import WORKSPACE
-from .standins import DATA
 
 
 def main() -> int:
@@ -40,8 +39,8 @@ def main() -> int:
         "{gpus}": _gpus(spec),
     }
     for command in [*example.get("before", ()), [*example["command"], *sys.argv[2:]]]:
-        with ExitStack() as held:
-            words = [_filled(word, known, held) for word in command]
+        with ExitStack() as ports:
+            words = [_filled(word, known, ports) for word in command]
         done = subprocess.run([sys.executable, *words], check=False)
         if done.returncode:
             return done.returncode if done.returncode > 0 else 128 - done.returncode
@@ -69,12 +68,12 @@ def _gpus(spec: dict[str, Any]) -> str:
     return ",".join(f"[{','.join(map(str, site))}]" for site in sites)
 
 
-def _filled(word: str, known: dict[str, str], held: ExitStack) -> str:
-    """Return ``word`` with its values; free ports are ``held``, so that no two are the same."""
+def _filled(word: str, known: dict[str, str], ports: ExitStack) -> str:
+    """Return ``word`` with its values; free ports are ``ports``, so that no two are the same."""
     for name, value in known.items():
         word = word.replace(name, value)
     while "{port}" in word:
-        free = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+        free = ports.enter_context(socket.create_server(("127.0.0.1", 0)))
         word = word.replace("{port}", str(free.getsockname()[1]), 1)
     return word
 

@@ -1,6 +1,6 @@
 """Gloo's threads come to rest before Python ends.
 
-A thread of gloo's takes hold of Python to let go of a collective's tensors, after it has said that the
+A thread of gloo's takes Python's lock to release a collective's tensors, after it has said that the
 collective is over. If Python is ending by then, the process aborts with all of its work done ("terminate
 called without an active exception", pytorch/pytorch issue 190489; PyTorch 2.11 and 2.13 do so).
 ``destroy_process_group`` does not help where DistributedDataParallel keeps the group, and so the threads.

@@ -20,8 +20,8 @@ from typing import Any
 
 from rekindle.host import folders
 
+from .data import STAND_INS
 from .gloo import rest_at_exit
-from .standins import STAND_INS
 
 WORKSPACE = "REKINDLE_WORKSPACE"
 """Variable with the folder that the simulator works in."""

@@ -19,8 +19,10 @@ import sys
 from collections.abc import Mapping
 from typing import NoReturn
 
+from rekindle.host.slurm import node
+
 from .sites import SITE
-from .slurm import node, nodes_by_rank, nodes_of, step, step_name
+from .slurm import nodes_by_rank, nodes_of, step, step_name
 
 _PROCESS = (sys.executable, "-u")
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")

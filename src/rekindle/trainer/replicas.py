@@ -1,6 +1,6 @@
 """For trainers of TensorFlow: the strategy over a site's devices, rank 0's word and weights, each one's pace.
 
-A site of one node has MirroredStrategy. The nodes of one over several, which the launcher tells by TF_CONFIG,
+A site of one node has MirroredStrategy. The nodes of one over several, which TF_CONFIG lists,
 are the workers of MultiWorkerMirroredStrategy; the first has rank 0. Words between them go by CPU, so that a
 node that waits for NVFlare keeps no GPU busy.
 """

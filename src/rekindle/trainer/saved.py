@@ -1,6 +1,6 @@
 """``python -m rekindle.trainer.saved``: loads the models that NVFlare's server saved, in their environment.
 
-What cannot be loaded is told like what can be, and ends nothing: it is for the judge to say what that means.
+What cannot be loaded is recorded too, and ends nothing: the judge evaluates it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What NVFlare's server tells: the global model of every round, and each site's result as it aggregates it.
+"""What NVFlare's server records: the global model of every round, and each site's result as it aggregates it.
 
 For job.py and for the server, which both have NVFlare loaded already.
 """
@@ -18,8 +18,8 @@ from nvflare.app_common.abstract.model import ModelLearnableKey
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
+from .arrays import distance, fingerprint
 from .evidence import SERVER, Evidence
-from .fingerprints import distance, fingerprint
 
 
 def witness(recipe: Any) -> None:
@@ -47,18 +47,18 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             if event_type == AppEventType.ROUND_STARTED:
                 self._round = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
                 self._rounds = fl_ctx.get_prop(AppConstants.NUM_ROUNDS) or self._rounds  # 2.8 says it once
-                self._tell_global(self._round, fl_ctx)
+                self._record_global(self._round, fl_ctx)
             elif event_type == AppEventType.AFTER_CONTRIBUTION_ACCEPT:
-                self._tell_contribution(fl_ctx)
+                self._record_contribution(fl_ctx)
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE and self._round + 1 == self._rounds:
-                self._tell_global(self._rounds, fl_ctx)
+                self._record_global(self._rounds, fl_ctx)
         except Exception as error:
-            tell_error(error)
+            record_error(error)
 
-    def _tell_global(self, number: int, fl_ctx: FLContext) -> None:
+    def _record_global(self, number: int, fl_ctx: FLContext) -> None:
         Evidence(SERVER).global_model(number, fingerprint(global_weights(fl_ctx)))
 
-    def _tell_contribution(self, fl_ctx: FLContext) -> None:
+    def _record_contribution(self, fl_ctx: FLContext) -> None:
         accepted = fl_ctx.get_prop(AppConstants.TRAINING_RESULT)
         result = accepted or fl_ctx.get_prop(FLContextKey.TASK_RESULT)
         code = result.get_return_code(ReturnCode.OK)
@@ -83,7 +83,7 @@ def global_weights(fl_ctx: FLContext) -> dict[str, Any]:
     return weights
 
 
-def tell_error(error: Exception) -> None:
+def record_error(error: Exception) -> None:
     """Write down an error of our own component, which the run is not to be ended by."""
     with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
         frame = traceback.extract_tb(error.__traceback__)[-1]

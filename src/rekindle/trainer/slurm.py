@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Mapping
+
+from rekindle.host.slurm import node
 
 _LIMIT_S = 60
 """For SLURM's controller to answer."""
@@ -15,18 +16,13 @@ def nodes_of(environ: Mapping[str, str]) -> int:
     return int(environ.get("SLURM_JOB_NUM_NODES", "1"))
 
 
-def node(environ: Mapping[str, str]) -> str:
-    """Return the name that SLURM has for this machine, or else its own."""
-    return environ.get("SLURMD_NODENAME") or socket.gethostname()
-
-
 def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the allocation's nodes: this one, which has global rank 0, then the others in SLURM's order.
 
     Raises:
         OSError, subprocess.SubprocessError: scontrol does not tell.
     """
-    told = subprocess.run(
+    done = subprocess.run(
         ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -35,7 +31,7 @@ def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
         timeout=_LIMIT_S,
     )
     here = node(environ)
-    return (here, *(name for name in told.stdout.split() if name != here))
+    return (here, *(name for name in done.stdout.split() if name != here))
 
 
 def step_name(nonce: str) -> str:

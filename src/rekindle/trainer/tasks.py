@@ -17,11 +17,10 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
-from .arrays import leaves, model
+from .arrays import fingerprint, leaves, model
 from .compared import figures
 from .evidence import SERVER, Evidence
-from .fingerprints import fingerprint
-from .server import global_weights, tell_error
+from .server import global_weights, record_error
 
 _PATH = f"{__name__}.TaskWitness"
 _TRAINS = "train"
@@ -62,13 +61,13 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
                 if next(leaves(filtered), None):  # none where a streamer has sent the tensors by itself
                     self._sent[_site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
-                self._tell(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
+                self._record_result(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
-                self._tell_aggregate(fl_ctx)
+                self._record_aggregate(fl_ctx)
         except Exception as error:
-            tell_error(error)
+            record_error(error)
 
-    def _tell_aggregate(self, fl_ctx: FLContext) -> None:
+    def _record_aggregate(self, fl_ctx: FLContext) -> None:
         """Write down what became of the parts of the model that sites sent in this round."""
         number = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
         if not self._names or not isinstance(number, int) or not fl_ctx.get_prop(AppConstants.GLOBAL_MODEL):
@@ -78,7 +77,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             aggregate = fingerprint({name: weights[name] for name in self._names})
             Evidence(SERVER).global_model(number + 1, aggregate)
 
-    def _tell(self, fl_ctx: FLContext, result: Shareable) -> None:
+    def _record_result(self, fl_ctx: FLContext, result: Shareable) -> None:
         site, got = _site(fl_ctx), _data(result)
         sent = dict(leaves(self._sent.pop(site, None)))
         dxo = result.get("DXO") or {}
@@ -131,10 +130,10 @@ def _data(shareable: Shareable | None) -> Any:
     return dxo.get("data") if isinstance(dxo, dict) else None
 
 
-def _metrics(told: Any) -> dict[str, float]:
+def _metrics(reported: Any) -> dict[str, float]:
     """Return the metrics that are numbers, whether of this process's own types or NumPy's."""
     found = {}
-    for name, value in told.items() if isinstance(told, Mapping) else ():
+    for name, value in reported.items() if isinstance(reported, Mapping) else ():
         number = value.item() if hasattr(value, "item") else value
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             found[str(name)] = float(number)

@@ -70,11 +70,6 @@ def test_it_prints_a_row_for_each_number_of_gpus_with_the_parts_that_are_told(be
     assert all(float(row[1]) > 0 for row in cells)
 
 
-def test_it_keeps_to_the_gpus_that_it_is_shown(bench):
-    done = bench(CUDA_VISIBLE_DEVICES="1")
-    assert [row.split("|")[1].strip() for row in done.stdout.splitlines()[2:]] == ["1, the first time", "1"]
-
-
 @pytest.mark.parametrize(
     ("how", "said"),
     [
@@ -92,10 +87,3 @@ def test_what_it_lacks_is_said_in_a_sentence(bench, how, said):
     assert said in done.stderr
     assert re.search(r"\. Fix: [^\n]+\.\n\Z", done.stderr)
     assert not done.stdout
-
-
-def test_a_measurement_that_fails_is_told_with_what_it_printed(bench):
-    done = bench(ranks="import sys\nsys.exit('CUDA is out of sorts.')")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Acceptance of 1 GPUs ended with status 1:\n")
-    assert "CUDA is out of sorts." in done.stderr

@@ -1,7 +1,5 @@
 """A GPU against what it did before."""
 
-from __future__ import annotations
-
 import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
@@ -79,10 +77,10 @@ def test_pairs_are_told_too_and_noisy_figures_only_beyond_their_distance():
     ]
 
 
-def test_a_link_that_lost_a_lane_fails():
-    assert told(value(17), name="nvlinks_up") == [("nvlinks_up", 2, "FAIL")]
-
-
 def test_a_figure_that_was_zero_or_is_missing_says_nothing():
     assert told(times(0.5), then=(edited(THEN, "bf16_matmul", value(0.0)),)) == []
     assert told(value(None)) == []
+
+
+def test_a_link_that_lost_a_lane_fails():
+    assert told(value(17), name="nvlinks_up") == [("nvlinks_up", 2, "FAIL")]

@@ -1,12 +1,10 @@
 """What several looks at a figure say together, on their host, in a fleet and over time."""
 
-from __future__ import annotations
-
 import pytest
 from fleets import accepted, edited, kind, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import compared, failed_gpus, held, judged, only_slow, since_last
+from rekindle.acceptance import compared, evaluated, failed_gpus, judged, only_slow, since_last
 from rekindle.acceptance.looks import worse_names
 from rekindle.records import to_builtins
 from rekindle.records.acceptance import Again, GpuUse, Look
@@ -23,7 +21,7 @@ def looked(record, name, first, *later, gpu=3, peer=None):
 
 
 def verdict(record, **rest):
-    return judged(held(record), **rest)
+    return judged(evaluated(record), **rest)
 
 
 @pytest.mark.parametrize(
@@ -57,18 +55,8 @@ def test_it_fails_only_if_every_look_is_worse(figure, bads, found, says):
     assert told.flaws[0].says.endswith(says)
     then = ", ".join(f"{number:.4g}" for number in values[1:])
     assert f"{name} is {values[0]:.4g}{unit}, then {then}, and the norm is" in told.flaws[0].says
-    assert held(held(record)) == held(record)
-    assert failed_gpus(held(record)) == ({G3} if found == "FAIL" else set())
-
-
-def test_a_pair_of_gpus_too():
-    def found(*values):
-        told = verdict(looked(HOST, "peer_copy", *values, peer=2))
-        return told.verdict, {flaw.verdict for flaw in told.flaws}
-
-    assert found(300, 300, 300, 300) == ("FAIL", {"FAIL"})
-    assert found(300, 300, 394, 394) == ("UNPROVEN", {"UNPROVEN"})
-    assert found(300, 394, 394, 394) == ("PASS", {None})
+    assert evaluated(evaluated(record)) == evaluated(record)
+    assert failed_gpus(evaluated(record)) == ({G3} if found == "FAIL" else set())
 
 
 def test_each_look_is_compared_with_the_same_look_at_the_hosts_other_gpus():
@@ -103,7 +91,7 @@ def test_in_a_fleet_a_gpu_is_as_fast_as_its_best_look():
     fleet = [accepted(f"gpu-{n}", kind(4)) for n in range(1, 5)]
 
     def found(*values):
-        records = [held(looked(fleet[0], "host_to_device", *values)), *map(held, fleet[1:])]
+        records = [evaluated(looked(fleet[0], "host_to_device", *values)), *map(evaluated, fleet[1:])]
         flaws = [flaw for flaw in compared(records).flaws if flaw.host == "gpu-1"]
         return judged(records[0], flaws, compared=True).verdict
 
@@ -123,7 +111,7 @@ def test_beside_its_past_a_gpu_is_as_fast_as_its_best_look():
 def test_the_hosts_own_opinion_counts_for_nothing():
     record = looked(HOST, "host_to_device", 38.5, 38, 38, 38)
     assert verdict(record).verdict == "FAIL"
-    (figure,) = (m for m in held(record).measurements if (m.name, m.gpu) == ("host_to_device", G3))
+    (figure,) = (m for m in evaluated(record).measurements if (m.name, m.gpu) == ("host_to_device", G3))
     assert [again.holds for again in figure.again] == [False] * 3
 
 
@@ -178,5 +166,15 @@ def test_what_is_only_slow(name, slow):
     bad = 1e9 if name.startswith("ecc") else 3.0 if name in {"xids", "memory_errors", "pcie_width"} else 600.0
     record = looked(HOST, name, bad)
     assert verdict(record).verdict == "FAIL"
-    assert only_slow(held(record)) is slow
-    assert only_slow(held(HOST)) is False
+    assert only_slow(evaluated(record)) is slow
+    assert only_slow(evaluated(HOST)) is False
+
+
+def test_a_pair_of_gpus_too():
+    def found(*values):
+        told = verdict(looked(HOST, "peer_copy", *values, peer=2))
+        return told.verdict, {flaw.verdict for flaw in told.flaws}
+
+    assert found(300, 300, 300, 300) == ("FAIL", {"FAIL"})
+    assert found(300, 300, 394, 394) == ("UNPROVEN", {"UNPROVEN"})
+    assert found(300, 394, 394, 394) == ("PASS", {None})

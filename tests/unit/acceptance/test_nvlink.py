@@ -1,12 +1,9 @@
 """What nvidia-smi tells of NVLink, in the formats of its releases."""
 
-import subprocess
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
-LAB = Path(__file__).parents[2] / "lab" / "nvidia-smi"
 HEADER = "GPU {0}: NVIDIA H100 80GB HBM3 (UUID: GPU-{0})\n"
 HOPPER = "\t Link {0}: Replay Errors: {1}\n\t Link {0}: Recovery Errors: 0\n\t Link {0}: CRC Errors: 0\n\n"
 BLACKWELL = "".join(
@@ -47,11 +44,6 @@ def test_errors_that_come_meanwhile_count_and_are_named(nvlink, of_link):
     assert told["value"] == 3
     name = "Replay Errors" if of_link is HOPPER else "Rx Errors"
     assert told["says"] == f"3 came meanwhile on 3 links, 9 stood before, link 1: 3 {name}"
-
-
-@pytest.mark.parametrize("of_link", [HOPPER, BLACKWELL])
-def test_no_error_is_none(nvlink, of_link):
-    assert counted(nvlink, said(of_link, 0, 0), said(of_link, 0, 0))["value"] == 0
 
 
 def test_a_counter_that_was_reset_or_is_full_counts_as_it_stands(nvlink):
@@ -97,20 +89,6 @@ def test_a_lane_that_is_down_is_one_of_those_it_has(nvlink):
     assert (told["value"], told["norm"]) == (1, 2)
 
 
-def every_link_has_none(found):
-    """Whether two GPUs have three counters of 18 links, and no error."""
-    return len(found) == 2 and all(len(each) == 3 * 18 and not any(each.values()) for each in found.values())
-
-
-def test_two_h200s_have_counters_of_every_link(nvlink, recordings):
-    assert every_link_has_none(nvlink.errors((recordings / "h200-x2/nvlink-e.txt").read_text()))
-
-
-def test_the_labs_stand_in_has_counters_of_every_link(nvlink, recordings, tmp_path):
-    """Its recordings lie on the host that it stands in for; here its script looks for them elsewhere."""
-    (tmp_path / "nvidia-nvlink").write_text((recordings / "h200-x2-nvlink-s.txt").read_text())
-    script = LAB.read_text().replace("/usr/share/rekindle-lab", str(tmp_path))
-    done = subprocess.run(
-        ["sh", "-s", "--", "nvlink", "-e"], input=script, capture_output=True, text=True, check=True
-    )
-    assert every_link_has_none(nvlink.errors(done.stdout))
+def test_two_h200s_have_three_counters_of_every_link(nvlink, recordings):
+    found = nvlink.errors((recordings / "h200-x2/nvlink-e.txt").read_text())
+    assert [(len(each), any(each.values())) for each in found.values()] == [(3 * 18, False)] * 2

@@ -6,7 +6,7 @@ import pytest
 from fleets import accepted, edited, kind
 from msgspec.structs import replace
 
-from rekindle.acceptance import compared, held, judged
+from rekindle.acceptance import compared, evaluated, judged
 from rekindle.records import Measurement
 
 ACTIVE = ("4: ACTIVE", "5: LinkUp")
@@ -34,7 +34,7 @@ def verdict(found, host="gpu-1"):
     """Return what holds of a healthy host with these figures beside its own."""
     host = accepted(host, kind(4))
     figures = (Measurement(**figure) for figure in found)
-    return judged(held(replace(host, measurements=(*host.measurements, *figures))))
+    return judged(evaluated(replace(host, measurements=(*host.measurements, *figures))))
 
 
 def test_ports_that_are_active_hold(measured):
@@ -57,9 +57,9 @@ def test_a_port_without_a_cable_is_no_fault_of_a_host_alone_and_one_beside_other
         replace(record, measurements=(*record.measurements, Measurement(**found[0])))
         for record in (accepted(f"gpu-{n}", kind(4)) for n in range(5))
     ]
-    assert not compared(map(held, fleet)).flaws
+    assert not compared(map(evaluated, fleet)).flaws
     fleet[3] = edited(fleet[3], "infiniband_ports_down", lambda _: {"value": 3.0, "norm": 3.0})
-    assert [(flaw.host, flaw.measurement) for flaw in compared(map(held, fleet)).flaws] == [
+    assert [(flaw.host, flaw.measurement) for flaw in compared(map(evaluated, fleet)).flaws] == [
         ("gpu-3", "infiniband_ports_down")
     ]
 

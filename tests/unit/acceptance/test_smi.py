@@ -34,11 +34,8 @@ def test_who_uses_a_gpu_is_read_with_its_memory_and_the_bus(smi, recordings):
     busy = text.replace("<processes>", f"<processes>{of_others}", 1)
     busy = busy.replace("<rx_util>548 KB/s</rx_util>", "<rx_util>12345678 KB/s</rx_util>", 1)
     first, second = (smi.use(gpu) for gpu in smi.parse(busy, "", "").gpus.values())
-    assert (first["pcie_received_mb_s"], first["pcie_sent_mb_s"], first["utilisation"]) == (
-        12345.678,
-        1.045,
-        0,
-    )
+    rates = (first["pcie_received_mb_s"], first["pcie_sent_mb_s"], first["utilisation"])
+    assert rates == (12345.678, 1.045, 0)
     assert first["processes"] == [
         {"pid": 7, "name": "/opt/copy", "memory_mib": 883},
         {"pid": 8, "name": "x", "memory_mib": None},

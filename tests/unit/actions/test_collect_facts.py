@@ -90,7 +90,7 @@ def test_a_python_that_is_slow_once_is_found(load, shell, tmp_path, monkeypatch)
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin", prepend=":")
-    monkeypatch.setattr("rekindle.hostfacts.collector.LIMITS_S", (1, 600))
+    monkeypatch.setattr("rekindle.hostfacts.frames.LIMITS_S", (1, 600))
     here = {"root": str(tmp_path), "tmpdir": str(tmp_path), "gpus_required": False, "min_free_gb": 0}
     args = {**ARGS, **here, "dest": str(tmp_path)}
     result = load("collect_facts").run(args, _low_level_execute_command=shell)

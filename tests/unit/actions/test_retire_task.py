@@ -112,7 +112,7 @@ def test_a_host_that_no_record_is_of_is_asked_for_a_python_that_works(
 def test_a_python_that_is_known_or_not_told_is_asked_no_further(retire, host, monkeypatch):
     assert retire(python="/opt/python3") == {"changed": True}
     assert host.python is None
-    monkeypatch.setattr("rekindle.hostfacts.collector.LIMITS_S", ("no number", 1))
+    monkeypatch.setattr("rekindle.hostfacts.frames.LIMITS_S", ("no number", 1))
     assert retire(python="auto_silent") == {"changed": False}
     assert host.python == "auto_silent"
 

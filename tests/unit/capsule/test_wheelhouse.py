@@ -50,7 +50,7 @@ def test_a_wheelhouse_alone_is_enough(root, spec, wheels, monkeypatch):
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (Path.unlink, r"not whole for driver\.txt: psutil [\d.]+ is missing\. Fix: run `rekindle bundle`"),
+        (Path.unlink, r"not complete for driver\.txt: psutil [\d.]+ is missing\. Fix: run `rekindle bundle`"),
         (lambda path: path.write_bytes(b"x"), r"psutil-\S+\.whl is not the file that was locked"),
     ],
     ids=["missing", "altered"],

@@ -53,15 +53,27 @@ def test_the_first_node_is_this_one_and_the_spec_says_so(tmp_path, spec, told):
     assert told.asked("scontrol") == ["show hostnames n[9-10]"]
 
 
-def test_of_one_node_a_run_has_none(tmp_path, spec, told):
-    told.say("scontrol", "n9\n")
-    on_one_node = msgspec.structs.replace(on_cpu(spec), slurm=msgspec.structs.replace(spec.slurm, nodes=1))
-    assert allocated(tmp_path, on_one_node) == on_one_node
-
-
-def test_fewer_nodes_than_were_asked_for_are_too_few(tmp_path, spec, told):
-    told.say("scontrol", "n9\n")
-    with pytest.raises(AllocationError, match=r"^SLURM gave 1 nodes, n9, of 2\.$"):
+@pytest.mark.parametrize(
+    ("nodes", "gpus", "says"),
+    [
+        ("n9\n", {}, r"^SLURM gave 1 nodes, n9, of 2\.$"),
+        (
+            "n10\nn9\n",
+            {"n9": "9-a 9-b", "n10": "10-a"},
+            r"^n10 has 1 GPUs for this job, and the run needs 2\.$",
+        ),
+        (
+            "n10\nn9\n",
+            {"n9": "9-a 9-b", "n10": "10-a 10-A100"},
+            r"^n10 has A100, and the run was planned for",
+        ),
+    ],
+)
+def test_too_little_is_one_sentence(tmp_path, spec, told, nodes, gpus, says):  # noqa: PLR0913, PLR0917
+    told.say("scontrol", nodes)
+    if gpus:
+        gives(told, **gpus)
+    with pytest.raises(AllocationError, match=says):
         allocated(tmp_path, spec)
     assert not (tmp_path / "spec.json").exists()
 
@@ -76,23 +88,11 @@ def test_each_node_s_gpus_stand_where_those_that_were_seen_did(tmp_path, spec, t
     assert shlex.split(step)[:4] == ["--overlap", "--nodes=1", "--ntasks=1", "--nodelist=n10"]
 
 
-def test_a_node_with_too_few_gpus_is_named(tmp_path, spec, told):
-    gives(told, n9="9-a 9-b", n10="10-a")
-    with pytest.raises(AllocationError, match=r"^n10 has 1 GPUs for this job, and the run needs 2\.$"):
-        allocated(tmp_path, spec)
-
-
-def test_a_node_with_gpus_of_another_kind_is_named(tmp_path, spec, told):
-    gives(told, n9="9-a 9-b", n10="10-a 10-A100")
-    with pytest.raises(AllocationError, match=r"^n10 has A100, and the run was planned for H200: say which"):
-        allocated(tmp_path, spec)
-
-
 def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, told, monkeypatch):
     told.say("scontrol", errors="slurm_load_jobs error", status=1)
-    with pytest.raises(AllocationError, match=r"^scontrol does not tell what the run was given: "):
+    with pytest.raises(AllocationError, match=r"^scontrol does not report what the run was given: "):
         allocated(tmp_path, spec)
     told.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setattr("rekindle.trainer.slurm._LIMIT_S", 0.2)
-    with pytest.raises(AllocationError, match=r"^scontrol does not tell .* timed out"):
+    with pytest.raises(AllocationError, match=r"^scontrol does not report .* timed out"):
         allocated(tmp_path, spec)

@@ -1,12 +1,10 @@
 """What an autopsy writes down of the test's own children, and of what it cannot see."""
 
 import os
-import socket
 import subprocess
 import sys
 from types import SimpleNamespace
 
-import psutil
 import pytest
 
 from rekindle.driver import autopsy as module
@@ -61,32 +59,6 @@ def test_a_child_is_told_with_its_stack_and_its_port(run, child):
     assert answers["nccl"] == ""
 
 
-def test_a_connection_is_told_with_both_ends(run, child):
-    _, port = child
-    with socket.create_connection(("127.0.0.1", port)):
-        here = module._ports(psutil.Process())
-        assert any(line.endswith(f" 127.0.0.1:{port}") and " ESTABLISHED " in line for line in here)
-
-
-def test_a_process_that_is_gone_is_told_as_gone():
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
-        seen = psutil.Process(process.pid)
-    assert module._process(seen) == f"{seen.pid} gone"
-    assert module._is_python(seen) is False
-    assert list(module._ports(seen)) == []
-
-
-def test_of_what_is_no_python_no_stack_is_asked(run, monkeypatch):
-    monkeypatch.setattr(module, "stack", lambda pid: f"asked {pid}")
-    with subprocess.Popen(["sleep", "600"]) as other:
-        try:
-            answers = _answers(run)
-        finally:
-            other.kill()
-    assert f"{other.pid} of " in answers["processes"]
-    assert f"asked {other.pid}" not in answers["stacks"]
-
-
 def test_a_question_that_fails_leaves_its_reason_and_the_others_their_answers(run, monkeypatch, child):
     def refuse(pid):
         raise PermissionError("no ptrace")
@@ -96,13 +68,6 @@ def test_a_question_that_fails_leaves_its_reason_and_the_others_their_answers(ru
     assert answers["stacks"] == "PermissionError: no ptrace\n"
     assert answers.keys() == QUESTIONS
     assert f"{child[0].pid} of " in answers["processes"]
-
-
-def test_a_folder_that_is_gone_is_told(run, tmp_path):
-    autopsy(run, str(tmp_path / "nowhere"))
-    said = (run / "autopsy" / "disk.txt").read_text()
-    assert f"{run}: " in said
-    assert said.splitlines()[-1].startswith("FileNotFoundError: ")
 
 
 def test_a_command_that_is_not_there_or_hangs_is_told(monkeypatch):
@@ -121,14 +86,6 @@ def test_the_last_lines_of_each_log_are_kept(run):
     assert said[0] == "== job/workspace/site-1/x/log.txt"
     assert said[1:41] == [f"line {n}" for n in range(60, 100)]
     assert said[42:] == ["== job.log", "\ufffd broken", ""]
-
-
-@pytest.mark.parametrize(
-    ("plant", "said"), [(os.mkfifo, "it is no regular file"), (lambda path: None, "No such file")]
-)
-def test_a_log_that_is_none_is_told_and_not_waited_for(run, plant, said):
-    plant(run / "job.log")
-    assert said in _answers(run)["logs"]
 
 
 @pytest.mark.parametrize("writes", [True, False])
@@ -161,12 +118,6 @@ def test_a_rank_that_is_gone_gives_no_answer_and_nobody_waits_in_its_pipe(run, m
     (run / "evidence" / "nccl-1.pipe").write_text("")
     (run / "evidence" / "nccl-2.pipe").symlink_to(run / "evidence" / "nccl-0.pipe")
     assert _answers(run)["nccl"] == "nccl-0: no answer\n"
-
-
-def test_an_autopsy_is_never_of_an_earlier_run(run):
-    (run / "autopsy").mkdir()
-    (run / "autopsy" / "old.txt").touch()
-    assert _answers(run).keys() == QUESTIONS
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "nothing"])

@@ -131,7 +131,7 @@ def test_steps_that_squeue_does_not_tell_of_are_waited_for_no_longer_than_the_li
     (tmp_path / "squeue").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("rekindle.driver.steps._LIMIT_S", 0.5)
+    monkeypatch.setattr("rekindle.driver.allocation._END_LIMIT_S", 0.5)
     Nodes(tmp_path, _spec(tmp_path)).end()
     assert (tmp_path / "asked").read_text().count("asked") > 2
 
@@ -173,15 +173,6 @@ def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, alloc
     assert environment(tmp_path, spec)["SLURM_JOB_NUM_NODES"] == "2"
     assert "SLURM_JOB_NUM_NODES" not in environment(tmp_path, msgspec.structs.replace(spec, nodes=()))
     assert environment(tmp_path, spec)["SLURMD_NODENAME"] == "n9"
-
-
-def test_ranks_and_gpus_are_spread_over_the_nodes_in_their_order(tmp_path):
-    spec = _spec(tmp_path, gpus=("a", "b", "c", "d"))
-    (site,) = spec.sites
-    assert [spec.node_of(site, rank) for rank in range(4)] == ["n9", "n9", "n10", "n10"]
-    assert (spec.gpus_on("n9"), spec.gpus_on("n10")) == ({"a", "b"}, {"c", "d"})
-    alone = msgspec.structs.replace(spec, nodes=())
-    assert (alone.node_of(site, 3), alone.gpus_on(None)) == (None, {"a", "b", "c", "d"})
 
 
 def _spec(tmp_path, gpus=()):

@@ -63,17 +63,6 @@ def test_a_run_in_the_queue_keeps_another_one_away(queued, queue, tmp_path):
     assert refused.value.stderr.startswith(b"toy-ba9876543210 still runs on the host")
 
 
-def test_a_refusal_of_sbatch_is_one_sentence(tmp_path, queue):
-    run, start = _start(tmp_path, JOB, slurm=SLURM)
-    queue.say("sbatch", errors="sbatch: error: invalid partition", status=1)
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        start()
-    assert refused.value.stderr.decode() == (
-        f"SLURM does not take {run}/batch.sh: sbatch: error: invalid partition. "
-        "Fix: mend rekindle_slurm, or see what sinfo says.\n"
-    )
-
-
 def supervised(run, environ):
     """Run the supervisor as the batch script does, on a node; returns the spec and how the run ended."""
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environ}

@@ -128,14 +128,6 @@ def test_all_that_a_killed_driver_left_is_ended(run, start):
         _assert_gone(pid)
 
 
-def test_a_driver_that_fails_by_itself_leaves_nothing_either(run, start):
-    driver, left = _driver(run, start, ends="fails")
-    assert driver.wait(timeout=30) == 1
-    _until(lambda: not _guards(run))
-    for pid in left.values():
-        _assert_gone(pid)
-
-
 def test_a_driver_that_ends_has_its_guard_go_and_do_nothing(run, start):
     driver, left = _driver(run, start, ends="now")
     assert driver.wait(timeout=30) == 0

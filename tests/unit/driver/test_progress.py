@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rekindle.driver.progress import Teller
+from rekindle.driver.progress import Reporter
 from rekindle.records import Progress, RunSpec, read
 
 
@@ -23,15 +23,15 @@ def trainers(clean_run):
 
 def test_each_round_is_told_with_its_loss_and_what_is_left(trainers):
     run, lines = trainers
-    teller, said = Teller(run, read(run / "spec.json", RunSpec).job), []
+    reporter, said = Reporter(run, read(run / "spec.json", RunSpec).job), []
     for _, path, text in lines:
         with path.open("a") as file:
             file.write(text[:20])
             file.flush()
-            teller.tell(1.0)  # a line that is half written says nothing yet
+            reporter.report(1.0)  # a line that is half written says nothing yet
             said.append(read(run / "progress.json", Progress).says)
             file.write(text[20:] + "\n")
-    teller.end(2.0)
+    reporter.end(2.0)
     assert said[0] == "starting"
     rounds = [json.loads(text) for _, _, text in lines if json.loads(text)["event"] == "round"]
     first, second = (next(event for event in rounds if event["round"] == number) for number in (0, 1))
@@ -47,14 +47,3 @@ def test_each_round_is_told_with_its_loss_and_what_is_left(trainers):
         "ended",
         f"ended after round 3/3, loss {rounds[-1]['losses'][-1]:.4f}",
     )
-
-
-def test_without_a_round_it_is_starting_and_then_ended(trainers):
-    run, _ = trainers
-    teller = Teller(run, read(run / "spec.json", RunSpec).job)
-    teller.tell(1.0)
-    assert read(run / "progress.json", Progress).says == "starting"
-    teller.tell(2.0, "FAIL: looking for the first step that fails")
-    assert read(run / "progress.json", Progress).says == "FAIL: looking for the first step that fails"
-    teller.end(3.0)
-    assert read(run / "progress.json", Progress).says == "ended"

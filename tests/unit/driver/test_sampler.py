@@ -118,13 +118,6 @@ def test_the_kernels_log_tells_from_the_runs_start_on_and_of_the_runs_gpus(tmp_p
     assert _xids(sampler) == {"GPU-a": (), "GPU-b": ()}
 
 
-def test_an_error_that_both_tell_is_one(tmp_path, nvml, log):
-    sampler = _sampler(tmp_path)
-    nvml.events.append(("GPU-a", 79))
-    _append(log, FALLEN)
-    assert _xids(sampler) == {"GPU-a": (79,), "GPU-b": ()}
-
-
 @pytest.mark.parametrize("by", [("NVML", "kernel"), ("kernel",), ("NVML",), ()])
 def test_what_watches_is_told(tmp_path, nvml, log, by):
     if "kernel" not in by:

@@ -48,13 +48,6 @@ def test_a_host_that_hangs_was_not_suspended(moment, tmp_path, resumed):
     assert running.suspensions == []
 
 
-def test_without_slurm_nobody_is_asked(moment, monkeypatch):
-    monkeypatch.setattr(clock.slurm, "resumed", lambda folder: pytest.fail("asked"))
-    running = clock.Clock(None)
-    moment["at"] = 600.0
-    assert running.read() == 600
-
-
 JOB = """
 import pathlib, time
 pathlib.Path("begun").touch()

@@ -1,12 +1,23 @@
 """CPU time by server and site: of NVFlare's processes, of what descends from them, and of what has ended."""
 
+import os
+import subprocess
+import sys
+
 import msgspec
 
-from rekindle.driver.sampler import Sampler
-from rekindle.driver.snapshot import Process, snapshot
-from rekindle.driver.work import Work
+from rekindle.driver.sampler import Sampler, Work
+from rekindle.driver.snapshot import Process, Snapshot, snapshot
 from rekindle.records.events import SampleEvent, Worked
 
+HELD_MIB = 64
+TAKES_AND_GIVES_BACK = f"""
+import sys
+block = b"x" * ({HELD_MIB} << 20)
+del block
+print(flush=True)
+sys.stdin.read()
+"""
 SIMULATOR = "nvflare.private.fed.app.simulator.simulator"
 TRAINS = """
 import os, socket, subprocess, sys, tempfile, time
@@ -38,11 +49,6 @@ def test_a_process_is_of_the_nearest_member_above_it():
         "server": Worked(nvflare_s=3.0, others_s=None, pids=(2,)),
         "site-1": Worked(nvflare_s=2.0, others_s=7.5, pids=(3, 4, 5)),
     }
-
-
-def test_a_trainer_of_ours_says_whose_it_is():
-    trainer = _process(9, 1, 1.0, site="site-2")
-    assert Work().worked([JOB, trainer]) == {"site-2": Worked(nvflare_s=0.0, others_s=1.0, pids=(9,))}
 
 
 def test_what_ended_counts_and_an_orphan_stays_where_it_was():
@@ -89,3 +95,31 @@ def test_a_sample_has_what_real_processes_took(child, tmp_path):
     assert client in worked.pids
     assert len(worked.pids) == 2
     assert (worked.written_bytes >= 1 << 20, worked.sockets) == (True, 2)
+
+
+def test_peaks_are_by_name_in_whole_mib_and_the_larger_of_two():
+    peaks = (("server", 2047), ("site-1", 5 << 10), ("site-1", 3 << 10), (None, 9 << 20))
+    processes = tuple(
+        Process(pid, "x", "S", nvflare=name, peak_kib=peak) for pid, (name, peak) in enumerate(peaks, 1)
+    )
+    assert Snapshot(0.0, processes).peaks_mib == {"server": 1, "site-1": 5}
+
+
+def test_what_was_held_for_a_moment_is_told_afterwards(tmp_path, child):
+    server = child(TAKES_AND_GIVES_BACK, "-m", SIMULATOR)
+    client = child(TAKES_AND_GIVES_BACK, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
+    other = child(TAKES_AND_GIVES_BACK, "client.py")
+    now = snapshot(tmp_path)
+    assert set(now.peaks_mib) == {"server", "site-2"}
+    for name, pid in (("server", server), ("site-2", client)):
+        (process,) = [process for process in now.processes if process.pid == pid]
+        assert process.nvflare == name
+        assert HELD_MIB <= now.peaks_mib[name] == process.peak_kib >> 10
+        assert process.memory_kib >> 10 < process.peak_kib >> 10
+    assert [process.nvflare for process in now.processes if process.pid == other] == [None]
+
+
+def test_what_has_ended_is_told_no_more(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", "", "-m", SIMULATOR]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert snapshot(tmp_path).peaks_mib == {}

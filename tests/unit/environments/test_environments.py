@@ -22,7 +22,7 @@ import pytest
 from rekindle.environments import build as builder
 from rekindle.environments import probe as prober
 from rekindle.environments.lockfile import pins
-from rekindle.environments.progress import Teller
+from rekindle.environments.progress import Reporter
 from rekindle.records import Environment, Progress, RecordError, read
 
 LOCK = files("rekindle.locks").joinpath("driver.txt").read_bytes()
@@ -227,32 +227,32 @@ def test_a_folder_on_a_nodes_disk_that_somebody_else_made_is_not_used(root, spec
 def test_progress_makes_sense_where_the_cache_is_cleaned(tmp_path, when):
     (old := tmp_path / "cache" / "old").parent.mkdir()
     old.write_bytes(bytes(856 << 10))
-    teller = Teller(tmp_path / "progress.json", tmp_path / "cache")
-    teller.begin("torch")
+    reporter = Reporter(tmp_path / "progress.json", tmp_path / "cache")
+    reporter.begin("torch")
     if when == "before the first download":
         old.unlink()  # a damaged environment is built anew, without the cache that its files were linked to
-    teller.take("Downloading torch (19.0MiB)\n")
+    reporter.take("Downloading torch (19.0MiB)\n")
     old.unlink(missing_ok=True)
-    assert teller._says() == "torch: 0 of 20 MB at 0.0 MB/s, not begun"
+    assert reporter._says() == "torch: 0 of 20 MB at 0.0 MB/s, not begun"
     (tmp_path / "cache" / "torch").write_bytes(bytes(10 << 20))
-    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", teller._says())
+    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", reporter._says())
     (tmp_path / "cache" / "torch").unlink()
-    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", teller._says())
+    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", reporter._says())
 
 
 def test_progress_says_what_came_how_fast_and_what_is_left(tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    teller = Teller(tmp_path / "progress.json", cache)
-    teller.begin("torch")
-    assert teller._says() == "torch"
-    teller.take("Downloading torch (100.0MiB)\n")
-    teller.take("Downloading numpy (512.0KiB)\n")
-    assert teller._says() == "torch: 0 of 105 MB at 0.0 MB/s, not begun"
+    reporter = Reporter(tmp_path / "progress.json", cache)
+    reporter.begin("torch")
+    assert reporter._says() == "torch"
+    reporter.take("Downloading torch (100.0MiB)\n")
+    reporter.take("Downloading numpy (512.0KiB)\n")
+    assert reporter._says() == "torch: 0 of 105 MB at 0.0 MB/s, not begun"
     (cache / "part").write_bytes(bytes(50 << 20))
-    assert re.fullmatch(r"torch: 52 of 105 MB at [\d.]+ MB/s, \d+ s left", teller._says())
+    assert re.fullmatch(r"torch: 52 of 105 MB at [\d.]+ MB/s, \d+ s left", reporter._says())
     (cache / "rest").write_bytes(bytes(60 << 20))
-    assert teller._says() == "torch: 105 MB are here, installing and probing"
+    assert reporter._says() == "torch: 105 MB are here, installing and probing"
 
 
 def test_another_lock_than_the_planned_one_is_refused(root, spec):

@@ -1,8 +1,5 @@
 """pip's configuration becomes uv's."""
 
-import subprocess
-import sys
-
 import pytest
 
 from rekindle.environments.indexes import configuration_files, pip_settings, uv_environment, uv_variables
@@ -29,34 +26,11 @@ def test_each_setting_has_its_variable(settings, expected):
     assert uv_variables(settings) == {"UV_INDEX_STRATEGY": "unsafe-best-match", **expected}
 
 
-def test_later_files_the_install_section_and_the_environment_win_in_this_order():
-    files = ["[global]\nindex_url = one\ncert = c", "[global]\nindex-url = two\n[install]\nindex-url = three"]
-    assert pip_settings(files, {}) == {"index-url": "three", "cert": "c"}
-    assert pip_settings(files, {"PIP_INDEX_URL": "four"})["index-url"] == "four"
-
-
 def test_percent_signs_in_urls_are_not_interpolated():
     assert (
         pip_settings(["[global]\nindex-url = https://u:p%40ss@m.example/s"], {})["index-url"].count("%40")
         == 1
     )
-
-
-def test_pip_itself_agrees_on_what_is_configured(tmp_path):
-    (tmp_path / "pip.conf").write_text(
-        "[global]\nindex-url = https://m.example/s\n[install]\nfind-links = /x"
-    )
-    environ = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "PIP_CERT": "/ca.pem"}
-    listed = subprocess.run(
-        [sys._base_executable, "-m", "pip", "config", "list"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    ours = pip_settings([(tmp_path / "pip.conf").read_text()], environ)
-    for name, value in ours.items():
-        assert f"{name}='{value}'" in listed
 
 
 def test_files_are_read_weakest_first(tmp_path):

@@ -39,25 +39,9 @@ def test_one_that_its_rpath_leaves_out_is_linked_into_a_folder_that_is_in_it(pac
     assert (found.read_text(), found.readlink().is_absolute()) == ("cusolver", False)
 
 
-def test_again_there_is_nothing_to_link(packages):
-    install(packages, OF_2_21)
-    link(packages)
-    link(packages)
-    assert linked(packages) == {"libcusolver.so.11"}
-
-
-def test_nothing_is_linked_where_it_looks_for_all_of_them(packages):
-    install(packages, OF_2_19)
+@pytest.mark.parametrize("rpath", [OF_2_19, None], ids=["looks for all", "no TensorFlow"])
+def test_nothing_is_linked_where_nothing_is_missing(packages, rpath):
+    if rpath:
+        install(packages, rpath)
     link(packages)
     assert linked(packages) == set()
-
-
-def test_an_environment_without_tensorflow_stays_as_it_is(packages):
-    link(packages)
-    assert linked(packages) == set()
-
-
-def test_tensorflow_for_cpu_has_no_library_of_nvidias(tmp_path):
-    install(tmp_path, b"")
-    link(tmp_path)
-    assert linked(tmp_path) == set()

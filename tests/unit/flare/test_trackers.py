@@ -137,22 +137,15 @@ def test_one_run_of_each_site_is_read(run, tracker):
     assert answer.says == f"{tracker} kept 4 values of loss at 2 steps, in one run of each site."
 
 
-def test_tensors_of_tensorboard_are_scalars_too(run):
-    assert kept(run(**_tb(("loss", 1, 0.5), tensors=True)), "tensorboard")[0].value == 0.5
-
-
 def _tables(base):
-    base.execute("CREATE TABLE runs (run_uuid, name)")
-    base.execute("CREATE TABLE metrics (run_uuid, key, value, step, is_nan)")
+    base.execute("CREATE TABLE runs (run_uuid TEXT, name TEXT)")
+    base.execute("CREATE TABLE metrics (run_uuid TEXT, key TEXT, value REAL, step INTEGER, is_nan INTEGER)")
 
 
 def test_a_database_of_mlflows_is_read(run, tmp_path):
     workspace = run()
     with closing(sqlite3.connect(tmp_path / "ws/server/mlflow.db")) as base, base:
-        base.execute("CREATE TABLE runs (run_uuid TEXT, name TEXT)")
-        base.execute(
-            "CREATE TABLE metrics (run_uuid TEXT, key TEXT, value REAL, step INTEGER, is_nan INTEGER)"
-        )
+        _tables(base)
         base.execute("INSERT INTO runs VALUES ('a', 'site-1-x')")
         base.execute("INSERT INTO metrics VALUES ('a', 'loss', 0.5, 3, 0), ('a', 'loss', 0, 4, 1)")
     told = kept(workspace, "mlflow")
@@ -164,10 +157,7 @@ def test_a_database_that_goes_on_for_ever_is_ended(run, tmp_path, monkeypatch):
     monkeypatch.setattr(trackers, "_STEPS", 20_000)
     workspace = run()
     with closing(sqlite3.connect(tmp_path / "ws/server/mlflow.db")) as base, base:
-        base.execute("CREATE TABLE runs (run_uuid TEXT, name TEXT)")
-        base.execute(
-            "CREATE TABLE metrics (run_uuid TEXT, key TEXT, value REAL, step INTEGER, is_nan INTEGER)"
-        )
+        _tables(base)
         base.executemany("INSERT INTO runs VALUES (?, 'r')", [("a",)] * 500)
         base.executemany("INSERT INTO metrics VALUES (?, 'k', 0, 0, 0)", [("a",)] * 500)
     with pytest.raises(BrokenTrackerError, match=r"mlflow\.db cannot be read: interrupted"):
@@ -269,6 +259,10 @@ def test_a_damaged_file_of_a_tracker_is_told_in_a_sentence(run, tracker, files):
 def test_a_file_that_is_cut_is_no_traceback(run, tracker, share):
     files = {name: content[: int(len(content) * share)] for name, content in GOOD[tracker].items()}
     assert "at 2 steps" not in tracker_kept(run(**files), tracker).says or share == 0.99
+
+
+def test_tensors_of_tensorboard_are_scalars_too(run):
+    assert kept(run(**_tb(("loss", 1, 0.5), tensors=True)), "tensorboard")[0].value == 0.5
 
 
 def test_an_unknown_tracker_is_told(run):

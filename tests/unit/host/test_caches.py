@@ -9,11 +9,11 @@ from rekindle.host import caches
 
 
 @pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def bare(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", {"HOME": str(tmp_path / "home")})
 
 
-def test_every_one_is_below_the_folder(tmp_path: Path) -> None:
+def test_every_one_is_below_the_folder(tmp_path):
     before = set(os.environ)
     caches.keep_below(tmp_path / "cache")
     chosen = {name: os.environ[name] for name in os.environ.keys() - before}
@@ -27,13 +27,13 @@ def test_every_one_is_below_the_folder(tmp_path: Path) -> None:
     assert all(Path(value).is_relative_to(tmp_path / "cache") for value in chosen.values())
 
 
-def test_what_the_host_sets_itself_stays(tmp_path: Path) -> None:
+def test_what_the_host_sets_itself_stays(tmp_path):
     os.environ["CUDA_CACHE_PATH"] = "/fast/cuda"
     caches.keep_below(tmp_path / "cache")
     assert os.environ["CUDA_CACHE_PATH"] == "/fast/cuda"
 
 
-def test_models_that_are_in_the_home_folder_are_found_there(tmp_path: Path) -> None:
+def test_models_that_are_in_the_home_folder_are_found_there(tmp_path):
     theirs = tmp_path / "home" / ".cache" / "huggingface"
     theirs.mkdir(parents=True)
     caches.keep_below(tmp_path / "cache")

@@ -32,26 +32,6 @@ def holder(lock):
         yield
 
 
-def test_a_lock_is_taken_once_and_again_when_it_is_free(tmp_path):
-    lock = tmp_path / "lock"
-    with holder(lock), detached.locked(lock) as second:
-        assert second is None
-    with holder(lock):
-        pass
-
-
-def test_a_lock_keeps_what_was_in_it_and_is_for_its_owner_alone(tmp_path):
-    before = os.umask(0)
-    try:
-        with holder(tmp_path / "lock"):
-            assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
-    finally:
-        os.umask(before)
-    (tmp_path / "lock").write_text("kept")
-    with holder(tmp_path / "lock"):
-        assert (tmp_path / "lock").read_text() == "kept"
-
-
 @pytest.mark.parametrize("plant", UNFIT.values(), ids=UNFIT)
 def test_a_lock_that_is_no_regular_file_is_not_taken_and_held_by_nobody(tmp_path, plant):
     plant(tmp_path / "lock")
@@ -109,16 +89,6 @@ def test_what_is_started_has_a_session_a_log_and_variables_of_its_own(tmp_path, 
     assert "ONLY" not in os.environ
 
 
-def test_without_variables_of_its_own_it_gets_those_of_this_process(tmp_path, monkeypatch):
-    (tmp_path / "worker.py").write_text("import os; print(os.environ['ONLY'])")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("ONLY", "inherited")
-    with detached.locked(tmp_path / "lock") as lock:
-        detached.start(["worker"], lock, tmp_path / "log")
-    _wait_for(lambda: not held(tmp_path / "lock"))
-    assert (tmp_path / "log").read_text() == "inherited\n"
-
-
 @pytest.mark.parametrize(
     ("state", "more"),
     [
@@ -128,7 +98,7 @@ def test_without_variables_of_its_own_it_gets_those_of_this_process(tmp_path, mo
     ],
 )
 def test_what_is_told_is_the_progress_that_records_write(tmp_path, state, more):
-    detached.tell(tmp_path / "progress.json", state, "round 2/3", 7.04, **more)
+    detached.write_progress(tmp_path / "progress.json", state, "round 2/3", 7.04, **more)
     progress = Progress(state=state, says="round 2/3", elapsed_s=7.0, **more)
     assert read(tmp_path / "progress.json", Progress) == progress
     write(tmp_path / "other.json", progress)
@@ -137,9 +107,9 @@ def test_what_is_told_is_the_progress_that_records_write(tmp_path, state, more):
 
 def test_what_is_told_is_whole_or_as_it_was_before(tmp_path, monkeypatch):
     path = tmp_path / "progress.json"
-    detached.tell(path, "running", "before", 1)
+    detached.write_progress(path, "running", "before", 1)
     with path.open() as reader:
-        detached.tell(path, "running", "after", 2)
+        detached.write_progress(path, "running", "after", 2)
         assert json.loads(reader.read())["says"] == "before"
 
     def full(self, target):
@@ -147,6 +117,6 @@ def test_what_is_told_is_whole_or_as_it_was_before(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
-        detached.tell(path, "ended", "lost", 3)
+        detached.write_progress(path, "ended", "lost", 3)
     assert read(path, Progress).says == "after"
     assert list(tmp_path.iterdir()) == [path]

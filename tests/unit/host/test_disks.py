@@ -1,7 +1,5 @@
 """Environments on nodes' own disks: what is written down of them in the root, and their end."""
 
-import json
-
 import pytest
 
 from rekindle.host import disks
@@ -59,7 +57,3 @@ def test_a_node_that_is_not_given_is_named_with_what_it_keeps(root, queue, local
 def test_a_root_without_any_asks_slurm_for_nothing(tmp_path, queue):
     assert disks.clear(tmp_path) == []
     assert queue.asked("srun") == []
-
-
-def test_it_is_written_down_what_slurm_was_asked_for(root):
-    assert json.loads((root / "logs/local/asked.json").read_text()) == ASKED

@@ -1,4 +1,4 @@
-"""A look at detached work: whether its lock is held, what its record says, and what the look itself takes."""
+"""A look at detached work: whether its lock is held or its job queued, and what its record says."""
 
 import os
 import subprocess
@@ -10,28 +10,15 @@ from unfit import UNFIT
 
 from rekindle.host import detached, look
 from rekindle.hostfacts import frames
+from rekindle.records import Progress, decode
 
 NONCE = "0123456789abcdef"
 SOURCE = Path(__file__).parents[3] / "src"
 
 
-def test_a_lock_is_held_as_long_as_its_holder_goes_on(tmp_path):
-    lock = tmp_path / "lock"
-    assert not look.held(lock)
-    assert not lock.exists()
-    with detached.locked(lock):
-        assert look.held(lock)
-    assert not look.held(lock)
-
-
 def test_a_lock_below_a_file_is_held_by_nobody(tmp_path):
     (tmp_path / "logs").touch()
     assert not look.held(tmp_path / "logs" / "lock")
-
-
-def test_a_lock_that_cannot_be_opened_is_not_called_free(tmp_path):
-    with pytest.raises(OSError, match="too long"):
-        look.held(tmp_path / ("lock" * 100))
 
 
 def test_who_looks_is_no_holder(tmp_path, monkeypatch):
@@ -67,7 +54,7 @@ def test_a_look_says_whether_the_lock_is_held_and_what_the_record_is(tmp_path):
 
 def test_the_record_beside_a_free_lock_is_the_last_one(tmp_path, monkeypatch):
     def held(lock):
-        detached.tell(tmp_path / "progress.json", "ended", "its last word", 1)
+        detached.write_progress(tmp_path / "progress.json", "ended", "its last word", 1)
         return False
 
     monkeypatch.setattr(look, "held", held)
@@ -100,3 +87,80 @@ def test_the_command_prints_a_look_whatever_the_locale(tmp_path):
     for encoding in ("ascii", "utf-8", "utf-16"):
         said = _run_module(tmp_path, PYTHONIOENCODING=encoding)
         assert said == f"\n@@{NONCE} free 0\n@@{NONCE} record 0\n½ of it\n@@{NONCE} end 0\n"
+
+
+@pytest.fixture
+def folder(tmp_path, queue):
+    """Return the folder of a job that was queued."""
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "slurm.json").write_text('{"job": "77"}')
+    return folder
+
+
+def test_what_waits_has_a_record_that_says_so(folder, queue):
+    queue.say("squeue", "PENDING|Resources|N/A\n")
+    state, text = _look(folder)
+    progress = decode(text, Progress)
+    assert (state, progress.state) == ("held", "waiting")
+    assert progress.says == "job 77 waits in SLURM's queue for Resources"
+
+
+def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
+    queue.say("squeue", "PENDING|PartitionTimeLimit|N/A\n")
+    state, text = _look(folder)
+    progress = decode(text, Progress)
+    assert (state, progress.state) == ("free", "failed")
+    assert progress.says.startswith(
+        "Job 77 could never start in SLURM's partition: PartitionTimeLimit. Fix: "
+    )
+    assert queue.asked("scancel") == ["77"]
+
+
+@pytest.mark.parametrize("begun", [None, "waiting", "running"])
+@pytest.mark.parametrize("run", [False, True])
+def test_what_slurm_ended_without_a_last_word_has_ended_or_failed_as_a_build(folder, queue, begun, run):
+    if begun:
+        detached.write_progress(folder / "progress.json", begun, "round 1/3", 1)
+    if run:
+        (folder / "spec.json").touch()
+    queue.say("scontrol", "JobId=77 JobState=NODE_FAIL\n")
+    state, text = _look(folder)
+    progress = decode(text, Progress)
+    fix = "" if run else f" Fix: see {folder}/slurm.log on the host, and run again."
+    assert (state, progress.state) == ("free", "ended" if run else "failed")
+    assert progress.says == f"SLURM ended job 77: NODE_FAIL.{fix}"
+    assert (folder / "slurm-job.log").read_text() == "JobId=77 JobState=NODE_FAIL\n"
+
+
+def test_a_last_word_stays_the_last(folder):
+    detached.write_progress(folder / "progress.json", "ended", "its last word", 1)
+    state, text = _look(folder)
+    assert (state, decode(text, Progress).says) == ("free", "its last word")
+    assert not (folder / "slurm-job.log").exists()
+
+
+def test_a_last_word_that_is_said_while_slurm_is_asked_is_heard(folder, queue):
+    detached.write_progress(folder / "progress.json", "ended", "its last word", 1)
+    (folder / "progress.json").rename(folder / "last.json")
+    detached.write_progress(folder / "progress.json", "running", "round 3/3", 1)
+    queue.put("squeue", f"#!/bin/sh\nmv {folder}/last.json {folder}/progress.json\n")
+    state, text = _look(folder)
+    assert (state, decode(text, Progress).says) == ("free", "its last word")
+
+
+def test_what_slurm_does_not_tell_is_neither_held_nor_free(folder, queue):
+    queue.say("squeue", errors="Unable to contact slurm controller", status=1)
+    detached.write_progress(folder / "progress.json", "running", "round 1/3", 1)
+    state, text = _look(folder)
+    assert (state, decode(text, Progress).says) == ("unknown", "round 1/3")
+
+
+def test_nothing_of_it_is_imported_where_nothing_is_queued(folder):
+    program = (
+        "import sys; from rekindle.host.look import look; look(*sys.argv[1:]); "
+        "print('rekindle.host.slurm' in sys.modules, 'json' in sys.modules)"
+    )
+    assert _run_module(folder, program) == "True True\n"
+    (folder / "slurm.json").unlink()
+    assert _run_module(folder, program) == "False False\n"

@@ -102,3 +102,14 @@ def test_of_the_package_the_same_travels(tmp_path, jobs, monkeypatch):
     with zipfile.ZipFile(build_payload(JOBS, tmp_path / "out")) as archive:
         names = {name for name in archive.namelist() if name.startswith("rekindle/")}
     assert names == {"rekindle/mine/job.py", "rekindle/mine/data/x.csv"}
+
+
+def test_the_digest_of_a_folder_is_of_names_and_content_that_travel(tmp_path):
+    (tmp_path / "job.py").write_text("print()")
+    first = rekindle.host.payload.digest(tmp_path)
+    (tmp_path / ".hidden").touch()
+    assert rekindle.host.payload.digest(tmp_path) == first
+    (tmp_path / "job.py").rename(tmp_path / "run.py")
+    renamed = rekindle.host.payload.digest(tmp_path)
+    (tmp_path / "run.py").write_text("print(1)")
+    assert len({first, renamed, rekindle.host.payload.digest(tmp_path)}) == 3

@@ -1,4 +1,4 @@
-"""SLURM's queue as a host uses it: what its answers mean."""
+"""What a host asks SLURM for, its refusals, and what its answers mean."""
 
 import os
 import time
@@ -94,20 +94,6 @@ def test_the_place_of_a_job_among_those_that_wait_is_told_where_squeue_shows_all
     assert slurm.look(folder) == ("held", f"job 77 waits in SLURM's queue{place} for Priority")
 
 
-@pytest.mark.parametrize(
-    ("own", "says"),
-    [
-        ("None|N/A|gpu", "1 of 1 in gpu"),
-        ("None|2026-11-21T12:00:00|gpu", "1 of 1 in gpu, and is expected to start at 2026-11-21T12:00:00"),
-        ("Priority|2026-11-21T12:00:00|gpu", "1 of 1 in gpu, for Priority, and is expected to start at 2"),
-    ],
-)
-def test_a_place_stands_between_the_queue_and_the_reason(folder, queue, own, says):
-    submit(folder)
-    waits(queue, ["77|gpu"], own=own)
-    assert slurm.look(folder)[1].startswith(f"job 77 waits in SLURM's queue, {says}")
-
-
 def test_all_that_wait_are_asked_for_once_in_half_a_minute(folder, queue):
     """It is much for SLURM's controller to tell, and a look comes every two seconds."""
     submit(folder)
@@ -173,7 +159,7 @@ def test_how_long_a_job_was_in_the_queue_is_slurms_word(folder, queue, says, sec
 def test_the_end_of_a_job_is_kept_as_slurm_knows_it(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobName=x JobState=TIMEOUT Reason=TimeLimit\n")
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: TIMEOUT."
+    assert slurm.record_end(folder) == "SLURM ended job 77: TIMEOUT."
     assert queue.asked("scontrol") == ["--oneliner show job 77"]
     assert "Reason=TimeLimit" in (folder / "slurm-job.log").read_text()
 
@@ -182,7 +168,7 @@ def test_nodes_that_a_job_lost_are_named(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobState=NODE_FAIL NodeList=n[9-10]\n")
     queue.say("sinfo", "n10 down\n")
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: NODE_FAIL, as n10 down."
+    assert slurm.record_end(folder) == "SLURM ended job 77: NODE_FAIL, as n10 down."
     assert "--nodes=n[9-10]" in queue.asked("sinfo")[0]
     assert "n10 down" in (folder / "slurm-job.log").read_text()
 
@@ -192,25 +178,84 @@ def test_a_run_that_lost_a_node_is_asked_about_all_that_it_was_given(folder, que
     (folder / "spec.json").write_text('{"nodes": ["n9", "n10"]}')
     queue.say("scontrol", "JobId=77 JobState=COMPLETING NodeList=n9\n")
     queue.say("sinfo", "n10 is down* (Not responding)\n")
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: COMPLETING, as n10 is down* (Not responding)."
+    assert slurm.record_end(folder) == "SLURM ended job 77: COMPLETING, as n10 is down* (Not responding)."
     assert "--nodes=n9,n10" in queue.asked("sinfo")[0]
 
 
 def test_a_job_that_still_runs_is_near_the_end_of_its_time(folder, queue):
     submit(folder)
     queue.say("scontrol", "JobId=77 JobState=RUNNING TimeLimit=02:00:00\n")
-    assert slurm.tell_the_end(folder) == "Job 77 of SLURM is near the end of its time, 02:00:00."
+    assert slurm.record_end(folder) == "Job 77 of SLURM is near the end of its time, 02:00:00."
 
 
 @pytest.mark.parametrize("answer", [{"status": 1, "errors": "Invalid job id"}, {"says": "nothing of it\n"}])
 def test_an_end_of_which_slurm_knows_nothing_is_unknown(folder, queue, answer):
     submit(folder)
     queue.say("scontrol", **answer)
-    assert slurm.tell_the_end(folder) == "SLURM ended job 77: it does not say why."
+    assert slurm.record_end(folder) == "SLURM ended job 77: it does not say why."
     assert (folder / "slurm-job.log").exists()
 
 
-def test_a_job_is_cancelled_by_its_number(folder, queue):
-    submit(folder)
-    slurm.cancel(folder)
-    assert queue.asked("scancel") == ["77"]
+ASKED = {"partition": "gpu", "nodes": 2, "gpus_per_node": 8, "time": "02:00:00", "account": "research"}
+COMMAND = ["/envs/driver/bin/python", "-m", "rekindle.driver", "supervise", "/a b"]
+
+
+def submit_asked(folder, **environ):
+    batch.submit(folder, COMMAND, ["--nodes=2", *batch.options(ASKED)], {**os.environ, **environ})
+
+
+def test_the_batch_script_can_be_read_and_the_job_is_kept(folder, queue):
+    submit_asked(folder)
+    assert (folder / "batch.sh").read_text() == (
+        "#!/bin/sh\n"
+        "#SBATCH --job-name=rekindle-toy-0123456789ab\n"
+        "#SBATCH --ntasks-per-node=1\n"
+        "#SBATCH --no-requeue\n"
+        "#SBATCH --signal=B:TERM@120\n"
+        f"#SBATCH --output={folder}/slurm.log\n"
+        f"#SBATCH --chdir={folder}\n"
+        "#SBATCH --export=ALL\n"
+        "#SBATCH --nodes=2\n"
+        "#SBATCH --partition=gpu\n"
+        "#SBATCH --account=research\n"
+        "#SBATCH --time=02:00:00\n"
+        "#SBATCH --gpus-per-node=8\n"
+        "exec /envs/driver/bin/python -m rekindle.driver supervise '/a b'\n"
+    )
+    assert queue.asked("sbatch") == [f"--parsable {folder}/batch.sh"]
+    assert (folder / "slurm.json").read_text() == '{"job": "77"}'
+
+
+def test_what_a_session_asks_of_sbatch_does_not_reach_it(folder, queue):
+    submit_asked(folder, SBATCH_PARTITION="other", SLURM_JOB_ID="1", REKINDLE_X="kept")
+    seen = queue.environ("sbatch")
+    assert [name for name in seen if name.startswith(("SBATCH_", "SLURM_"))] == []
+    assert seen["REKINDLE_X"] == "kept"
+
+
+def test_only_what_is_asked_for_is_an_option():
+    least = {"partition": "cpu", "time": "00:10:00", "account": None, "gpus_per_node": 0}
+    assert batch.options(least) == ["--partition=cpu", "--time=00:10:00"]
+    assert batch.options({**least, "extra": ["--exclusive"]})[-1] == "--exclusive"
+
+
+def test_a_refusal_is_one_sentence_and_there_is_no_job(folder, queue):
+    queue.say("sbatch", errors="sbatch: error: invalid\n  partition\n", status=1)
+    with pytest.raises(batch.SlurmError) as refused:
+        submit_asked(folder)
+    assert str(refused.value) == (
+        f"SLURM does not take {folder}/batch.sh: sbatch: error: invalid partition. "
+        "Fix: mend rekindle_slurm, or see what sinfo says."
+    )
+    assert not (folder / "slurm.json").exists()
+
+
+def test_an_sbatch_that_is_not_there_or_hangs_is_one_sentence(folder, queue, tmp_path, monkeypatch):
+    said = r"batch\.sh: sbatch does not answer\. Fix: "
+    with pytest.raises(batch.SlurmError, match=said):
+        submit_asked(folder, PATH=str(tmp_path / "nowhere"))
+    monkeypatch.setattr(slurm, "_LIMIT_S", 0.2)
+    queue.put("sbatch", "#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(batch.SlurmError, match=said):
+        submit_asked(folder)
+    assert not (folder / "slurm.json").exists()

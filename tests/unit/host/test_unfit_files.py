@@ -8,7 +8,7 @@ from unfit import plant_socket
 
 from rekindle.doctor import diagnose_run
 from rekindle.driver.autopsy import autopsy
-from rekindle.driver.progress import Teller
+from rekindle.driver.progress import Reporter
 from rekindle.driver.sampler import Sampler
 from rekindle.driver.snapshot import Snapshot, snapshot
 from rekindle.driver.watchdog import Watchdog
@@ -80,7 +80,7 @@ def test_the_driver_goes_on(clean_run, plant):
         plant(clean_run / name)
     for name in ("autopsy", "evidence/rank.pipe"):
         plant(clean_run / name)
-    Teller(clean_run, spec.job).tell(1.0)
+    Reporter(clean_run, spec.job).report(1.0)
     Watchdog(spec, snapshot(clean_run)).look(snapshot(clean_run), {})
     autopsy(clean_run, str(clean_run))
     diagnose_run(clean_run)

@@ -1,12 +1,9 @@
 """Collector's answers to read: a real one (2 × H200) and variants of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rekindle.hostfacts import host_record
 from rekindle.hostfacts.frames import Frame, parse
-from rekindle.records import HostRecord
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 NONCE = "0123456789abcdef"
@@ -16,12 +13,12 @@ XML = FRAMES["nvidia-smi"].text
 """Of the same host."""
 
 
-def recorded(name: str) -> str:
+def recorded(name):
     """Return a file of tests/recordings."""
     return (RECORDINGS / name).read_text()
 
 
-def frames(**changed: str | Frame) -> dict[str, Frame]:
+def frames(**changed):
     """Return the recorded frames with some replaced; ``_`` stands for ``-``, text alone for success."""
     replaced = {
         name.replace("_", "-"): Frame("0", frame) if isinstance(frame, str) else frame
@@ -31,13 +28,13 @@ def frames(**changed: str | Frame) -> dict[str, Frame]:
     return {**FRAMES, **replaced}
 
 
-def answer(**changed: str | Frame) -> str:
+def answer(**changed):
     """Return the recorded answer with some frames replaced."""
     return "".join(
         f"@@{NONCE} {name} {frame.status}\n{frame.text}\n" for name, frame in frames(**changed).items()
     )
 
 
-def host(**changed: str | Frame) -> HostRecord:
+def host(**changed):
     """Return the record of the recorded host with some frames replaced."""
     return host_record(parse(answer(**changed), NONCE), "lease-1", "~/rekindle")

@@ -35,20 +35,10 @@ def test_each_group_of_nodes_is_told_with_its_state_and_the_reason():
         ("m1", 1, "idle", None),
     ]
     gpu, old = told.groups[0], told.groups[-1]
-    assert (gpu.partition, gpu.cpus, gpu.memory_mib, gpu.gres, gpu.features) == (
-        "gpu",
-        8,
-        16000,
-        "gpu:2",
-        None,
-    )
-    assert (old.cpus, old.gres, old.features, old.time_limit, old.up) == (
-        4,
-        None,
-        "amd,big",
-        "infinite",
-        False,
-    )
+    shown = (gpu.partition, gpu.cpus, gpu.memory_mib, gpu.gres, gpu.features)
+    assert shown == ("gpu", 8, 16000, "gpu:2", None)
+    shown = (old.cpus, old.gres, old.features, old.time_limit, old.up)
+    assert shown == (4, None, "amd,big", "infinite", False)
     assert told.limits == ("accounts: research||normal|2:00:00|4|||", "qos: normal|1-00:00:00|||")
 
 

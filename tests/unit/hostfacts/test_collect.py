@@ -1,7 +1,5 @@
 """The collector itself, run by dash with stand-ins for nvidia-smi and the home."""
 
-from __future__ import annotations
-
 import os
 import platform
 import secrets
@@ -9,7 +7,6 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,14 +16,12 @@ from rekindle.hostfacts.frames import FactsError, Frame, parse
 COLLECTOR = Path(__file__).parents[3] / "roles/preflight/files/collect.sh"
 GPU_PROBES = ("nvidia-smi", "nvidia-query", "nvidia-topo", "nvidia-nvlink")
 
-Collect = Callable[..., dict[str, Frame]]
-
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Callable[[str, str], Path]:
+def fake(tmp_path):
     """Put a command on the PATH of the collector."""
 
-    def put(name: str, script: str) -> Path:
+    def put(name, script):
         path = tmp_path / "bin" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"#!/bin/sh\n{script}\n")
@@ -37,14 +32,12 @@ def fake(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
-def collect(tmp_path: Path) -> Collect:
+def collect(tmp_path):
     """Run the collector in a home of its own and return its frames."""
     home = tmp_path / "the home"
     home.mkdir()
 
-    def run(
-        *probes: str, root: str = "~/rekindle", tmpdir: str = "~/rekindle/tmp", limit: int = 20, **env: str
-    ) -> dict[str, Frame]:
+    def run(*probes, root="~/rekindle", tmpdir="~/rekindle/tmp", limit=20, **env):
         nonce = secrets.token_hex(8)
         done = subprocess.run(
             ["dash", "-s", "--", nonce, root, tmpdir, str(limit), *probes],
@@ -64,7 +57,7 @@ def collect(tmp_path: Path) -> Collect:
     return run
 
 
-def alive(marker: str) -> list[str]:
+def alive(marker):
     """Command lines of processes that carry ``marker``."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -77,7 +70,7 @@ def alive(marker: str) -> list[str]:
     return found
 
 
-def test_it_leaves_no_bytecode_with_the_pythons_that_it_asks(collect: Collect, tmp_path: Path) -> None:
+def test_it_leaves_no_bytecode_with_the_pythons_that_it_asks(collect, tmp_path):
     venv.create(tmp_path / "venv")
     (packages,) = (tmp_path / "venv").glob("lib/*/site-packages")
     (packages / "hook.py").write_text("")
@@ -87,7 +80,7 @@ def test_it_leaves_no_bytecode_with_the_pythons_that_it_asks(collect: Collect, t
     assert not list(tmp_path.rglob("__pycache__"))
 
 
-def test_this_machine(collect: Collect, tmp_path: Path) -> None:
+def test_this_machine(collect, tmp_path):
     frames = collect()
     assert frames["architecture"].text.strip() == os.uname().machine
     assert frames["home"].text == f"{tmp_path}/the home\n"
@@ -100,7 +93,7 @@ def test_this_machine(collect: Collect, tmp_path: Path) -> None:
     }
 
 
-def test_a_mark_is_answered_where_it_is(collect: Collect, tmp_path: Path) -> None:
+def test_a_mark_is_answered_where_it_is(collect, tmp_path):
     mark = tmp_path / "mark"
     assert not collect("mark", REKINDLE_MARK=str(mark))["mark"].answered
     mark.touch()
@@ -108,7 +101,7 @@ def test_a_mark_is_answered_where_it_is(collect: Collect, tmp_path: Path) -> Non
     assert collect("mark")["mark"].answered
 
 
-def test_only_the_probes_that_are_named(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+def test_only_the_probes_that_are_named(collect, fake):
     fake("nvidia-smi", "sleep 60")
     assert list(collect("disk-root", "home", "no-such-probe", limit=9)) == [
         "limit",
@@ -119,9 +112,7 @@ def test_only_the_probes_that_are_named(collect: Collect, fake: Callable[[str, s
     assert collect("home", limit=9)["limit"] == Frame("0", "9")
 
 
-def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(
-    collect: Collect, fake: Callable[[str, str], Path]
-) -> None:
+def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(collect, fake):
     marker = f"61.{secrets.randbelow(10**9):09d}"
     fake("nvidia-smi", f"echo begun\nsleep {marker}\n: the shell stays as a parent")
     began = time.monotonic()
@@ -133,9 +124,7 @@ def test_an_nvidia_smi_that_hangs_is_given_up_and_killed(
     assert alive(marker) == []
 
 
-def test_an_nvidia_smi_that_no_signal_but_kill_ends(
-    collect: Collect, fake: Callable[[str, str], Path]
-) -> None:
+def test_an_nvidia_smi_that_no_signal_but_kill_ends(collect, fake):
     marker = f"62.{secrets.randbelow(10**9):09d}"
     fake("nvidia-smi", f"trap '' TERM INT HUP PIPE\nsleep {marker} & wait; wait; sleep {marker}")
     assert collect(limit=1)["nvidia-smi"].status == "timeout"
@@ -143,28 +132,17 @@ def test_an_nvidia_smi_that_no_signal_but_kill_ends(
     assert alive(marker) == []
 
 
-def test_an_nvidia_smi_that_fails(collect: Collect, fake: Callable[[str, str], Path]) -> None:
-    fake("nvidia-smi", "echo NVIDIA-SMI has failed; echo on error >&2; exit 9")
-    assert collect()["nvidia-smi"] == Frame("9", "NVIDIA-SMI has failed\non error\n")
-
-
-def test_an_nvidia_smi_that_prints_garbage(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+def test_an_nvidia_smi_that_prints_garbage(collect, fake):
     fake("nvidia-smi", r"printf '@@0 end 0\n\377\n\001 no newline'".replace(r"\377", "%%"))
     frames = collect()
     assert frames["nvidia-smi"] == Frame("0", "@@0 end 0\n%\n\001 no newline")
     assert "end" in frames
 
 
-def test_no_nvidia_smi(collect: Collect) -> None:
-    if Path("/usr/bin/nvidia-smi").exists():
-        pytest.skip("this machine has one")
-    assert collect()["nvidia-smi"].status == "127"
-
-
 @pytest.mark.parametrize(
     "name", ["with blank", "it's", '"two"', "$(touch gone)", "`touch gone`", "a\nb", "*", "-x"]
 )
-def test_a_root_of_any_name_is_only_a_name(collect: Collect, tmp_path: Path, name: str) -> None:
+def test_a_root_of_any_name_is_only_a_name(collect, tmp_path, name):
     for root in (f"~/{name}", f"{tmp_path}/{name}"):
         frames = collect(root=root, tmpdir=f"{root}/tmp")
         assert frames["root"].status == "0"
@@ -175,17 +153,12 @@ def test_a_root_of_any_name_is_only_a_name(collect: Collect, tmp_path: Path, nam
     assert not list(tmp_path.rglob("gone"))
 
 
-def test_a_root_under_a_file_cannot_be_made(collect: Collect, tmp_path: Path) -> None:
+def test_a_root_under_a_file_cannot_be_made(collect, tmp_path):
     (tmp_path / "file").touch()
     assert collect(root=f"{tmp_path}/file/rekindle")["root"] == Frame("1", f"{tmp_path}/file\n")
 
 
-def test_a_dangling_link_cannot_be_made_a_folder(collect: Collect, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    assert not collect(root=f"{tmp_path}/link")["root"].answered
-
-
-def test_variables_and_files_of_pip_and_nccl(collect: Collect, tmp_path: Path) -> None:
+def test_variables_and_files_of_pip_and_nccl(collect, tmp_path):
     (tmp_path / "pip.conf").write_text("[global]\nretries = 9\n")
     frames = collect(PIP_CONFIG_FILE=f"{tmp_path}/pip.conf", NCCL_DEBUG="INFO", PIP_NO_INDEX="1")
     assert frames["pip-file"].text == "[global]\nretries = 9\n"
@@ -201,7 +174,7 @@ SECRETS += ["me:CANARY@proxy.example:3128", "http://me:CAN:ARY@CANARY@h.example/
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_credentials_of_pip_leave_the_host(collect: Collect, tmp_path: Path, secret: str) -> None:
+def test_no_credentials_of_pip_leave_the_host(collect, tmp_path, secret):
     (tmp_path / "pip.conf").write_text(
         f"[global]\nproxy={secret}\nextra-index-url =\n  {secret}\n  {secret}\n"
     )
@@ -212,9 +185,7 @@ def test_no_credentials_of_pip_leave_the_host(collect: Collect, tmp_path: Path, 
     assert "ARY" not in "".join(frame.text for frame in frames.values())
 
 
-def test_a_virtual_environment_first_on_the_path_shows_with_its_base(
-    collect: Collect, tmp_path: Path
-) -> None:
+def test_a_virtual_environment_first_on_the_path_shows_with_its_base(collect, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", f"{tmp_path}/venv"], check=True)
     (site,) = tmp_path.glob("venv/lib/python*/site-packages")
     for name, version in {"torch": "2.9.1+cu128", "tensorflow_cpu": "2.21.0"}.items():
@@ -234,7 +205,7 @@ def test_a_virtual_environment_first_on_the_path_shows_with_its_base(
     assert f'{{"path": "{base}", "version": "{version}", "venv": false,' in text
 
 
-def test_a_python_that_hangs_costs_only_itself(collect: Collect, fake: Callable[[str, str], Path]) -> None:
+def test_a_python_that_hangs_costs_only_itself(collect, fake):
     fake("python3", "sleep 60")
     real = fake("python3.11", f'exec {sys.executable} "$@"')
     frame = collect(limit=3)["pythons"]
@@ -243,7 +214,7 @@ def test_a_python_that_hangs_costs_only_itself(collect: Collect, fake: Callable[
     assert real.exists()
 
 
-def test_a_broken_off_script_does_nothing(tmp_path: Path) -> None:
+def test_a_broken_off_script_does_nothing(tmp_path):
     script = COLLECTOR.read_text()
     done = subprocess.run(
         ["dash", "-s", "--", "n", "~/r", "/tmp"],
@@ -257,9 +228,7 @@ def test_a_broken_off_script_does_nothing(tmp_path: Path) -> None:
         parse(done.stdout, "n")
 
 
-def test_a_driver_that_knows_no_compute_cap_is_asked_without_it(
-    collect: Collect, fake: Callable[[str, str], Path]
-) -> None:
+def test_a_driver_that_knows_no_compute_cap_is_asked_without_it(collect, fake):
     fake(
         "nvidia-smi",
         'case "$*" in\n'

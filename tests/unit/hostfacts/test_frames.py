@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import pytest
 from answers import FRAMES, NONCE, RAW
 
 from rekindle.hostfacts.frames import FactsError, Frame, parse
 
 
-def test_text_comes_back_as_the_probe_wrote_it() -> None:
+def test_text_comes_back_as_the_probe_wrote_it():
     assert parse("@@n one 0\na\n\n\n@@n two timeout\nhalf\n@@n end 0\n", "n") == {
         "one": Frame("0", "a\n\n"),
         "two": Frame("timeout", "half"),
@@ -14,26 +12,26 @@ def test_text_comes_back_as_the_probe_wrote_it() -> None:
     }
 
 
-def test_what_a_login_shell_says_first_is_left_out() -> None:
+def test_what_a_login_shell_says_first_is_left_out():
     assert parse("Welcome to the cluster!\n" + RAW, NONCE) == FRAMES
 
 
-def test_lines_may_end_as_a_terminal_ends_them() -> None:
+def test_lines_may_end_as_a_terminal_ends_them():
     assert parse(RAW.replace("\n", "\r\n"), NONCE) == FRAMES
 
 
-def test_a_frame_of_another_nonce_is_text() -> None:
+def test_a_frame_of_another_nonce_is_text():
     frames = parse("@@n one 0\n@@m two 0\n@@n end 0\n", "n")
     assert frames["one"].text == "@@m two 0"
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
-def test_a_broken_off_answer_is_refused(share: float) -> None:
+def test_a_broken_off_answer_is_refused(share):
     with pytest.raises(FactsError, match=r"breaks off in [a-z-]+\. Fix: "):
         parse(RAW[: int(len(RAW) * share)], NONCE)
 
 
-def test_no_frame_at_all_is_refused_with_what_came_instead() -> None:
+def test_no_frame_at_all_is_refused_with_what_came_instead():
     with pytest.raises(FactsError, match=r"it said: This account is not available\. Fix: "):
         parse("\nThis account is not available\n", NONCE)
 
@@ -46,5 +44,5 @@ def test_no_frame_at_all_is_refused_with_what_came_instead() -> None:
         (" \n", "no output"),
     ],
 )
-def test_a_probe_is_quoted_by_its_words(text: str, line: str) -> None:
+def test_a_probe_is_quoted_by_its_words(text, line):
     assert Frame("15", text).first_line == line

@@ -1,13 +1,9 @@
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import jsonschema
 import msgspec
 import pytest
-from answers import FRAMES, NONCE, RAW, answer, host
+from answers import FRAMES, NONCE, host
 
 from rekindle import records
 from rekindle.hostfacts import FactsError, host_record
@@ -17,7 +13,7 @@ from rekindle.records import Cpu, Disk, FailedProbe, HostRecord, Memory, Os, Pci
 NO_FILE = Frame("1", "cat: No such file or directory\n")
 
 
-def test_a_real_host() -> None:
+def test_a_real_host():
     found = host()
     assert found.os == Os(
         id="ubuntu",
@@ -36,14 +32,14 @@ def test_a_real_host() -> None:
     assert found.problems == ()
 
 
-def test_disks_by_use() -> None:
+def test_disks_by_use():
     disks = {disk.use: disk for disk in host().disks}
     assert list(disks) == ["system", "home", "root", "tmp", "tmpdir", "shm"]
     assert disks["shm"] == Disk(use="shm", path="/dev/shm", total_mib=262144, free_mib=262143)
     assert (disks["root"].path, disks["tmpdir"].path) == ("/home/lease/rekindle", "/home/lease/rekindle/tmp")
 
 
-def test_pythons_newest_first_and_each_once() -> None:
+def test_pythons_newest_first_and_each_once():
     text = FRAMES["pythons"].text + (
         '{"path": "/usr/bin/python3.9", "version": "3.9.18", "venv": false,'
         ' "torch": null, "tensorflow": null, "lightning": null}\n'
@@ -62,46 +58,35 @@ def test_pythons_newest_first_and_each_once() -> None:
     )
 
 
-def test_pythons_that_answered_before_the_limit_count() -> None:
-    found = host(pythons=Frame("timeout", FRAMES["pythons"].text))
-    assert len(found.pythons) == 2
-    says = "The probe pythons timed out after 20 s."
-    assert found.problems == (FailedProbe(name="pythons", says=says, timed_out=True),)
-
-
-def test_defaults_of_a_host_without_os_release_or_glibc() -> None:
+def test_defaults_of_a_host_without_os_release_or_glibc():
     found = host(os=NO_FILE, glibc=Frame("1", "getconf: Unrecognized variable\n")).os
     assert (found.id, found.version, found.name, found.glibc) == ("linux", None, "Linux", None)
 
 
-def test_an_old_kernel_without_available_memory() -> None:
+def test_an_old_kernel_without_available_memory():
     assert host(memory="MemTotal:  4096 kB\nMemFree:  2048 kB\n").memory == Memory(
         total_mib=4, available_mib=2
     )
 
 
-def test_a_user_without_a_name_is_a_number() -> None:
-    assert host(user=Frame("1", "id: cannot find name for user ID 1000\n")).user == "1000"
-
-
-def test_a_bus_that_cannot_be_read_is_unknown() -> None:
+def test_a_bus_that_cannot_be_read_is_unknown():
     assert host(pci=Frame("1", "")).pci_gpus is None
     assert host(pci="").pci_gpus == 0
 
 
 @pytest.mark.parametrize("name", ["kernel", "cores", "memory", "home"])
-def test_what_every_host_tells_is_required(name: str) -> None:
+def test_what_every_host_tells_is_required(name):
     with pytest.raises(FactsError, match=rf"does not tell its {name} \(status 1: no output\)\. Fix: "):
         host(**{name: Frame("1", "")})
 
 
 @pytest.mark.parametrize("name", ["kernel", "cores", "memory", "home", "limit"])
-def test_a_slow_host_is_told_from_one_that_lacks_something(name: str) -> None:
+def test_a_slow_host_is_told_from_one_that_lacks_something(name):
     with pytest.raises(FactsError, match=rf"was slow: it did not tell its {name} within .* s\. Fix: "):
         host(**{name: Frame("timeout", "")})
 
 
-def test_a_relative_root_is_refused() -> None:
+def test_a_relative_root_is_refused():
     with pytest.raises(FactsError, match=r"rekindle_root is 'rekindle', a relative path\. Fix: "):
         host_record(FRAMES, "lease-1", "rekindle")
 
@@ -118,13 +103,13 @@ def test_a_relative_root_is_refused() -> None:
         (Frame("0", "?!\n"), "nvidia-smi -q -x gave no whole XML document but: ?!."),
     ],
 )
-def test_problems_of_nvidia_smi(frame: Frame, says: str) -> None:
+def test_problems_of_nvidia_smi(frame, says):
     assert host(nvidia_smi=frame).problems == (
         FailedProbe(name="nvidia-smi", says=says, timed_out=frame.status == "timeout"),
     )
 
 
-def test_round_trip_and_schema(tmp_path: Path) -> None:
+def test_round_trip_and_schema(tmp_path):
     path = tmp_path / "host.json"
     records.write(path, host())
     assert records.read(path, HostRecord) == msgspec.structs.replace(
@@ -133,19 +118,15 @@ def test_round_trip_and_schema(tmp_path: Path) -> None:
     jsonschema.validate(json.loads(path.read_text()), msgspec.json.schema(HostRecord))
 
 
-def test_the_answer_helper_is_faithful() -> None:
-    assert answer().rstrip() == RAW.rstrip()
-
-
 @pytest.mark.parametrize(
     "home", ["/home/my user", "/home/a'b", "/home/$(id)", "/home/a:b", "/home/a,b", "/home/`id`"]
 )
-def test_a_home_that_nvflare_or_uv_would_split_is_refused(home: str) -> None:
+def test_a_home_that_nvflare_or_uv_would_split_is_refused(home):
     with pytest.raises(FactsError, match=r"rekindle_root is .*, and no path may have .* in it\. Fix:"):
         host(home=home)
 
 
-def test_a_python_whose_version_is_none_is_no_python() -> None:
+def test_a_python_whose_version_is_none_is_no_python():
     text = '{"path": "/x", "version": "%s", "venv": false}\n'
     assert host(
         pythons=text % "3.11.2" + text % "3.11" + text % "{{ 3 }}" + text % ("9" * 9 + ".1.1")
@@ -153,13 +134,13 @@ def test_a_python_whose_version_is_none_is_no_python() -> None:
     assert host(pythons='{"path": ' + "[" * 200_000).pythons == ()
 
 
-def test_nvidia_smi_cannot_blow_up() -> None:
+def test_nvidia_smi_cannot_blow_up():
     entities = "".join(f'<!ENTITY x{n} "{f"&x{n - 1};" * 10}">' for n in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE b [<!ENTITY x0 "boom">{entities}]><nvidia_smi_log>'
     assert host(nvidia_smi=f"{bomb}&x11;</nvidia_smi_log>").problems
 
 
-def refusal(record: Callable[[], HostRecord]) -> FactsError | ValueError | None:
+def refusal(record):
     """Return why there is no record, or none that can be written; the action makes a sentence of it."""
     try:
         msgspec.json.encode(record())
@@ -169,7 +150,7 @@ def refusal(record: Callable[[], HostRecord]) -> FactsError | ValueError | None:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_an_answer_without_a_frame_is_a_record_or_a_sentence(name: str) -> None:
+def test_an_answer_without_a_frame_is_a_record_or_a_sentence(name):
     raw = "".join(
         f"@@{NONCE} {probe} {frame.status}\n{frame.text}\n"
         for probe, frame in FRAMES.items()
@@ -181,7 +162,7 @@ def test_an_answer_without_a_frame_is_a_record_or_a_sentence(name: str) -> None:
 
 @pytest.mark.parametrize("name", FRAMES)
 @pytest.mark.parametrize("text", ["\udcff{}", "{}\udcfe\n", "\udcc3"])
-def test_bytes_that_are_no_utf_8_are_a_record_or_a_sentence(name: str, text: str) -> None:
+def test_bytes_that_are_no_utf_8_are_a_record_or_a_sentence(name, text):
     """As Ansible hands them on."""
     changed = Frame(FRAMES[name].status, text.format(FRAMES[name].text))
     error = refusal(lambda: host(**{name.replace("-", "_"): changed}))
@@ -189,11 +170,7 @@ def test_bytes_that_are_no_utf_8_are_a_record_or_a_sentence(name: str, text: str
     assert not isinstance(error, UnicodeError)
 
 
-def test_a_python_whose_path_is_no_text_is_left_out() -> None:
-    assert host(pythons=r'{"path": "/\ud800", "version": "3.12.1"}').pythons == ()
-
-
-def test_the_models_on_the_bus() -> None:
+def test_the_models_on_the_bus():
     found = host(pci="0000:06:00.0 2335 nvidia\n0000:07:00.0 2b85 \n0000:08:00.0 1db4\n0000:09:00.0\nx\n")
     assert found.pci_gpus == 5
     assert found.pci_devices == (
@@ -204,34 +181,25 @@ def test_the_models_on_the_bus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "glibc"), [("2.39", "2.39"), ("2.31-0ubuntu9", "2.31"), ("²", None), ("\u0663.\u0663", None)]
-)
-def test_a_glibc_is_its_numbers_or_none(said: str, glibc: str | None) -> None:
-    assert host(glibc=f"glibc {said}\n").os.glibc == glibc
-
-
-@pytest.mark.parametrize(
     ("place", "value"),
     [
-        (("gpus", 0, "compute_capability"), "[N/A]"),
-        (("gpus", 0, "compute_capability"), "9.0a"),
-        (("gpus", 0, "compute_capability"), ""),
+        *((("gpus", 0, "compute_capability"), value) for value in ("[N/A]", "9.0a", "")),
         (("gpus", 0, "device"), "H200"),
-        (("driver", "version"), "525.60.13-open"),
-        (("driver", "version"), "5" * 5000),
-        (("driver", "version"), "580\n"),
+        *((("driver", "version"), value) for value in ("525.60.13-open", "5" * 5000, "580\n")),
         (("driver", "cuda"), "N/A"),
         (("os", "glibc"), "²"),
     ],
 )
-def test_a_record_with_figures_that_are_none_is_refused(
-    tmp_path: Path, place: tuple[str | int, ...], value: str
-) -> None:
+def test_a_record_with_figures_that_are_none_is_refused(tmp_path, place, value):
     raw = records.to_builtins(host())
     at = raw
     for step in place[:-1]:
-        at = at[step]  # type: ignore[index]
-    at[place[-1]] = value  # type: ignore[index]
+        at = at[step]
+    at[place[-1]] = value
     (tmp_path / "host.json").write_text(json.dumps(raw))
     with pytest.raises(records.RecordError, match=r"is not a valid HostRecord: .*Fix: "):
         records.read(tmp_path / "host.json", HostRecord)
+
+
+def test_a_user_without_a_name_is_a_number():
+    assert host(user=Frame("1", "id: cannot find name for user ID 1000\n")).user == "1000"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -11,21 +9,17 @@ from rekindle.hostfacts.frames import Frame
 NO_ENVIRONMENT = Frame("1", "")
 
 
-def settings(**changed: str | Frame) -> dict[str, str]:
+def settings(**changed):
     found, problems = pip.settings(frames(**{"pip_env": NO_ENVIRONMENT, **changed}))
     assert problems == ()
     return found
 
 
-def conf(text: str, section: str = "global") -> str:
+def conf(text, section="global"):
     return f"[{section}]\n{text}\n"
 
 
-def test_nothing_configured() -> None:
-    assert settings() == {}
-
-
-def test_a_real_environment() -> None:
+def test_a_real_environment():
     assert pip.settings(frames())[0] == {
         "default-timeout": "180",
         "disable-pip-version-check": "1",
@@ -38,37 +32,28 @@ ORDER = ["pip_xdg", "pip_etc", "pip_legacy", "pip_user"]
 
 
 @pytest.mark.parametrize(("low", "high"), list(pairwise(ORDER)))
-def test_each_file_wins_over_the_one_before(low: str, high: str) -> None:
+def test_each_file_wins_over_the_one_before(low, high):
     assert settings(**{low: conf("timeout = 1"), high: conf("timeout = 2")}) == {"timeout": "2"}
 
 
-def test_the_section_of_the_command_wins_over_a_later_file() -> None:
-    files = {"pip_etc": conf("timeout = 1", "install"), "pip_user": conf("timeout = 2")}
-    assert settings(**files) == {"timeout": "1"}
-
-
-def test_sections_of_other_commands_do_not_count() -> None:
-    assert settings(pip_etc=conf("timeout = 1", "wheel")) == {}
-
-
-def test_the_environment_wins_unless_it_is_empty() -> None:
+def test_the_environment_wins_unless_it_is_empty():
     file = conf("index_url = https://one.example/path\n--timeout = 1", "install")
     found = settings(pip_etc=file, pip_env="PIP_INDEX_URL=https://two.example/path\nPIP_TIMEOUT=\n")
     assert found == {"index-url": "https://two.example/path", "timeout": "1"}
 
 
-def test_a_file_of_ones_own_replaces_the_users() -> None:
+def test_a_file_of_ones_own_replaces_the_users():
     files = {"pip_etc": conf("timeout = 1"), "pip_user": conf("retries = 2"), "pip_file": conf("timeout = 3")}
     assert settings(pip_env="PIP_CONFIG_FILE=/x/pip.conf\n", **files) == {"timeout": "3"}
 
 
-def test_a_file_of_ones_own_that_is_not_there_replaces_nothing() -> None:
-    files: dict[str, str | Frame] = {"pip_user": conf("retries = 2")}
+def test_a_file_of_ones_own_that_is_not_there_replaces_nothing():
+    files = {"pip_user": conf("retries = 2")}
     files["pip_file"] = Frame("1", "cat: No such file or directory\n")
     assert settings(pip_env="PIP_CONFIG_FILE=/x/pip.conf\n", **files) == {"retries": "2"}
 
 
-def test_dev_null_turns_all_files_off() -> None:
+def test_dev_null_turns_all_files_off():
     found = settings(pip_env="PIP_CONFIG_FILE=/dev/null\nPIP_RETRIES=4\n", pip_etc=conf("timeout = 1"))
     assert found == {"retries": "4"}
 
@@ -76,21 +61,20 @@ def test_dev_null_turns_all_files_off() -> None:
 @pytest.mark.parametrize(
     ("url", "masked"),
     [
-        ("https://me:secret@host.example/path", "https://****@host.example/path"),
-        ("https://token@host.example/path", "https://****@host.example/path"),
         ("https://me:a@b/c@host.example/path", "https://****@host.example/path"),
+        ("https://token@host.example/path", "https://****@host.example/path"),
         ("https://host.example/path", "https://host.example/path"),
         ("https://host.example/path?sig=secret", "https://host.example/path?****"),
         ("me:a@b@proxy.example:3128", "****@proxy.example:3128"),
     ],
 )
-def test_passwords_are_masked(url: str, masked: str) -> None:
+def test_passwords_are_masked(url, masked):
     assert settings(pip_env=f"PIP_INDEX_URL={url}\n") == {"index-url": masked}
     several = conf(f"extra-index-url =\n    {url}\n    {url}")
     assert settings(pip_user=several) == {"extra-index-url": f"{masked} {masked}"}
 
 
-def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets() -> None:
+def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets():
     broken = "https://me:secret@host.example/path\n"
     found, problems = pip.settings(
         frames(pip_etc=broken, pip_user=conf("retries = 2"), pip_env=NO_ENVIRONMENT)
@@ -98,3 +82,8 @@ def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets() -> None
     assert found == {"retries": "2"}
     assert [problem.name for problem in problems] == ["pip-etc"]
     assert "secret" not in problems[0].says
+
+
+def test_the_section_of_the_command_wins_over_a_later_file():
+    files = {"pip_etc": conf("timeout = 1", "install"), "pip_user": conf("timeout = 2")}
+    assert settings(**files) == {"timeout": "1"}

@@ -64,9 +64,3 @@ def test_an_example_that_the_checkout_no_longer_has_is_refused():
     (foreseen,) = foresee([JOB], HOST, plan, None)
     assert foreseen.refusal == plan.removed[JOB.name]
     assert stops([JOB], HOST, plan, None) == plan.removed[JOB.name]
-
-
-def test_a_job_for_which_gpus_are_missing_says_how_many():
-    job = replace(JOB, sites=5, when_short_of_gpus="unsupported")
-    (foreseen,) = foresee([job], HOST, PLAN, None)
-    assert "missing. Fix: " in str(foreseen.refusal)

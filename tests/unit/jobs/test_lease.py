@@ -28,12 +28,6 @@ def test_the_earlier_of_both_counts():
     assert deadline("", "", START) is None
 
 
-def test_a_time_without_a_zone_is_this_machines():
-    ends = deadline("2026-11-21T18:00", "", START)
-    assert ends.replace(tzinfo=None) == datetime(2026, 11, 21, 18)
-    assert ends.tzinfo is not None
-
-
 @pytest.mark.parametrize(
     ("ends", "budget", "said"),
     [
@@ -115,3 +109,9 @@ def test_neither_the_nonce_nor_what_was_on_the_gpus_makes_it_another_run(clean_r
     gpu = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
     other = msgspec.structs.replace(spec, nonce="0" * 32, gpus=(gpu,))
     assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
+
+
+def test_a_time_without_a_zone_is_this_machines():
+    ends = deadline("2026-11-21T18:00", "", START)
+    assert ends.replace(tzinfo=None) == datetime(2026, 11, 21, 18)
+    assert ends.tzinfo is not None

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 from plays import REPOSITORY
 
-from rekindle.host.payload import digest
 from rekindle.jobs import asked_as, load_job, load_planned, own_path
 from rekindle.records import PlanRecord, RecordError, timestamp
 
@@ -84,20 +83,12 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        (
-            "summary:",
-            "speed: 5\nsummary:",
-            "is not a job: Object contains unknown field `speed`. Fix: ",
-        ),
+        ("summary:", "speed: 5\nsummary:", "is not a job: Object contains unknown field `speed`. Fix: "),
         ("rounds: 3\n", "", "is not a job: Object missing required field `rounds`. Fix: correct"),
         ("sites: 2", "sites: two", "is not a job: Expected `int`, got `str` - at `$.sites`. Fix: correct"),
         ("schema:", "- schema:", "is not a job: "),
         ("summary:", "name: Mine\nsummary:", "is not a job: Expected `str` matching regex"),
-        (
-            "summary:",
-            "name: hello-pt\nsummary:",
-            "is of a job 'hello-pt', and Rekindle has one",
-        ),
+        ("summary:", "name: hello-pt\nsummary:", "is of a job 'hello-pt', and Rekindle has one"),
         ("summary:", "name: retired\nsummary:", "is of a job 'retired', and Rekindle has one of that name."),
         ("torch+vision", "torch+sound", "names the environment 'torch+sound', and there is none."),
         ("every_site_trained", "all_is_well", "claims 'all_is_well', which no validator knows."),
@@ -107,11 +98,7 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
         ("[job.py,", "[.hidden.py,", "runs '.hidden.py', which is a link, hidden or not tracked by git"),
         ("[job.py,", "[linked.py,", "runs 'linked.py', which is a link, hidden or not tracked by git"),
         ("  command:", "  before: [[data.py]]\n  command:", "runs 'data.py', which is no file in "),
-        (
-            "  command:",
-            "  folder: /etc\n  command:",
-            "has example.folder, and its code lies beside it.",
-        ),
+        ("  command:", "  folder: /etc\n  command:", "has example.folder, and its code lies beside it."),
         ("sites:", "code: pt_ddp\nsites:", "has code, and its code lies beside it."),
         (
             "  command:",
@@ -159,16 +146,3 @@ def test_what_git_does_not_track_beside_what_it_does_is_told(own):
     assert "runs 'job.py', which is a link, hidden or not tracked by git, and does" in refused(path)
     subprocess.run([*git, "add", "job.py"], check=True)
     assert load_job(JOBS, str(path)).name == "mine"
-
-
-def test_its_code_is_told_from_any_other_by_names_and_content(own):
-    path = own()
-    first = digest(path.parent)
-    (path.parent / "__pycache__").mkdir()
-    (path.parent / "__pycache__" / "job.pyc").touch()
-    assert digest(path.parent) == first
-    (path.parent / "job.py").rename(path.parent / "run.py")
-    assert digest(path.parent) != first
-    (path.parent / "run.py").rename(path.parent / "job.py")
-    (path.parent / "job.py").write_text("print(1)")
-    assert digest(path.parent) != first

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from rekindle import report
 from rekindle.environments.indexes import masked
 from rekindle.hostfacts import nvidia
-from rekindle.hostfacts.driver import driver
 from rekindle.hostfacts.frames import FactsError, Frame, parse
 from rekindle.judge import foreign, judge, summary
 from rekindle.judge.checks import exchange, gpus, messages, times
@@ -48,7 +47,7 @@ def _module(n):
 
 HOSTILE = {
     "no end of the document": (lambda n: "<nvidia_smi_log>" * n, nvidia.document),
-    "no version of the module": (_module, lambda frames: driver(frames, None, None)),
+    "no version of the module": (_module, lambda frames: nvidia.driver(frames, None, None)),
     "no end of a UUID": (lambda n: "GPU 0: " + "UUID: " * n, nvidia._nvlinks),
     "no user of a proxy": (lambda n: "a:b" * n, masked),
     "no query of a URL": (lambda n: "://" * n + " ://x@" * n, masked),

@@ -6,7 +6,7 @@ import pytest
 
 from rekindle.records.evidence import read_lines
 from rekindle.trainer import Evidence
-from rekindle.trainer.fingerprints import Fingerprint
+from rekindle.trainer.arrays import Fingerprint
 
 SKETCH = tuple(range(8))
 DIGEST, OTHER = "d" * 64, "e" * 64

@@ -1,7 +1,5 @@
 """The build, or the axis that refuses, for hosts from Pascal to Blackwell; each with the fact it rests on."""
 
-from __future__ import annotations
-
 import pytest
 from solver_hosts import (
     A30,
@@ -25,32 +23,20 @@ from solver_hosts import (
     python,
 )
 
-from rekindle.records import HostRecord
-from rekindle.records.plan import Framework
-
-Case = tuple[str, HostRecord, str, str]
-
 # (fact, host, version and CUDA of the build, what it runs on the first GPU)
-TORCH: list[Case] = [
+TORCH = [
     ("2.7.1 is the last with sm_60", host(P100), "2.7.1 12.6", "machine code sm_60"),
-    ("CUDA 12.x starts at this driver", host(P100, driver="525.60.13"), "2.7.1 12.6", "sm_60"),
     ("2.10.0 is the last with sm_70", host(V100), "2.10.0 12.8", "machine code sm_70"),
     ("CUDA 12.8 on a 12.2 driver: minor versions", host(V100, driver="535.183.01"), "2.10.0 12.8", "sm_70"),
     ("sm_75 is the oldest of CUDA 13", host(T4), "2.15.0 13.2", "sm_75"),
     ("CUDA 13 needs driver 580", host(T4, driver="535.54.03"), "2.10.0 12.8", "sm_75"),
-    ("an A30 is 8.0", host(A30, driver="570.124.06"), "2.10.0 12.8", "sm_80"),
     ("2.15.0 has no wheel for Python 3.10", host(A30, pythons=["3.10.12"]), "2.13.0 13.0", "sm_80"),
-    ("CUDA 12.8 on a 12.4 driver", host(A100, driver="550.54.14"), "2.10.0 12.8", "sm_80"),
     ("CUDA 13.2 on a 13.0 driver: minor versions", host(A100, driver="580.65.06"), "2.15.0 13.2", "sm_80"),
     ("8.9 runs sm_86: same major, higher minor", host(L40S), "2.15.0 13.2", "machine code sm_86"),
-    ("the same in CUDA 12.8", host(L40S, driver="560.35.03"), "2.10.0 12.8", "machine code sm_86"),
     ("sm_120 came with CUDA 12.8", host(RTX5090, driver="570.86"), "2.10.0 12.8", "sm_120"),
-    ("sm_120 in CUDA 13", host(RTX5090), "2.15.0 13.2", "sm_120"),
     ("Hopper on Python 3.11", host(H100, driver="535.54.03", pythons=["3.11.7"]), "2.10.0 12.8", "sm_90"),
-    ("a driver newer than the newest runtime", host(H100, driver="595.71"), "2.15.0 13.2", "sm_90"),
     ("the recorded lease", host(H200, H200, driver="580.159.04"), "2.15.0 13.2", "sm_90"),
     ("sm_100 in CUDA 12.8", host(B200, driver="570.86.15"), "2.10.0 12.8", "sm_100"),
-    ("sm_100 in CUDA 13", host(B200), "2.15.0 13.2", "sm_100"),
     ("10.3 runs sm_100", host(B300, driver="575.57.08"), "2.10.0 12.8", "machine code sm_100"),
     ("12.1 runs sm_120, memory [N/A]", host(GB10, machine="aarch64"), "2.15.0 13.2", "machine code sm_120"),
     ("only aarch64 wheels have sm_110", host(THOR, machine="aarch64"), "2.15.0 13.2", "sm_110"),
@@ -60,12 +46,10 @@ TORCH: list[Case] = [
     ("Python 3.13 beside 3.11", host(H100, pythons=["3.13.0", "3.11.9"]), "2.15.0 13.2", "sm_90"),
 ]
 
-TENSORFLOW: list[Case] = [
+TENSORFLOW = [
     ("sm_60 in 2.21", host(P100), "2.21.0 12.9", "machine code sm_60"),
-    ("sm_70 in 2.21", host(V100, driver="525.147.05"), "2.21.0 12.9", "machine code sm_70"),
     ("7.5 runs sm_70", host(T4, driver="535.54.03"), "2.21.0 12.9", "machine code sm_70"),
     ("machine code needs no PTX", host(A100, driver="525.60.13"), "2.21.0 12.9", "machine code sm_80"),
-    ("sm_89", host(L40S), "2.21.0 12.9", "machine code sm_89"),
     ("Hopper has machine code for most", host(H100), "2.21.0 12.9", "machine code sm_90, and the PTX of 3%"),
     ("555 loads PTX of CUDA 12.5", host(H100, driver="555.42.06"), "2.21.0 12.9", "machine code sm_90"),
     ("550 loads PTX of CUDA 12.4", host(H100, driver="550.54.14"), "2.17.1 12.3", "machine code sm_90"),
@@ -73,19 +57,16 @@ TENSORFLOW: list[Case] = [
     ("Python 3.10", host(A30, pythons=["3.10.12"]), "2.21.0 12.9", "sm_80"),
 ]
 
-LIGHTNING: list[Case] = [
+LIGHTNING = [
     ("on torch 2.15.0", host(H100), "2.6.6 13.2", "sm_90"),
     ("on torch 2.13.0, Python 3.10", host(T4, pythons=["3.10.12"]), "2.6.6 13.0", "sm_75"),
-    ("on torch 2.10.0", host(V100, driver="535.54.03"), "2.6.6 12.8", "sm_70"),
     ("on torch 2.7.1", host(P100), "2.6.6 12.6", "sm_60"),
     ("on aarch64", host(GB10, machine="aarch64"), "2.6.6 13.2", "sm_120"),
 ]
-TRANSFORMERS: list[Case] = [
+TRANSFORMERS = [
     ("on torch 2.15.0", host(H100), "5.23.0 13.2", "sm_90"),
-    ("on torch 2.7.1", host(P100), "5.23.0 12.6", "sm_60"),
     ("on aarch64", host(GB10, machine="aarch64"), "5.23.0 13.2", "sm_120"),
     ("5.20.2 is the last for Python 3.10", host(H100, pythons=["3.10.12"]), "5.20.2 13.0", "sm_90"),
-    ("and on torch 2.7.1", host(P100, pythons=["3.10.12"]), "5.20.2 12.6", "sm_60"),
 ]
 
 
@@ -102,9 +83,7 @@ TRANSFORMERS: list[Case] = [
         for fact, on, build, runs in cases
     ],
 )
-def test_a_host_gets_the_newest_build_that_fits(
-    framework: Framework, on: HostRecord, build: str, runs: str
-) -> None:
+def test_a_host_gets_the_newest_build_that_fits(framework, on, build, runs):
     planned = plan(on, framework)
     assert planned.build is not None, planned.refusal
     assert f"{planned.build.version} {planned.build.cuda}" == build
@@ -114,20 +93,14 @@ def test_a_host_gets_the_newest_build_that_fits(
     assert planned.first_compile == compiles
 
 
-REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
+REFUSED = [
     ("torch", "CUDA 12 needs 525.60.13", host(P100, driver="470.256.02"), ["driver"], "driver ≥ 525.60.13"),
     ("torch", "one release short", host(A100, driver="525.60.12"), ["driver"], "driver ≥ 525.60.13"),
     ("torch", "a driver of CUDA 11", host(V100, driver="450.80.02"), ["driver"], "torch 2.10.0 (CUDA 12.8)"),
     ("torch", "and of CUDA 11.7", host(T4, driver="515.105.01"), ["driver"], "driver ≥ 580"),
     ("torch", "no kernels for Kepler", host(K80, driver="525.60.13"), ["gpu"], "another host"),
     ("torch", "no build has both", host(P100, RTX5090), ["gpu"], "with GPU 0 (Tesla P100"),
-    (
-        "torch",
-        "aarch64 is CPU only up to 2.10",
-        host(GH200, driver="550.54.14", machine="aarch64"),
-        ["driver"],
-        "≥ 580",
-    ),
+    ("torch", "CPU only", host(GH200, driver="550.54.14", machine="aarch64"), ["driver"], "≥ 580"),
     ("torch", "the same for a GB10", host(GB10, driver="575.57.08", machine="aarch64"), ["driver"], "≥ 580"),
     ("torch", "NVFlare ends at 3.12", host(H100, pythons=["3.13.0"]), ["nvflare", "python"], "Python 3.12"),
     ("torch", "locks begin at 3.10", host(H100, pythons=["3.9.18"]), ["python"], "Python 3.12 on the host"),
@@ -135,58 +108,16 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
     ("torch", "wheels need glibc 2.28", host(A100, glibc="2.17"), ["glibc"], "glibc ≥ 2.28"),
     ("torch", "musl has no glibc", host(A100, glibc=None), ["glibc"], "glibc ≥ 2.28"),
     ("torch", "no driver loaded", host(pci_gpus=2), ["driver"], "load an NVIDIA driver ≥ 525.60.13"),
-    (
-        "torch",
-        "no GPU where one is required",
-        host(pythons=["3.11.7"]),
-        ["gpu"],
-        "rekindle_gpus_required: false",
-    ),
-    (
-        "torch",
-        "two things at once",
-        host(A100, driver="470.256.02", glibc="2.17"),
-        ["driver", "glibc"],
-        " and a system",
-    ),
-    (
-        "tensorflow",
-        "Blackwell of 12.x refuses the PTX",
-        host(RTX5090, driver="570.86"),
-        ["gpu"],
-        "this host has 570.86",
-    ),
+    ("torch", "no GPU", host(pythons=["3.11.7"]), ["gpu"], "rekindle_gpus_required: false"),
+    ("torch", "both", host(A100, driver="470.256.02", glibc="2.17"), ["driver", "glibc"], " and a system"),
+    ("tensorflow", "no PTX for Blackwell", host(RTX5090, driver="570.86"), ["gpu"], "this host has 570.86"),
     ("tensorflow", "and of 10.x: XLA writes PTX for neither", host(B200), ["gpu"], "torch 2.15.0"),
-    (
-        "tensorflow",
-        "nor is one known for what is newer",
-        host(("NVIDIA Z9", "13.0")),
-        ["gpu"],
-        "another host",
-    ),
-    (
-        "tensorflow",
-        "525 loads no PTX of 12.2",
-        host(H100, driver="525.60.13", pythons=["3.11.7"]),
-        ["driver"],
-        "driver ≥ 535",
-    ),
-    (
-        "tensorflow",
-        "no CUDA on aarch64",
-        host(GB10, machine="aarch64"),
-        ["architecture", "gpu"],
-        "torch 2.15.0",
-    ),
+    ("tensorflow", "nor for what is newer", host(("NVIDIA Z9", "13.0")), ["gpu"], "another host"),
+    ("tensorflow", "no PTX of 12.2", host(H100, driver="525.60.13", pythons=["3.11.7"]), ["driver"], "≥ 535"),
+    ("tensorflow", "CPU", host(GB10, machine="aarch64"), ["architecture", "gpu"], "torch 2.15.0"),
     ("tensorflow", "no kernels for Kepler", host(K80), ["gpu"], "another host"),
     ("lightning", "like its torch", host(T4, driver="515.105.01"), ["driver"], "driver ≥ 525.60.13"),
-    (
-        "transformers",
-        "not for Python 3.9",
-        host(H100, pythons=["3.9.18"]),
-        ["python"],
-        "with Python 3.12 on the host",
-    ),
+    ("transformers", "Python 3.9", host(H100, pythons=["3.9.18"]), ["python"], "Python 3.12 on the host"),
 ]
 
 
@@ -197,9 +128,7 @@ REFUSED: list[tuple[Framework, str, HostRecord, list[str], str]] = [
         for framework, fact, on, axes, way in REFUSED
     ],
 )
-def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(
-    framework: Framework, on: HostRecord, axes: list[str], way_out: str
-) -> None:
+def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(framework, on, axes, way_out):
     refused = plan(on, framework)
     assert refused.build is None
     assert failed_axes(refused) == axes
@@ -218,11 +147,8 @@ def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(
         ("tensorflow", host(machine="aarch64"), "2.21.0"),
     ],
 )
-def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(
-    framework: Framework, on: HostRecord, version: str
-) -> None:
+def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(framework, on, version):
     planned = plan(on, framework, gpus_required=False)
-    assert planned.build is not None
     assert (planned.build.version, planned.build.variant, planned.build.cuda) == (version, "cpu", None)
     assert bool(planned.warnings) == bool(on.pci_gpus)
 
@@ -231,17 +157,15 @@ def test_without_gpus_the_cpu_build_if_the_inventory_allows_it(
     ("pythons", "build"),
     [(["3.12.3"], "2.15.0 cu132"), (["3.10.12"], "2.13.0 cu130"), (["3.12.3", "3.11.7"], "2.13.0 cpu")],
 )
-def test_where_the_cpu_build_has_no_lock_the_cpu_has_the_one_for_gpus(pythons: list[str], build: str) -> None:
+def test_where_the_cpu_build_has_no_lock_the_cpu_has_the_one_for_gpus(pythons, build):
     planned = plan(host(pythons=pythons), gpus_required=False)
-    assert planned.build is not None
     assert f"{planned.build.version} {planned.build.variant}" == build
     assert any("no use for" in warning for warning in planned.warnings) == ("cu" in build)
 
 
-def test_an_interpreter_outside_of_a_virtual_environment_comes_first() -> None:
+def test_an_interpreter_outside_of_a_virtual_environment_comes_first():
     both = host(H100, pythons=[python("3.12.3", venv=True), "3.11.7"])
     only = host(H100, pythons=[python("3.12.3", venv=True), "3.10.12"])
     for on, expected in ((both, "3.11.7"), (only, "3.12.3")):
         planned = plan(on)
-        assert planned.build is not None
         assert planned.build.python_version == expected

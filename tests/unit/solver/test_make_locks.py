@@ -1,16 +1,12 @@
 """How scripts/make_locks.py writes what uv resolved, without an index."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import lock_controller
 import make_locks
 import pytest
 import resolve
 
 
-def test_a_pin_of_one_architecture_carries_a_marker() -> None:
+def test_a_pin_of_one_architecture_carries_a_marker():
     a, b, c, d, e = (resolve.File(digest, 1) for digest in "abcde")
     common = resolve.Package("numpy", "2.4.6", {"numpy.whl": b}, {"unused": a})
     source = resolve.Package("pyhocon", "0.3.63", {}, {"pyhocon.tar.gz": c})
@@ -35,21 +31,14 @@ def test_a_pin_of_one_architecture_carries_a_marker() -> None:
     }
 
 
-def test_pythons_that_need_different_pins_are_refused() -> None:
+def test_pythons_that_need_different_pins_are_refused():
     wheels = {"a": resolve.File("b", 1)}
     found = {"x86_64": [resolve.Package("psutil", version, wheels, {}) for version in ("7.1", "7.2")]}
     with pytest.raises(SystemExit, match=r"psutil is 7\.1 for one Python and 7\.2 for another"):
         make_locks.render(make_locks.Lock(["3.10", "3.11"]), found)
 
 
-def test_every_build_of_the_catalogue_gets_a_lock() -> None:
-    wanted = make_locks.locks()
-    assert set(wanted["lightning-2.6.6-cpu-py311.txt"].requirements) == {"x86_64", "aarch64"}
-    assert "torch==2.13.0+cpu" in wanted["torch-2.13.0-cpu-py311.txt"].requirements["x86_64"]
-    assert all(lock.requirements for lock in wanted.values())
-
-
-def test_wheels_of_other_systems_and_pythons_are_not_locked() -> None:
+def test_wheels_of_other_systems_and_pythons_are_not_locked():
     names = [
         "x-1-cp311-cp311-manylinux_2_28_x86_64.whl",
         "x-1-cp39-abi3-manylinux2014_x86_64.whl",
@@ -65,9 +54,7 @@ def test_wheels_of_other_systems_and_pythons_are_not_locked() -> None:
     assert list(package.wheels) == names[:3]
 
 
-def test_the_list_of_files_keeps_what_is_still_locked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_of_files_keeps_what_is_still_locked(tmp_path, monkeypatch):
     monkeypatch.setattr(make_locks, "LOCKS", tmp_path)
     monkeypatch.setattr(make_locks, "FILES", tmp_path / "files.list")
     (tmp_path / "files.list").write_text("aa 1 old.whl\nbb 2 kept.whl\n")
@@ -76,20 +63,12 @@ def test_the_list_of_files_keeps_what_is_still_locked(
     assert (tmp_path / "files.list").read_text() == "bb 2 kept.whl\ncc 3 new.whl\n"
 
 
-def test_a_file_in_a_folder_has_its_own_size(tmp_path: Path) -> None:
-    wheel = tmp_path / "torch-2+cpu-py3-none-any.whl"
-    wheel.write_bytes(bytes(7))
-    for url in (wheel.as_uri(), f"file://{wheel}"):
-        found = resolve.files([{"url": url, "hashes": {"sha256": "a"}}])
-        assert found == {wheel.name: resolve.File("a", 7)}
-
-
-def test_an_index_that_tells_no_sizes_makes_no_lock() -> None:
+def test_an_index_that_tells_no_sizes_makes_no_lock():
     with pytest.raises(SystemExit, match=r"tells no size of x-1-py3-none-any\.whl\. Fix: "):
         resolve.files([{"url": "any/x-1-py3-none-any.whl", "hashes": {"sha256": "a"}}])
 
 
-def test_a_controllers_lock_has_every_file_and_says_which_is_which() -> None:
+def test_a_controllers_lock_has_every_file_and_says_which_is_which():
     wheels = [
         {
             "url": f"any/cffi-2-cp3{minor}-cp3{minor}-{platform}.whl",
@@ -111,7 +90,7 @@ def test_a_controllers_lock_has_every_file_and_says_which_is_which() -> None:
     assert "any" not in str(names)
 
 
-def test_locks_are_made_from_the_index_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locks_are_made_from_the_index_alone(tmp_path, monkeypatch):
     uv = tmp_path / "uv"
     uv.write_text(
         "#!/bin/sh\n"

@@ -1,7 +1,5 @@
 """Pins, the host's own torch, mixed and silent GPUs, and the words of a refusal."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 from solver_hosts import A100, GB10, H100, P100, RTX5090, V100, failed_axes, gpu, host, plan, python
@@ -10,18 +8,9 @@ from rekindle.records import Driver, Gpu
 from rekindle.solver.catalogue import environments
 
 
-def test_a_pin_that_fits_is_kept() -> None:
-    for pin in ("2.10.0", "2.10.0+cu128"):
-        planned = plan(host(H100), pin=pin)
-        assert planned.build is not None
-        assert planned.build.version == "2.10.0"
-        assert planned.reasons[0].axis == "pin"
-
-
-def test_a_pin_without_kernels_is_refused_with_what_fits_instead() -> None:
+def test_a_pin_without_kernels_is_refused_with_what_fits_instead():
     refused = plan(host(RTX5090, driver="570.86", pythons=["3.11.7"]), "tensorflow", pin="2.15.1")
     assert failed_axes(refused) == ["gpu"]
-    assert refused.refusal is not None
     assert refused.refusal.startswith(
         "TensorFlow 2.15.1 (CUDA 12.2) has no kernels for compute capability 12.0 (NVIDIA GeForce RTX 5090)"
     )
@@ -30,33 +19,33 @@ def test_a_pin_without_kernels_is_refused_with_what_fits_instead() -> None:
     )
 
 
-def test_a_pin_that_the_driver_cannot_run_is_refused_with_both_ways_out() -> None:
+def test_a_pin_that_the_driver_cannot_run_is_refused_with_both_ways_out():
     refused = plan(host(H100, driver="550.54.14"), pin="2.15.0")
     assert failed_axes(refused) == ["driver"]
     assert "with driver ≥ 580 instead of 550.54.14, torch 2.15.0 (CUDA 13.2) fits" in str(refused.refusal)
     assert "with no pin to 2.15.0, torch 2.10.0 (CUDA 12.8) fits" in str(refused.refusal)
 
 
-def test_a_pin_to_a_build_that_does_not_exist_names_those_that_do() -> None:
+def test_a_pin_to_a_build_that_does_not_exist_names_those_that_do():
     refused = plan(host(H100), pin="2.9.9")
     assert failed_axes(refused) == ["pin"]
     assert "2.15.0, 2.13.0, 2.11.0, 2.10.0" in str(refused.refusal)
 
 
-def test_an_older_build_says_why_the_newest_is_not_taken() -> None:
+def test_an_older_build_says_why_the_newest_is_not_taken():
     planned = plan(host(H100, driver="550.54.14"))
     driver = next(reason.says for reason in planned.reasons if reason.axis == "driver")
     assert "torch 2.15.0 (CUDA 13.2) needs driver ≥ 580, this host has 550.54.14" in driver
 
 
-def test_what_nvidia_smi_says_of_cuda_wins_over_the_table() -> None:
+def test_what_nvidia_smi_says_of_cuda_wins_over_the_table():
     forward_compatible = Driver(version="535.54.03", source="nvidia-smi", cuda="12.5")
     on = host(H100, driver="535.54.03", pythons=["3.12.3"])
     assert plan(on, "tensorflow").build is None
     assert plan(replace(on, driver=forward_compatible), "tensorflow").build is not None
 
 
-def test_a_gpu_that_is_lost_is_left_out_and_said_so() -> None:
+def test_a_gpu_that_is_lost_is_left_out_and_said_so():
     on = host(A100)
     lost = Gpu(index=1, state="lost", says="GPU is lost. Reboot the system to recover this GPU")
     planned = plan(replace(on, gpus=(*on.gpus, lost)))
@@ -67,22 +56,21 @@ def test_a_gpu_that_is_lost_is_left_out_and_said_so() -> None:
     assert failed_axes(plan(replace(on, gpus=(lost,)))) == ["gpu"]
 
 
-def test_a_gpu_of_unknown_capability_is_refused() -> None:
+def test_a_gpu_of_unknown_capability_is_refused():
     on = host(H100)
     unknown = replace(gpu(1, H100), name="Graphics Device", compute_capability=None)
     assert "gives no compute capability" in str(plan(replace(on, gpus=(*on.gpus, unknown))).refusal)
 
 
-def test_mixed_gpus_without_a_common_build_say_which_to_leave_out() -> None:
+def test_mixed_gpus_without_a_common_build_say_which_to_leave_out():
     refusal = str(plan(host(P100, RTX5090)).refusal)
     assert "with GPU 0 (Tesla P100-PCIE-16GB) left out, torch 2.15.0 (CUDA 13.2) fits" in refusal
     assert "with GPU 1 (NVIDIA GeForce RTX 5090) left out, torch 2.7.1 (CUDA 12.6) fits" in refusal
 
 
-def test_the_hosts_own_torch_is_reused_and_recorded_as_it_is() -> None:
+def test_the_hosts_own_torch_is_reused_and_recorded_as_it_is():
     on = host(H100, pythons=["3.11.9", python("3.12.3", torch="2.11.0+cu130", venv=True)])
     planned = plan(on, system_site=True)
-    assert planned.build is not None
     assert (planned.build.version, planned.build.variant, planned.build.cuda) == (
         "2.11.0+cu130",
         "system",
@@ -93,8 +81,8 @@ def test_the_hosts_own_torch_is_reused_and_recorded_as_it_is() -> None:
     assert {"gpu", "driver", "glibc", "system_site"} == {reason.axis for reason in planned.reasons}
 
 
-def test_the_hosts_own_torch_is_refused_where_it_cannot_run() -> None:
-    def refused(torch: str, on_gpu: tuple[str, str] = H100, driver: str = "550.54.14") -> list[str]:
+def test_the_hosts_own_torch_is_refused_where_it_cannot_run():
+    def refused(torch, on_gpu=H100, driver="550.54.14"):
         on = host(on_gpu, driver=driver, pythons=[python("3.12.3", torch=torch)])
         environment = plan(on, system_site=True)
         assert environment.build is None
@@ -112,11 +100,10 @@ ON_TORCH = [name for name in environments() if not name.startswith("tensorflow")
 
 
 @pytest.mark.parametrize("framework", ON_TORCH)
-def test_all_that_stands_on_torch_takes_the_hosts_own(framework: str) -> None:
+def test_all_that_stands_on_torch_takes_the_hosts_own(framework):
     own = python("3.12.3", torch="2.11.0", torchvision="0.26.0", venv=True)
     planned = plan(host(H100, pythons=["3.11.9", own]), framework, system_site=True)
     assert planned.framework == framework
-    assert planned.build is not None
     assert (planned.build.lock, planned.build.python) == (f"{framework}-system-py312.txt", own.path)
     base = framework.partition("+")[0]
     assert planned.build.version == {"lightning": "2.6.6", "transformers": "5.23.0"}.get(base, "2.11.0")
@@ -124,16 +111,15 @@ def test_all_that_stands_on_torch_takes_the_hosts_own(framework: str) -> None:
     assert planned.build.cuda == "13.0"
 
 
-def test_tensorflow_is_installed_as_always_beside_the_hosts_own_torch() -> None:
+def test_tensorflow_is_installed_as_always_beside_the_hosts_own_torch():
     own = python("3.11.7", torch="2.11.0", torchvision="0.26.0")
     for framework in ("tensorflow", "tensorflow+tensorboard"):
         planned = plan(host(H100, pythons=[own]), framework, system_site=True)
-        assert planned.build is not None
         assert not planned.build.system_site
 
 
-def test_what_the_hosts_own_torch_lacks_is_said_in_a_sentence() -> None:
-    def refusal(framework: str, **facts: str) -> str:
+def test_what_the_hosts_own_torch_lacks_is_said_in_a_sentence():
+    def refusal(framework, **facts):
         minor = facts.pop("minor", "3.12.3")
         planned = plan(host(H100, pythons=[python(minor, **facts)]), framework, system_site=True)
         assert planned.build is None
@@ -164,18 +150,17 @@ def test_what_the_hosts_own_torch_lacks_is_said_in_a_sentence() -> None:
     )
 
 
-def test_of_several_torches_that_is_lent_which_has_all_that_is_needed() -> None:
+def test_of_several_torches_that_is_lent_which_has_all_that_is_needed():
     bare, whole = python("3.12.3", torch="2.13.0"), python("3.11.7", torch="2.11.0", torchvision="0.26.0")
     on = host(H100, pythons=[bare, whole])
     for framework, lender in {"lightning": bare, "lightning+vision": whole}.items():
         planned = plan(on, framework, system_site=True)
-        assert planned.build is not None
         assert planned.build.python == lender.path
     reasons = [reason.says for reason in plan(on, "torch+vision", system_site=True).reasons]
     assert "/usr/bin/python3.11 (Python 3.11.7) has torch 2.11.0 and torchvision 0.26.0" in reasons
 
 
-def test_a_pin_of_what_stands_on_the_hosts_own_torch_is_its_locks_version_or_refused() -> None:
+def test_a_pin_of_what_stands_on_the_hosts_own_torch_is_its_locks_version_or_refused():
     on = host(H100, pythons=[python("3.12.3", torch="2.11.0")])
     assert plan(on, "lightning", system_site=True, pin="2.6.6").build is not None
     refused = plan(on, "lightning", system_site=True, pin="2.6.6+cu130")
@@ -186,14 +171,13 @@ def test_a_pin_of_what_stands_on_the_hosts_own_torch_is_its_locks_version_or_ref
     )
 
 
-def test_what_is_not_locked_for_an_architecture_or_release_is_not_lent_a_torch_either() -> None:
+def test_what_is_not_locked_for_an_architecture_or_release_is_not_lent_a_torch_either():
     own = python("3.12.3", torch="2.11.0", torchvision="0.26.0")
     arm = host(GB10, machine="aarch64", pythons=[own])
     assert "architecture" in failed_axes(plan(arm, "torch+survival", system_site=True))
     refused = plan(host(H100, pythons=[own]), "lightning", system_site=True, nvflare="2.9.0")
     assert failed_axes(refused) == ["nvflare"]
     vision = plan(host(H100, pythons=[own]), "torch+vision", system_site=True, nvflare="2.9.0")
-    assert vision.build is not None
     assert vision.build.lock == "torch+vision-system-nvflare2.9.0-py312.txt"
 
 
@@ -206,45 +190,21 @@ def test_a_torch_of_the_hosts_for_a_cuda_whose_driver_is_not_known_is_left_to_it
     assert f"The catalogue does not know torch {own}" in planned.warnings[0]
 
 
-def test_a_torch_that_the_catalogue_does_not_know_is_left_to_its_probe() -> None:
-    on = host(GB10, machine="aarch64", pythons=[python("3.12.3", torch="2.9.0a0+cu130")])
-    planned = plan(on, system_site=True)
-    assert planned.build is not None
-    assert "its probe will tell" in planned.warnings[0]
-
-
-def test_another_release_of_nvflare_has_its_own_locks() -> None:
+def test_another_release_of_nvflare_has_its_own_locks():
     planned = plan(host(H100, pythons=["3.11.7"]), "torch+vision", nvflare="2.9.0")
-    assert planned.build is not None
     assert planned.build.lock == "torch+vision-2.13.0-cu130-nvflare2.9.0-py311.txt"
     assert "NVFlare 2.9.0 supports Python 3.10 to 3.14" in [reason.says for reason in planned.reasons]
 
 
-def test_a_framework_without_a_lock_of_that_release_is_refused_with_the_way_out() -> None:
+def test_a_framework_without_a_lock_of_that_release_is_refused_with_the_way_out():
     refused = plan(host(H100, pythons=["3.11.7"]), "tensorflow", nvflare="2.9.0")
     assert failed_axes(refused) == ["nvflare"]
-    assert refused.refusal is not None
     assert refused.refusal.startswith(
         "tensorflow is not locked with NVFlare 2.9.0. Fix: with rekindle_nvflare: 2.7.3, "
     )
 
 
-def test_the_hosts_own_torch_takes_another_release_too() -> None:
-    own = host(H100, pythons=[python("3.11.7", torch="2.11.0+cu130")])
-    planned = plan(own, system_site=True, nvflare="2.8.3")
-    assert planned.build is not None
-    assert planned.build.lock == "torch-system-nvflare2.8.3-py311.txt"
-
-
-def test_the_smallest_driver_that_helps_is_named_first() -> None:
-    refused = str(plan(host(A100, driver="470.256.02")).refusal)
-    assert refused.startswith(
-        "torch 2.10.0 (CUDA 12.8) needs driver ≥ 525.60.13, this host has 470.256.02. Fix: "
-    )
-    assert "with driver ≥ 525.60.13 instead of 470.256.02, torch 2.10.0 (CUDA 12.8) fits" in refused
-
-
-def test_of_builds_whose_ptx_a_driver_does_not_load_the_one_for_the_smallest_driver_is_named() -> None:
+def test_of_builds_whose_ptx_a_driver_does_not_load_the_one_for_the_smallest_driver_is_named():
     refused = str(plan(host(H100, driver="525.60.13", pythons=["3.11.7"]), "tensorflow").refusal)
     assert refused.startswith(
         "TensorFlow 2.15.1 (CUDA 12.2) has only PTX of CUDA 12.2 for compute capability 9.0"
@@ -256,8 +216,8 @@ def test_of_builds_whose_ptx_a_driver_does_not_load_the_one_for_the_smallest_dri
     assert "has only PTX of a part of its kernels of CUDA 12.5" in newer
 
 
-def test_a_driver_that_tells_no_capability_is_no_reason_to_use_another_host() -> None:
-    def silent(name: str, driver: str) -> str:
+def test_a_driver_that_tells_no_capability_is_no_reason_to_use_another_host():
+    def silent(name, driver):
         on = host(A100, driver=driver)
         gpus = tuple(replace(gpu, name=name, compute_capability=None) for gpu in on.gpus)
         return str(plan(replace(on, gpus=gpus)).refusal)
@@ -269,13 +229,13 @@ def test_a_driver_that_tells_no_capability_is_no_reason_to_use_another_host() ->
 
 
 @pytest.mark.parametrize("said", ["[N/A]", "", "x", "²", "9" * 5000, "9.0.0"])
-def test_a_capability_that_is_none_ends_in_a_reason(said: str) -> None:
+def test_a_capability_that_is_none_ends_in_a_reason(said):
     on = host(H100)
     odd = replace(on, gpus=(replace(on.gpus[0], name="a\x1b[31m\nb", compute_capability=said),))
     assert "GPU 0 (a b) gives no compute capability" in str(plan(odd).refusal)
 
 
-def test_where_the_architecture_is_the_axis_it_is_named() -> None:
+def test_where_the_architecture_is_the_axis_it_is_named():
     refused = str(plan(host(V100, machine="ppc64le")).refusal)
     assert refused == (
         "torch 2.10.0 (CUDA 12.8) is built for x86-64, this host is ppc64le. "
@@ -286,7 +246,7 @@ def test_where_the_architecture_is_the_axis_it_is_named() -> None:
     )
 
 
-def test_no_sentence_speaks_of_an_inventory_and_no_unproven_tensorflow_is_offered() -> None:
+def test_no_sentence_speaks_of_an_inventory_and_no_unproven_tensorflow_is_offered():
     assert str(plan(host()).refusal).startswith("this host shows no GPU, and one is required. Fix: ")
     for on in (
         host(H100, driver="535.54.03", pythons=["3.10.12"]),
@@ -298,7 +258,7 @@ def test_no_sentence_speaks_of_an_inventory_and_no_unproven_tensorflow_is_offere
             assert "TensorFlow" not in str(refused)
 
 
-def test_a_plan_that_stands_on_somebodys_virtual_environment_says_so() -> None:
+def test_a_plan_that_stands_on_somebodys_virtual_environment_says_so():
     planned = plan(host(H100, pythons=[python("3.12.3", venv=True)]))
     assert planned.build is not None
     assert planned.warnings[0].startswith(
@@ -310,9 +270,8 @@ def test_a_plan_that_stands_on_somebodys_virtual_environment_says_so() -> None:
     assert "somebody's virtual environment" in lent.warnings[0]
 
 
-def test_what_stands_on_the_hosts_torch_is_the_version_that_its_python_has() -> None:
+def test_what_stands_on_the_hosts_torch_is_the_version_that_its_python_has():
     for minor, version in {"3.10.12": "5.20.2", "3.12.3": "5.23.0"}.items():
         own = python(minor, torch="2.11.0", torchvision="0.26.0")
         planned = plan(host(H100, pythons=[own]), "transformers", system_site=True)
-        assert planned.build is not None
         assert planned.build.version == version

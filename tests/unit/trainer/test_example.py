@@ -108,10 +108,3 @@ def test_what_stands_in_for_dolly_has_questions_and_answers_of_each_site(tmp_pat
             lines = (tmp_path / "dolly" / site / f"{name}.jsonl").read_text().splitlines()
             assert {frozenset(json.loads(line)) for line in lines} == {frozenset({"input", "output"})}
     assert len({path.read_text() for path in tmp_path.rglob("training.jsonl")}) == 2
-
-
-def test_a_stand_in_that_nobody_makes_is_no_data(tmp_path):
-    (tmp_path / "job.py").write_text("print('trained')")
-    done = run(tmp_path, {"command": ["job.py"], "data": ["imagenet"]})
-    assert done.returncode == 1
-    assert "trained" not in done.stdout

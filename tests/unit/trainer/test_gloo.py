@@ -27,7 +27,3 @@ def test_another_thread_is_not_waited_for(name):
 
 def test_one_that_never_rests_is_left():
     assert ended(f"{RESTS}gloo._LIMIT_S = 0.5\n{busy(times=FOR_EVER)}") == ""
-
-
-def test_a_process_without_threads_of_gloos_ends():
-    assert ended(f"{RESTS}print('end')") == "end\n"

@@ -14,9 +14,10 @@ from slurm_stand_in import stand_in
 from rekindle.trainer import Sites, launch
 
 SOURCE = str(Path(__file__).parents[3] / "src")
-TORCHRUN = r"""
+TELLS = r"""
 import json, os, sys
 names = ("CUDA_VISIBLE_DEVICES", "REKINDLE_SITE", "SLURMD_NODENAME", "NCCL_DEBUG", "NCCL_DEBUG_FILE")
+names += ("TF_CONFIG", "RANK", "WORLD_SIZE", "GROUP_WORLD_SIZE")
 told = {name: os.environ.get(name) for name in names}
 os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **told}).encode() + b"\n")
 """
@@ -30,7 +31,7 @@ def environ(tmp_path, monkeypatch):
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path / "evidence"))
     package = tmp_path / "torch" / "distributed"
     package.mkdir(parents=True)
-    (package / "run.py").write_text(TORCHRUN)
+    (package / "run.py").write_text(TELLS)
     own = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
     return {
         **own,
@@ -46,9 +47,8 @@ def allocation(environ, tmp_path):
     return {**environ, **stand_in(tmp_path / "slurm", "n10", ["n9", "n10"], JOB)}
 
 
-def _launch(environ, gpu="[cpu,cpu,cpu,cpu],[cpu,cpu]", site="a"):
-    """Launch a site as NVFlare does; returns the launcher's PID, and what each torchrun told."""
-    command = [*shlex.split(Sites(["a", "b"], gpu).torchrun(site)), *SCRIPT]
+def _started(command, environ):
+    """Start a site as NVFlare does; returns the launcher's PID, and what each process reported."""
     process = subprocess.Popen(
         command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -57,26 +57,19 @@ def _launch(environ, gpu="[cpu,cpu,cpu,cpu],[cpu,cpu]", site="a"):
     return process.pid, [json.loads(line) for line in out.splitlines()]
 
 
-TOLD = """
-import json, os, sys
-names = ("TF_CONFIG", "RANK", "WORLD_SIZE", "GROUP_WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "SLURMD_NODENAME")
-told = {name: os.environ.get(name) for name in names}
-os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **told}).encode() + b"\\n")
-"""
+def _launch(environ, gpu="[cpu,cpu,cpu,cpu],[cpu,cpu]", site="a"):
+    return _started([*shlex.split(Sites(["a", "b"], gpu).torchrun(site)), *SCRIPT], environ)
 
 
 @pytest.fixture
 def replicas(tmp_path):
-    """Return what launches a site whose ranks are TensorFlow's replicas, by a trainer that tells its call."""
+    """Return what launches a site whose ranks are TensorFlow's replicas, by a trainer that reports."""
     script = tmp_path / "tells.py"
-    script.write_text(TOLD)
+    script.write_text(TELLS)
 
     def launch(environ, gpu, site="a"):
-        command = [*shlex.split(Sites(["a", "b"], gpu).python(site)), str(script), "--local_epoch=1"]
-        process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
-        out, _ = process.communicate(timeout=60)
-        assert process.returncode == 0
-        return process.pid, [json.loads(line) for line in out.splitlines()]
+        words = [*shlex.split(Sites(["a", "b"], gpu).python(site)), str(script), "--local_epoch=1"]
+        return _started(words, environ)
 
     return launch
 
@@ -126,12 +119,6 @@ def test_one_machine_has_all_ranks_and_nothing_lies_between(environ):
     assert (told["pid"], told["REKINDLE_SITE"], told["CUDA_VISIBLE_DEVICES"]) == (pid, "a", "")
 
 
-def test_an_allocation_of_one_node_is_one_machine(environ, tmp_path):
-    _, (told,) = _launch({**environ, **stand_in(tmp_path / "slurm", "n9", ["n9"])}, "[0,1],[2]")
-    assert told["words"][:3] == ["--standalone", "--nnodes=1", "--nproc-per-node=2"]
-    assert told["CUDA_VISIBLE_DEVICES"] == "0,1"
-
-
 def test_the_clients_node_has_rank_0_wherever_slurm_puts_it(allocation):
     _, told = _launch(allocation)
     ranks = {call["SLURMD_NODENAME"]: _options(call)["node-rank"] for call in told}
@@ -158,11 +145,6 @@ def test_each_node_sees_its_own_gpus_in_the_order_of_ranks(allocation):
     assert seen == {"n10": "GPU-0,GPU-1", "n9": "GPU-2,GPU-3"}
     assert {call["NCCL_DEBUG_FILE"] for call in told} == {"/e/a.nccl-%h-%p.log"}
     assert {call["NCCL_DEBUG"] for call in told} == {"INFO"}
-
-
-def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
-    _, told = _launch(allocation)
-    assert {(call["CUDA_VISIBLE_DEVICES"], call["NCCL_DEBUG"]) for call in told} == {("", None)}
 
 
 def test_ports_of_sites_and_of_jobs_after_each_other_are_different():
@@ -219,3 +201,8 @@ def test_a_rank_that_fails_ends_the_step_on_all_nodes(allocation, tmp_path):
     (tmp_path / "torch" / "distributed" / "run.py").write_text(fails)
     command = [*shlex.split(Sites(["a"], "[cpu,cpu]").torchrun("a")), *SCRIPT]
     assert subprocess.run(command, env=allocation, check=False, timeout=60).returncode == 3
+
+
+def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
+    _, told = _launch(allocation)
+    assert {(call["CUDA_VISIBLE_DEVICES"], call["NCCL_DEBUG"]) for call in told} == {("", None)}

@@ -32,7 +32,7 @@ def tasks(monkeypatch):
         module = ModuleType(name)
         vars(module).update(has)
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    server = SimpleNamespace(tell_error=lambda error: pytest.fail(str(error)), global_weights=dict)
+    server = SimpleNamespace(record_error=lambda error: pytest.fail(str(error)), global_weights=dict)
     monkeypatch.setitem(sys.modules, "rekindle.trainer.server", server)
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=lambda value: value, ndarray=tuple))
     monkeypatch.delitem(sys.modules, "rekindle.trainer.tasks", raising=False)

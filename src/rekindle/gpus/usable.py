@@ -1,4 +1,4 @@
-"""GPUs of a host that its driver does not show: which they are, and the cure."""
+"""Which GPUs of a host jobs can use; and those that its driver does not show, with the cure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from rekindle.records import Complaint, Driver, FailedProbe, Gpu, HostRecord, PciGpu
+from rekindle.records.text import one_line
 
 from .models import capability_of, device_name, first_driver, model_of, version_key
 
 OLDEST_DRIVER = "525.60.13"
-"""That a build of the catalogue runs on; tests hold it against the catalogue."""
+"""That a build of the catalogue runs on; tests compare it with the catalogue."""
 
 _NO_TOOL = "nvidia-smi is not on this host."
 _CONTAINER = (
@@ -21,7 +24,7 @@ _CONTAINER = (
 _MODULE = {True: " with its open kernel module", False: " with its proprietary kernel module", None: ""}
 """By what a model needs."""
 _OTHER_MODULE = ({True, False}, {True, None})
-"""What a model needs and what is loaded, where these are two; one that is not told may be the other one."""
+"""What a model needs and what is loaded, where these are two; an unknown one may be the other one."""
 _ANOTHER = "or use another host"
 _BY_WORDS = (
     (
@@ -42,7 +45,7 @@ _BY_WORDS = (
 
 
 def trace(host: HostRecord) -> bool:
-    """Whether anything on ``host`` tells of a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
+    """Whether anything on ``host`` points to a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
     failed = host.failed("nvidia-smi")
     fails = failed and failed.says != _NO_TOOL and (failed.timed_out or host.pci_gpus is None)
     return bool(host.gpus or host.pci_gpus or host.pci_devices or host.driver or fails)
@@ -65,7 +68,7 @@ def least_driver(host: HostRecord) -> str:
 
 
 def absent(host: HostRecord) -> Complaint | None:
-    """Return why no GPU of ``host`` shows although something tells of one; None where that is not so."""
+    """Return why no GPU of ``host`` shows although something points to one; None where that is not so."""
     if host.gpus or not trace(host):
         return None
     failed = host.failed("nvidia-smi")
@@ -172,3 +175,72 @@ def _address(text: str) -> str:
     """Return a PCI address with as many digits of domain as any."""
     domain, _, rest = text.upper().partition(":")
     return f"{domain:0>8}:{rest}"
+
+
+def usable_gpus(host: HostRecord) -> list[Gpu]:
+    """Return the GPUs that answer and are not in MIG mode."""
+    return [gpu for gpu in host.gpus if gpu.state == "ok" and not is_mig(gpu)]
+
+
+def is_mig(gpu: Gpu) -> bool:
+    """Whether a GPU is in MIG mode, or is a MIG instance."""
+    return bool(gpu.mig) or (gpu.uuid or "").startswith("MIG-")
+
+
+def in_mig_mode(gpu: Gpu) -> Complaint:
+    """Return why a GPU in MIG mode gets no job."""
+    name = one_line(gpu.name or gpu.uuid or "unnamed")
+    return Complaint(
+        f"GPU {gpu.index} ({name}) is in MIG mode, and jobs run on whole GPUs: "
+        "a process has one MIG instance at most.",
+        f"switch it off (nvidia-smi -i {gpu.index} -mig 0, as root), or use another host.",
+    )
+
+
+def none_usable(host: HostRecord) -> Complaint | None:
+    """Return why no GPU of ``host`` can be used although something points to one; None if that is not so."""
+    if usable_gpus(host):
+        return None
+    if not host.gpus:
+        return absent(host)
+    in_parts = [gpu for gpu in host.gpus if gpu.state == "ok"]
+    if in_parts:
+        return in_mig_mode(in_parts[0])
+    first = host.gpus[0]
+    return Complaint(
+        f"None of this host's {len(host.gpus)} GPUs answers: GPU {first.index} is "
+        f"{'lost' if first.state == 'lost' else 'in error'}: {one_line(first.says or 'no reason is given')}.",
+        "reset them (nvidia-smi --gpu-reset, as root) or restart the host, or use another host.",
+    )
+
+
+def with_driver(host: HostRecord, version: str) -> HostRecord:
+    """Return ``host`` with the GPUs that driver ``version`` shows, of the bus if none shows now."""
+    if not (host.gpus or host.pci_devices):
+        return host
+    module = host.driver.open_module if host.driver else None
+    driver = Driver(version=version, source="nvidia-smi", cuda=None, open_module=module)
+    kept = tuple(gpu for gpu in host.gpus or expected(host) if _unknown(gpu, version) is None)
+    return replace(host, driver=driver, gpus=kept)
+
+
+def losses(host: HostRecord, version: str) -> list[str]:
+    """Return why driver ``version`` would show less than there is now, a sentence a GPU."""
+    if not (host.gpus or host.pci_devices):
+        return ["no GPU of this host is known that a driver would show"]
+    return [
+        f"it loses GPU {gpu.index} ({one_line(gpu.name or 'unnamed')}): {why}"
+        for gpu in host.gpus or expected(host)
+        if (why := _unknown(gpu, version))
+    ]
+
+
+def _unknown(gpu: Gpu, version: str) -> str | None:
+    """Return why driver ``version`` does not know a GPU; None if it does."""
+    model, since = model_of(gpu.name), first_driver(gpu.device)
+    last = model.last_driver if model else None
+    if last and version_key(version)[:1] > version_key(last):
+        return f"branch {last} is the last that knows it"
+    if since and version_key(version) < version_key(since)[: len(version_key(version))]:
+        return f"driver {since} is the first that knows it"
+    return None

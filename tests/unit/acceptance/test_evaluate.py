@@ -1,12 +1,10 @@
 """One host's figures against norms and each other, and its verdict."""
 
-from __future__ import annotations
-
 import pytest
 from fleets import accepted, edited, kind, times, value
 from msgspec.structs import replace
 
-from rekindle.acceptance import failed_gpus, held, judged
+from rekindle.acceptance import evaluated, failed_gpus, judged
 from rekindle.acceptance.catalogue import measures, norms
 from rekindle.records import Measurement
 from rekindle.records.acceptance import Again
@@ -16,11 +14,11 @@ G3 = "GPU-gpu-1-3"
 
 
 def verdict(record, **rest):
-    return judged(held(record), **rest)
+    return judged(evaluated(record), **rest)
 
 
 def of(record, name):
-    return [measurement for measurement in held(record).measurements if measurement.name == name]
+    return [measurement for measurement in evaluated(record).measurements if measurement.name == name]
 
 
 def test_a_healthy_host_of_a_known_model_passes():
@@ -30,8 +28,8 @@ def test_a_healthy_host_of_a_known_model_passes():
 
 def test_it_is_held_once_and_for_all():
     noted = edited(HOST, "bf16_matmul", value(790.0, says="On NUMA node 1."), 0)
-    once = held(noted)
-    assert held(once) == once
+    once = evaluated(noted)
+    assert evaluated(once) == once
     says = next(measurement.says for measurement in once.measurements if measurement.name == "bf16_matmul")
     assert "790 TFLOP/s, and the norm is at least 754.3 (stas00/ml-engineering" in says
     assert says.endswith("As measured: On NUMA node 1.")
@@ -74,7 +72,7 @@ def test_a_gpu_that_fails_is_named(name, change):
     assert {(flaw.measurement, flaw.gpu, flaw.uuid) for flaw in told.flaws} == {(name, 3, G3)}
     assert f"GPU 3 ({G3})" in told.cause
     assert name in told.cause
-    assert failed_gpus(held(record)) == {G3}
+    assert failed_gpus(evaluated(record)) == {G3}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +83,7 @@ def test_what_fails_of_all_gpus_leaves_none(name, change):
     record = edited(HOST, name, change)
     told = verdict(record)
     assert (told.verdict, {flaw.measurement for flaw in told.flaws}) == ("FAIL", {name})
-    assert failed_gpus(held(record)) == {gpu.uuid for gpu in record.gpus}
+    assert failed_gpus(evaluated(record)) == {gpu.uuid for gpu in record.gpus}
 
 
 def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm():
@@ -115,11 +113,6 @@ def test_a_norm_of_another_kind_of_host_is_not_applied(other):
     assert [(measurement.norm, measurement.holds) for measurement in of(record, "all_reduce")] == [
         (None, None)
     ] * 2
-
-
-def test_a_norm_of_another_size_is_not_applied():
-    record = edited(HOST, "all_reduce", lambda _: {"size": 64 << 20})
-    assert {measurement.norm for measurement in of(record, "all_reduce")} == {None}
 
 
 def test_a_wrong_result_comes_before_a_slow_one():
@@ -156,7 +149,7 @@ def test_a_burn_takes_sustained_products_and_how_clocks_and_temperatures_change(
     )
     assert verdict(burn).verdict == "UNPROVEN"
     slopes = tuple(
-        Measurement(name=name, gpu=gpu.uuid, value=0.1, unit="", says="")
+        Measurement(name=name, gpu=gpu.uuid, value=-0.1, unit="", says="")
         for gpu in HOST.gpus
         for name in ("clock_slope", "temperature_slope")
     )
@@ -172,11 +165,6 @@ def test_why_a_figure_is_missing_is_said():
 def test_memory_that_was_not_tested_whole_is_unproven():
     told = verdict(edited(HOST, "memory_tested", value(60), 2))
     assert (told.verdict, told.flaws[0].gpu) == ("UNPROVEN", 2)
-
-
-def test_a_failure_comes_before_what_is_not_told():
-    told = verdict(edited(edited(HOST, "xids", value(None), 0), "memory_errors", value(1), 1))
-    assert (told.verdict, told.flaws[0].measurement) == ("FAIL", "memory_errors")
 
 
 def test_no_gpu_and_too_few_of_them_prove_nothing():
@@ -262,12 +250,6 @@ def test_a_figure_that_cannot_be_proves_nothing_and_blames_nobody_else(name, fig
     assert {(flaw.gpu, flaw.measurement) for flaw in told.flaws} == {(1, name)}
 
 
-def test_slopes_may_fall():
-    slope = Measurement(name="clock_slope", gpu=G3, value=-0.1, unit="", says="")
-    others = (replace(slope, gpu=gpu.uuid) for gpu in HOST.gpus[:3])
-    assert verdict(replace(HOST, measurements=(*HOST.measurements, slope, *others))).verdict == "PASS"
-
-
 @pytest.mark.parametrize(
     "name", ["bf16_matmul", "pcie_width", "nvlink_errors", "ecc_uncorrected", "throttled"]
 )
@@ -311,7 +293,7 @@ def test_a_record_that_contradicts_itself_proves_nothing():
 def test_what_nobody_knows_here_changes_nothing():
     strange = Measurement(name="warp_drive", value=1.0, unit="c", says="Fast.", gpu="GPU-?", holds=True)
     record = replace(HOST, measurements=(*HOST.measurements, strange))
-    assert held(record).measurements[-1] == replace(strange, holds=None)
+    assert evaluated(record).measurements[-1] == replace(strange, holds=None)
     assert verdict(record).verdict == "PASS"
 
 
@@ -323,3 +305,8 @@ def test_hostile_texts_and_figures_are_data():
     assert verdict(record).verdict == "UNPROVEN"
     record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
     assert all(len(flaw.says) <= 4000 for flaw in verdict(record).flaws)
+
+
+def test_a_norm_of_another_size_is_not_applied():
+    record = edited(HOST, "all_reduce", lambda _: {"size": 64 << 20})
+    assert {measurement.norm for measurement in of(record, "all_reduce")} == {None}

@@ -1,4 +1,4 @@
-"""The figures of one host, held against norms and against each other."""
+"""The figures of one host, compared with norms and with each other."""
 
 from __future__ import annotations
 
@@ -14,51 +14,40 @@ from .catalogue import Measure, comparable, measures, norm_of, possible
 from .compare import Stray, cover, stray
 
 NOTE = " | As measured: "
-"""Between our sentence and what the host said of the same figure."""
+"""Between our sentence and the host's own of the same figure."""
 
 
-def held(record: AcceptanceRecord) -> AcceptanceRecord:
+def evaluated(record: AcceptanceRecord) -> AcceptanceRecord:
     """Return the record with ``norm``, ``source``, ``holds`` and ``says`` of each figure that is known here.
 
-    Each look is evaluated beside the same look at the host's other GPUs. What the host itself said stays at
-    the end of ``says``; a record that is held already stays as it is.
+    Each look is evaluated beside the same look at the host's other GPUs. The host's own sentence stays at
+    the end of ``says``; a record that is evaluated already stays as it is.
     """
     first, *later = (_evaluated(look) for look in looks(record))
-    return replace(
-        record,
-        measurements=tuple(
-            replace(
-                measurement,
-                again=tuple(
-                    replace(again, holds=later[number][place].holds)
-                    for number, again in enumerate(measurement.again)
-                ),
-            )
-            for place, measurement in enumerate(first)
-        ),
-    )
+    measurements = []
+    for place, figure in enumerate(first):
+        holds = [look[place].holds for look in later[: len(figure.again)]]
+        pairs = zip(figure.again, holds, strict=True)
+        measurements.append(replace(figure, again=tuple(replace(again, holds=held) for again, held in pairs)))
+    return replace(record, measurements=tuple(measurements))
 
 
 def looks(record: AcceptanceRecord) -> Iterator[AcceptanceRecord]:
     """Yield the record with the values of each look; a figure that a later one lacks keeps its first."""
     yield record
-    for number in range(max((len(measurement.again) for measurement in record.measurements), default=0)):
-        yield replace(
-            record,
-            measurements=tuple(
-                replace(measurement, value=measurement.again[number].value)
-                if number < len(measurement.again) and measurement.value is not None
-                else measurement
-                for measurement in record.measurements
-            ),
+    for number in range(max((len(figure.again) for figure in record.measurements), default=0)):
+        measurements = (
+            replace(figure, value=figure.again[number].value)
+            if number < len(figure.again) and figure.value is not None
+            else figure
+            for figure in record.measurements
         )
+        yield replace(record, measurements=tuple(measurements))
 
 
 def _evaluated(record: AcceptanceRecord) -> list[Measurement]:
     near = beside(record)
-    return [
-        _held(record, measurement, near.get(place)) for place, measurement in enumerate(record.measurements)
-    ]
+    return [_held(record, figure, near.get(place)) for place, figure in enumerate(record.measurements)]
 
 
 def where(record: AcceptanceRecord, measurement: Measurement) -> str:
@@ -164,9 +153,7 @@ def beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
         figures = [record.measurements[place].value or 0.0 for place in places]
         outliers: Stray = stray(figures, measures()[name])
         slow = [record.measurements[places[number]] for number in outliers.worse]
-        blamed = cover(
-            (measurement.gpu or "", measurement.peer or measurement.gpu or "") for measurement in slow
-        )
+        blamed = cover((figure.gpu or "", figure.peer or figure.gpu or "") for figure in slow)
         for number, place in enumerate(places):
             distance = measures()[name].worse(figures[number], outliers.middle)
             distances[place] = (distance, number in outliers.worse and len(blamed) <= few)
