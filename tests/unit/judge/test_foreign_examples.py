@@ -1,6 +1,7 @@
 """The judge on runs of NVFlare's own examples that nobody watched: recordings, and what breaks them."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -18,7 +19,7 @@ GOOD = {
     "cross-val": "2 sites each evaluated SRV_server_model_1, SRV_server_model_2.",
     "train-and-cross-val": "FedAvg completed 1 of 1 rounds. CrossSiteModelEval had 8 results.",
     "kaplan-meier": "5 sites have one curve of 102 points, from 1 to 0.",
-    "flower": "Flower's 3 rounds each had results of all 2 sites.",
+    "flower": "Flower's 3 rounds each had results of all 2 sites, and train_loss, val_loss moved.",
     "mlflow-at-sites": "FedAvg completed 5 of 5 rounds.",
 }
 BAD = {
@@ -158,6 +159,18 @@ _DEFAULTS = _json(CONFIG, lambda told: told["workflows"][0]["args"].clear())
 _THIRD = _json("server/simulate_job/meta.json", _third_site)
 _ERROR = "2026-11-22 10:00:00,000 - MLflowReceiver - ERROR - no\n"
 _ABORTED = ("peer_rc=OK", "peer_rc=TASK_ABORTED")
+
+
+def _flower_loss(value):
+    """Return what gives all rounds of Flower one validation loss, as a learning rate of 0 does."""
+
+    def damage(run):
+        log = run / "server/simulate_job/superlink_log.txt"
+        log.write_text(re.sub(r"\((\d), 275\.\d+\)", rf"(\1, {value})", log.read_text()))
+
+    return damage
+
+
 LIES = [
     ("hello-cyclic", _THIRD, "every_site_took_part", False),
     ("hello-cyclic", _log(*_ABORTED), "every_site_took_part", False),
@@ -260,6 +273,8 @@ LIES = [
     ),
     ("kaplan-meier", _another_class("server_he.KM_HE"), "every_site_took_part", False),
     ("kaplan-meier", _another_class("server_he.KM_HE"), "rounds_completed", False),
+    ("flower", _flower_loss("nan"), "flower_results_received", False),
+    ("flower", _flower_loss("275.88742220401764"), "flower_results_received", None),
     (
         "flower",
         _log(r".*got result from client site-2.*name=start.*\n"),

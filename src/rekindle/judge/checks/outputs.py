@@ -20,8 +20,13 @@ _NO_DIGEST = "quantile"
 _LARGEST = 1e300
 """Beyond it nothing is plausible; integers of JSON know no bound."""
 _GLOBAL = "Global"
+_STILL = 1e-6
+"""By how much a loss of a whole data set varies, relative to it, where no weight moved."""
 _RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9}) failures")
 _FLOWER_DONE = re.compile(r"Run finished (\d{1,9}) round\(s\)")
+_FLOWER_SERIES = re.compile(r"'([^'\n]{1,100})': \[([^\]]{1,100000})\]")
+_FLOWER_LOSS = re.compile(r"History \(loss, (\w{1,20})\):((?:\s{1,20}round \d{1,9}: \S{1,30})+)")
+_FLOWER_POINT = re.compile(r"\(\d{1,9}, ([^()\s,]{1,30})\)|round \d{1,9}: (\S{1,30})")
 
 
 @check("claim")
@@ -115,7 +120,7 @@ def survival_curves_fall(run: Run) -> Result:
 
 @check("claim")
 def flower_results_received(run: Run) -> Result:
-    """Flower's server had a result of every announced site in each of its rounds, and no failure."""
+    """Flower's server had a result of every announced site in each of its rounds, and its losses moved."""
     sites, member = run.account.sites, run.workspace.members.get(SERVER)
     name = _named(member, "superlink_log.txt")
     if member is None or name is None or not sites:
@@ -130,7 +135,37 @@ def flower_results_received(run: Run) -> Result:
     if done is None or int(done[1]) != len(received) or not received:
         says = f"Flower's server had results of {len(received)} rounds of {done[1] if done else '?'}."
         return (fails if done else unknown)(says, at)
-    return holds(f"Flower's {len(received)} rounds each had results of all {len(sites)} sites.", at)
+    losses = _flower_losses(text[done.end() :])
+    for name, values in losses.items():
+        if not all(map(math.isfinite, values)):
+            return fails(f"Flower's {name} is not finite: {values[-1]}.", at)
+        if len(values) > 1 and values[0] and max(values) - min(values) <= _STILL * abs(values[0]):
+            says = (
+                f"Flower's {name} is {values[0]:g} in each of {len(values)} rounds: nothing shows training."
+            )
+            return unknown(says, at)
+    says = f"Flower's {len(received)} rounds each had results of all {len(sites)} sites"
+    moved = f", and {', '.join(losses)} moved" if losses else ""
+    return holds(f"{says}{moved}.", at)
+
+
+def _flower_losses(history: str) -> dict[str, list[float]]:
+    """Return the losses of each round by their names, from the history that Flower logs at its end."""
+    history = re.sub(r"(?m)^.*?INFO\s.*?: {1,6}", "", history)
+    series = dict(_FLOWER_SERIES.findall(history))
+    series |= {f"loss, {kind}": rows for kind, rows in _FLOWER_LOSS.findall(history)}
+    return {
+        name: [_float(a or b) for a, b in _FLOWER_POINT.findall(points)]
+        for name, points in series.items()
+        if "loss" in name.lower()
+    }
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _json(workspace: Workspace, name: str, ending: str) -> tuple[Path | None, Any]:
