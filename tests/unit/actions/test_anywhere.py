@@ -85,7 +85,7 @@ def test_every_playbook_is_whole_without_our_configuration(tmp_path, inventory):
     folder = checkout(tmp_path / "copy", links=True)
     done = run(folder, OURS, *PLAYBOOKS, "-i", inventory, "--list-tasks")
     assert done.returncode == 0, done.stderr
-    assert "rekindle.flare.validate : Hold the host to its verdicts" in done.stdout
+    assert "rekindle.flare.validate : Check the verdicts" in done.stdout
 
 
 def test_no_play_gathers_facts_whatever_the_configuration_says():

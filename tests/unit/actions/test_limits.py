@@ -12,7 +12,7 @@ from plays import REPOSITORY
 
 from rekindle.actions.limits import limited, within
 
-HERE = {"check_settings", "check_verdicts", "hold_acceptance", "make_plan"}
+HERE = {"check_settings", "check_verdicts", "evaluate_acceptance", "make_plan"}
 HERE |= {"save_environments", "write_reports"}
 """Actions that ask nothing of the host."""
 BUILTIN = {f"ansible.builtin.{name}" for name in ("include_tasks", "include_role", "import_role")}
@@ -73,7 +73,7 @@ PLAY = """
 - hosts: all
   gather_facts: false
   tasks:
-    - rekindle.flare.bring_file: {src: %(source)s, dest: %(folder)s/there}
+    - rekindle.flare.copy_file: {src: %(source)s, dest: %(folder)s/there}
       timeout: 8
 """
 

@@ -1,4 +1,4 @@
-"""Action ``bring_file``: Ansible's own, and a task that is given up leaves no process."""
+"""Action ``copy_file``: Ansible's own, and a task that is given up leaves no process."""
 
 import pytest
 from ansible.plugins.action.copy import ActionModule as Copy
@@ -19,7 +19,7 @@ def test_what_was_started_ends_with_a_task_that_is_given_up(load, monkeypatch, e
 
     monkeypatch.setattr(Copy, "run", run)
     monkeypatch.setattr(limits, "end_children", lambda: calls.append("ended"))
-    action = load("bring_file").make({})
+    action = load("copy_file").make({})
     assert isinstance(action, Copy)
     with pytest.raises(error):
         action.run()

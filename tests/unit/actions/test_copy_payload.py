@@ -16,7 +16,7 @@ from rekindle.records import PayloadRecord, PlanRecord, read, timestamp, write
 @pytest.fixture
 def bring(load, tmp_path, monkeypatch):
     """Bring a repository's one job with a copy that results in ``copied``; returns also what it was given."""
-    action, warned, given, home = load("bring_payload"), [], [], tmp_path / "h"
+    action, warned, given, home = load("copy_payload"), [], [], tmp_path / "h"
     home.mkdir()
     write(home / "plan.json", PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, environments=()))
     (tmp_path / "jobs" / "toy").mkdir(parents=True)

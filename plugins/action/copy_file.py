@@ -1,4 +1,4 @@
-"""Action ``bring_file``: ansible.builtin.copy, whose task can be given up."""
+"""Action ``copy_file``: ansible.builtin.copy, whose task can be given up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Action ``have_images``: loads or pulls the container images that a host's jobs run in, into images.json."""
+"""Action ``provide_images``: loads or pulls the container images that a host's jobs run in, into images.json."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def accepted(home, recordings):
 @pytest.fixture
 def hold(load, home):
     """Return a function that holds the host to its acceptance."""
-    return lambda gate: load("hold_acceptance").run({"folder": str(home), "gate": gate}, host="h200")
+    return lambda gate: load("evaluate_acceptance").run({"folder": str(home), "gate": gate}, host="h200")
 
 
 @pytest.fixture

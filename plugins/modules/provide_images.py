@@ -1,7 +1,7 @@
-"""Documentation of the action ``have_images``, which runs on the controller."""
+"""Documentation of the action ``provide_images``, which runs on the controller."""
 
 DOCUMENTATION = """
-module: have_images
+module: provide_images
 short_description: Load or pull the container images that planned jobs run in
 description:
   - An image that the host has already is left alone.

@@ -1,7 +1,7 @@
-"""Documentation of the action ``look_for_environments``, which runs on the controller."""
+"""Documentation of the action ``inspect_environments``, which runs on the controller."""
 
 DOCUMENTATION = """
-module: look_for_environments
+module: inspect_environments
 short_description: Report which planned environments the host has
 description:
   - For check mode; changes nothing.

@@ -26,7 +26,7 @@ def look(load, shell, home, tmp_path):
     def run(wheelhouse="", noise="echo Welcome;"):
         args = {"folder": str(home), "wheelhouse": str(wheelhouse), "capsule": ""}
         execute = {"_low_level_execute_command": lambda command: shell(f"{noise} {command}")}
-        return load("look_for_environments").run(args, **execute)
+        return load("inspect_environments").run(args, **execute)
 
     return run
 

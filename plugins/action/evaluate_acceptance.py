@@ -1,4 +1,4 @@
-"""Action ``hold_acceptance``: fails where what acceptance found leaves no GPU for jobs."""
+"""Action ``evaluate_acceptance``: fails where what acceptance found leaves no GPU for jobs."""
 
 from __future__ import annotations
 

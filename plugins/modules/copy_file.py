@@ -1,7 +1,7 @@
-"""Documentation of the action ``bring_file``, which runs on the controller."""
+"""Documentation of the action ``copy_file``, which runs on the controller."""
 
 DOCUMENTATION = """
-module: bring_file
+module: copy_file
 short_description: Copy a file to the host, within the task's timeout
 description:
   - Has the options of M(ansible.builtin.copy), which ignores a task's timeout while it transfers.

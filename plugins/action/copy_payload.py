@@ -1,4 +1,4 @@
-"""Action ``bring_payload``: Rekindle's own code and the jobs, brought to the host in one file."""
+"""Action ``copy_payload``: Rekindle's own code and the jobs, brought to the host in one file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ActionModule(Copy):
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Bring it, and write payload.json; warn of files that may be missed on the host."""
-        _, args = self.validate_argument_spec(documented_options("bring_payload"))
+        _, args = self.validate_argument_spec(documented_options("copy_payload"))
         plan = plan_in(Path(args["home"]))
         own = {name: Path(path).parent for name, path in plan.own.items()}
         for folder, called in ((JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):

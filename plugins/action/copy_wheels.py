@@ -1,4 +1,4 @@
-"""Action ``bring_wheels``: brings the locked wheels of each environment that a host has not built yet."""
+"""Action ``copy_wheels``: brings the locked wheels of each environment that a host has not built yet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Documentation of the action ``hold_acceptance``, which runs on the controller."""
+"""Documentation of the action ``evaluate_acceptance``, which runs on the controller."""
 
 DOCUMENTATION = """
-module: hold_acceptance
+module: evaluate_acceptance
 short_description: Evaluate what acceptance measured of the host's GPUs
 description:
   - Writes acceptance.json and fails where the gate keeps jobs away.

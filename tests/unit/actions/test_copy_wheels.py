@@ -17,7 +17,7 @@ def ask(load, shell):
     def ask(folder, noise):
         """Return what the action makes of the answer; ``noise`` is what the host's shell does first."""
         execute = {"_low_level_execute_command": lambda command: shell(f"{noise} {command}")}
-        return load("bring_wheels").make({}, **execute)._there(folder / "wheels", folder / "built")
+        return load("copy_wheels").make({}, **execute)._there(folder / "wheels", folder / "built")
 
     return ask
 
@@ -40,7 +40,7 @@ def test_a_host_that_gives_no_answer_is_not_taken_for_an_empty_one(ask, tmp_path
 def bring(load, home, tmp_path, monkeypatch):
     """Bring a wheelhouse, in which each lock has one wheel, to a host that answers ``there``."""
     lock_as_today(home)
-    action, sent = load("bring_wheels"), []
+    action, sent = load("copy_wheels"), []
     monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(display=lambda text: None))
     content = b"wheel"
     pin = Pin("a", "1", frozenset([hashlib.sha256(content).hexdigest()]))

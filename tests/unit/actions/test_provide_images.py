@@ -23,7 +23,7 @@ def engine(tmp_path):
 @pytest.fixture
 def have(load, home, engine, shell, monkeypatch):
     """Have ``images`` on the recorded host, whose engine is the stand-in."""
-    action = load("have_images")
+    action = load("provide_images")
     monkeypatch.setattr(action.module, "Display", lambda: SimpleNamespace(display=lambda text: None))
     docker = Docker(path=str(engine.docker), version="29.0.1")
     root = engine.bin.parent / "root"

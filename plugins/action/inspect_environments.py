@@ -1,4 +1,4 @@
-"""Action ``look_for_environments``: which planned environments a host has; nothing is changed there."""
+"""Action ``inspect_environments``: which planned environments a host has; nothing is changed there."""
 
 from __future__ import annotations
 

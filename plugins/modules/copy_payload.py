@@ -1,7 +1,7 @@
-"""Documentation of the action ``bring_payload``, which runs on the controller."""
+"""Documentation of the action ``copy_payload``, which runs on the controller."""
 
 DOCUMENTATION = """
-module: bring_payload
+module: copy_payload
 short_description: Copy Rekindle's own code and the jobs to the host, in one file
 description:
   - Nothing is transferred if the host has the same file.

@@ -1,7 +1,7 @@
-"""Documentation of the action ``bring_wheels``, which runs on the controller."""
+"""Documentation of the action ``copy_wheels``, which runs on the controller."""
 
 DOCUMENTATION = """
-module: bring_wheels
+module: copy_wheels
 short_description: Copy the wheels that the plan needs to a host without a network
 description:
   - A wheel that is missing or altered is named.
