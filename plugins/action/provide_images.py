@@ -1,4 +1,4 @@
-"""Action ``provide_images``: loads or pulls the container images that a host's jobs run in, into images.json."""
+"""Action ``provide_images``: loads or pulls the container images of a host's jobs, and writes images.json."""
 
 from __future__ import annotations
 
