@@ -91,7 +91,7 @@ def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path)
             *("-e", "ansible_connection=local ansible_python_interpreter=/usr/bin/python3"),
         ],
         cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "ANSIBLE_COLLECTIONS_PATH": "collections"},
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -1,6 +1,7 @@
 """The collection ``rekindle.flare``: documented as Ansible documents one, and built into an image."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,8 @@ BIN = Path(sys.executable).parent
 def documented(kind, *names):
     """Return what ansible-doc knows of a kind of plugin, by name."""
     command = [BIN / "ansible-doc", "--type", kind, "--json", *names]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+    environ = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections")}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
