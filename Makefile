@@ -63,7 +63,7 @@ lint: all
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/yamllint --strict .
-	ansible-lint --offline -q
+	ANSIBLE_COLLECTIONS_PATH=collections ansible-lint --offline -q
 
 # Reads the package indexes; the other targets install only what the locks name.
 locks: all
