@@ -43,12 +43,12 @@ long: all
 faults: all
 	pytest -q --tb=line tests/faults
 
-# Every mutation of tests/mutations in every recorded run, in two ways; `make long` has an eighth of the runs, in one.
-# results/mutations.json has all kinds. SEED chooses other places.
+# Every mutation of tests/mutations in two recorded runs, and damage to every file; `make long` has an eighth of that.
+# SEED chooses other places.
 SEED ?= rekindle
 
 mutations: all
-	pytest -q -n 2 --tb=no -r N tests/mutations --seed $(SEED)
+	pytest -q -n 2 tests/mutations --seed $(SEED)
 
 # NVFlare's own examples on this machine, from a checkout: make examples CHECKOUT=/data/NVFlare. docs/examples.md is the board.
 CHECKOUT ?=

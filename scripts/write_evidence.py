@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rekindle.judge import judge
-from rekindle.judge.contract import RULES
+from rekindle.judge import judge, known
 
 REPOSITORY = Path(__file__).parents[1]
 RUNS = REPOSITORY / "tests" / "recordings" / "runs"
@@ -21,7 +20,7 @@ def short_form(run: Path) -> str:
     gpus = {device.uuid: device for device in verdict.devices if device.uuid}
     where = f"{len(gpus)} × {next(iter(gpus.values())).name}" if gpus else "CPU"
     applied = [claim for claim in verdict.evidence if claim.applies]
-    claims = [claim for claim in applied if claim.claim not in RULES or not claim.holds]
+    claims = [claim for claim in applied if known(claim.claim) or not claim.holds]
     versions = ", ".join(f"{name} {version}" for name, version in verdict.versions.items())
     lines = [
         f"# {run.name}: {verdict.verdict}",
@@ -33,8 +32,8 @@ def short_form(run: Path) -> str:
         "|---|---|---|",
         *(f"| {claim.claim} | {claim.says} | {claim.file or ''}:{claim.line or ''} |" for claim in claims),
         "",
-        f"Beside its claims, {len(applied) - len(claims)} rules of the contract hold, "
-        f"and {len(verdict.evidence) - len(applied)} claims and rules do not apply.",
+        f"Beside its claims, {len(applied) - len(claims)} other checks hold, "
+        f"and {len(verdict.evidence) - len(applied)} checks do not apply.",
         "",
         "| site, rank | device | peak memory, MiB | mean utilisation, % |",
         "|---|---|---|---|",

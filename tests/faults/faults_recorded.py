@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-GPUS = "pt_ddp-h200-x2"
+GPUS = "pt_ddp-h200-x2-2"
 SERVER = "job/workspace/pt_ddp/server"
 
 
@@ -19,7 +19,7 @@ class RecordedFault:
     cause: str
     """Regular expression that finds the cause."""
     damage: Callable[[Path], None]
-    recording: str = "pt_ddp-cpu"
+    recording: str = "pt_ddp-cpu-2"
 
 
 def _edit(path: Path, old: str, new: str) -> None:

@@ -10,7 +10,7 @@ from plays import REPOSITORY, play
 
 from rekindle.records import PlacedRecord, RunSpec, read, write
 
-RUN = REPOSITORY / "tests/recordings/runs/pt_ddp-cpu"
+RUN = REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2"
 COLLECT = """
 - hosts: first
   gather_facts: false

@@ -1,27 +1,15 @@
-"""Chooses the mutations and their seed, and prints the table of what came of each kind."""
+"""Chooses what is altered, and how much of it."""
 
-from dataclasses import dataclass, fields
-from pathlib import Path
 from random import Random
 
 import pytest
 from mutation_runs import Bench
-from mutation_table import show, write
-from reported import Reported
-
-REPORT = Path(__file__).parents[2] / "results" / "mutations.json"
-REPORTED = pytest.StashKey[Reported]()
 
 
 def pytest_addoption(parser):
     parser.addoption("--seed", default="rekindle", help="of the places and values that mutations choose")
-    parser.addoption(
-        "--run", default="", help="part of the names of the recorded runs to alter; all by default"
-    )
-    parser.addoption("--ways", type=int, default=2, help="places or values to try, by mutation and run")
-    parser.addoption(
-        "--every", type=int, default=1, help="of so many runs or files one, others for each kind"
-    )
+    parser.addoption("--ways", type=int, default=2, help="recorded runs to try, by mutation")
+    parser.addoption("--every", type=int, default=1, help="of so many files one, others for each run")
 
 
 @pytest.fixture(scope="session")
@@ -36,44 +24,25 @@ def no_doctor(monkeypatch):
     monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *told: ())
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """What is tried: runs with ``run`` in their names, one of ``every`` so many, in so many ways."""
+@pytest.fixture
+def share(request):
+    """Return what takes one in ``--every`` of some files, others for each name."""
+    option = request.config.option
 
-    seed: str
-    ways: int
-    every: int
-    run: str
-
-    def share(self, name, those):
-        """Return runs or files in the order that the seed has for a name, and how many to take."""
+    def take(name, those):
         those = sorted(those)
-        return Random(f"{self.seed}/{name}").sample(those, len(those)), -(-len(those) // self.every)
+        return Random(f"{option.seed}/{name}").sample(those, -(-len(those) // option.every))
 
-
-@pytest.fixture(scope="session")
-def chosen(request):
-    """Return what the options ask for."""
-    return Chosen(*(getattr(request.config.option, field.name) for field in fields(Chosen)))
+    return take
 
 
 @pytest.fixture
-def rows(record_property):
-    """Return a list whose rows go into the table; they reach it from pytest-xdist's workers too."""
-    told = []
-    record_property("mutations", told)
-    return told
+def runs_for(request):
+    """Return what chooses ``--ways`` of the recorded runs, each with its random numbers."""
+    option = request.config.option
 
+    def choose(mutation, names):
+        rng = Random(f"{option.seed}/{mutation}")
+        return [(name, rng) for name in rng.sample(sorted(names), min(option.ways, len(names)))]
 
-def pytest_configure(config):
-    config.stash[REPORTED] = Reported("mutations")
-    config.pluginmanager.register(config.stash[REPORTED])
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    rows = config.stash[REPORTED].rows
-    if rows:
-        terminalreporter.section("mutations")
-        terminalreporter.write(show(rows))
-        if not config.option.keyword and not config.option.run:
-            write(rows, REPORT)
+    return choose

@@ -24,12 +24,11 @@ def copy(request, tmp_path):
 
 
 @pytest.fixture
-def files(copy, chosen):
+def files(copy, share):
     """Yield files of the copy with their content, and make each what it was."""
 
     def each():
-        paths, enough = chosen.share(copy.name, (path for path in copy.rglob("*") if path.is_file()))
-        for path in paths[:enough]:
+        for path in share(copy.name, (path for path in copy.rglob("*") if path.is_file())):
             content = path.read_bytes()
             yield path, content
             path.write_bytes(content)

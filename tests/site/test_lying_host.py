@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from plays import REPOSITORY, play
 
 from rekindle.host.payload import build_payload
+from rekindle.judge import judge
 from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, read, write
 
 RUN = "runs/pt_ddp-0123456789ab"
@@ -33,12 +34,11 @@ def inventory(tmp_path):
 @pytest.mark.parametrize("with_spec", [False, True])
 def test_a_host_that_starts_nothing_and_sends_a_pass_has_not_passed(tmp_path, inventory, with_spec):
     run, results = tmp_path / "root" / RUN, tmp_path / "r"
-    recorded = json.loads((REPOSITORY / "tests/recordings/runs/pt_ddp-cpu/verdict.json").read_text())
-    lie = {**recorded, "evidence": [], "required": False, "host": "another", "job": "another"}
+    passed = judge(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2")
     run.mkdir(parents=True)
-    (run / "verdict.json").write_text(json.dumps(lie))
-    spec = read(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu/spec.json", RunSpec)
-    sent = replace(spec, host="liar", nonce="0" * 32, schema="rekindle/spec/2")
+    write(run / "verdict.json", replace(passed, evidence=(), required=False, host="another", job="another"))
+    spec = read(REPOSITORY / "tests/recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
+    sent = replace(spec, host="liar", nonce="0" * 32)
     if with_spec:
         write(run / "spec.json", sent)
     write(results / "run.json", PlaybookRecord(run="r", started="2026-11-21T02:00:00Z", hosts=("liar",)))

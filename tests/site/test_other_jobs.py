@@ -10,7 +10,7 @@ import pytest
 from plays import REPOSITORY, checkout, play
 from slurm_stand_in import stand_in
 
-from rekindle.judge.contract.nodes import nodes_keep_pace
+from rekindle.judge.checks.nodes import nodes_keep_pace
 from rekindle.judge.run import Run
 from rekindle.records import EnvRecord, RunSpec, VerdictRecord, read
 from rekindle.records.events import DeviceEvent, RoundEvent
@@ -108,7 +108,7 @@ def stragglers(folder):
     """Return what the judge says of the pace of a run's nodes."""
     recorded = read(REPOSITORY / "tests/recordings/runs/tf_mirrored-cpu-2/spec.json", RunSpec)
     spec = msgspec.structs.replace(recorded, sites=recorded.sites[:1], nodes=("n10", "n9"))
-    return [doubt.says for doubt in nodes_keep_pace(Run.open(folder, spec))]
+    return [result.says for result in nodes_keep_pace(Run.open(folder, spec))]
 
 
 def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(one_round):

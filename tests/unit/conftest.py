@@ -15,12 +15,6 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
 @pytest.fixture
 def clean_run(tmp_path):
     """Return a copy of a recorded run on CPU that passed."""
-    return Path(shutil.copytree(RECORDINGS / "runs" / "pt_ddp-cpu", tmp_path / "run"))
-
-
-@pytest.fixture
-def newer_run(tmp_path):
-    """Return a copy of a recorded run on CPU that passed, with the evidence of spec/2."""
     return Path(shutil.copytree(RECORDINGS / "runs" / "pt_ddp-cpu-2", tmp_path / "run"))
 
 

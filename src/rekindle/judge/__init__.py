@@ -1,6 +1,7 @@
 """From the files of a run to its verdict: a pure function, never PASS by default or by exit status."""
 
-from .claims import VALIDATORS, known
+from . import checks  # noqa: F401 - registers all checks
+from .check import CHECKS, known
 from .verdict import judge
 
-__all__ = ["VALIDATORS", "judge", "known"]
+__all__ = ["CHECKS", "judge", "known"]

@@ -7,30 +7,36 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from rekindle.flare.announced import sites
-from rekindle.flare.log import Entry, LogRecord, read_records, server_ledger, site_ledger
-from rekindle.flare.wording import Wording, wording
+from rekindle.flare.log import LogRecord, read_records
+from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import ALL_LOGS, LOG, SERVER, LogLine, Workspace, of_run
 from rekindle.host import files, folders
 from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, moment
 from rekindle.records.base import shortened
 from rekindle.records.events import (
     AnyEvent,
+    ContributionEvent,
     DeviceEvent,
     Event,
     FinalEvent,
+    GlobalEvent,
     ModelEvent,
     RoundEvent,
     SampleEvent,
+    TaskEvent,
 )
 from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
 
 EventT = TypeVar("EventT", bound=Event)
+Kind = Literal["ours", "example", "acceptance", "foreign"]
+"""A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
+Rekindle did not start."""
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
 _PROOF = (
@@ -58,6 +64,8 @@ class Run:
     """File and number of each line of evidence that is not an event."""
     left: Mapping[str, str] = field(default_factory=dict)
     """Why, by its name, each file stayed on the host."""
+    foreign: bool = False
+    """Whether Rekindle did not start it."""
     zoned: Workspace | None = None
     """Of several simulations the first, whose log began with the run."""
     _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
@@ -149,14 +157,8 @@ class Run:
 
     def samples_of(self, node: str | None) -> list[Line[SampleEvent]]:
         """Return those of one node, in the order of their times."""
-        return self._samples.get(folders.samples(node), [])
-
-    @cached_property
-    def _samples(self) -> dict[str, list[Line[SampleEvent]]]:
-        by_file: dict[str, list[Line[SampleEvent]]] = {}
-        for line in self.samples:
-            by_file.setdefault(line.file, []).append(line)
-        return by_file
+        file = folders.samples(node)
+        return [line for line in self.samples if line.file == file]
 
     def samples_for(self, uuid: str) -> list[Line[SampleEvent]]:
         """Return those of the node that has this GPU, in the order of their times."""
@@ -193,15 +195,35 @@ class Run:
         """What job.py said of the final global model."""
         return next(iter(self.of(FinalEvent)), None)
 
-    @property
-    def version(self) -> int:
-        """Of the spec: what evidence the run leaves."""
-        return int(self.spec.schema.rpartition("/")[2])
+    @cached_property
+    def kind(self) -> Kind:
+        """What wrote the run's evidence."""
+        if self.foreign:
+            return "foreign"
+        if not self.spec.job.federated:
+            return "acceptance"
+        return "ours" if self.spec.job.example is None else "example"
+
+    def has(self, need: type[Event] | type[Ended]) -> bool:
+        """Whether a part of the run is there."""
+        if issubclass(need, Ended):
+            return self.ended is not None
+        return bool(self.results if need is TaskEvent else self.of(need))
 
     @cached_property
-    def wording(self) -> Wording:
-        """What the logs of its release of NVFlare say of trainers."""
-        return wording(self.spec.versions.get("nvflare", ""))
+    def account(self) -> Account:
+        """What NVFlare's files show of workflows and their tasks."""
+        return Account(self.workspace)
+
+    @cached_property
+    def results(self) -> list[Line[TaskEvent]]:
+        """What the server got from sites for their tasks; of our own jobs, for training alone."""
+        sent = {line.event.round: line.event.sketch for line in self.of(GlobalEvent)}
+        of_ours = (
+            Line(line.event.as_task(sent.get(line.event.round, ())), line.file, line.line)
+            for line in self.of(ContributionEvent)
+        )
+        return [*self.of(TaskEvent), *of_ours]
 
     @property
     def lossy(self) -> bool:
@@ -255,16 +277,6 @@ class Run:
     def loaded(self) -> dict[str, Line[ModelEvent]]:
         """How each model loaded in the run's environment, by its file; the first one's name is empty."""
         return {line.event.model: line for line in self.of(ModelEvent)}
-
-    @cached_property
-    def ledger(self) -> list[Entry]:
-        """What the server's log says of rounds, tasks and results, in its order."""
-        return server_ledger(self.records("server"))
-
-    @cached_property
-    def site_ledgers(self) -> dict[str, list[Entry]]:
-        """What each site's log says of its tasks, in its order; by the site's name."""
-        return {site.name: site_ledger(self.records(site.name)) for site in self.spec.sites}
 
     @cached_property
     def job_log(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,16 +12,12 @@ from rekindle.flare.workspace import locate
 from rekindle.host import folders
 from rekindle.records import ClaimResult, Ended, Finding, RecordError, RunSpec, VerdictKind, VerdictRecord
 from rekindle.records.base import is_ours
-from rekindle.records.verdict import State
 
 from . import summary
-from .claims import check
-from .contract import hold
+from .check import GRAVITY, results
 from .foreign import judge_foreign
 from .measured import judgement
 from .run import Run
-
-_GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
 
 
 def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
@@ -40,8 +36,8 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
     simulations = run.simulations() if run.spec.job.example else [run]
-    results = tuple(map(_worst, zip(*map(_results, simulations), strict=True)))
-    verdict, cause = _verdict(run, results)
+    evidence = tuple(map(_worst, zip(*map(results, simulations), strict=True)))
+    verdict, cause = _verdict(run, evidence)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
     root = next((finding for finding in findings if _is_root(run, finding)), None)
     remedy = None
@@ -65,14 +61,14 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         job=run.spec.job.name,
         host=run.spec.host,
         verdict=verdict,
-        required=run.spec.job.required and not _unsteady(run, results),
+        required=run.spec.job.required and not _unsteady(run, evidence),
         cause=cause,
         remedy=remedy,
         rungs=run.rungs,
         layer=root.layer if root else None,
         findings=findings,
         known_issue=known.name if known else None,
-        evidence=results,
+        evidence=evidence,
         started=run.ended.started if run.ended else None,
         duration_s=run.ended.duration_s if run.ended else None,
         waited_s=run.ended.waited_s if run.ended else None,
@@ -85,31 +81,24 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     )
 
 
-def _results(run: Run) -> Iterator[ClaimResult]:
-    """Yield the result of each claim of the job, and of each rule."""
-    for claim in run.spec.job.proof:
-        yield check(run, claim)
-    yield from hold(run)
-
-
-def _worst(results: Sequence[ClaimResult]) -> ClaimResult:
+def _worst(of_simulations: Sequence[ClaimResult]) -> ClaimResult:
     """Return of one check's results, one of each simulation, what counts for the run."""
-    return min(results, key=lambda result: _GRAVITY.index(result.state))
+    return min(of_simulations, key=lambda result: GRAVITY.index(result.state))
 
 
-def _verdict(run: Run, results: Sequence[ClaimResult]) -> tuple[VerdictKind, str | None]:
+def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, str | None]:
     """A run that did not end by itself, then a claim that fails, then one that cannot be told; else PASS."""
     if run.ended is None:
         return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
     if run.ended.reason != "finished":
         return _stopped(run.ended, run.spec.job.limit_s)
-    false = [result.says for result in results if result.state == "fails"]
+    false = [result.says for result in evidence if result.state == "fails"]
     if false and not run.unread:  # else it may be false for want of what was not read
         return "FAIL", false[0]
     if run.ended.exit_status != 0:
         return "FAIL", f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
-    doubts = [*run.unread, *(result.says for result in results if result.state == "unknown")]
-    if all(result.state == "not applicable" for result in results):
+    doubts = [*run.unread, *(result.says for result in evidence if result.state == "unknown")]
+    if all(result.state == "not applicable" for result in evidence):
         doubts.append("Nothing is claimed.")
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 
@@ -120,9 +109,9 @@ def _is_root(run: Run, finding: Finding) -> bool:
     return not finding.echo and finding.confidence in enough
 
 
-def _unsteady(run: Run, results: Sequence[ClaimResult]) -> bool:
+def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
     """Whether all that is against a host is that figures vary from look to look."""
-    grave = [result.claim for result in results if result.state in {"fails", "unknown"}]
+    grave = [result.claim for result in evidence if result.state in {"fails", "unknown"}]
     with suppress(RecordError):
         return grave == ["gpus_accepted"] and judgement(run).unsteady
     return False

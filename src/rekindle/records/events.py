@@ -16,7 +16,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
 
     time: Number
     nonce: Text | None = None
-    """The spec's, by which a line belongs to this run and no other; None in runs of spec/1."""
+    """The spec's, by which a line belongs to this run and no other."""
 
 
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", max_length=64)]
@@ -66,7 +66,7 @@ class RoundEvent(RankEvent, kw_only=True, frozen=True, tag="round"):
     model_out: Digest
     sketch_in: Sketch | None = None
     sketch_out: Sketch | None = None
-    """Of the weights whose digests ``model_in`` and ``model_out`` are; None in runs of spec/1."""
+    """Of the weights whose digests ``model_in`` and ``model_out`` are."""
     bytes_in: Integer | None = None
     bytes_out: Integer | None = None
     """Size of the weights that rank 0 received from NVFlare, and of those that it sent."""
@@ -127,6 +127,27 @@ class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
     finite: bool
     distance: Number | None
     """L2 to the global model of the round; None if it is not finite."""
+
+    def as_task(self, sent: Sketch) -> TaskEvent:
+        """Return it as the result of a training task, of which the site was ``sent`` this."""
+        return TaskEvent(
+            time=self.time,
+            nonce=self.nonce,
+            site=self.site,
+            task="train",
+            round=self.round,
+            return_code=self.return_code,
+            kind="WEIGHTS",
+            values=len(self.sketch),
+            bytes=0,
+            finite=self.finite,
+            norm=None,
+            moved=self.distance,
+            weight=self.weight,
+            sketch=self.sketch,
+            sent=sent,
+            metrics={},
+        )
 
 
 class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):

@@ -48,11 +48,10 @@ class Clock(Record, kw_only=True, frozen=True):
 class RunSpec(Record, kw_only=True, frozen=True):
     """Everything that the driver needs to start a job."""
 
-    schema: Literal["rekindle/spec/1", "rekindle/spec/2", "rekindle/spec/3"] = "rekindle/spec/2"
-    """What evidence its run leaves: of /2 also the nonce, sketches and the server's own; of /3, an example's,
-    what the server got for each task in place of what trainers tell."""
+    schema: Literal["rekindle/spec/2", "rekindle/spec/3"] = "rekindle/spec/2"
+    """/3: of an example, whose trainers write no evidence of ours."""
     nonce: Text = ""
-    """Which the controller made up for this run, and every line of its evidence repeats; none in /1."""
+    """Which the controller made up for this run, and every line of its evidence repeats."""
     clock: Clock | None = None
     """The host's clock when the nonce was made; None in older runs."""
     files: Table[Text] = {}
@@ -62,7 +61,7 @@ class RunSpec(Record, kw_only=True, frozen=True):
     job: Job
     sites: Few[Site]
     gpus: Few[GivenGpu] = ()
-    """Every GPU in ``sites``; none in /1."""
+    """Every GPU in ``sites``."""
     python: Text
     """Interpreter of the environment that the job runs in."""
     docker: Text | None = None
@@ -130,7 +129,7 @@ class Ended(Record, kw_only=True, frozen=True):
 
     schema: Literal["rekindle/ended/1"] = "rekindle/ended/1"
     nonce: Text | None = None
-    """The spec's; None in runs of spec/1."""
+    """The spec's."""
     started: Timestamp
     duration_s: Number
     reason: Literal["finished", "limit", "hung", "interrupted"]

@@ -26,7 +26,7 @@ def results(tmp_path, recordings):
     folder = fill(tmp_path / "results", "gpu-1", "gpu-2")
     add_host(folder, "gpu-1", verdict=None)
     add_host(folder, "gpu-2", verdict=None)
-    shutil.copytree(recordings / "runs/pt_ddp-cpu", folder / "gpu-1/pt_ddp")
+    shutil.copytree(recordings / "runs/pt_ddp-cpu-2", folder / "gpu-1/pt_ddp")
     shutil.copy(recordings / "h200-x2/env.json", folder / "gpu-1/env.json")
     return folder
 
@@ -93,7 +93,7 @@ def _calls(results, recordings):
             (results / "gpu-1/pt_ddp",),
             (recordings / "foreign/poc",),
         ],
-        "diagnose": [(recordings / "nvflare-tf-mirrored-starved.log",), (recordings / "runs/pt_ddp-cpu",)],
+        "diagnose": [(recordings / "nvflare-tf-mirrored-starved.log",), (recordings / "runs/pt_ddp-cpu-2",)],
         "diff": [(env, env), (env, other), (results, results / "gpu-1")],
         "report": [(results,), (results / "gpu-2",), (recordings / "foreign/poc",)],
         "verify": [(results,)],
@@ -190,7 +190,7 @@ def _of_version(path, version):
     told = json.loads(path.read_text())
     name, _, number = told["schema"].rpartition("/")
     path.write_text(json.dumps({**told, "schema": f"{name}/{version}", "unheard": 1}))
-    return f"it is {name}/{version}, and this one reads {name}/{number[:1] if name != 'rekindle/spec' else 1}"
+    return f"it is {name}/{version}, and this one reads {name}/{number[:1] if name != 'rekindle/spec' else 2}"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from rekindle import cli, records, report
-from rekindle.records import Finding, text
+from rekindle.judge import judge
+from rekindle.records import Finding, text, write
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07b\x9b31mc\rd\nPASS \u202e"
 SHOWN = "abc d PASS"
@@ -75,7 +76,8 @@ def test_plan(said, tmp_path, recordings):
 def test_report(said, tmp_path, recordings):
     run = {"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["h"]}
     (tmp_path / "run.json").write_text(json.dumps(run))
-    recorded = recordings / "runs/pt_ddp-h200-x2/verdict.json"
+    recorded = tmp_path / "verdict.json"
+    write(recorded, judge(recordings / "runs/pt_ddp-h200-x2-2"))
     _hostile(recorded, tmp_path / "h/pt_ddp/verdict.json", ["cause"], ["devices", 0, "name"])
     assert "pt_ddp" in said("report", tmp_path)
 

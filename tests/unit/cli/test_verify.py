@@ -25,22 +25,22 @@ def own(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def bring(newer_run, results, host):
+def bring(clean_run, results, host):
     """Have a run of ``host`` at home, sealed; return its folder."""
     (results / "payload").mkdir(parents=True, exist_ok=True)
     (results / "payload" / CODE).write_bytes(b"code")
-    spec = replace(read(newer_run / "spec.json", RunSpec), host=host, nonce="")
+    spec = replace(read(clean_run / "spec.json", RunSpec), host=host, nonce="")
     spec = state.agree(RUN, spec, again=False)
-    under(newer_run, spec)
+    under(clean_run, spec)
     placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
     write(home.placed_in(results / host, "pt_ddp"), placed)
-    home.keep(packed(newer_run), results / host / "pt_ddp", placed)
+    home.keep(packed(clean_run), results / host / "pt_ddp", placed)
     return results / host / "pt_ddp"
 
 
 @pytest.fixture
-def run(newer_run, tmp_path):
-    return bring(newer_run, tmp_path / "results", "gpu-1")
+def run(clean_run, tmp_path):
+    return bring(clean_run, tmp_path / "results", "gpu-1")
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ def test_what_nobody_touched_is_as_it_was_sealed(run, verify):
     assert said.endswith("Z: PASS.\n")
 
 
-def test_a_run_of_many_files_is_sealed_as_well(newer_run, tmp_path, verify):
-    (newer_run / "more").mkdir()
+def test_a_run_of_many_files_is_sealed_as_well(clean_run, tmp_path, verify):
+    (clean_run / "more").mkdir()
     for number in range(500):
-        (newer_run / "more" / f"{number}.txt").write_text(str(number))
-    bring(newer_run, tmp_path / "results", "gpu-1")
+        (clean_run / "more" / f"{number}.txt").write_text(str(number))
+    bring(clean_run, tmp_path / "results", "gpu-1")
     status, said = verify()
     assert status == 0, said
 
@@ -139,8 +139,8 @@ def test_a_name_with_escapes_does_not_reach_the_terminal(run, verify):
     assert "\x1b" not in said
 
 
-def test_swapped_seals_are_named(run, verify, newer_run):
-    other = bring(newer_run, run.parents[1], "gpu-2")
+def test_swapped_seals_are_named(run, verify, clean_run):
+    other = bring(clean_run, run.parents[1], "gpu-2")
     first, second = home.seal_of(run), home.seal_of(other)
     texts = first.read_bytes(), second.read_bytes()
     assert verify()[0] == 0
@@ -154,10 +154,10 @@ def test_swapped_seals_are_named(run, verify, newer_run):
     ]
 
 
-def test_an_older_seal_of_the_same_job_does_not_fit(run, verify, newer_run):
+def test_an_older_seal_of_the_same_job_does_not_fit(run, verify, clean_run):
     before = home.seal_of(run).read_bytes()
     state.note(RUN, read(run / "spec.json", RunSpec), "FAIL")
-    bring(newer_run, run.parents[1], "gpu-1")
+    bring(clean_run, run.parents[1], "gpu-1")
     home.seal_of(run).write_bytes(before)
     status, said = verify()
     assert status == 1

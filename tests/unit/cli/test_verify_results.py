@@ -34,18 +34,18 @@ def play(results, now, write_something, *, ends=True):
         sealing.put(results, before)
 
 
-def collect(newer_run, results, again=False):
+def collect(clean_run, results, again=False):
     """Place and collect the recorded run."""
-    spec = replace(read(newer_run / "spec.json", RunSpec), host="gpu-1")
+    spec = replace(read(clean_run / "spec.json", RunSpec), host="gpu-1")
     spec = state.agree(RUN, spec, again=again)
-    under(newer_run, spec)
+    under(clean_run, spec)
     placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
     write(home.placed_in(results / "gpu-1", "pt_ddp"), placed)
-    home.keep(packed(newer_run), results / "gpu-1/pt_ddp", placed)
+    home.keep(packed(clean_run), results / "gpu-1/pt_ddp", placed)
 
 
 @pytest.fixture
-def results(newer_run, tmp_path, recordings):
+def results(clean_run, tmp_path, recordings):
     """Return the folder of a playbook that ended, with a run in it."""
     folder = tmp_path / "results"
     (folder / "payload").mkdir(parents=True)
@@ -53,7 +53,7 @@ def results(newer_run, tmp_path, recordings):
     (folder / "gpu-1").mkdir()
     for name in RECORDS:
         shutil.copy(recordings / "h200-x2" / name, folder / "gpu-1")
-    play(folder, "2026-11-21T02:00:00Z", lambda: collect(newer_run, folder))
+    play(folder, "2026-11-21T02:00:00Z", lambda: collect(clean_run, folder))
     return folder
 
 
@@ -116,9 +116,9 @@ def test_files_that_were_added_are_named(results, rekindle, tmp_path):
     ]
 
 
-def test_another_run_s_folder_with_its_seal_is_named(results, rekindle, newer_run, tmp_path):
+def test_another_run_s_folder_with_its_seal_is_named(results, rekindle, clean_run, tmp_path):
     first = shutil.copytree(results / "gpu-1", tmp_path / "first")
-    play(results, "2026-11-21T03:00:00Z", lambda: _again(newer_run, results))
+    play(results, "2026-11-21T03:00:00Z", lambda: _again(clean_run, results))
     assert rekindle("verify", results)[0] == 0
     shutil.rmtree(results / "gpu-1/pt_ddp")
     shutil.copytree(first / "pt_ddp", results / "gpu-1/pt_ddp")
@@ -133,25 +133,25 @@ def test_another_run_s_folder_with_its_seal_is_named(results, rekindle, newer_ru
     assert {"gpu-1/pt_ddp.seal.json was altered.", "gpu-1/pt_ddp.placed.json was altered."} <= {*lines}
 
 
-def _again(newer_run, results):
+def _again(clean_run, results):
     state.note(RUN, read(results / "gpu-1/pt_ddp/spec.json", RunSpec), "FAIL")
-    collect(newer_run, results)
+    collect(clean_run, results)
 
 
-def test_a_folder_that_is_used_twice_is_as_it_was_sealed_last(results, rekindle, newer_run):
-    play(results, "2026-11-21T03:00:00Z", lambda: _again(newer_run, results))
+def test_a_folder_that_is_used_twice_is_as_it_was_sealed_last(results, rekindle, clean_run):
+    play(results, "2026-11-21T03:00:00Z", lambda: _again(clean_run, results))
     play(results, "2026-11-21T04:00:00Z", lambda: altered(results / "gpu-1/host.json"))
     assert rekindle("verify", results)[0] == 0
 
 
-def test_what_was_altered_stays_so_through_reports_and_later_playbooks(results, rekindle, newer_run):
+def test_what_was_altered_stays_so_through_reports_and_later_playbooks(results, rekindle, clean_run):
     altered(results / "gpu-1/plan.json")
     (results / "gpu-1/env.json").unlink()
     (results / "gpu-1/more").write_text("")
     named = {"gpu-1/plan.json was altered.", "gpu-1/env.json is missing.", "gpu-1/more was added."}
     for again in (
         lambda: rekindle("report", results),
-        lambda: play(results, "2026-11-21T03:00:00Z", lambda: _again(newer_run, results)),
+        lambda: play(results, "2026-11-21T03:00:00Z", lambda: _again(clean_run, results)),
     ):
         again()
         status, lines = rekindle("verify", results)

@@ -51,7 +51,7 @@ def test_standard_input_is_a_log(diagnose, arguments):
 
 
 def test_a_clean_run_ends_with_status_0(diagnose, recordings):
-    status, out, _ = diagnose(recordings / "runs/pt_ddp-cpu")
+    status, out, _ = diagnose(recordings / "runs/pt_ddp-cpu-2")
     assert (status, out[:13]) == (0, "Nothing found")
     assert diagnose("--json", stdin=b"\x00\xff")[:2] == (0, "[]\n")
 

@@ -92,7 +92,7 @@ def test_the_spec_tells_who_was_there_before_and_no_file_beside_the_run(tmp_path
     assert diagnose_run(tmp_path / "job")[0].cause.endswith("held by process 7: 414.00 MiB.")
     before = GpuProcess(pid=7, name="vllm", memory_mib=100)
     gpu = GivenGpu(uuid="GPU-a", index=0, name=None, memory_mib=None, processes=(before,))
-    spec = replace(read(recordings / "runs/pt_ddp-cpu/spec.json", RunSpec), gpus=(gpu,))
+    spec = replace(read(recordings / "runs/pt_ddp-cpu-2/spec.json", RunSpec), gpus=(gpu,))
     said = "process 7 (vllm, there before the run): 414.00 MiB."
     assert diagnose_run(tmp_path / "job", spec)[0].cause.endswith(said)
     write(tmp_path / "job/spec.json", spec)

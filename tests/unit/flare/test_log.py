@@ -1,9 +1,8 @@
-"""NVFlare's logs as records, and as the steps of a federated job."""
+"""NVFlare's logs as records."""
 
 import re
-from collections import Counter
 
-from rekindle.flare.log import PREFIX, read_records, server_ledger, site_ledger
+from rekindle.flare.log import PREFIX, read_records
 from rekindle.flare.workspace import ERROR_LOGS, of_run
 
 
@@ -33,19 +32,3 @@ def test_a_line_without_a_time_belongs_to_the_record_before_it(clean_run):
 
 def test_who_left_no_log_has_no_records(clean_run):
     assert read_records(of_run(clean_run)[0], "site-7") == []
-
-
-def test_a_recorded_job_has_each_step_as_often_as_it_was_taken(clean_run):
-    run = of_run(clean_run)[0]
-    server = server_ledger(read_records(run, "server"))
-    assert Counter(entry.kind for entry in server) == {
-        **dict.fromkeys(("began", "aborted", "finished", "ended"), 1),
-        **dict.fromkeys(("round", "sampled", "persisted"), 3),
-        **dict.fromkeys(("assigned", "result", "aggregated"), 6),
-    }
-    assert [entry.number for entry in server if entry.kind == "round"] == [0, 1, 2]
-    assert {entry.sites for entry in server if entry.kind == "sampled"} == {("site-1", "site-2")}
-    given = [entry.task for entry in server if entry.kind == "assigned" and entry.site == "site-2"]
-    site = site_ledger(read_records(run, "site-2"))
-    assert [entry.task for entry in site if entry.kind == "assigned"] == given
-    assert [entry.site for entry in site if entry.kind == "joined"] == ["site-2"]

@@ -12,7 +12,14 @@ import pytest
 from rekindle.flare import trackers
 from rekindle.flare.trackers import BrokenTrackerError, Scalar, kept
 from rekindle.flare.workspace import Member, Workspace
-from rekindle.judge.claims.trackers import tracker_kept
+from rekindle.judge.check import claimed
+from rekindle.judge.foreign import run_of
+from rekindle.records import Claim
+
+
+def tracker_kept(workspace, tracker):
+    """Return the result of the claim that a tracker kept the run."""
+    return claimed(run_of(workspace), Claim(claim="tracked", options={"tracker": tracker}))
 
 
 def varint(number):

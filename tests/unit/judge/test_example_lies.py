@@ -155,14 +155,6 @@ LIES = {
     "nothing is told of processes": (of_samples(lambda worked, time: worked.clear()), "every_site_worked"),
     "a site's trainers took no CPU time": (launched(0.0), "every_site_worked"),
     "a site's trainers were never seen": (launched(None), "every_site_worked"),
-    "a sample is of a stranger's processes": (
-        of_samples(lambda worked, time: worked.update({"site-9": worked["server"]} if worked else {})),
-        "samples_are_sound",
-    ),
-    "a site took less than nothing": (told_of("site-1", nvflare_s=-1.0), "samples_are_sound"),
-    "a site took more than there is": (told_of("site-1", others_s=1e12), "samples_are_sound"),
-    "a site wrote less than nothing": (told_of("site-1", written_bytes=-1), "samples_are_sound"),
-    "a site has fewer sockets than none": (told_of("site-1", sockets=-1), "samples_are_sound"),
     "a site sent back what it was sent": (
         of_results(lambda event: {**event, "moved": 0.0}, once),
         "every_site_trained",
@@ -184,7 +176,6 @@ LIES = {
         of_results(lambda event: {**event, "finite": False, "norm": None}, once),
         "results_are_sound",
     ),
-    "a result has no size": (of_results(lambda event: {**event, "norm": None}, once), "results_are_sound"),
     "a site could not": (
         of_results(lambda event: {**event, "return_code": "EXECUTION_EXCEPTION"}, once),
         "results_are_sound",
@@ -198,7 +189,7 @@ LIES = {
     ),
     "a result is of a stranger": (
         of_results(lambda event: {**event, "site": "site-9"}, once),
-        "everyone_writes_their_own",
+        "server_told_every_result",
     ),
     "a result is of another run": (
         of_results(lambda event: {**event, "nonce": "0" * 32}, once),
@@ -232,7 +223,7 @@ LIES = {
     ),
     "a site had no task": (
         without_lines(f"{WORKSPACE}/server/log.txt", "assigned task to client site-2"),
-        "server_told_every_result",
+        "sites_had_the_servers_tasks",
     ),
     "a site's log lacks a task": (
         without_lines(f"{WORKSPACE}/site-2/log.txt", "got task assignment", 0.6),
@@ -246,18 +237,7 @@ LIES = {
         never_asked_to_end,
         "sites_had_the_servers_tasks",
     ),
-    "FedAvg did not begin": (
-        without_lines(f"{WORKSPACE}/server/log.txt", "Start FedAvg"),
-        "server_tells_in_order",
-    ),
-    "the server's runner did not finish": (
-        without_lines(f"{WORKSPACE}/server/log.txt", "Server runner finished"),
-        "server_tells_in_order",
-    ),
-    "it was asked for more rounds": (
-        in_file("spec.json", '"rounds": 3', '"rounds": 4'),
-        "server_tells_in_order",
-    ),
+    "it was asked for more rounds": (in_file("spec.json", '"rounds": 3', '"rounds": 4'), "rounds_completed"),
     "nothing tells when the run began": (
         in_file("ended.json", '"started": "2', '"started": "x2'),
         "all_within_the_run",
@@ -383,10 +363,6 @@ def test_each_claim_and_rule_of_examples_has_a_lie_that_it_sees():
     seen = {seen_by for _, seen_by in LIES.values()} | {claim for _, _, claim, _ in FOREIGN_LIES}
     seen |= {GPU_RULE for _ in GPU_LIES}
     run_as_jobs = {job.check for job in JOBS_THAT_LIE}
-    elsewhere = {
-        "flower_results_received",
-        "tracked",
-    }  # BAD of test_foreign_examples, tests of flare's trackers
-    assert of_examples() - seen - elsewhere - run_as_jobs == {"runs_as_described"}, (
-        "it says something of any run"
-    )
+    elsewhere = {"flower_results_received", "tracked"}  # test_foreign_examples, tests of flare's trackers
+    of_any_run = {"runs_as_described"}
+    assert of_examples() - seen - elsewhere - run_as_jobs == of_any_run

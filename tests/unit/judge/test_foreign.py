@@ -9,8 +9,7 @@ import pytest
 from recorded_edits import edit
 
 from rekindle import cli
-from rekindle.judge import judge
-from rekindle.judge.foreign import UNTOLD
+from rekindle.judge import CHECKS, judge
 from rekindle.records import RecordError
 
 JOB = "02fdf2a9-62c2-4939-8f3f-e75bd8c20bc8"
@@ -23,6 +22,7 @@ def foreign(tmp_path, recordings):
     return Path(shutil.copytree(recordings / "foreign", tmp_path / "foreign"))
 
 
+UNTOLD = [name for name, check in CHECKS.items() if "claim" in check.applies_to and check.needs]
 SHOWN = (
     "trainers_ended_well",
     "server_log_clean",

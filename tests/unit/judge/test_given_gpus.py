@@ -32,7 +32,7 @@ def example(recordings, tmp_path):
         site.update(ranks=2, gpus=[FIRST, SECOND])
     spec["job"]["ranks_per_site"] = 2
     (run / "spec.json").write_text(json.dumps(spec))
-    on_gpus = _read(recordings / "runs" / "pt_ddp-h200-x2" / "samples.jsonl")
+    on_gpus = _read(recordings / "h200-x2-samples.jsonl")
     samples = _read(run / "samples.jsonl")
     for number, sample in enumerate(samples):
         there = "site-1" in sample["worked"]

@@ -5,16 +5,14 @@ import shutil
 
 import pytest
 
-from rekindle.judge.contract import hold
+from rekindle.judge import CHECKS
 from rekindle.judge.run import Run
 
 
 @pytest.fixture
 def run(recordings, tmp_path):
-    """Return a recorded run on two H200s as one of spec/2, whose samples tell of no error."""
-    run = shutil.copytree(recordings / "runs" / "pt_ddp-h200-x2", tmp_path / "run")
-    spec = json.loads((run / "spec.json").read_text())
-    (run / "spec.json").write_text(json.dumps({**spec, "schema": "rekindle/spec/2"}))
+    """Return a recorded run on two H200s whose samples tell of no error."""
+    run = shutil.copytree(recordings / "runs" / "pt_ddp-h200-x2-2", tmp_path / "run")
     _gpus(run, lambda number, gpu: gpu.update(xids=[], ecc_uncorrected=0))
     return run
 
@@ -39,8 +37,8 @@ def _gpus(run, change, only=None):
 
 
 def gpu_errors(run):
-    """Return what the rule says; None where it does not apply."""
-    return next((result for result in hold(run) if result.claim == "no_gpu_errors"), None)
+    """Return the check's result."""
+    return CHECKS["no_gpu_errors"].result(run)
 
 
 def _says(run):
@@ -56,10 +54,6 @@ def test_a_run_without_errors_holds_and_its_last_sample_is_cited(run):
     told = gpu_errors(Run.open(run))
     assert told.holds is True
     assert told.says == f"No error of 2 GPUs in {told.line} samples."
-
-
-def test_it_does_not_apply_to_spec_1(recordings):
-    assert gpu_errors(Run.open(recordings / "runs" / "pt_ddp-h200-x2")) is None
 
 
 def test_it_does_not_apply_where_no_gpu_was_given(recordings):

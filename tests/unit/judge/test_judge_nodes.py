@@ -41,9 +41,9 @@ def _spread(run):
 
 
 @pytest.fixture
-def on_cpu(newer_run):
+def on_cpu(clean_run):
     """Return a run over two nodes without GPUs."""
-    return _spread(newer_run)
+    return _spread(clean_run)
 
 
 @pytest.fixture
@@ -114,12 +114,12 @@ def test_a_rank_that_does_not_tell_its_node_proves_nothing(on_cpu, old, new, say
     assert (verdict, broken["ranks_on_their_nodes"]) == ("UNPROVEN", says)
 
 
-def test_ranks_of_one_machine_that_tell_two_prove_nothing(newer_run):
+def test_ranks_of_one_machine_that_tell_two_prove_nothing(clean_run):
     for rank, node in enumerate(NODES):
-        edit(newer_run / f"evidence/site-1.rank-{rank}.jsonl", '"backend"', f'"node": "{node}", "backend"')
-        edit(newer_run / f"evidence/site-2.rank-{rank}.jsonl", '"backend"', '"node": "n9", "backend"')
+        edit(clean_run / f"evidence/site-1.rank-{rank}.jsonl", '"backend"', f'"node": "{node}", "backend"')
+        edit(clean_run / f"evidence/site-2.rank-{rank}.jsonl", '"backend"', '"node": "n9", "backend"')
     says = "site-1 rank 1 ran on n10; others on n9."
-    assert _answers(newer_run) == ("UNPROVEN", {"ranks_on_their_nodes": says})
+    assert _answers(clean_run) == ("UNPROVEN", {"ranks_on_their_nodes": says})
 
 
 def test_a_node_without_samples_proves_nothing(on_cpu):
@@ -134,20 +134,10 @@ def test_samples_of_one_node_that_end_early_prove_nothing(on_cpu):
     assert _answers(on_cpu) == ("UNPROVEN", {"sampled_all_along": says})
 
 
-def test_samples_of_a_node_that_the_run_has_not_prove_nothing(on_cpu):
-    shutil.copy(on_cpu / "samples-n10.jsonl", on_cpu / "samples-n11.jsonl")
-    verdict, broken = _answers(on_cpu)
-    assert verdict == "UNPROVEN"
-    assert broken == {
-        "everyone_writes_their_own": "samples-n11.jsonl has a line that its writer does not write."
-    }
-
-
 def test_a_sample_of_another_nodes_gpu_proves_nothing(on_gpus):
     shutil.copy(on_gpus / "samples-n9.jsonl", on_gpus / "samples-n10.jsonl")
     verdict, broken = _answers(on_gpus)
     assert verdict == "UNPROVEN"
-    assert broken["samples_are_sound"] == f"A sample has {GPUS[0]}, which the run was not given."
     assert broken["sampled_all_along"] == f"A sample lacks {GPUS[1]}."
 
 
@@ -183,48 +173,6 @@ def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cp
     edit(on_cpu / "evidence/site-2.rank-0.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
     says = f"site-2 and site-1 both ran in process {pids[0]}."
     assert _answers(on_cpu) == ("UNPROVEN", {"processes_are_distinct": says})
-
-
-def test_a_gpu_held_before_the_start_is_one_of_the_trainers_own_node(on_gpus):
-    pids = [_lines(on_gpus / f"evidence/site-1.rank-{rank}.jsonl")[0]["pid"] for rank in (0, 1)]
-    samples = _lines(on_gpus / "samples-n10.jsonl")
-    samples[0]["gpus"][GPUS[1]]["processes"] = {str(pids[0]): 5}
-    _write(on_gpus / "samples-n10.jsonl", samples)
-    assert _answers(on_gpus) == ("PASS", {})
-    samples[0]["gpus"][GPUS[1]]["processes"] = {str(pids[1]): 5}
-    _write(on_gpus / "samples-n10.jsonl", samples)
-    says = f"Process {pids[1]} held a GPU before site-1 had launched it."
-    assert _answers(on_gpus) == ("UNPROVEN", {"no_gpu_held_before_the_start": says})
-
-
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"local_rank": 1}, "site-1 rank 1 has the local rank 1."),
-        ({"device": "cuda:1"}, "site-1 rank 1 ran on the device cuda:1."),
-    ],
-)
-def test_ranks_and_devices_are_counted_on_each_node(on_gpus, fields, says):
-    path = on_gpus / "evidence/site-1.rank-1.jsonl"
-    device, *rounds = _lines(path)
-    _write(path, [{**device, **fields}, *rounds])
-    assert _answers(on_gpus) == ("UNPROVEN", {"device_of_its_rank": says})
-
-
-@pytest.mark.parametrize(
-    ("nodes", "says"),
-    [
-        (["n9", "n9"], "The spec has a node twice, or an example on several nodes."),
-        (["n9", "n10", "n11"], "site-1 has 2 ranks and 0 GPUs; the job asks for 1 on each of 3 nodes."),
-        (["n9"], "site-1 has 2 ranks and 0 GPUs; the job asks for 1 on each of 1 nodes."),
-    ],
-)
-def test_a_spec_whose_ranks_do_not_go_over_its_nodes_proves_nothing(on_cpu, nodes, says):
-    spec = json.loads((on_cpu / "spec.json").read_text())
-    (on_cpu / "spec.json").write_text(json.dumps({**spec, "nodes": nodes}))
-    verdict = judge(on_cpu)
-    assert verdict.verdict != "PASS"
-    assert next(result for result in verdict.evidence if result.claim == "spec_fits_itself").says == says
 
 
 def _told(run, claim):

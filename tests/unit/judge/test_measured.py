@@ -79,7 +79,7 @@ def twice(run):
 
 
 LIES = {
-    "nothing was measured": (lambda run: (run / TOLD).unlink(), "UNPROVEN", "No figures"),
+    "nothing was measured": (lambda run: (run / TOLD).unlink(), "UNPROVEN", "no figures of its GPUs"),
     "it is told twice": (twice, "UNPROVEN", "No figures"),
     "it is of another run": (of_another_run, "UNPROVEN", "No figures"),
     "it is of another host": (of_record(lambda told: told.update(host="x")), "UNPROVEN", "measured x"),

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from recorded_edits import edit
 
-from rekindle.judge import VALIDATORS, judge
-from rekindle.judge.claims import messages, tracking, training
+from rekindle.judge import judge
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 SERVER = "job/workspace/llm_sft/server/log.txt"
@@ -35,7 +34,7 @@ BROKEN = [
         "llm_peft",
         "messages_quantised",
         False,
-        (SITE, r"After quantization: 4\.\d+", "After quantization: 8.90"),
+        (SITE, r"After quantization: 0\.\d+", "After quantization: 0.90"),
     ),
     ("llm_peft", "messages_quantised", False, (SERVER, r".*Quantized \d+/\d+ params.*\n", "")),
     (
@@ -82,7 +81,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("job", "claim", "holds", "damage"), BROKEN)
 def test_a_broken_run_is_no_pass(tmp_path, job, claim, holds, damage):
-    run = Path(shutil.copytree(RUNS / f"{job}-h200-x2", tmp_path / "run"))
+    run = Path(shutil.copytree(RUNS / f"{job}-cpu-2", tmp_path / "run"))
     file, old, new = damage
     edit(run / file, old, new)
     verdict = judge(run)
@@ -90,35 +89,27 @@ def test_a_broken_run_is_no_pass(tmp_path, job, claim, holds, damage):
     assert verdict.verdict == ("FAIL" if holds is False else "UNPROVEN")
 
 
-def test_every_validator_of_these_rooms_is_shown_not_to_hold():
-    rooms = {messages.__name__, tracking.__name__}
-    assert {name for name, validator in VALIDATORS.items() if validator.__module__ in rooms} <= {
-        case[1] for case in BROKEN
-    }
-
-
 def test_a_verdict_carries_memory_and_bytes():
-    verdict = judge(RUNS / "tensor_stream-h200-x2")
+    verdict = judge(RUNS / "tensor_stream-cpu-2")
     assert set(verdict.host_memory_mib) == {"server", "site-1", "site-2"}
-    assert all(job_round.bytes_in == job_round.bytes_out == 497759232 for job_round in verdict.rounds)
+    assert all(job_round.bytes_in == job_round.bytes_out == 13817856 for job_round in verdict.rounds)
 
 
 def test_trackers_that_nobody_asked_for_are_not_asked_about():
     assert not [
-        result for result in judge(RUNS / "llm_sft-h200-x2").evidence if result.claim == "tracking_read_back"
+        result for result in judge(RUNS / "llm_sft-cpu-2").evidence if result.claim == "tracking_read_back"
     ]
 
 
 def test_quantised_messages_start_every_site_from_one_model(tmp_path):
-    run = Path(shutil.copytree(RUNS / "llm_peft-h200-x2", tmp_path / "run"))
+    run = Path(shutil.copytree(RUNS / "llm_peft-cpu-2", tmp_path / "run"))
     edit(run / ROUND, r'"model_in": "\w{4}', '"model_in": "0000', count=1)
     assert not next(result for result in judge(run).evidence if result.claim == "model_changed").holds
 
 
 def test_without_that_option_a_site_starts_from_the_initial_model(tmp_path):
-    run = Path(shutil.copytree(RUNS / "llm_peft-h200-x2", tmp_path / "run"))
+    run = Path(shutil.copytree(RUNS / "llm_peft-cpu-2", tmp_path / "run"))
     spec = json.loads((run / "spec.json").read_text())
     next(claim for claim in spec["job"]["proof"] if claim["claim"] == "model_changed")["options"] = {}
     (run / "spec.json").write_text(json.dumps(spec))
     assert not next(result for result in judge(run).evidence if result.claim == "model_changed").holds
-    assert training.model_changed.__name__ in VALIDATORS

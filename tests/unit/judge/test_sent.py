@@ -35,28 +35,28 @@ def _broken(run, rule):
     return {result.claim: result for result in judge(run).evidence}[rule]
 
 
-def test_a_run_between_its_nonce_and_its_collection_is_a_pass(newer_run):
-    _placed(newer_run)
-    assert judge(newer_run).verdict == "PASS"
+def test_a_run_between_its_nonce_and_its_collection_is_a_pass(clean_run):
+    _placed(clean_run)
+    assert judge(clean_run).verdict == "PASS"
 
 
-def test_a_run_of_before_its_nonce_was_made_is_no_pass(newer_run):
-    _placed(newer_run, before_s=-36 * 60, after_s=60 * 60)
-    verdict = judge(newer_run)
+def test_a_run_of_before_its_nonce_was_made_is_no_pass(clean_run):
+    _placed(clean_run, before_s=-36 * 60, after_s=60 * 60)
+    verdict = judge(clean_run)
     assert verdict.verdict == "UNPROVEN"
     assert "s before its nonce was made: it is an older run." in verdict.cause
 
 
-def test_an_older_run_that_says_it_is_new_took_longer_than_the_controller_waited(newer_run):
-    _placed(newer_run, before_s=1, after_s=-25)
-    verdict = judge(newer_run)
+def test_an_older_run_that_says_it_is_new_took_longer_than_the_controller_waited(clean_run):
+    _placed(clean_run, before_s=1, after_s=-25)
+    verdict = judge(clean_run)
     assert verdict.verdict == "UNPROVEN"
     assert "s by its own record and was collected " in verdict.cause
 
 
-def test_a_run_that_ends_after_it_was_collected_is_no_pass(newer_run):
-    _placed(newer_run, before_s=3600, after_s=-10)
-    assert "s after it was collected" in _broken(newer_run, "made_under_its_nonce").says
+def test_a_run_that_ends_after_it_was_collected_is_no_pass(clean_run):
+    _placed(clean_run, before_s=3600, after_s=-10)
+    assert "s after it was collected" in _broken(clean_run, "made_under_its_nonce").says
 
 
 @pytest.mark.parametrize("by", [0, 1])
@@ -64,41 +64,41 @@ def test_a_run_that_ends_after_it_was_collected_is_no_pass(newer_run):
     "offsets",
     [(7200.0, 7200.0), (-7200.0, -7200.0), (3600.0, 0.0), (0.0, 3600.0), (-3600.0, 0.0), (0.0, -3600.0)],
 )
-def test_a_host_whose_clock_is_wrong_or_was_set_before_or_after_its_run_has_a_pass(newer_run, offsets, by):
-    _placed(newer_run, offsets=offsets, by=by)
-    assert judge(newer_run).verdict == "PASS"
+def test_a_host_whose_clock_is_wrong_or_was_set_before_or_after_its_run_has_a_pass(clean_run, offsets, by):
+    _placed(clean_run, offsets=offsets, by=by)
+    assert judge(clean_run).verdict == "PASS"
 
 
-def test_a_slow_network_and_a_controller_that_was_away_are_no_fault(newer_run):
-    _placed(newer_run, before_s=86_400, after_s=86_400)
-    assert judge(newer_run).verdict == "PASS"
-    spec = read(newer_run / "spec.json", RunSpec)
-    write(newer_run / "spec.json", replace(spec, clock=replace(spec.clock, error_s=30.0)))
-    assert judge(newer_run).verdict == "PASS"
+def test_a_slow_network_and_a_controller_that_was_away_are_no_fault(clean_run):
+    _placed(clean_run, before_s=86_400, after_s=86_400)
+    assert judge(clean_run).verdict == "PASS"
+    spec = read(clean_run / "spec.json", RunSpec)
+    write(clean_run / "spec.json", replace(spec, clock=replace(spec.clock, error_s=30.0)))
+    assert judge(clean_run).verdict == "PASS"
 
 
-def test_a_node_of_slurm_may_have_another_clock_as_far_as_munge_lets_it(newer_run):
+def test_a_node_of_slurm_may_have_another_clock_as_far_as_munge_lets_it(clean_run):
     slurm = Slurm(partition="gpu", nodes=1, time="01:00:00")
-    write(newer_run / "spec.json", replace(read(newer_run / "spec.json", RunSpec), slurm=slurm))
-    _placed(newer_run, before_s=-200)
-    assert _broken(newer_run, "made_under_its_nonce").holds is True
-    _placed(newer_run, before_s=-400)
-    assert _broken(newer_run, "made_under_its_nonce").holds is None
+    write(clean_run / "spec.json", replace(read(clean_run / "spec.json", RunSpec), slurm=slurm))
+    _placed(clean_run, before_s=-200)
+    assert _broken(clean_run, "made_under_its_nonce").holds is True
+    _placed(clean_run, before_s=-400)
+    assert _broken(clean_run, "made_under_its_nonce").holds is None
 
 
-def test_time_in_a_queue_counts(newer_run):
-    _placed(newer_run, before_s=60)
-    ended = read(newer_run / "ended.json", Ended)
-    write(newer_run / "ended.json", replace(ended, waited_s=55.0))
-    assert judge(newer_run).verdict == "PASS"
-    write(newer_run / "ended.json", replace(ended, waited_s=5500.0))
-    assert judge(newer_run).verdict == "UNPROVEN"
+def test_time_in_a_queue_counts(clean_run):
+    _placed(clean_run, before_s=60)
+    ended = read(clean_run / "ended.json", Ended)
+    write(clean_run / "ended.json", replace(ended, waited_s=55.0))
+    assert judge(clean_run).verdict == "PASS"
+    write(clean_run / "ended.json", replace(ended, waited_s=5500.0))
+    assert judge(clean_run).verdict == "UNPROVEN"
 
 
-def test_a_clock_that_is_no_record_proves_nothing(newer_run):
-    _placed(newer_run)
-    (newer_run / "clock.json").write_text("{}")
-    assert judge(newer_run).verdict == "UNPROVEN"
+def test_a_clock_that_is_no_record_proves_nothing(clean_run):
+    _placed(clean_run)
+    (clean_run / "clock.json").write_text("{}")
+    assert judge(clean_run).verdict == "UNPROVEN"
 
 
 def test_a_host_that_was_measured_before_its_nonce_was_not_measured_for_it(recordings, tmp_path):
@@ -111,14 +111,14 @@ def test_a_host_that_was_measured_before_its_nonce_was_not_measured_for_it(recor
 
 
 @pytest.fixture
-def sent(newer_run):
+def sent(clean_run):
     """Have the run be one whose files are as they were sent, with the copies that NVFlare makes of them."""
     for name, content in CODE.items():
-        for path in (newer_run / "job" / name, newer_run / COPY / name):
+        for path in (clean_run / "job" / name, clean_run / COPY / name):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    _sends(newer_run, {name: hashlib.sha256(content).hexdigest() for name, content in CODE.items()})
-    return newer_run
+    _sends(clean_run, {name: hashlib.sha256(content).hexdigest() for name, content in CODE.items()})
+    return clean_run
 
 
 def _sends(run, files):
@@ -175,7 +175,7 @@ def test_code_that_nobody_sent_is_named(sent):
     assert _broken(sent, "files_are_as_sent").says == "Code in the job's folder that was not sent: torch.py."
 
 
-def test_an_older_run_says_that_nothing_was_checked(newer_run):
+def test_an_older_run_says_that_nothing_was_checked(clean_run):
     for rule in ("made_under_its_nonce", "files_are_as_sent"):
-        result = _broken(newer_run, rule)
+        result = _broken(clean_run, rule)
         assert result.state == "not applicable"

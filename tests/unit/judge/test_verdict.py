@@ -5,11 +5,8 @@ import re
 
 import pytest
 from recorded_edits import edit
-from test_gpus import ON_GPUS
 
-from rekindle.judge import VALIDATORS, judge
-from rekindle.judge.claims import gpus, server, training
-from rekindle.judge.contract import RULES
+from rekindle.judge import judge, known
 from rekindle.records import RecordError
 
 SERVER = "job/workspace/pt_ddp/server"
@@ -19,14 +16,10 @@ def _claim(verdict, name):
     return next(result for result in verdict.evidence if result.claim == name)
 
 
-def test_the_recorded_run_passes_as_it_was_judged_on_its_host(clean_run):
-    recorded = json.loads((clean_run / "verdict.json").read_text())
+def test_the_recorded_run_passes(clean_run):
     verdict = judge(clean_run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    assert verdict.duration_s == recorded["duration_s"]
-    applied = [result for result in verdict.evidence if result.applies]
-    claims = [result.claim for result in applied if result.claim not in RULES]
-    assert claims == [result["claim"] for result in recorded["evidence"]]
+    assert verdict.duration_s == json.loads((clean_run / "ended.json").read_text())["duration_s"]
     assert len(verdict.rounds) == 6
     assert verdict.rounds[-1].metrics["accuracy"] > 0.9
     assert verdict.final_metrics["accuracy"] >= 0.95
@@ -34,8 +27,8 @@ def test_the_recorded_run_passes_as_it_was_judged_on_its_host(clean_run):
 
 def test_every_claim_of_the_job_names_a_file_with_its_digest(clean_run):
     for result in judge(clean_run).evidence:
-        if result.claim in RULES or not result.applies:
-            continue  # a rule that holds holds everywhere
+        if not known(result.claim) or not result.applies:
+            continue  # other checks hold everywhere
         assert (clean_run / result.file).is_file()
         assert re.fullmatch(r"[0-9a-f]{64}", result.sha256)
 
@@ -63,8 +56,8 @@ def _one_rank_trained_less(run):
 def _unchanged_weights(run):
     edit(
         run / "evidence/site-2.rank-0.jsonl",
-        r'"model_in": "(\w+)", "model_out": "\w+"',
-        r'"model_in": "\1", "model_out": "\1"',
+        r'"model_in": "(\w+)"(.*?)"model_out": "\w+"',
+        r'"model_in": "\1"\2"model_out": "\1"',
     )
 
 
@@ -223,13 +216,6 @@ def test_the_best_model_is_selected_by_what_every_site_sent(clean_run):
     assert _claim(judge(clean_run), "best_model_selected").holds
 
 
-def test_every_validator_is_shown_to_fail():
-    rooms = {gpus.__name__, server.__name__, training.__name__}
-    here = {name for name, validator in VALIDATORS.items() if validator.__module__ in rooms}
-    failing = {claim for claim, _, holds in [*BROKEN, *ON_GPUS] if holds is False}
-    assert here - {"metric_fell"} == failing
-
-
 @pytest.mark.parametrize("losses", [[0.00140459] * 7 + [0.0713968], [1e-9] + [0.0] * 7, [0.0] * 8])
 def test_a_loss_that_has_converged_may_rise_again_and_may_be_zero(clean_run, losses):
     for path in (clean_run / "evidence").glob("site-*.jsonl"):
@@ -243,26 +229,6 @@ def test_weights_that_are_not_finite_are_not_called_unmoved(clean_run):
     verdict = judge(clean_run)
     assert verdict.verdict == "FAIL"
     assert verdict.cause == "The final global model has weights that are not finite, or of another shape."
-
-
-def test_of_a_run_that_hung_before_its_first_round_nothing_about_rounds_holds(clean_run):
-    """Its ranks reported their devices, and its logs are as they were then."""
-    for path in (clean_run / "evidence").iterdir():
-        edit(path, r'\{"event": "(?!device").*\n', "")
-    edit(clean_run / "ended.json", '"finished"', '"hung"')
-    verdict = judge(clean_run)
-    states = {result.claim: result.state for result in verdict.evidence}
-    assert verdict.verdict == "HUNG"
-    assert states["device_names_agree"] == "not applicable"
-    assert states["processes_are_distinct"] == "holds"
-    about_rounds = (
-        "one_global_model_a_round",
-        "every_site_sends_its_own",
-        "no_clones",
-        "final_model_is_an_aggregate",
-        "losses_are_new",
-    )
-    assert {states[claim] for claim in about_rounds} == {"unknown"}
 
 
 def test_a_claim_that_fails_outranks_one_that_cannot_be_told(clean_run):

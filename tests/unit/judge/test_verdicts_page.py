@@ -1,15 +1,14 @@
-"""docs/verdicts.md names every rule and every claim, and no other."""
+"""docs/verdicts.md names every check, and no other."""
 
 import re
 from pathlib import Path
 
-from rekindle.judge import VALIDATORS
-from rekindle.judge.contract import RULES
+from rekindle.judge import CHECKS
 
 PAGE = Path(__file__).parents[3] / "docs" / "verdicts.md"
 
 
-def test_every_rule_and_claim_stands_on_the_page():
+def test_every_check_stands_on_the_page():
     rows = [line.split(" | ")[0] for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert named == {*VALIDATORS, *RULES}
+    assert named == {*CHECKS}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rekindle.host import folders as names
+from rekindle.judge import judge
 from rekindle.records import Clock, Ladder, LeftBehind, Progress, RecordError, folders, write
 
 RECORDS = {
@@ -25,6 +26,7 @@ def test_each_record_is_read_by_its_type_or_refused_by_its_name(clean_run, name)
         names.PROGRESS: Progress(state="ended", says="ended", elapsed_s=1),
         names.LADDER_RECORD: Ladder(rungs=()),
         names.LEFT: LeftBehind(files={}),
+        names.VERDICT: judge(clean_run),
         names.CLOCK: Clock(offset_s=0.1, error_s=0.2),
     }
     if name in more:

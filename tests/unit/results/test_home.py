@@ -35,12 +35,12 @@ CODE = "rekindle-0123456789abcdef.zip"
 
 
 @pytest.fixture
-def sent(newer_run, request):
+def sent(clean_run, request):
     """Return the spec that the run was sent with; on the host it is as it was sent."""
-    spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, nonce="")
+    spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, nonce="")
     spec = state.agree(RUN, spec, again=False)
-    under(newer_run, spec)
-    write(newer_run / "verdict.json", judge(newer_run))
+    under(clean_run, spec)
+    write(clean_run / "verdict.json", judge(clean_run))
     return spec
 
 
@@ -60,20 +60,20 @@ def keep(run, sent, results, archive=None, **told):
     return read(dest / "verdict.json", VerdictRecord)
 
 
-def test_a_clock_is_the_controllers_word_and_not_the_hosts(newer_run, sent, results):
-    write(newer_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0))
-    keep(newer_run, sent, results)
+def test_a_clock_is_the_controllers_word_and_not_the_hosts(clean_run, sent, results):
+    write(clean_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0))
+    keep(clean_run, sent, results)
     path = results / sent.host / "pt_ddp" / "clock.json"
     assert not path.exists()
-    keep(newer_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1))
+    keep(clean_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1))
     assert read(path, Clock).offset_s == 7
 
 
-def test_a_pass_is_a_pass_at_home_too(newer_run, sent, results):
-    verdict = keep(newer_run, sent, results)
+def test_a_pass_is_a_pass_at_home_too(clean_run, sent, results):
+    verdict = keep(clean_run, sent, results)
     assert (verdict.verdict, verdict.host_says, verdict.contradiction) == ("PASS", "PASS", None)
     here = results / sent.host / "pt_ddp"
-    assert (here / "verdict-of-host.json").read_bytes() == (newer_run / "verdict.json").read_bytes()
+    assert (here / "verdict-of-host.json").read_bytes() == (clean_run / "verdict.json").read_bytes()
 
 
 def _older(sent):
@@ -81,16 +81,16 @@ def _older(sent):
     return replace(sent, clock=Clock(offset_s=0.0, error_s=0.1, asked="2026-12-24T15:33:00Z"))
 
 
-def test_a_run_of_before_its_nonce_is_no_pass(newer_run, sent, results):
-    under(newer_run, _older(sent))
-    verdict = keep(newer_run, _older(sent), results, clock=Clock(offset_s=0.0, error_s=0.1))
+def test_a_run_of_before_its_nonce_is_no_pass(clean_run, sent, results):
+    under(clean_run, _older(sent))
+    verdict = keep(clean_run, _older(sent), results, clock=Clock(offset_s=0.0, error_s=0.1))
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.endswith("s before its nonce was made: it is an older run.")
 
 
-def test_a_host_that_tells_its_time_no_more_has_the_clock_of_before(newer_run, sent, results):
-    under(newer_run, _older(sent))
-    assert keep(newer_run, _older(sent), results).verdict == "UNPROVEN"
+def test_a_host_that_tells_its_time_no_more_has_the_clock_of_before(clean_run, sent, results):
+    under(clean_run, _older(sent))
+    assert keep(clean_run, _older(sent), results).verdict == "UNPROVEN"
     clock = read(results / sent.host / "pt_ddp" / "clock.json", Clock)
     assert (clock.offset_s, clock.asked > "2026-1") == (0.0, True)
 
@@ -98,9 +98,9 @@ def test_a_host_that_tells_its_time_no_more_has_the_clock_of_before(newer_run, s
 @pytest.mark.parametrize(
     ("found", "kind"), [(None, "PASS"), ("right", "PASS"), ("0" * 64, "UNPROVEN"), ("", "UNPROVEN")]
 )
-def test_a_payload_that_was_exchanged_on_the_host_is_named(newer_run, sent, results, found, kind):
+def test_a_payload_that_was_exchanged_on_the_host_is_named(clean_run, sent, results, found, kind):
     found = hashlib.sha256(b"code").hexdigest() if found == "right" else found
-    verdict = keep(newer_run, sent, results, payload=found)
+    verdict = keep(clean_run, sent, results, payload=found)
     assert verdict.verdict == kind
     assert kind == "PASS" or f"{CODE} there is not the file that was sent" in verdict.cause
 
@@ -126,7 +126,7 @@ def _no_memory(run):
 
 @pytest.mark.parametrize("break_", [_hung, _limit, _loss_rises, _no_memory])
 @pytest.mark.parametrize("beside", [7, 8])
-def test_on_the_host_and_at_home_the_verdict_is_the_same(newer_run, results, break_, beside, request):
+def test_on_the_host_and_at_home_the_verdict_is_the_same(clean_run, results, break_, beside, request):
     given = GivenGpu(
         uuid="GPU-a",
         index=0,
@@ -134,18 +134,18 @@ def test_on_the_host_and_at_home_the_verdict_is_the_same(newer_run, results, bre
         memory_mib=None,
         processes=(GpuProcess(pid=7, name="vllm", memory_mib=414),),
     )
-    spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
+    spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
     spec = state.agree(RUN, spec, again=False)
-    write(newer_run / "spec.json", spec)
+    write(clean_run / "spec.json", spec)
     rungs = (Rung(name="GPUs visible", holds=False, says="No.", seconds=0.1),)
-    write(newer_run / "ladder.json", Ladder(rungs=rungs))
-    break_(newer_run)
-    there = judge(newer_run)
-    write(newer_run / "verdict.json", there)
+    write(clean_run / "ladder.json", Ladder(rungs=rungs))
+    break_(clean_run)
+    there = judge(clean_run)
+    write(clean_run / "verdict.json", there)
     record = {"gpus": [{"index": 0, "state": "ok", "processes": [{"pid": beside, "name": "x"}]}]}
     (results / spec.host).mkdir()
     (results / spec.host / "host.json").write_text(json.dumps(record))
-    here = keep(newer_run, spec, results)
+    here = keep(clean_run, spec, results)
     assert there.verdict in {"FAIL", "HUNG"}
     assert here == replace(there, host_says=there.verdict)
     assert here.rungs == rungs
@@ -213,29 +213,29 @@ CHANGES = {
     "lock": lambda spec: spec.update(lock_sha256="1" * 64),
     "versions": lambda spec: spec["versions"].update(torch="9.9.9"),
     "nonce": lambda spec: spec.update(nonce="0" * 32),
-    "schema": lambda spec: spec.update(schema="rekindle/spec/1"),
+    "schema": lambda spec: spec.update(schema="rekindle/spec/3"),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_another_spec_than_was_sent_proves_nothing(newer_run, sent, results, change):
-    spec = json.loads((newer_run / "spec.json").read_text())
+def test_another_spec_than_was_sent_proves_nothing(clean_run, sent, results, change):
+    spec = json.loads((clean_run / "spec.json").read_text())
     change(spec)
-    (newer_run / "spec.json").write_text(json.dumps(spec))
-    write(newer_run / "verdict.json", judge(newer_run))
-    verdict = keep(newer_run, sent, results)
+    (clean_run / "spec.json").write_text(json.dumps(spec))
+    write(clean_run / "verdict.json", judge(clean_run))
+    verdict = keep(clean_run, sent, results)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.startswith("The host did not run ")
     assert "rerun=true" in verdict.remedy
     assert (verdict.host, verdict.required) == (sent.host, True)
 
 
-def test_a_lease_that_ends_earlier_makes_it_no_other_run(newer_run, sent, results):
+def test_a_lease_that_ends_earlier_makes_it_no_other_run(clean_run, sent, results):
     spec = replace(sent, job=replace(sent.job, limit_s=77))
-    write(newer_run / "spec.json", spec)
-    assert keep(newer_run, sent, results).verdict == "PASS"
-    _limit(newer_run)
-    assert keep(newer_run, sent, results).cause == "Ended at its limit of 77 s."
+    write(clean_run / "spec.json", spec)
+    assert keep(clean_run, sent, results).verdict == "PASS"
+    _limit(clean_run)
+    assert keep(clean_run, sent, results).cause == "Ended at its limit of 77 s."
 
 
 def _allocated(run, sent, nodes, **given):
@@ -246,52 +246,52 @@ def _allocated(run, sent, nodes, **given):
     return sent
 
 
-def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(newer_run, sent):
-    sent = _allocated(newer_run, sent, ("n9", "n10"))
-    verdict = home.judge_at_home(newer_run, sent)
-    assert verdict == judge(newer_run, replace(sent, nodes=("n9", "n10")))
+def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(clean_run, sent):
+    sent = _allocated(clean_run, sent, ("n9", "n10"))
+    verdict = home.judge_at_home(clean_run, sent)
+    assert verdict == judge(clean_run, replace(sent, nodes=("n9", "n10")))
     assert not verdict.cause.startswith("The host did not run what was sent")
     gpus = tuple(replace(site, gpus=("GPU-seen",) * (site.ranks // 2)) for site in sent.sites)
     given = tuple(
         replace(site, gpus=tuple(f"{site.name}-{rank}" for rank in range(site.ranks))) for site in gpus
     )
-    under(newer_run, replace(sent, nodes=("n9", "n10"), sites=given))
-    cause = home.judge_at_home(newer_run, replace(sent, sites=gpus)).cause
+    under(clean_run, replace(sent, nodes=("n9", "n10"), sites=given))
+    cause = home.judge_at_home(clean_run, replace(sent, sites=gpus)).cause
     assert not cause.startswith("The host did not run what was sent")
 
 
-def test_gpus_of_another_kind_than_were_planned_for_prove_nothing(newer_run, sent):
+def test_gpus_of_another_kind_than_were_planned_for_prove_nothing(clean_run, sent):
     seen = GivenGpu(uuid="GPU-seen", index=0, name="H200", memory_mib=143771)
     sites = tuple(replace(site, gpus=("GPU-seen",) * site.ranks) for site in sent.sites)
     given = tuple(replace(site, gpus=("GPU-given",) * site.ranks * 2) for site in sent.sites)
     for name, differs in (("H200", False), ("A100", True)):
         gpus = (replace(seen, uuid="GPU-given", name=name),)
-        asked = _allocated(newer_run, replace(sent, sites=sites, gpus=(seen,)), ("n9", "n10"))
+        asked = _allocated(clean_run, replace(sent, sites=sites, gpus=(seen,)), ("n9", "n10"))
         ranks = tuple(replace(site, ranks=2 * site.ranks) for site in given)
-        under(newer_run, replace(asked, nodes=("n9", "n10"), sites=ranks, gpus=gpus))
-        cause = home.judge_at_home(newer_run, asked).cause
+        under(clean_run, replace(asked, nodes=("n9", "n10"), sites=ranks, gpus=gpus))
+        cause = home.judge_at_home(clean_run, asked).cause
         assert cause.startswith("The host did not run what was sent: sites and gpus and nodes") is differs
 
 
 @pytest.mark.parametrize("nodes", [(), ("n9",), ("n9", "n10", "n11")])
-def test_other_nodes_than_were_asked_for_prove_nothing(newer_run, sent, nodes):
-    sent = _allocated(newer_run, sent, nodes)
-    verdict = home.judge_at_home(newer_run, sent)
+def test_other_nodes_than_were_asked_for_prove_nothing(clean_run, sent, nodes):
+    sent = _allocated(clean_run, sent, nodes)
+    verdict = home.judge_at_home(clean_run, sent)
     assert verdict.verdict == "UNPROVEN"
     assert bool(nodes) is ("nodes of its spec.json differ" in verdict.cause)
 
 
-def test_other_ranks_than_were_sent_prove_nothing_whatever_slurm_gave(newer_run, sent):
+def test_other_ranks_than_were_sent_prove_nothing_whatever_slurm_gave(clean_run, sent):
     changed = tuple(replace(site, ranks=1) for site in sent.sites)
-    sent = _allocated(newer_run, sent, ("n9", "n10"), sites=changed)
-    verdict = home.judge_at_home(newer_run, sent)
+    sent = _allocated(clean_run, sent, ("n9", "n10"), sites=changed)
+    verdict = home.judge_at_home(clean_run, sent)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause == "The host did not run what was sent: sites and nodes of its spec.json differ."
 
 
-def test_nodes_of_a_run_that_asked_slurm_for_nothing_prove_nothing(newer_run, sent):
-    under(newer_run, replace(sent, nodes=("n9", "n10")))
-    assert home.judge_at_home(newer_run, sent).cause.endswith(": nodes of its spec.json differ.")
+def test_nodes_of_a_run_that_asked_slurm_for_nothing_prove_nothing(clean_run, sent):
+    under(clean_run, replace(sent, nodes=("n9", "n10")))
+    assert home.judge_at_home(clean_run, sent).cause.endswith(": nodes of its spec.json differ.")
 
 
 def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
@@ -311,11 +311,11 @@ def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again
     assert nonce() not in {first, second}
 
 
-def test_a_pass_that_is_collected_again_is_of_when_it_was_judged(newer_run, sent, results, monkeypatch):
+def test_a_pass_that_is_collected_again_is_of_when_it_was_judged(clean_run, sent, results, monkeypatch):
     def kept(again=False):
         spec = state.agree(RUN, sent, again=again)
-        under(newer_run, spec)
-        assert keep(newer_run, spec, results).verdict == "PASS"
+        under(clean_run, spec)
+        assert keep(clean_run, spec, results).verdict == "PASS"
         path = home.placed_in(results / sent.host, "pt_ddp")
         return read(path, PlacedRecord).kept if path.exists() else None
 

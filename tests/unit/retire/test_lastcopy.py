@@ -165,7 +165,7 @@ def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path: Path, alter: str 
 
 
 def test_a_run_that_was_not_sent_from_here_has_no_verdict(tmp_path: Path) -> None:
-    shutil.copytree(RUNS / "pt_ddp-cpu", tmp_path / "retired" / "runs" / "pt_ddp-ba9876543210")
+    shutil.copytree(RUNS / "pt_ddp-cpu-2", tmp_path / "retired" / "runs" / "pt_ddp-ba9876543210")
     lastcopy.keep(lastcopy.packed(told(parts=[])), "gpu-9", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord).runs == {"pt_ddp-ba9876543210": ""}
 

@@ -56,7 +56,7 @@ def test_sites_and_sets_that_do_not_go_together_are_refused():
         Sites(["a", "b"], "[0]")
 
 
-@pytest.mark.parametrize("run", ["pt_ddp-cpu", "pt_ddp-h200-x2", "llm_peft-h200-x2"])
+@pytest.mark.parametrize("run", ["pt_ddp-cpu-2", "pt_ddp-h200-x2-2", "llm_peft-cpu-2"])
 def test_the_driver_calls_a_job_by_its_own_options(run):
     spec = read(RUNS / run / "spec.json", RunSpec)
     given = job_arguments(spec)
@@ -71,7 +71,7 @@ def test_the_driver_calls_a_job_by_its_own_options(run):
 
 
 def test_a_true_argument_is_a_flag():
-    spec = read(RUNS / "tensor_stream-h200-x2" / "spec.json", RunSpec)
+    spec = read(RUNS / "tensor_stream-cpu-2" / "spec.json", RunSpec)
     given = job_arguments(spec)
     assert given[given.index("--tensor_stream") + 1].startswith("--")
 
@@ -92,7 +92,7 @@ def test_a_true_argument_is_a_flag():
     ],
 )
 def test_a_jobs_argument_reaches_it_as_it_is(value):
-    spec = read(RUNS / "pt_ddp-cpu" / "spec.json", RunSpec)
+    spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     job = msgspec.structs.replace(spec.job, arguments={"data_path": value})
     parser = job_options()
     parser.add_argument("--data_path")

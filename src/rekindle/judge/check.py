@@ -1,0 +1,189 @@
+"""The register of checks: what each needs, the runs to which it applies, and its result for one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from inspect import signature
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from rekindle.flare.workspace import LogLine
+from rekindle.host.files import sha256
+from rekindle.records import Claim, ClaimResult, Ended, RecordError
+from rekindle.records.base import shortened
+from rekindle.records.events import (
+    AcceptanceEvent,
+    ContributionEvent,
+    DeviceEvent,
+    Event,
+    FinalEvent,
+    GlobalEvent,
+    ModelEvent,
+    RoundEvent,
+    SampleEvent,
+    TaskEvent,
+    TrackingEvent,
+)
+from rekindle.records.evidence import Line
+from rekindle.records.verdict import State
+
+from .run import Kind, Run
+
+
+class Result(NamedTuple):
+    """What a run's files show of one check."""
+
+    state: State
+    says: str
+    """One sentence with the figures."""
+    at: Line[Any] | LogLine | Path | str | None = None
+    """Where it was seen; a path, or a name in the run's folder, is a file."""
+
+
+def holds(says: str, at: Any = None) -> Result:
+    """The run passes this check."""
+    return Result("holds", says, at)
+
+
+def fails(says: str, at: Any = None) -> Result:
+    """The run itself went wrong."""
+    return Result("fails", says, at)
+
+
+def unknown(says: str, at: Any = None) -> Result:
+    """The run's files contradict each other, or do not show it."""
+    return Result("unknown", says, at)
+
+
+def shown(condition: object, says: str, at: Any = None) -> Result:
+    """The run passes if ``condition`` is true, and fails otherwise."""
+    return Result("holds" if condition else "fails", says, at)
+
+
+Function = Callable[..., "Result | Iterable[Result]"]
+"""Pure. Takes the run, and the claim's options if it has any; returns its result, or yields each place
+where the run fails."""
+Need = type[Event] | type[Ended]
+GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
+"""States, the worst first."""
+_PARTS: dict[Need, str] = {
+    AcceptanceEvent: "figures of its GPUs",
+    ContributionEvent: "model of a site, as the server got it",
+    DeviceEvent: "device of a rank",
+    Ended: "record of its end",
+    FinalEvent: "final model",
+    GlobalEvent: "global model of the server's",
+    ModelEvent: "model that was loaded",
+    RoundEvent: "round of a rank",
+    SampleEvent: "sample",
+    TaskEvent: "result of a site, as the server got it",
+    TrackingEvent: "figures from a tracker",
+}
+
+
+class Check(NamedTuple):
+    """One question to a run."""
+
+    name: str
+    function: Function
+    applies_to: frozenset[Kind | Literal["claim"]]
+    """Kinds of runs that it always applies to; ``claim``: jobs that name it in their proof."""
+    needs: tuple[Need, ...]
+    """Parts of a run without which it is unknown."""
+    unless: Callable[[Run], str | None] | None
+    """Returns why the check does not apply to a run, in one sentence; None if it does."""
+
+    def result(self, run: Run, options: dict[str, Any] | None = None) -> ClaimResult:
+        """Apply the check to ``run``.
+
+        Raises:
+            OSError: the file that shows the result cannot be read.
+            RecordError: the claim lacks an option.
+        """
+        return _recorded(self.name, self._worst(run, options or {}), run.folder)
+
+    def _worst(self, run: Run, options: dict[str, Any]) -> Result:
+        if self.unless and (why := self.unless(run)):
+            return Result("not applicable", why)
+        for need in self.needs:
+            if not run.has(need):
+                return unknown(f"The run left no {_PARTS[need]}.")
+        takes_options = len(signature(self.function).parameters) > 1
+        found = self.function(run, _Options(options)) if takes_options else self.function(run)
+        first: dict[State, Result] = {}
+        for result in [found] if isinstance(found, Result) else found:
+            first.setdefault(result.state, result)
+            if result.state == "fails":
+                break
+        docstring = " ".join((self.function.__doc__ or "").partition("\n\n")[0].split())
+        return next((first[state] for state in GRAVITY if state in first), holds(docstring))
+
+
+CHECKS: dict[str, Check] = {}
+_RENAMED = {"gpus_busy": "gpus_used"}
+"""Names of claims in jobs of 0.1."""
+
+
+def check(
+    *applies_to: Kind | Literal["claim"],
+    needs: tuple[Need, ...] = (),
+    unless: Callable[[Run], str | None] | None = None,
+) -> Callable[[Function], Function]:
+    """Register a function under its name, as `Check` describes."""
+
+    def register(function: Function) -> Function:
+        name = function.__name__
+        CHECKS[name] = Check(name, function, frozenset(applies_to), needs, unless)
+        return function
+
+    return register
+
+
+def known(claim: str) -> bool:
+    """Return whether a job.yml can claim this."""
+    found = CHECKS.get(_RENAMED.get(claim, claim))
+    return found is not None and "claim" in found.applies_to
+
+
+def claimed(run: Run, claim: Claim) -> ClaimResult:
+    """Apply what a job claims; a claim without a check is unknown.
+
+    Raises:
+        RecordError: the claim lacks an option.
+    """
+    if not known(claim.claim):
+        return _recorded(claim.claim, unknown(f"No check is named {claim.claim}."), run.folder)
+    return CHECKS[_RENAMED.get(claim.claim, claim.claim)].result(run, claim.options)
+
+
+def results(run: Run) -> list[ClaimResult]:
+    """Return the results of all that the run's job claims, and of all checks of its kind."""
+    applied = [found for found in CHECKS.values() if run.kind in found.applies_to]
+    return [*(claimed(run, claim) for claim in run.spec.job.proof), *(found.result(run) for found in applied)]
+
+
+def without_gpus(run: Run) -> str | None:
+    """Exempt a run that was given no GPU."""
+    return None if any(site.gpus for site in run.spec.sites) else "The run was given no GPU."
+
+
+class _Options(dict[str, Any]):
+    def __missing__(self, name: str) -> None:
+        raise RecordError(f"A claim of this job lacks its option {name!r}.", "give it in job.yml's proof.")
+
+
+def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:
+    """Return a result as the verdict has it, with the digest of the file that shows it."""
+    line = result.at.line if isinstance(result.at, (Line, LogLine)) else None
+    file = result.at.file if isinstance(result.at, (Line, LogLine)) else result.at
+    if isinstance(file, Path):
+        file = file.relative_to(folder).as_posix()
+    return ClaimResult(
+        claim=name,
+        holds={"holds": True, "fails": False}.get(result.state),
+        applies=result.state != "not applicable",
+        says=shortened(result.says),
+        file=file,
+        line=line,
+        sha256=sha256(folder / file) if file else None,
+    )

@@ -1,0 +1,23 @@
+"""The claim on what was measured of a host."""
+
+from __future__ import annotations
+
+from rekindle.judge.check import Result, check, unknown
+from rekindle.judge.measured import judgement
+from rekindle.judge.run import Run
+from rekindle.records import RecordError
+from rekindle.records.events import AcceptanceEvent
+from rekindle.records.verdict import State
+
+_STATES: dict[str, State] = {"PASS": "holds", "FAIL": "fails", "UNPROVEN": "unknown"}
+
+
+@check("claim", needs=(AcceptanceEvent,))
+def gpus_accepted(run: Run) -> Result:
+    """Every GPU was measured, computes right, and is as fast as its norm and its neighbours."""
+    try:
+        verdict = judgement(run)
+    except RecordError as error:
+        return unknown(error.says)
+    says = verdict.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as expected of them."
+    return Result(_STATES[verdict.verdict], says, run.of(AcceptanceEvent)[0])

@@ -1,0 +1,222 @@
+"""What NVFlare's server made of the sites' results: every site counts, and the model is their mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import mul
+
+from rekindle.flare.announced import Workflow, components, configuration
+from rekindle.flare.workspace import SERVER
+from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.run import Run
+from rekindle.records.events import (
+    GlobalEvent,
+    Sketch,
+    TaskEvent,
+)
+from rekindle.records.evidence import Line
+
+TRAINS = "train"
+_AVERAGES = ("FedAvg", "ScatterAndGather")
+"""Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
+EXACT = 1e-6
+"""Relative to the largest figure of a sketch: means of float32, off by 4e-8 at most in recorded runs."""
+_MEAN = 1e-5
+"""The same of sums in whatever order."""
+QUANTISED = 5e-3
+"""The same where messages are quantised to 16 bits or fewer: 3e-4 at most in recorded runs."""
+_CHANCE = 4.0
+"""Standard deviations of the correlation of two models that have nothing to do with each other."""
+
+
+def _results(run: Run) -> list[Line[TaskEvent]]:
+    """Return the results of training that have weights, in the order of their rounds."""
+    lines = [line for line in run.results if line.event.task == TRAINS and line.event.sketch]
+    return sorted(lines, key=lambda line: (line.event.round or 0, line.event.time))
+
+
+def _by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
+    return [
+        (number, [*lines]) for number, lines in groupby(_results(run), lambda line: line.event.round or 0)
+    ]
+
+
+_FEDAVG = Workflow("controller", "FedAvg", {}, None)
+"""That of our own jobs, whose configuration may not be collected."""
+
+
+def _no_weights(run: Run) -> str | None:
+    return None if _results(run) else "No site sent weights."
+
+
+@check("ours", "example", unless=_no_weights)
+def every_site_counts(run: Run) -> Iterator[Result]:
+    """Every result counts more than 0 in the mean."""
+    weights: dict[str, list[float]] = {}
+    for line in _results(run):
+        event = line.event
+        weight = _weight(event)
+        weights.setdefault(event.site, []).append(weight)
+        if not 0 < weight < math.inf:
+            says = f"{event.site}'s result of round {event.round} counts {weight:g} in the mean."
+            yield fails(says, line)
+    grow = [site for site, told in weights.items() if len(told) > 1 and _grows(told)]
+    if grow and len(grow) == len(weights):
+        says = (
+            f"Every site reported the steps of all its rounds so far as those of one ({weights[grow[0]]}), "
+            "as NVFlare's Lightning client before 2.9 does: a site that misses a round would count less."
+        )
+        yield holds(says)
+
+
+def _weight(event: TaskEvent) -> float:
+    """Return what a result counts; NVFlare takes one that tells nothing for 1."""
+    return 1.0 if event.weight is None else event.weight
+
+
+def _grows(weights: list[float]) -> bool:
+    """Whether each weight is the first one times the number of rounds so far."""
+    return all(weight == weights[0] * number for number, weight in enumerate(weights, 1)) and weights[0] > 1
+
+
+def _others_data(run: Run) -> str | None:
+    example = run.spec.job.example
+    if example and example.folder:
+        return "Sites of NVFlare's own examples may have the same data and do the same."
+    return _no_weights(run) or (None if len(run.spec.sites) > 1 else "The job has one site.")
+
+
+@check("ours", "example", unless=_others_data)
+def results_are_their_own(run: Run) -> Iterator[Result]:
+    """No site sent the weights that another site sent, or itself in another round, and no global model."""
+    seen: dict[Sketch, TaskEvent] = {}
+    models: dict[Sketch, int | None] = {}
+    for line in _results(run):
+        models.setdefault(line.event.sent, line.event.round)
+        if any(line.event.sketch) and line.event.sketch in models:
+            says = f"{line.event.site} sent in round {line.event.round} the global model of round "
+            yield fails(f"{says}{models[line.event.sketch]}, to the last digit.", line)
+        event, earlier = line.event, seen.setdefault(line.event.sketch, line.event)
+        if any(event.sketch) and (earlier.site, earlier.round) != (event.site, event.round):
+            says = f"{event.site} sent in round {event.round} the weights that {earlier.site} sent in round "
+            yield unknown(f"{says}{earlier.round}, to the last digit.", line)
+
+
+@check("example", unless=_no_weights)
+def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
+    """A site's result is closer to the model that it was sent than chance would have it."""
+    rounds = _by_round(run)
+    first = rounds[0][1]
+    for what, lines in (
+        ("in the first round", first),
+        ("after the first round", _results(run)[len(first) :]),
+    ):
+        compared = [line for line in lines if line.event.kept is not None]
+        if compared and all(_by_chance(line.event.kept, line.event) for line in compared):
+            says = f"What sites sent {what} has nothing to do with the model that they were sent"
+            yield fails(f"{says} (correlation {compared[0].event.kept:.3f}).", compared[0])
+    beside = [line for line in _results(run) if line.event.alike is not None]
+    if beside and all(_by_chance(line.event.alike, line.event) for line in beside):
+        says = "Results of two sites have nothing in common, although both got one model"
+        yield fails(f"{says} (correlation {beside[0].event.alike:.3f}).", beside[0])
+
+
+def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
+    return correlation is not None and abs(correlation) <= _CHANCE / math.sqrt(max(event.values, 1))
+
+
+def _no_mean(run: Run) -> str | None:
+    """Exempt a run whose server does not make the mean of what sites sent, or not of that."""
+    if run.kind == "ours":
+        return _no_weights(run)
+    flows = [flow for flow in run.account.flows if flow.flow is None or flow.flow.trains]
+    if [flow.kind in _AVERAGES for flow in flows] != [True]:
+        kinds = ", ".join(flow.kind for flow in flows) or "no workflow that trains"
+        return f"The mean is known of FedAvg and ScatterAndGather; the job has {kinds}."
+    if configuration(run.workspace, SERVER).get("task_result_filters"):
+        return "The server filters results before it aggregates them."
+    return _no_weights(run)
+
+
+@check("ours", "example", unless=_no_mean)
+def global_model_is_the_mean(run: Run) -> Iterator[Result]:
+    """The global model after a round is the mean of what the sites sent in it, by their weights.
+
+    Of a job with an aggregator of its own it is neither the model before nor one site's result.
+    """
+    flow = next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
+    own = _own_aggregator(run, flow)
+    models = {line.event.round: line for line in run.of(GlobalEvent)}
+    for later, (number, lines) in enumerate(_by_round(run)):
+        following, events = models.get(number + 1), [line.event for line in lines]
+        if len({event.names for event in events}) > 1 or (later and not all(event.sent for event in events)):
+            says = (
+                f"In round {number} sites sent weights under other names than each other, or than they got."
+            )
+            yield unknown(says, lines[0])
+        elif following is None:
+            yield unknown(f"Our component at the server recorded no global model after round {number}.")
+        else:
+            yield from _aggregated(run, events, following, own, flow)
+    if own:
+        says = f"The job has an aggregator of its own, {own}, so that the global model need not be a mean."
+        yield holds(says)
+
+
+def _aggregated(
+    run: Run, events: list[TaskEvent], following: Line[GlobalEvent], own: str, flow: Workflow
+) -> Iterator[Result]:
+    model, number = following.event.sketch, following.event.round - 1
+    results = [_made(event) for event in events]
+    one = next((event for event in events if same(_made(event), model)), None)
+    if one and not all(same(_made(one), made) for made in results):
+        says = f"The global model after round {number} is {one.site}'s result alone."
+        yield fails(says, following)
+    if events[0].sent and same(events[0].sent, model):
+        says = f"The global model after round {number} is the one before it: no result counted."
+        yield fails(says, following)
+    given = flow.arguments.get("aggregation_weights")
+    shares = given if isinstance(given, dict) else {}
+    weights = [_weight(event) * float(shares.get(event.site, 1)) for event in events]
+    mean = _weighted_mean([*zip(weights, results, strict=True)])
+    if not own and mean is not None and not same(mean, model, QUANTISED if run.lossy else _MEAN):
+        says = f"The global model after round {number} is not the mean of what the sites sent in it."
+        yield fails(says, following)
+
+
+def _made(event: TaskEvent) -> Sketch:
+    """Return the sketch of the model that a result makes: itself, or what was sent and the difference."""
+    if event.kind != "WEIGHT_DIFF" or not event.sent:
+        return event.sketch
+    return tuple(map(sum, zip(event.sent, event.sketch, strict=True)))
+
+
+def _own_aggregator(run: Run, flow: Workflow) -> str:
+    """Return the class of an aggregator that is not NVFlare's; empty if there is none."""
+    told = flow.arguments.get("aggregator")
+    inline = str(told.get("path", "")) if isinstance(told, dict) else ""
+    named = flow.arguments.get("aggregator_id") or (told if isinstance(told, str) else None)
+    paths = [inline, *(item["path"] for item in components(run.workspace) if item.get("id") == named)]
+    return next((path for path in paths if path and not path.startswith("nvflare.")), "")
+
+
+def _weighted_mean(results: Sequence[tuple[float, Sketch]]) -> Sketch | None:
+    """Return the mean of sketches by their weights; None where the weights add up to nothing."""
+    total = sum(weight for weight, _ in results)
+    if not total:
+        return None
+    by_part = zip(*(sketch for _, sketch in results), strict=False)
+    weights = [weight for weight, _ in results]
+    return tuple(sum(map(mul, weights, values)) / total for values in by_part)
+
+
+def same(first: Sketch | None, second: Sketch | None, tolerance: float = EXACT) -> bool:
+    """Whether two sketches are of one model, within ``tolerance`` of their largest figure."""
+    if first is None or second is None or len(first) != len(second):
+        return False
+    scale = max((abs(value) for value in (*first, *second)), default=0.0)
+    return math.isfinite(scale) and all(
+        abs(a - b) <= tolerance * max(scale, 1e-12) for a, b in zip(first, second, strict=True)
+    )

@@ -1,0 +1,143 @@
+"""What NVFlare's server got from sites, as our component there recorded it: sound, trained, and theirs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rekindle.flare.announced import sites
+from rekindle.flare.tasks import CAME
+from rekindle.flare.workspace import SERVER
+from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.run import Run
+from rekindle.records.events import (
+    ContributionEvent,
+    FinalEvent,
+    GlobalEvent,
+    RoundEvent,
+    Sketch,
+    TaskEvent,
+)
+
+from .aggregation import EXACT, QUANTISED, TRAINS, same
+
+
+@check("ours", "example")
+def server_told_every_result(run: Run) -> Iterator[Result]:
+    """Our component at the server recorded every result that the server's log has, and no other."""
+    logged = Counter((line.match[1], line.match[2]) for line in run.find(SERVER, CAME.pattern))
+    results = Counter((line.event.site, line.event.task) for line in run.results)
+    if not results:
+        yield unknown("Our component at the server recorded no result.")
+    rounds = Counter((line.event.site, line.event.task, line.event.round) for line in run.results)
+    for (site, task, number), count in sorted(rounds.items(), key=str):
+        if number is not None and count > 1:
+            yield unknown(f"{site} gave the server a result of {task} twice in round {number}.")
+    for site, task in sorted(logged.keys() | results.keys()):
+        if logged[site, task] != results[site, task]:
+            yield unknown(
+                f"The server's log has {logged[site, task]} results of {site} for {task}, and our component "
+                f"there recorded {results[site, task]}."
+            )
+
+
+@check("ours", "example", needs=(TaskEvent,))
+def results_are_sound(run: Run) -> Iterator[Result]:
+    """Every result has the return code OK, its numbers are finite, and those of our trainers moved."""
+    for line in run.results:
+        event = line.event
+        whose = f"{event.site}'s result of {event.task}"
+        whose += "" if event.round is None else f" in round {event.round}"
+        if event.return_code != "OK":
+            yield fails(f"{whose} has the return code {event.return_code}.", line)
+        elif event.finite is False:
+            yield fails(f"{whose} is not finite.", line)
+        elif run.kind == "ours" and (event.moved or 0.0) <= 0:
+            yield fails(f"{whose} is the global model that it was sent.", line)
+
+
+@check("claim", needs=(TaskEvent,))
+def every_site_trained(run: Run) -> Result:
+    """Every site's result of every training task is a model other than the one that it was sent.
+
+    Where no result can be compared, as a gradient cannot with a model, each is a number other than 0; so is
+    one of a first round that sent settings and no model, as scikit-learn's.
+    """
+    results = [line for line in run.results if line.event.task == TRAINS]
+    for line in results:
+        if says := _wrong(line.event):
+            return fails(says, line)
+    for site in sorted({line.event.site for line in results}):
+        trained = [line.event.trained for line in results if line.event.site == site]
+        if not any(step or step is None for step in trained):
+            says = (
+                f"{site} changed no trainable parameter by more than rounding in any round: it did not train."
+            )
+            return fails(says, results[-1])
+    untold = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
+    began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
+    later = [line for line in untold if (line.event.round or 0) > began]
+    if later and len(untold) < len(results):
+        event = later[0].event
+        return unknown(f"{event.site}'s result was compared with nothing, unlike others.", untold[0])
+    silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in results})
+    if silent:
+        announced = ", ".join(sites(run.workspace)) or "none"
+        says = f"The server had no training result of {silent[0]}; the job announced the sites {announced}."
+        return unknown(says)
+    summary = f"Every site sent back another model than it was sent, in {len(results)} results."
+    return holds(summary, results[-1])
+
+
+def _wrong(event: TaskEvent) -> str | None:
+    """Return what shows that a result is of no training."""
+    where = event.site if event.round is None else f"{event.site} in round {event.round}"
+    if not event.values:
+        return f"{where} sent nothing back."
+    if event.finite is False:
+        return f"{where} sent what is not finite."
+    if (event.kind == "WEIGHT_DIFF" and event.norm == 0) or event.moved == 0:
+        return f"{where} sent back the model that it was sent: it did not train."
+    return f"{where} sent zeros." if event.norm == 0 else None
+
+
+@check("ours", needs=(RoundEvent, GlobalEvent))
+def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
+    """The model from which every rank starts a round is the one that the server had, by digest and sketch."""
+    models = {line.event.round: line.event for line in run.of(GlobalEvent)}
+    for line in run.of(RoundEvent):
+        event, model = line.event, models.get(line.event.round)
+        if model and not _is(run, event.model_in, event.sketch_in, model.digest, model.sketch):
+            says = f"{event.who} started round {event.round} from another model than the server's."
+            yield fails(says, line)
+
+
+@check("ours", needs=(RoundEvent, ContributionEvent))
+def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
+    """What the server got from a site is what every rank of it ended the round with, by digest and sketch."""
+    results = {(line.event.site, line.event.round): line.event for line in run.of(ContributionEvent)}
+    for line in run.of(RoundEvent):
+        event, result = line.event, results.get((line.event.site, line.event.round))
+        if result and not _is(run, event.model_out, event.sketch_out, result.digest, result.sketch):
+            says = f"The server got another model in round {event.round} than {event.who} made."
+            yield fails(says, line)
+
+
+@check("ours", needs=(FinalEvent, GlobalEvent))
+def final_model_is_the_servers(run: Run) -> Iterator[Result]:
+    """The final model is the server's last, and the first its first."""
+    models = {line.event.round: line.event for line in run.of(GlobalEvent)}
+    first, last = models.get(0), models.get(run.spec.job.rounds)
+    assert run.final is not None
+    final = run.final.event
+    if not first or not last:
+        yield unknown("Our component at the server did not record its first and last global model.")
+    if last and final.final != last.digest:
+        yield fails("The final model is not what the server aggregated last.", run.final)
+    if first and final.initial != first.digest:
+        yield fails("The initial model is not the one from which the server began.", run.final)
+
+
+def _is(run: Run, made: str, sketch: Sketch | None, digest: str | None, seen: Sketch) -> bool:
+    """Whether a trainer's model is the one that the server saw."""
+    return same(sketch, seen, QUANTISED if run.lossy else EXACT) and (run.lossy or made == digest)

@@ -1,0 +1,86 @@
+"""That sites' trainers used their GPUs, from the driver's samples, which cover all rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+
+from rekindle.judge.check import Result, check, fails, unknown, without_gpus
+from rekindle.judge.run import Run
+from rekindle.records.events import DeviceEvent, RoundEvent, SampleEvent
+
+from .gpu_work import by_gpu, by_process, most_used, worst
+
+
+@check("claim", needs=(SampleEvent, DeviceEvent), unless=without_gpus)
+def gpus_used(run: Run) -> Result:
+    """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
+
+    It counts what was sampled after a trainer reported the GPU. How much it worked is said, and is no matter:
+    a small job leaves a large GPU idle for most of the time.
+    """
+    assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
+    return worst((_used(run, uuid) for uuid in assigned), run.samples[-1])
+
+
+def _used(run: Run, uuid: str) -> Result:
+    """Return whether the run's trainers used a GPU, and what shows it."""
+    devices = [line.event for line in run.of(DeviceEvent) if line.event.uuid == uuid]
+    if not devices:
+        return fails(f"{uuid} was reported by no trainer")
+    trainers = {str(device.pid): device for device in devices}
+    began = min(device.time for device in trainers.values())
+    done = max((line.event.time for line in run.of(RoundEvent)), default=began)
+    samples = [sample for sample in _samples(run, uuid) if sample.time >= began]
+    if not samples or samples[-1].time < done:
+        return unknown(f"{uuid} was not sampled until its trainers were done")
+    gpus = [sample.gpus[uuid] for sample in samples]
+    held = dict.fromkeys(trainers, -1)
+    for gpu in gpus:
+        for pid in gpu.processes.keys() & trainers.keys():
+            held[pid] = max(gpu.processes[pid], held[pid])
+    least = min(held, key=lambda pid: held[pid])
+    who = trainers[least].who
+    if held[least] < 0:
+        return fails(f"{who} held no memory on {uuid}: it did not work there")
+    if held[least] == 0:
+        return unknown(f"{uuid} does not tell the memory of {who}")
+    mean = fmean(gpu.utilisation for gpu in gpus)
+    clause = f"({mean:.1f} % on average) with {sum(held.values())} MiB held by its trainers"
+    used = most_used(_samples(run, uuid), uuid, _warm(run, trainers))
+    shares = {trainers[pid].who: share for pid, share in used.items()}
+    return by_process(uuid, clause, shares) if shares else by_gpu(uuid, clause, trainers, gpus)
+
+
+def _samples(run: Run, uuid: str) -> list[SampleEvent]:
+    return [line.event for line in run.samples if uuid in line.event.gpus]
+
+
+def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
+    """Return by PID when each trainer was past the first second of its first round, seconds since the epoch.
+
+    A sample reaches back to the one before it.
+    """
+    warm = {}
+    for pid, device in trainers.items():
+        rounds = [line.event for line in run.rounds(device.site, device.rank)[:1]]
+        warm[pid] = (rounds[0].time - rounds[0].seconds if rounds else device.time) + 1
+    return warm
+
+
+@check("ours", needs=(SampleEvent, RoundEvent))
+def sampled_all_along(run: Run) -> Iterator[Result]:
+    """The driver took samples from before the first round to after the last one, of all GPUs each time."""
+    rounds = [line.event for site in run.spec.sites for line in run.rounds(site.name, 0)]
+    for node in run.nodes:
+        samples, where = run.samples_of(node), f" of {node}" if node else ""
+        times = [line.event.time for line in samples]
+        if not times:
+            yield unknown(f"The driver took no samples{where}.")
+        elif min(times) > min(event.time - event.seconds for event in rounds) or max(times) < max(
+            event.time for event in rounds
+        ):
+            yield unknown(f"The samples{where} do not reach from before the first round to after the last.")
+        for line in samples:
+            if missing := run.spec.gpus_on(node) - line.event.gpus.keys() - line.event.unanswered.keys():
+                yield unknown(f"A sample lacks {min(missing)}.", line)

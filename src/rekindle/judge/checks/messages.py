@@ -1,0 +1,88 @@
+"""Claims on what goes between sites and server: how large, streamed, quantised."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.run import Run
+from rekindle.records.events import FinalEvent, RoundEvent, SampleEvent
+
+_MB = r"(\d{1,12}(?:\.\d{1,12})?) MB"
+_QUANTISED = (
+    rf"Quantized (\d{{1,18}})/\1 params\. "
+    rf"Before quantization: {_MB}\. After quantization: {_MB} with meta: {_MB}"
+)
+"""NVFlare's line for a message quantised whole: MB before and after, and MB of what restores it."""
+_TENSORS = r"(\d{1,9}) tensors, [^(]{1,80}\((\d{1,18}) bytes\)"
+
+
+@check("claim", needs=(FinalEvent, RoundEvent))
+def bytes_exchanged(run: Run, options: dict[str, Any]) -> Result:
+    """Every site told the size of its weights both ways in every round.
+
+    Option ``at_most_share``: of the whole model's bytes, which adapters alone stay below.
+    """
+    whole = run.final.event.model_bytes if run.final else None
+    if not whole:
+        return unknown("job.py did not tell the model's size.", run.final)
+    bar = float(options.get("at_most_share", 1.0))
+    lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
+    for line in lines:
+        event, where = line.event, f"in round {line.event.round}"
+        if not (event.bytes_in and event.bytes_out):
+            return unknown(f"{event.site} told no size {where}.", line)
+        size = max(event.bytes_in, event.bytes_out)
+        if size > bar * whole:
+            says = f"{event.site} exchanged {size} bytes {where} of a model of {whole}."
+            return fails(says, line)
+    says = f"{size / 1e6:.2f} MB each way, per site and round, of a model of {whole / 1e6:.2f} MB."
+    return holds(says, lines[-1])
+
+
+@check("claim")
+def tensors_streamed(run: Run) -> Result:
+    """The server's log shows each site's tensors produced and consumed as streamed blobs in every round."""
+    rounds, sites = run.spec.job.rounds, [site.name for site in run.spec.sites]
+    for site in sites:
+        for done in ("produced blobs for", "consumed blobs from"):
+            lines = run.find("server", rf"{done} peer '{re.escape(site)}' with {_TENSORS}")
+            streamed = [line for line in lines if int(line.match[1]) > 0]
+            if len(streamed) != rounds:
+                says = f"The server {done} {site} in {len(streamed)} of {rounds} rounds."
+                return fails(says, lines[-1] if lines else None)
+    for line in run.find("server", r"\bpeer '([^']{0,200})'"):
+        if line.match[1] not in sites:
+            return fails(f"The server streamed tensors with {line.match[1]!r}.", line)
+    tensors, size = streamed[-1].match.groups()
+    says = f"{tensors} tensors ({int(size) / 1e6:.2f} MB) streamed each way, per site and round."
+    return holds(says, streamed[-1])
+
+
+@check("claim")
+def messages_quantised(run: Run, options: dict[str, Any]) -> Result:
+    """The logs of server and sites show every message quantised, to ``at_most_share`` of its size."""
+    rounds, bar = run.spec.job.rounds, float(options["at_most_share"])
+    for name in run.members:
+        lines = run.find(name, _QUANTISED)
+        if len(lines) != rounds:
+            says = f"{name} quantised whole messages in {len(lines)} of {rounds} rounds."
+            return fails(says, lines[-1] if lines else None)
+        for line in lines:
+            before, values, meta = (float(line.match[group]) for group in (2, 3, 4))
+            after = values + meta
+            if after > bar * before:
+                return fails(f"{name} quantised {before} MB to {after} MB only.", line)
+    return holds(f"Every message was quantised, from {before} MB to {after:.2f} MB.", lines[-1])
+
+
+@check("claim", needs=(SampleEvent,))
+def memory_told(run: Run) -> Result:
+    """The driver sampled the host memory of the server and of every site's client."""
+    peaks = run.host_memory_mib
+    missing = [name for name in run.members if not peaks.get(name)]
+    if missing:
+        return unknown(f"No sample has the memory of {missing[0]}.")
+    by_member = ", ".join(f"{name} {mib} MiB" for name, mib in sorted(peaks.items()))
+    return holds(f"Peak host memory: {by_member}.", run.samples[-1])

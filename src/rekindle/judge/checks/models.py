@@ -1,0 +1,161 @@
+"""The models that NVFlare's server saved, read here and as the run's environment loaded them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from rekindle.flare import announced
+from rekindle.flare.models import read_model
+from rekindle.flare.values import KEPT, UnreadableError, Values
+from rekindle.flare.workspace import SERVER, Workspace
+from rekindle.host.archive import FILE_LIMIT
+from rekindle.host.files import sha256
+from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.run import Run
+from rekindle.records.events import ModelEvent, TaskEvent
+from rekindle.records.evidence import Line
+
+_WIDEST = 8
+"""Bytes that one value of a saved model has at most."""
+_NUMPY_DEFAULT = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+"""What NVFlare's numpy persistor begins with where nothing else is given."""
+
+
+@check("claim")
+def global_model_saved(run: Run) -> Result:
+    """The server saved a model that is whole, finite, not zero, and no longer the one it began with.
+
+    Of one that is too large to come home, what was seen of it as it loaded there counts; `saved_models_load`
+    holds that to what sites sent.
+    """
+    saved = sorted(run.workspace.models())
+    found = [_read(run, name) for name in saved] or [
+        _stayed(run, name, file) for name, file in sorted(run.models_left.items())
+    ]
+    if not found:
+        return unknown("No model file is in the server's folder.")
+    return min(found, key=lambda result: ("fails", "holds", "unknown").index(result.state))
+
+
+def _stayed(run: Run, name: str, file: str) -> Result:
+    line = run.loaded.get(file)
+    if line is None:
+        return unknown(f"{name} stayed on the host: {run.left[file]}.")
+    return _sound(
+        f"{name} stayed on the host: {run.left[file]}. It loaded there, with {line.event.values} values", line
+    )
+
+
+def _sound(says: str, line: Line[ModelEvent]) -> Result:
+    if line.event.finite and line.event.norm:
+        return holds(f"{says}, finite and not all zero.", line)
+    return fails(f"{says}, which are not sound.", line)
+
+
+def _read(run: Run, name: str) -> Result:
+    workspace = run.workspace
+    member = workspace.members[SERVER]
+    at, size = member.path(name), member.sizes[name]
+    try:
+        values = read_model(member, name)
+    except UnreadableError as error:
+        line = None if error.damaged else run.loaded.get(at.relative_to(workspace.folder).as_posix())
+        if line and not line.event.error:
+            return _sound(f"{name} loaded in the run's environment, with {line.event.values} values", line)
+        return (fails if error.damaged else unknown)(f"{name} is not read: {error}.", at)
+    except OSError as error:
+        return unknown(f"{name} is not read: {error.strerror}.", at)
+    if values is None:
+        says = f"{name} has {size} bytes, and is whole; its values take its framework to read."
+        return holds(says, at)
+    wrong = _wrong(workspace, name, values)
+    if wrong:
+        return fails(f"{name} {wrong}.", at)
+    part = "" if values.whole else ", as far as it was read"
+    return holds(f"{name} has {values.count} values, finite and not all zero{part}.", at)
+
+
+def _wrong(workspace: Workspace, name: str, values: Values) -> str | None:
+    if not values.finite:
+        return "has values that are not finite"
+    if values.zero:
+        return "is all zeros"
+    initial = _initial(workspace, Path(name).name)
+    if initial is not None and values.kept == initial:
+        return "is the model that the run began with"
+    return None
+
+
+def _initial(workspace: Workspace, file: str) -> list[float] | None:
+    """Return the model that numpy's persistor began with; None if it is of another one, or not told."""
+    for component in announced.components(workspace):
+        given = component.get("args", {})
+        mine = (
+            component["path"].endswith(".NPModelPersistor") and given.get("model_name", "server.npy") == file
+        )
+        if mine and not given.get("source_ckpt_file_full_name"):
+            numbers = list(_flat(given.get("model", _NUMPY_DEFAULT)))
+            try:
+                return list(struct.unpack(f"{len(numbers)}f", struct.pack(f"{len(numbers)}f", *numbers)))
+            except (struct.error, OverflowError):
+                return None
+    return None
+
+
+def _flat(nested: object) -> Iterator[object]:
+    """Yield the first numbers of nested lists, in their order."""
+    left, count = [iter([nested])], 0
+    while left and count <= KEPT:
+        item = next(left[-1], left)
+        if item is left:
+            left.pop()
+        elif isinstance(item, list):
+            left.append(iter(item))
+        else:
+            count += 1
+            yield item
+
+
+@check("example")
+def saved_models_load(run: Run) -> Iterator[Result]:
+    """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
+    loaded, began = run.loaded, run.loaded.get("")
+    sent = {line.event.values for line in run.of(TaskEvent)}
+    for name in sorted(run.workspace.models()):
+        path = run.workspace.members[SERVER].path(name)
+        line = loaded.get(path.relative_to(run.folder).as_posix())
+        if line is None:
+            yield unknown(f"Nothing tells whether {name} loads in the run's environment.")
+        elif says := _flaw(line.event, began.event if began else None):
+            yield fails(f"{name} {says}.", line)
+        elif line.event.sha256 != sha256(path):
+            yield unknown(f"{name} is not the file that was loaded in the run's environment.", line)
+    for name, file in sorted(run.models_left.items()):
+        line = loaded.get(file)
+        if line is None:
+            yield unknown(f"{name} stayed on the host, and nothing tells whether it loads there.")
+        elif says := _flaw(line.event, began.event if began else None):
+            yield fails(f"{name} {says}.", line)
+        elif line.event.values * _WIDEST < FILE_LIMIT:
+            yield unknown(
+                f"{name} stayed on the host as too large, and has {line.event.values} values.", line
+            )
+        elif line.event.values not in sent:
+            says = f"{name} stayed on the host, with {line.event.values} values, which no site sent."
+            yield unknown(says, line)
+
+
+def _flaw(saved: ModelEvent, began: ModelEvent | None) -> str | None:
+    if saved.error:
+        return f"does not load in the run's environment ({saved.error[:200]})"
+    if not saved.values or saved.digest is None:
+        return "has no weights"
+    if not saved.finite:
+        return "has weights that are not finite"
+    if not saved.norm:
+        return "has weights that are all zeros"
+    if began and began.digest == saved.digest:
+        return "is the model that the run began with"
+    return None

@@ -1,0 +1,120 @@
+"""That a run over several nodes was one: its ranks on their nodes, at one pace, and across the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from rekindle.host import files, folders
+from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.run import Run
+from rekindle.records import Site
+from rekindle.records.events import DeviceEvent, RoundEvent
+
+_STRAGGLES = 1.5
+"""Times as long as the other nodes' ranks take for their own part of the steps …"""
+_MATTERS = 0.05
+"""… and so much longer that this share of the rounds' time is spent on it."""
+_CHANNEL = re.compile(
+    r"Channel \d{1,4}/\d{1,4} : (?P<one>\d{1,6})\[\w{1,16}\] -> (?P<other>\d{1,6})\[\w{1,16}\] "
+    r"\[(?:send|receive)\] via NET/(?P<net>[^/\n]{1,40})/(?P<device>\d{1,4})(?P<direct>/GDRDMA)?"
+)
+"""``GDRDMA`` (GPUDirect RDMA): the network card reads and writes the GPU's memory itself."""
+_OVER_TCP = {"gloo": "gloo", "RING": "gRPC"}
+"""By the backend that ranks tell: torch's, and TensorFlow's between nodes."""
+_NAMES = {"Socket": "TCP", "IB": "InfiniBand"}
+_LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoCE)\b")
+"""Of what NET/IB says that it uses: ``[0]mlx5_0:1/RoCE``."""
+
+
+@check("ours", needs=(DeviceEvent,))
+def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
+    """Every node of the allocation had its ranks of every site; of one machine, all ranks are on it."""
+    devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
+    first = next(iter(devices.values()), None)
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            who, line = f"{site.name} rank {rank}", devices.get((site.name, rank))
+            node = run.spec.node_of(site, rank)
+            if line is None:
+                if node:
+                    yield unknown(f"{who} did not tell that it ran on {node}.")
+            elif node and line.event.node != node:
+                says = f"{who} ran on {line.event.node or 'a node that it did not tell'}, and not on {node}."
+                yield (fails if line.event.node else unknown)(says, line)
+            elif first and not node and line.event.node != first.event.node:
+                yield unknown(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
+
+
+@check("ours", needs=(RoundEvent,))
+def nodes_keep_pace(run: Run) -> Iterator[Result]:
+    """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
+    by_node: dict[str, list[float]] = {}
+    whole = 0.0
+    for site in run.spec.sites:
+        for rank in range(site.ranks):
+            lines = run.rounds(site.name, rank)
+            for line in lines:
+                if (own := line.event.forward_s) is not None and not 0 <= own <= line.event.seconds:
+                    says = f"{line.event.who} computed for {own:g} s in a round of {line.event.seconds:g} s."
+                    yield unknown(says, line)
+            node, events = run.spec.node_of(site, rank), [line.event for line in lines[1:] or lines]
+            events = [event for event in events if not run.suspended_s(event)]
+            forwards = [event.forward_s for event in events if event.forward_s is not None]
+            if node and events and len(forwards) == len(events):  # the first round also loads and compiles
+                by_node.setdefault(node, []).append(sum(forwards))
+                whole = max(whole, sum(event.seconds for event in events))
+    taken = {node: median(seconds) for node, seconds in by_node.items()}
+    for node, seconds in taken.items():
+        others = median([taken[name] for name in taken if name != node] or [seconds])
+        if seconds > _STRAGGLES * others and seconds - others > _MATTERS * whole:
+            where = f"where {' and '.join(name for name in taken if name != node)} took {others:.2f} s"
+            says = (
+                f"{node} straggles: its ranks took {seconds:.2f} s for their own part of the steps, {where}."
+            )
+            yield holds(says)
+
+
+def _on_one_machine(run: Run) -> str | None:
+    return None if len(run.nodes) > 1 else "The run is on one machine."
+
+
+@check("ours", needs=(DeviceEvent,), unless=_on_one_machine)
+def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
+    """Ranks of different nodes talked by what NCCL says that it used; by gloo and gRPC that is TCP."""
+    for site in run.spec.sites:
+        lines = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
+        backends = {line.event.backend for line in lines}
+        if backends <= _OVER_TCP.keys():
+            if lines:
+                by = " and ".join(sorted(_OVER_TCP[backend] for backend in backends))
+                yield holds(f"Ranks crossed the network by {by}, over TCP.", lines[-1])
+            continue
+        crossed: dict[str, str] = {}
+        for path in files.found(run.folder, f"{folders.EVIDENCE}/{site.name}.nccl-*.log"):
+            for link in _crossed(run, site, path):
+                crossed.setdefault(link, path.relative_to(run.folder).as_posix())
+        if crossed:
+            says = f"Ranks crossed the network by NCCL, over {' and '.join(sorted(crossed))}."
+            yield holds(says, next(iter(crossed.values())))
+        else:
+            yield unknown(f"NCCL does not tell by what the ranks of {site.name} crossed the network.")
+
+
+def _crossed(run: Run, site: Site, path: Path) -> Iterator[str]:
+    """Yield by what the channels between nodes go, as one rank's log of NCCL has them."""
+    try:
+        text = files.content(path).decode("utf-8", "replace")
+    except OSError:
+        return
+    links = {match["device"]: match["link"] for match in _LINK.finditer(text)}
+    for match in _CHANNEL.finditer(text):
+        ends = int(match["one"]), int(match["other"])
+        if max(ends) < site.ranks and len({run.spec.node_of(site, rank) for rank in ends}) > 1:
+            net = match["net"]
+            link = links.get(match["device"], net) if net.startswith("IB") else net
+            name = _NAMES.get(link, link)
+            direct = "with" if match["direct"] else "without"
+            yield name if name == "TCP" else f"{name} {direct} GPUDirect RDMA"

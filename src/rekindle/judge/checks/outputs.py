@@ -1,0 +1,168 @@
+"""Claims on what a run came to beside models: evaluations, statistics, survival curves, Flower's rounds."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from rekindle.flare import announced
+from rekindle.flare.workspace import SERVER, Member, Workspace
+from rekindle.judge.check import Result, check, fails, holds, unknown
+from rekindle.judge.run import Run
+
+_NO_DIGEST = "quantile"
+"""What statistics leave empty, in good runs, where a package for it is not installed."""
+_LARGEST = 1e300
+"""Beyond it nothing is plausible; integers of JSON know no bound."""
+_GLOBAL = "Global"
+_RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9}) failures")
+_FLOWER_DONE = re.compile(r"Run finished (\d{1,9}) round\(s\)")
+
+
+@check("claim")
+def cross_validation_complete(run: Run) -> Result:
+    """Each announced site evaluated every model, and each told at least one finite metric of it."""
+    sites, (at, evaluations) = run.account.sites, _json(run.workspace, SERVER, "cross_val_results.json")
+    if at is None or not sites:
+        return unknown("No cross_val_results.json is there, or nothing tells the sites.")
+    rows = {site: _table(row) for site, row in _table(evaluations).items()}
+    models = sorted({model for row in rows.values() for model in row})
+    if not models:
+        return fails("The cross-site evaluation is empty: no model was evaluated.", at)
+    for site in sites:
+        for model in models:
+            metrics = rows.get(site, {}).get(model)
+            if not metrics:
+                return fails(f"{site} did not evaluate the model {model}.", at)
+            numbers = list(_numbers(metrics))
+            if not numbers or not all(map(math.isfinite, numbers)):
+                return fails(f"{site} told no finite metric of the model {model}.", at)
+    return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
+
+
+@check("claim")
+def statistics_complete(run: Run) -> Result:
+    """Every statistic asked for is told for every announced site and for all together, and counts add up."""
+    workspace, sites = run.workspace, run.account.sites
+    asked = next((flow.arguments.get("statistic_configs") for flow in run.account.flows), None)
+    paths = [component.get("args", {}).get("output_path") for component in announced.components(workspace)]
+    name = next((Path(path).name for path in paths if isinstance(path, str) and path), "")
+    at, features = _json(workspace, SERVER, name) if name else (None, None)
+    if not sites or not isinstance(asked, dict):
+        return unknown("Nothing tells which statistics of which sites there should be.")
+    if at is None:
+        return fails("The server wrote no file of statistics.")
+    if not isinstance(features, dict) or not features:
+        return fails("The file of statistics has no feature.", at)
+    wrong = next(_missing(features, sorted(map(str, asked)), sites), None)
+    if wrong:
+        return fails(wrong, at)
+    return holds(f"{len(asked)} statistics of {len(features)} features of {', '.join(sites)} and of all.", at)
+
+
+def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> Iterator[str]:
+    for statistic in asked:
+        if statistic != _NO_DIGEST and not any(
+            statistic in _table(statistics) for statistics in features.values()
+        ):
+            yield f"The statistic {statistic} is not told of any feature."
+    for feature, statistics in features.items():
+        for statistic, rows in _table(statistics).items():
+            wanted = (*sites, _GLOBAL)
+            if statistic == _NO_DIGEST and not any(_numbers(rows)):
+                wanted = tuple(sites)
+            for site in wanted:
+                row = _table(rows).get(site)
+                if row is None or (not row and statistic != _NO_DIGEST):
+                    yield f"The statistic {statistic} of {feature[:100]} is not told for {site}."
+                if not all(map(math.isfinite, _numbers(row))):
+                    yield f"The statistic {statistic} of {feature[:100]} is not finite for {site}."
+            if statistic == "count":
+                counts = [sum(_numbers(_table(rows).get(site))) for site in (*sites, _GLOBAL)]
+                if sum(counts[:-1]) != counts[-1]:
+                    yield f"The counts of {feature[:100]} add up to {sum(counts[:-1])}, not to {counts[-1]}."
+
+
+@check("claim")
+def survival_curves_fall(run: Run) -> Result:
+    """Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0."""
+    sites, first = run.account.sites, None
+    if not sites:
+        return unknown("Nothing tells which sites there should be.")
+    for site in sites:
+        at, content = _json(run.workspace, site, "km_global.json")
+        if at is None:
+            return fails(f"{site} has no curve.")
+        first = content if first is None else first
+        if content != first:
+            return fails(f"{site}'s curve is another than {sites[0]}'s.", at)
+    curve = list(_numbers(_table(first).get("km_estimate")))
+    times = list(_numbers(_table(first).get("timeline")))
+    falls = all(0 <= after <= before <= 1 for before, after in pairwise(curve))
+    if len(curve) < 2 or len(times) != len(curve):
+        return fails("The curve has no points.", at)
+    if curve[0] != 1 or not falls or curve[-1] == 1 or times != sorted(times):
+        says = f"The curve, from {curve[0]} to {curve[-1]}, is not one that falls from 1 and stays above 0."
+        return fails(says, at)
+    says = f"{len(sites)} sites have one curve of {len(curve)} points, from 1 to {curve[-1]:.3g}."
+    return holds(says, at)
+
+
+@check("claim")
+def flower_results_received(run: Run) -> Result:
+    """Flower's server had a result of every announced site in each of its rounds, and no failure."""
+    sites, member = run.account.sites, run.workspace.members.get(SERVER)
+    name = _named(member, "superlink_log.txt")
+    if member is None or name is None or not sites:
+        return unknown("No log of Flower's server is there, or nothing tells the sites.")
+    text, at = (member.read(name) or b"").decode("utf-8", "replace"), member.path(name)
+    received = [tuple(map(int, match.groups())) for match in _RECEIVED.finditer(text)]
+    for number, (results, failures) in enumerate(received, 1):
+        if results != len(sites) or failures:
+            says = f"Flower's round {number} had {results} results and {failures} failures"
+            return fails(f"{says} of {len(sites)} sites.", at)
+    done = _FLOWER_DONE.search(text)
+    if done is None or int(done[1]) != len(received) or not received:
+        says = f"Flower's server had results of {len(received)} rounds of {done[1] if done else '?'}."
+        return (fails if done else unknown)(says, at)
+    return holds(f"Flower's {len(received)} rounds each had results of all {len(sites)} sites.", at)
+
+
+def _json(workspace: Workspace, name: str, ending: str) -> tuple[Path | None, Any]:
+    """Return where the first file of ``name`` with that ending is, and its content; None if it is no JSON."""
+    member = workspace.members.get(name)
+    file = _named(member, ending)
+    if member is None or file is None:
+        return None, None
+    try:
+        return member.path(file), json.loads(member.read(file) or b"")
+    except (ValueError, RecursionError):
+        return member.path(file), None
+
+
+def _named(member: Member | None, ending: str) -> str | None:
+    return (
+        next((name for name in member.sizes if f"/{name}".endswith(f"/{ending}")), None) if member else None
+    )
+
+
+def _table(of: Any) -> dict[str, Any]:
+    return of if isinstance(of, dict) else {}
+
+
+def _numbers(nested: Any) -> Iterator[float]:
+    """Yield the numbers in nested lists and tables."""
+    left = [nested]
+    while left:
+        item = left.pop()
+        if isinstance(item, dict):
+            left.extend(reversed(item.values()))
+        elif isinstance(item, list):
+            left.extend(reversed(item))
+        elif isinstance(item, (int, float)) and not isinstance(item, bool):
+            yield item if abs(item) < _LARGEST else math.nan

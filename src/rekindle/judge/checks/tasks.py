@@ -1,0 +1,74 @@
+"""What ran, and that the logs of the server and the sites are of the same tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rekindle.flare.tasks import GIVEN
+from rekindle.flare.workspace import SERVER
+from rekindle.judge.check import Result, check, holds, unknown
+from rekindle.judge.run import Run
+
+_JOINED = re.compile(r"Initialize ClientRunner for client: (\S{1,200})$")
+_STEPS = {
+    "assigned": re.compile(r"got task assignment: name=(\S{1,200}), id=(\S{1,200})$"),
+    "result": re.compile(r"task result sent to server$"),
+    "ended": re.compile(r"(?:server asked to end the run|received request from Server to end current RUN)$"),
+}
+"""What a site logs of a task of any name, and of its end."""
+
+
+@check("example")
+def runs_as_described(run: Run) -> Result:
+    """The verdict says which commit's example or whose code ran, what was mended in it, and on what data."""
+    example = run.spec.job.example
+    assert example is not None
+    if example.folder:
+        parts = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
+    else:
+        parts = [f"{run.spec.job.name}, the user's own, its code {run.spec.versions.get('code', 'unknown')}"]
+    if example.container:
+        digest = run.spec.versions.get("image id", "unknown")
+        parts.append(f"in the container {example.container.image} ({digest})")
+    mends = [mend for mend in example.mends if mend.where == "anywhere" or not run.spec.gpus]
+    parts += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in mends]
+    parts += [f"data: a stand-in for {name}, not the real one" for name in example.data]
+    return holds(f"{'; '.join(parts)}.", "spec.json")
+
+
+@check("ours", "example")
+def sites_had_the_servers_tasks(run: Run) -> Iterator[Result]:
+    """Each site has the tasks that the server gave it, in that order, and sent one result of each."""
+    given: dict[str, list[str]] = {}
+    for line in run.find(SERVER, GIVEN.pattern):
+        given.setdefault(line.match[1], []).append(f"{line.match[2]} {line.match[3]}")
+    for site in run.spec.sites:
+        steps = [(kind, match) for record in run.records(site.name) for kind, match in _steps(record.message)]
+        tasks = [f"{match[1]} {match[2]}" for kind, match in steps if kind == "assigned"]
+        if tasks != given.get(site.name, []):
+            yield unknown(f"{site.name}'s log has other tasks than the server gave it.")
+        kinds = [kind for kind, _ in steps if kind != "ended"]
+        if kinds != ["assigned", "result"] * len(tasks):
+            yield unknown(f"{site.name} did not send one result for each of its tasks.")
+        if not any(kind == "ended" for kind, _ in steps):
+            yield unknown(f"The server did not ask {site.name} to end.")
+
+
+def _steps(message: str) -> Iterator[tuple[str, re.Match[str]]]:
+    for kind, pattern in _STEPS.items():
+        if match := pattern.search(message):
+            yield kind, match
+
+
+@check("ours", "example")
+def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
+    """Each site has the log of one start of its own client, and no other site left one."""
+    names = [site.name for site in run.spec.sites]
+    for name in names:
+        records = run.records(name)
+        joined = [match[1] for record in records if (match := _JOINED.search(record.message))]
+        if joined != [name]:
+            yield unknown(f"The log of {name} is not one start of its client.")
+    for name in sorted({*run.workspace.sites} - {*names}):
+        yield unknown(f"{name}, which the run does not have, left a log.")

@@ -1,0 +1,174 @@
+"""That every time in a run's files is one of its own: in the run, in its round, and after its nonce."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rekindle.flare.tasks import CAME
+from rekindle.flare.workspace import SERVER
+from rekindle.host import folders
+from rekindle.judge.check import Result, check, holds, unknown
+from rekindle.judge.run import Run
+from rekindle.records import Ended, RecordError, moment
+from rekindle.records.events import RoundEvent
+from rekindle.records.evidence import Line
+
+_ROUNDING_S = 1.0
+"""The record of a run's start gives whole seconds."""
+_SLACK_S = 0.1
+"""Clocks of processes on one host, and the time that writing a line takes."""
+_ZONES_S = 14 * 3600
+"""Furthest from UTC that a time zone is."""
+_STOPPED_S = 5.0
+"""SLURM stops and resumes the processes of a run one after the other."""
+_NODES_S = 300.0
+"""By how much the clock of a SLURM node may be off: munge accepts no more."""
+_DIGITS_S = 0.01
+"""Logs and evidence give milliseconds."""
+_BEGUN = re.compile(r"Round (\d{1,9}) started\.")
+_Round = Line[RoundEvent]
+
+
+@check("claim", needs=(Ended, RoundEvent))
+def duration_plausible(run: Run) -> Result:
+    """The run had the time for the work that it claims; one that had not proves nothing.
+
+    A rank's rounds follow each other within the run, each between the server's start of it and the site's
+    result.
+    """
+    assert run.ended is not None
+    duration = run.ended.duration_s
+    starts, results = _server_clock(run)
+    for line in run.of(RoundEvent):
+        event = line.event
+        off = event.time - results.get((event.round, event.site), event.time)
+        if abs(off) > duration:
+            says = f"The clock of {event.who} is {off:+.0f} s off the server's in round {event.round}."
+            return unknown(says, line)
+    if misfit := next(_misfits(run, duration, starts, results), None):
+        return misfit
+    site = run.spec.sites[-1].name
+    trained = sum(max(0.0, line.event.seconds - run.suspended_s(line.event)) for line in run.rounds(site, 0))
+    return holds(f"{trained:.1f} s of training at {site} in a run of {duration:.1f} s.", folders.ENDED)
+
+
+def _server_clock(run: Run) -> tuple[dict[int, float], dict[tuple[int, str], float]]:
+    """Return when the server started each round and had each result, seconds since the epoch."""
+    starts: dict[int, float] = {}
+    results: dict[tuple[int, str], float] = {}
+    number, zone = -1, run.zone(SERVER)
+    for record in run.records(SERVER) if run.started is not None else ():
+        if record.logger not in {"FedAvg", "ServerRunner"}:
+            continue
+        if begun := next(filter(None, map(_BEGUN.search, (record.message, *record.more))), None):
+            number = int(begun[1])
+            starts[number] = record.time - zone
+        elif came := CAME.search(record.message):
+            results[number, came[1]] = record.time - zone
+    return starts, results
+
+
+def _misfits(
+    run: Run, duration: float, starts: dict[int, float], results: dict[tuple[int, str], float]
+) -> Iterator[Result]:
+    """Yield what of a rank's rounds does not fit into the run or into the server's rounds."""
+    for site, rank in run.ranks:
+        lines, who = run.rounds(site, rank), f"{site} rank {rank}"
+        if not lines:
+            yield unknown(f"{who} reported no round.")
+            continue
+        free = first = _start(lines[0])
+        for line in lines:
+            number, seconds = line.event.round, line.event.seconds
+            if seconds <= 0 or _start(line) < free - _DIGITS_S:
+                yield unknown(f"{who} had no time for the {seconds} s of round {number}.", line)
+            free = line.event.time
+            if number not in starts or (number, site) not in results:
+                yield unknown(f"The server's log does not show {site}'s round {number} from start to result.")
+                continue
+            start, end = starts[number], results[number, site]
+            late = rank == 0 and line.event.time > end + _DIGITS_S
+            if _start(line) < start - _DIGITS_S or late or seconds > end - start:
+                yield unknown(
+                    f"{who}'s round {number} is not within the server's, from start to result.", line
+                )
+        if free - first > duration:
+            yield unknown(f"{who} claims {free - first:.1f} s in a run of {duration:.1f} s.", lines[-1])
+
+
+def _start(line: _Round) -> float:
+    return line.event.time - line.event.seconds
+
+
+@check("ours", "example", needs=(Ended,))
+def all_within_the_run(run: Run) -> Iterator[Result]:
+    """Every event, sample and log line lies between the run's start and end; no event, in a suspension."""
+    assert run.ended is not None
+    if run.started is None:
+        yield unknown("The record of the run's end does not tell when it began.", folders.ENDED)
+        return
+    begin, end = run.started - _SLACK_S, run.started + run.ended.duration_s + _ROUNDING_S + _SLACK_S
+    stopped = [(span.since + _STOPPED_S, span.until - _STOPPED_S) for span in run.ended.suspensions]
+    for line in run.lines:
+        if any(since < line.event.time < until for since, until in stopped):
+            yield unknown("An event was written while SLURM had the run suspended.", line)
+        if not begin <= line.event.time <= end:
+            off = line.event.time - (begin if line.event.time < begin else end)
+            yield unknown(f"An event lies {off:+.1f} s outside of the run.", line)
+    for name in run.members:
+        zone = run.zone(name)
+        if abs(zone) > _ZONES_S:
+            yield unknown(f"The log of {name} is {zone / 3600:+.0f} h off, which no time zone is.")
+        if name != "server" and zone != run.zone(run.spec.sites[0].name):
+            yield unknown(f"The log of {name} is in another time zone than that of {run.spec.sites[0].name}.")
+        for record in run.records(name):
+            if not begin <= record.time - zone <= end:
+                yield unknown(f"A line of {name}'s log lies outside of the run.", record.at)
+
+
+def _unplaced(run: Run) -> str | None:
+    clock = run.spec.clock
+    return None if clock and clock.asked else "Nobody asked for the host's clock when the run was placed."
+
+
+@check("ours", "example", "acceptance", unless=_unplaced)
+def made_under_its_nonce(run: Run) -> Iterator[Result]:
+    """The run lies between the making of its nonce and its collection, by the controller's clock.
+
+    The host's clock may be wrong, and may have been set in between: the offset counts that allows more.
+    """
+    before = run.spec.clock
+    if before is None or before.asked is None:
+        return
+    try:
+        after = run.clock
+    except RecordError as error:
+        yield unknown(error.says, folders.CLOCK)
+        return
+    placed = moment(before.asked).timestamp()
+    slack = _ROUNDING_S + _SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
+    clocks = [before, after] if after else [before]
+    first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
+    if run.started is not None and run.started < first:
+        says = f"The run began {first - run.started:.0f} s before its nonce was made: it is an older run."
+        yield unknown(says, folders.ENDED)
+    for line in run.lines:
+        if line.event.time < first:
+            yield unknown(f"An event is {first - line.event.time:.0f} s older than the run's nonce.", line)
+    if after is None or after.asked is None or run.ended is None:
+        return
+    collected = moment(after.asked).timestamp()
+    took = run.ended.duration_s + (run.ended.waited_s or 0.0)
+    if took > collected - placed + slack:
+        waited = f"{collected - placed:.0f} s after its nonce was made"
+        yield unknown(
+            f"The run took {took:.0f} s by its own record and was collected {waited}.", folders.ENDED
+        )
+    last = collected + max(clock.offset_s + clock.error_s for clock in clocks) + slack
+    if run.started is not None and run.started + run.ended.duration_s > last:
+        late = run.started + run.ended.duration_s - last
+        yield unknown(f"The run ended {late:.0f} s after it was collected.", folders.ENDED)
+    for line in run.lines:
+        if line.event.time > last:
+            yield unknown(f"An event is {line.event.time - last:.0f} s later than the collection.", line)
