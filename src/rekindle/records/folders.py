@@ -12,16 +12,20 @@ from rekindle.host import folders
 
 from .acceptance import AcceptanceRecord
 from .base import RecordT, read
-from .env import EnvRecord
 from .finding import Ladder
 from .host import HostRecord
-from .images import ImagesRecord
-from .lease import LeaseRecord
-from .outcome import Outcome, PlaybookRecord, Seen
 from .plan import PlanRecord
-from .retired import RetiredRecord
 from .run import Clock, Ended, LeftBehind, Progress, RunSpec
-from .standing import StandingRecord
+from .stages import (
+    EnvRecord,
+    ImagesRecord,
+    LeaseRecord,
+    Outcome,
+    PlaybookRecord,
+    RetiredRecord,
+    Seen,
+    StandingRecord,
+)
 from .verdict import VerdictRecord
 
 

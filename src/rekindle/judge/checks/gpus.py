@@ -71,15 +71,14 @@ def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
 @check("ours", needs=(SampleEvent, RoundEvent))
 def sampled_all_along(run: Run) -> Iterator[Result]:
     """The driver took samples from before the first round to after the last one, of all GPUs each time."""
-    rounds = [line.event for site in run.spec.sites for line in run.rounds(site.name, 0)]
+    rounds = [line.event for line in run.of(RoundEvent)]
+    first, last = min(event.time - event.seconds for event in rounds), max(event.time for event in rounds)
     for node in run.nodes:
         samples, where = run.samples_of(node), f" of {node}" if node else ""
         times = [line.event.time for line in samples]
         if not times:
             yield unknown(f"The driver took no samples{where}.")
-        elif min(times) > min(event.time - event.seconds for event in rounds) or max(times) < max(
-            event.time for event in rounds
-        ):
+        elif min(times) > first or max(times) < last:
             yield unknown(f"The samples{where} do not reach from before the first round to after the last.")
         for line in samples:
             if missing := run.spec.gpus_on(node) - line.event.gpus.keys() - line.event.unanswered.keys():

@@ -1,0 +1,163 @@
+"""The small records that stages leave in a host's folder of results; ``host.folders`` names them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .base import Few, FileName, Integer, Many, Number, Record, Table, Text, Timestamp
+from .run import RunSpec
+
+
+class LeaseRecord(Record, kw_only=True, frozen=True):
+    """When a host's lease ends for one playbook."""
+
+    schema: Literal["rekindle/lease/1"] = "rekindle/lease/1"
+    host: Text
+    started: Timestamp
+    """When the playbook did, from which a budget counts."""
+    ends: Timestamp | None
+    """None if nobody said."""
+
+
+class Environment(Record, kw_only=True, frozen=True):
+    """One environment on the host."""
+
+    framework: Text
+    path: Text
+    python: Text
+    """Path of the environment's interpreter."""
+    python_version: Text
+    lock: FileName
+    lock_sha256: Text
+    built: Timestamp
+    build_s: Number
+    packages: Table[Text]
+    """Every installed distribution and its version."""
+    probe: Table[Any]
+    """``build`` (what it says of itself), ``gpus`` (with the error of a product on each), ``collective``;
+    for TensorFlow also ``cross_device_ops``, which its jobs have to use."""
+    system_site: Table[Text] = {}
+    """Distributions that the host's own Python lends to it."""
+
+
+class EnvRecord(Record, kw_only=True, frozen=True):
+    """All environments of one host."""
+
+    schema: Literal["rekindle/env/1"] = "rekindle/env/1"
+    host: Text
+    environments: Few[Environment]
+
+
+class StandingRecord(Record, kw_only=True, frozen=True):
+    """What of the environments need not be built."""
+
+    schema: Literal["rekindle/standing/1"] = "rekindle/standing/1"
+    host: Text
+    standing: Few[Text]
+    """Names of those that are there: ``driver``, and frameworks."""
+    wheels_mb: Integer | None
+    """Of the others' wheels, to be brought from a wheelhouse; None if the host fetches them itself."""
+    fetch_mb: Integer | None = None
+    """Of the others' files, to be fetched from an index; None from a wheelhouse, or if it cannot be told."""
+
+
+class Image(Record, kw_only=True, frozen=True):
+    """An image that a job names."""
+
+    name: Text
+    id: Text | None = None
+    """Digest of its configuration, by which the engine knows it; None where it could not be had."""
+    says: Text | None = None
+    """One sentence: why not."""
+    fix: Text | None = None
+
+
+class ImagesRecord(Record, kw_only=True, frozen=True):
+    """What became of each image of a plan."""
+
+    schema: Literal["rekindle/images/1"] = "rekindle/images/1"
+    host: Text
+    images: Few[Image]
+
+
+class PayloadRecord(Record, kw_only=True, frozen=True):
+    """Rekindle's own code and the jobs, as they are on a host."""
+
+    schema: Literal["rekindle/payload/1"] = "rekindle/payload/1"
+    host: Text
+    path: Text
+    """Of the zip file there."""
+
+
+class PlacedRecord(Record, kw_only=True, frozen=True):
+    """A job that runs on a host, or has run there; one that cannot has its verdict instead."""
+
+    schema: Literal["rekindle/placed/1"] = "rekindle/placed/1"
+    run: Text
+    """Its folder on the host, named by what is run."""
+    payload: Text
+    """What it is run by, on the host."""
+    spec: RunSpec
+    """What was sent."""
+    at: Timestamp | None = None
+    """When, by the controller's clock; None in records of older versions."""
+    kept: Timestamp | None = None
+    """When the run was judged PASS, if it had passed before and was not run again."""
+
+
+class PlaybookRecord(Record, kw_only=True, frozen=True):
+    """What the playbooks on one results folder set out to do."""
+
+    schema: Literal["rekindle/run/1"] = "rekindle/run/1"
+    run: Text
+    """Name of the results folder."""
+    started: Timestamp
+    hosts: Many[Text]
+    began: Table[Timestamp] = {}
+    """When the latest playbook on each host did start, by the host; one of ``--check`` does not count."""
+    checked: Table[Timestamp] = {}
+    """When it was checked, of each host that no other playbook ran on since."""
+    asked: Table[Text] = {}
+    """The last stage that it was to reach, by the host."""
+
+    @property
+    def latest(self) -> dict[str, Timestamp]:
+        """When the latest playbook on each host did start, checks among them."""
+        return {**self.began, **self.checked}
+
+
+class Outcome(Record, kw_only=True, frozen=True):
+    """Why a host left a playbook before its end."""
+
+    schema: Literal["rekindle/outcome/1"] = "rekindle/outcome/1"
+    host: Text
+    stage: Text
+    """Name of the role."""
+    state: Literal["failed", "unreachable"]
+    says: Text
+    """One sentence, with its fix where we know one."""
+
+
+class Seen(Record, kw_only=True, frozen=True):
+    """How far a host was with a job, or another task that outlives its session, when it was last asked."""
+
+    schema: Literal["rekindle/seen/1"] = "rekindle/seen/1"
+    what: Text
+    says: Text
+    at: Timestamp
+
+
+class RetiredRecord(Record, kw_only=True, frozen=True):
+    """The last copy of a host; it lies in retired/ beside this record."""
+
+    schema: Literal["rekindle/retired/1"] = "rekindle/retired/1"
+    host: Text
+    retired: Timestamp | None = None
+    """When nothing was left on the host; None while its removal is not complete."""
+    environments: Few[Text] = ()
+    """Locks of the environments that the capsule rebuilds."""
+    runs: Table[Text] = {}
+    """What each run was judged to be at home, by its folder; empty where it was not sent from there."""
+    files: Integer = 0
+    left: Table[Integer] = {}
+    """Bytes of each file of a log or run that was not copied, most of them models, and went with the host."""
