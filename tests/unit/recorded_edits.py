@@ -1,5 +1,6 @@
 """Breaks a copy of a recorded run, so that a test shows what was broken; packs one as a host does."""
 
+import json
 import re
 
 from rekindle.host import archive
@@ -12,6 +13,12 @@ def edit(path, old, new, count=0):
     changed = re.sub(old, new, text, count=count)
     assert changed != text, f"nothing in {path} matches {old}"
     path.write_text(changed)
+
+
+def events(path, change):
+    """Put every event of a file through ``change``; None drops it."""
+    changed = [change(json.loads(line)) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(event) + "\n" for event in changed if event is not None))
 
 
 def packed(run):

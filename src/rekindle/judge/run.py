@@ -1,4 +1,4 @@
-"""A run's folder as the claims see it: read once, never written."""
+"""A run's folder as the checks see it: read once, never written."""
 
 from __future__ import annotations
 
@@ -39,13 +39,7 @@ Kind = Literal["ours", "example", "acceptance", "foreign"]
 Rekindle did not start."""
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
-_PROOF = (
-    folders.EVENTS,
-    folders.ALL_SAMPLES,
-    f"{folders.EVIDENCE}/",
-    ALL_LOGS,
-    folders.JOB_LOG,
-)
+_PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
 """What verdicts are read from."""
 
 
@@ -176,15 +170,6 @@ class Run:
         }
 
     @cached_property
-    def host_memory_mib(self) -> dict[str, int]:
-        """Peak of each of NVFlare's processes, by name."""
-        peaks: dict[str, int] = {}
-        for line in self.samples:
-            for name, mib in line.event.memory_mib.items():
-                peaks[name] = max(mib, peaks.get(name, 0))
-        return peaks
-
-    @cached_property
     def rungs(self) -> tuple[Rung, ...]:
         """The blame ladder, if the driver climbed it."""
         climbed = (self.folder / folders.LADDER_RECORD).exists()
@@ -219,11 +204,12 @@ class Run:
     def results(self) -> list[Line[TaskEvent]]:
         """What the server got from sites for their tasks; of our own jobs, for training alone."""
         sent = {line.event.round: line.event.sketch for line in self.of(GlobalEvent)}
-        of_ours = (
-            Line(line.event.as_task(sent.get(line.event.round, ())), line.file, line.line)
-            for line in self.of(ContributionEvent)
-        )
-        return [*self.of(TaskEvent), *of_ours]
+        results = [*self.of(TaskEvent)]
+        for file, number, event in (
+            (line.file, line.line, line.event) for line in self.of(ContributionEvent)
+        ):
+            results.append(Line(event.as_task(sent.get(event.round, ())), file, number))
+        return results
 
     @property
     def lossy(self) -> bool:
@@ -233,10 +219,8 @@ class Run:
     @cached_property
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:
         """Node and PID of each rank that told its device, by site and rank; None for the one machine."""
-        events = (line.event for line in self.of(DeviceEvent))
-        return {
-            (event.site, event.rank): (event.node if self.spec.nodes else None, event.pid) for event in events
-        }
+        events, spread = (line.event for line in self.of(DeviceEvent)), bool(self.spec.nodes)
+        return {(event.site, event.rank): (event.node if spread else None, event.pid) for event in events}
 
     @cached_property
     def started(self) -> float | None:

@@ -126,3 +126,12 @@ def final_metrics(run: Run) -> dict[str, float]:
 
 def _finite(metrics: dict[str, float | None]) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if value is not None}
+
+
+def host_memory_mib(run: Run) -> dict[str, int]:
+    """Return the peak of each of NVFlare's processes, by name."""
+    peaks: dict[str, int] = {}
+    for line in run.samples:
+        for name, mib in line.event.memory_mib.items():
+            peaks[name] = max(mib, peaks.get(name, 0))
+    return peaks

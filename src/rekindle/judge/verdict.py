@@ -77,7 +77,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         devices=summary.devices(run),
         rounds=summary.rounds(run),
         final_metrics=summary.final_metrics(run),
-        host_memory_mib=run.host_memory_mib,
+        host_memory_mib=summary.host_memory_mib(run),
     )
 
 

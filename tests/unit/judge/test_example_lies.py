@@ -4,11 +4,7 @@ import json
 import shutil
 
 import pytest
-from example_rules import of_examples
-from lies import LIES as JOBS_THAT_LIE
-from test_foreign_examples import LIES as FOREIGN_LIES
-from test_given_gpus import LIES as GPU_LIES
-from test_given_gpus import RULE as GPU_RULE
+from recorded_edits import events
 
 from rekindle.judge import judge
 from rekindle.records import RecordError
@@ -25,12 +21,10 @@ MODEL = f"{WORKSPACE}/server/simulate_job/models/server.npy"
 def of_events(file, kind, change, only=lambda event: True):
     """Return what alters the events of a kind in a file, and drops those of which it makes None."""
 
-    def altered(folder):
-        told = [json.loads(line) for line in (folder / file).read_text().splitlines()]
-        kept = [change(event) if event["event"] == kind and only(event) else event for event in told]
-        (folder / file).write_text("".join(json.dumps(event) + "\n" for event in kept if event))
+    def one(event):
+        return change(event) if event["event"] == kind and only(event) else event
 
-    return altered
+    return lambda folder: events(folder / file, one)
 
 
 def of_results(change, only=lambda event: True):
@@ -86,13 +80,11 @@ def no_model(folder):
 def of_samples(change):
     """Return what alters what each sample tells of processes, with its time."""
 
-    def altered(folder):
-        told = [json.loads(line) for line in (folder / SAMPLES).read_text().splitlines()]
-        for event in told:
-            change(event["worked"], event["time"])
-        (folder / SAMPLES).write_text("".join(json.dumps(event) + "\n" for event in told))
+    def one(event):
+        change(event["worked"], event["time"])
+        return event
 
-    return altered
+    return lambda folder: events(folder / SAMPLES, one)
 
 
 def told_of(site, **figures):
@@ -357,12 +349,3 @@ def test_a_mend_for_the_cpu_is_said_only_where_there_was_no_gpu(example, gpus):
     (example / "spec.json").write_text(json.dumps(spec))
     said = next(result for result in judge(example).evidence if result.claim == "runs_as_described")
     assert ("mended" in said.says) is not bool(gpus)
-
-
-def test_each_claim_and_rule_of_examples_has_a_lie_that_it_sees():
-    seen = {seen_by for _, seen_by in LIES.values()} | {claim for _, _, claim, _ in FOREIGN_LIES}
-    seen |= {GPU_RULE for _ in GPU_LIES}
-    run_as_jobs = {job.check for job in JOBS_THAT_LIE}
-    elsewhere = {"flower_results_received", "tracked"}  # test_foreign_examples, tests of flare's trackers
-    of_any_run = {"runs_as_described"}
-    assert of_examples() - seen - elsewhere - run_as_jobs == of_any_run

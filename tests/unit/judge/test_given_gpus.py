@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from recorded_edits import events
 
 from rekindle.judge import judge
 
@@ -48,13 +49,11 @@ def example(recordings, tmp_path):
 def of_samples(change):
     """Return what alters every sample."""
 
-    def altered(run):
-        samples = _read(run / "samples.jsonl")
-        for sample in samples:
-            change(sample)
-        (run / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    def one(sample):
+        change(sample)
+        return sample
 
-    return altered
+    return lambda run: events(run / "samples.jsonl", one)
 
 
 def of_gpus(change, *uuids):
@@ -237,10 +236,8 @@ def test_where_pids_cannot_be_matched_nothing_is_called_a_failure(example, where
 
 def test_in_a_training_too_short_for_samples_nothing_is_called_a_failure(example):
     of_gpus(idle)(example)
-    lines = _read(example / "evidence" / "server.jsonl")
-    for event in lines:
-        event["time"] = min(event["time"], 1795359519.0)
-    (example / "evidence" / "server.jsonl").write_text("".join(json.dumps(event) + "\n" for event in lines))
+    early = lambda event: event | {"time": min(event["time"], 1795359519.0)}  # noqa: E731
+    events(example / "evidence" / "server.jsonl", early)
     told = _told(example)[1]
     assert told.holds is None
     assert "in the 1.0 s from the first task to the last result" in told.says

@@ -236,10 +236,3 @@ def test_a_node_that_straggles_is_named_and_is_no_fault(on_cpu):
 def test_nodes_that_take_about_as_long_do_not_straggle(on_cpu, shares):
     _computes(on_cpu, *shares)
     assert "straggles" not in _told(on_cpu, PACE)[1]
-
-
-def test_a_rank_that_computed_for_longer_than_its_round_proves_nothing(on_cpu):
-    _computes(on_cpu, 0.5, 1.5)
-    verdict, broken = _answers(on_cpu)
-    assert verdict == "UNPROVEN"
-    assert broken[PACE].startswith("site-1 rank 1 computed for ")

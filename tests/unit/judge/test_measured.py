@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from msgspec.structs import replace
+from recorded_edits import events
 
 from rekindle.judge import judge
 from rekindle.judge.measured import judgement, measured
@@ -24,12 +25,11 @@ def run(recordings, tmp_path):
 def of_record(change):
     """Return what alters the record that a run told."""
 
-    def altered(run):
-        event = json.loads((run / TOLD).read_text())
+    def one(event):
         change(event["record"])
-        (run / TOLD).write_text(json.dumps(event) + "\n")
+        return event
 
-    return altered
+    return lambda run: events(run / TOLD, one)
 
 
 def of_figures(name, **fields):
@@ -58,19 +58,17 @@ def without(name):
 def of_samples(change):
     """Return what alters what each sample tells of a GPU."""
 
-    def altered(run):
-        told = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
-        for event in told:
-            for gpu in event["gpus"].values():
-                change(gpu)
-        (run / "samples.jsonl").write_text("".join(json.dumps(event) + "\n" for event in told))
+    def one(event):
+        for gpu in event["gpus"].values():
+            change(gpu)
+        return event
 
-    return altered
+    return lambda run: events(run / "samples.jsonl", one)
 
 
 def of_another_run(run):
     """Have the figures be told under another nonce."""
-    (run / TOLD).write_text(json.dumps(json.loads((run / TOLD).read_text()) | {"nonce": "0" * 32}) + "\n")
+    events(run / TOLD, lambda event: event | {"nonce": "0" * 32})
 
 
 def twice(run):

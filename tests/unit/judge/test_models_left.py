@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from recorded_edits import events
 
 from rekindle.judge import judge
 
@@ -17,15 +18,9 @@ def run(recordings, tmp_path):
     return shutil.copytree(recordings / "h200-llm-hf-sft", tmp_path / "run")
 
 
-def told(run, file, change):
-    """Alter each line of a file of evidence; drop those of which ``change`` makes None."""
-    lines = [change(json.loads(line)) for line in (run / file).read_text().splitlines()]
-    (run / file).write_text("".join(json.dumps(line) + "\n" for line in lines if line))
-
-
 def saved(**changes):
     """Return what alters what was told of the models as they loaded."""
-    return lambda run: told(run, "evidence/job.jsonl", lambda event: {**event, **changes})
+    return lambda run: events(run / "evidence/job.jsonl", lambda event: {**event, **changes})
 
 
 def not_left(run):
@@ -38,21 +33,20 @@ def not_left(run):
 def as_small_as_it_gets(run):
     """Have all of a run be of a model that would have come home."""
     saved(values=1000)(run)
-    told(run, "evidence/server.jsonl", lambda event: {**event, "values": 1000})
+    events(run / "evidence/server.jsonl", lambda event: {**event, "values": 1000})
 
 
 def as_it_began(run):
     """Have the server begin with what it saved."""
     digest = json.loads((run / "evidence/job.jsonl").read_text().splitlines()[0])["digest"]
-    told(
-        run, "evidence/server.jsonl", lambda event: event | {"digest": digest} if "digest" in event else event
-    )
+    began = lambda event: event | {"digest": digest} if "digest" in event else event  # noqa: E731
+    events(run / "evidence/server.jsonl", began)
 
 
 LIES = {
     "it is on no host either": (not_left, "global_model_saved", None),
     "nobody loaded it": (
-        lambda run: told(run, "evidence/job.jsonl", lambda event: None),
+        lambda run: events(run / "evidence/job.jsonl", lambda event: None),
         "saved_models_load",
         None,
     ),

@@ -7,6 +7,7 @@ from typing import Any
 
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
+from rekindle.judge.summary import host_memory_mib
 from rekindle.records.events import FinalEvent, RoundEvent, SampleEvent
 
 _MB = r"(\d{1,12}(?:\.\d{1,12})?) MB"
@@ -80,7 +81,7 @@ def messages_quantised(run: Run, options: dict[str, Any]) -> Result:
 @check("claim", needs=(SampleEvent,))
 def memory_told(run: Run) -> Result:
     """The driver sampled the host memory of the server and of every site's client."""
-    peaks = run.host_memory_mib
+    peaks = host_memory_mib(run)
     missing = [name for name in run.members if not peaks.get(name)]
     if missing:
         return unknown(f"No sample has the memory of {missing[0]}.")

@@ -121,30 +121,21 @@ def _flat(nested: object) -> Iterator[object]:
 @check("example")
 def saved_models_load(run: Run) -> Iterator[Result]:
     """Every model that the server saved loads in the run's environment: finite, not all zeros, trained."""
-    loaded, began = run.loaded, run.loaded.get("")
-    sent = {line.event.values for line in run.of(TaskEvent)}
-    for name in sorted(run.workspace.models()):
-        path = run.workspace.members[SERVER].path(name)
-        line = loaded.get(path.relative_to(run.folder).as_posix())
+    began, sent = run.loaded.get(""), {line.event.values for line in run.of(TaskEvent)}
+    saved = {name: run.workspace.members[SERVER].path(name) for name in sorted(run.workspace.models())}
+    files = {name: path.relative_to(run.folder).as_posix() for name, path in saved.items()}
+    for name, file in {**files, **dict(sorted(run.models_left.items()))}.items():
+        line, stayed = run.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""
         if line is None:
-            yield unknown(f"Nothing tells whether {name} loads in the run's environment.")
+            yield unknown(f"{stayed or name}: nothing shows whether it loads in the run's environment.")
         elif says := _flaw(line.event, began.event if began else None):
             yield fails(f"{name} {says}.", line)
-        elif line.event.sha256 != sha256(path):
+        elif not stayed and line.event.sha256 != sha256(saved[name]):
             yield unknown(f"{name} is not the file that was loaded in the run's environment.", line)
-    for name, file in sorted(run.models_left.items()):
-        line = loaded.get(file)
-        if line is None:
-            yield unknown(f"{name} stayed on the host, and nothing tells whether it loads there.")
-        elif says := _flaw(line.event, began.event if began else None):
-            yield fails(f"{name} {says}.", line)
-        elif line.event.values * _WIDEST < FILE_LIMIT:
-            yield unknown(
-                f"{name} stayed on the host as too large, and has {line.event.values} values.", line
-            )
-        elif line.event.values not in sent:
-            says = f"{name} stayed on the host, with {line.event.values} values, which no site sent."
-            yield unknown(says, line)
+        elif stayed and line.event.values * _WIDEST < FILE_LIMIT:
+            yield unknown(f"{stayed} as too large, and has {line.event.values} values.", line)
+        elif stayed and line.event.values not in sent:
+            yield unknown(f"{stayed}, with {line.event.values} values, which no site sent.", line)
 
 
 def _flaw(saved: ModelEvent, began: ModelEvent | None) -> str | None:

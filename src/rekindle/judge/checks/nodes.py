@@ -56,10 +56,6 @@ def nodes_keep_pace(run: Run) -> Iterator[Result]:
     for site in run.spec.sites:
         for rank in range(site.ranks):
             lines = run.rounds(site.name, rank)
-            for line in lines:
-                if (own := line.event.forward_s) is not None and not 0 <= own <= line.event.seconds:
-                    says = f"{line.event.who} computed for {own:g} s in a round of {line.event.seconds:g} s."
-                    yield unknown(says, line)
             node, events = run.spec.node_of(site, rank), [line.event for line in lines[1:] or lines]
             events = [event for event in events if not run.suspended_s(event)]
             forwards = [event.forward_s for event in events if event.forward_s is not None]
