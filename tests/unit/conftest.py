@@ -1,15 +1,40 @@
-"""Recorded runs, and copies of them to break."""
+"""Recorded runs, and copies of them to break; and the golden files of sentences."""
 
 import hashlib
+import json
 import shutil
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from plays import REPOSITORY
 from slurm_queue import Queue
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--write-golden", action="store_true", help="write tests/golden anew; without -n")
+
+
+@pytest.fixture
+def golden(request, tmp_path):
+    """Return what compares a test's sentences with those that tests/golden/ROOM.json has under its name."""
+    path, name = GOLDEN / f"{request.path.parent.name}.json", f"{request.path.stem} {request.node.name}"
+
+    def compare(*sentences):
+        places = {str(tmp_path): "$TMP", str(REPOSITORY): "$REPOSITORY"}
+        for folder, short in places.items():
+            sentences = [sentence.replace(folder, short) for sentence in sentences]
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        if request.config.getoption("--write-golden", False):
+            known = dict(sorted({**known, name: sentences}.items()))
+            path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        assert sentences == known.get(name)
+
+    return compare
 
 
 @pytest.fixture
