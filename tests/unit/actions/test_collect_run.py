@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,10 +17,10 @@ from rekindle.records import PlacedRecord, RunSpec, read, write
 from rekindle.results import home
 
 PAYLOAD = REPOSITORY / "src"
-SENT = read(Path(__file__).parents[2] / "recordings/runs/pt_ddp-cpu-2/spec.json", RunSpec)
-
-
-MEASURES = read(Path(__file__).parents[2] / "recordings/acceptance/h200-x2/spec.json", RunSpec)
+SENT, MEASURES = (
+    read(REPOSITORY / "tests/recordings" / run / "spec.json", RunSpec)
+    for run in ("runs/pt_ddp-cpu-2", "acceptance/h200-x2")
+)
 
 
 @pytest.fixture
@@ -68,47 +67,37 @@ def _raise(error):
     raise error
 
 
-def test_a_job_that_was_not_placed_is_skipped(load, tmp_path):
+def test_a_job_that_was_not_placed_is_skipped_and_one_whose_record_is_broken_fails(load, tmp_path):
     args = {"job": "one", "python": sys.executable, "home": str(tmp_path)}
-    result = load("collect_run").run(args)
-    assert result == {"skipped": True, "skip_reason": "one was not placed on the host."}
-
-
-def test_a_placed_record_that_is_broken_fails(load, tmp_path):
+    skipped = {"skipped": True, "skip_reason": "one was not placed on the host."}
+    assert load("collect_run").run(args) == skipped
     (tmp_path / "one.placed.json").write_text("{}")
-    result = load("collect_run").run({"job": "one", "python": sys.executable, "home": str(tmp_path)})
-    assert result["failed"]
-    assert "one.placed.json is not a valid PlacedRecord: " in result["msg"]
+    assert "one.placed.json is not a valid PlacedRecord: " in load("collect_run").run(args)["msg"]
 
 
-def test_a_run_that_the_host_cannot_pack_fails_with_what_it_said(collect, tmp_path, monkeypatch):
+def test_a_run_that_cannot_be_packed_fails_and_leaves_what_came_home_before(
+    golden, collect, tmp_path, monkeypatch
+):
+    assert collect("one")[0] == {}
+    shutil.rmtree(tmp_path / "run")
+    gone, _ = collect("one")
+    assert (tmp_path / "one/a").read_text() == "1"
     (tmp_path / "python").write_text("#!/bin/sh\necho 'No space\nleft.' >&2\nexit 1\n")
     (tmp_path / "python").chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    said = "The run could not be packed on the host: No space left."
-    assert collect("one")[0] == {"failed": True, "msg": said}
+    full, _ = collect("one")
+    assert gone["failed"]
+    assert full["failed"]
+    golden(gone["msg"], full["msg"])
 
 
-def test_a_run_that_is_gone_from_the_host_fails_and_leaves_what_came_home_before(collect, tmp_path):
-    assert collect("one")[0] == {}
-    shutil.rmtree(tmp_path / "run")
-    said = f"{tmp_path}/run is gone from the host. Fix: run site.yml again, which runs its job anew."
-    assert collect("one")[0] == {"failed": True, "msg": f"The run could not be packed on the host: {said}"}
-    assert (tmp_path / "one/a").read_text() == "1"
-
-
-def test_an_archive_that_cannot_be_fetched_fails_and_leaves_the_host(collect, tmp_path):
-    result, _ = collect("one", lambda: _raise(AnsibleError("no such file")))
-    assert result["failed"]
-    assert result["msg"].endswith("could not be fetched, or has more than 512 MiB: no such file")
-    assert list(tmp_path.glob("*.tar.gz")) == []
-
-
-def test_an_archive_that_is_damaged_fails_and_leaves_the_host(collect, tmp_path):
+def test_an_archive_that_cannot_be_fetched_or_is_damaged_fails_and_leaves_the_host(collect, tmp_path):
     def damage():
         (archive,) = tmp_path.glob("run.*.tar.gz")
         archive.write_bytes(archive.read_bytes()[:20])
 
+    result, _ = collect("one", lambda: _raise(AnsibleError("no such file")))
+    assert result["msg"].endswith("could not be fetched, or has more than 512 MiB: no such file")
     result, _ = collect("one", damage)
     assert result["failed"]
     assert not (tmp_path / "one").exists()
@@ -152,12 +141,9 @@ def test_the_clock_of_a_host_is_asked_within_its_round_trip(clock, ahead_s, spec
     assert abs(told.offset_s - ahead_s) <= told.error_s
 
 
-@pytest.mark.parametrize("says", ["''", "'soon'", "'nan'", "'inf'", "'1e200'", "'1 2'"])
-def test_a_host_that_tells_no_time_has_no_clock(clock, says):
-    assert clock(says) is None
-
-
-def test_a_host_that_greets_has_a_clock(clock):
+def test_a_host_that_greets_has_a_clock_and_one_that_tells_no_time_none(clock):
+    for says in ("''", "'soon'", "'nan'", "'inf'", "'1e200'", "'1 2'"):
+        assert clock(says) is None
     assert abs(clock("'Welcome!\\n', time.time(), sep=''").offset_s) < 30
 
 

@@ -7,13 +7,13 @@ import pytest
 import yaml
 from msgspec.structs import replace
 from plays import REPOSITORY
+from report_folders import PASS
 
 from rekindle.jobs import lease
 from rekindle.judge.measured import measured
 from rekindle.judge.run import Run
-from rekindle.records import HostRecord, PlacedRecord, PlanRecord, VerdictRecord, read, to_builtins, write
+from rekindle.records import HostRecord, PlacedRecord, PlanRecord, read, to_builtins, write
 from rekindle.records.acceptance import JOBS
-from rekindle.records.base import convert
 
 
 @pytest.fixture
@@ -31,21 +31,9 @@ def accepted(home, recordings):
             if measurement["gpu"] in failed and measurement["name"] == name:
                 measurement.update(value=3.0, holds=False, again=[{"value": 3.0, "holds": False}])
         (home / "acceptance.json").write_text(json.dumps(record))
-        verdict = {
-            "job": "acceptance",
-            "host": "h200",
-            "verdict": kind,
-            "cause": None if kind == "PASS" else "GPU 0 is slow.",
-            "remedy": None if kind == "PASS" else "Replace it.",
-            "evidence": (),
-            "started": None,
-            "duration_s": None,
-            "lock_sha256": None,
-            "versions": {},
-            "devices": (),
-            "rounds": (),
-        }
-        write(home / "acceptance" / "verdict.json", convert(verdict, VerdictRecord))
+        words = {} if kind == "PASS" else {"cause": "GPU 0 is slow.", "remedy": "Replace it."}
+        verdict = replace(PASS, job="acceptance", host="h200", verdict=kind, **words)
+        write(home / "acceptance" / "verdict.json", verdict)
 
     return told
 
@@ -56,23 +44,27 @@ def hold(load, home):
     return lambda gate: load("hold_acceptance").run({"folder": str(home), "gate": gate}, host="h200")
 
 
-def test_the_role_measures_by_the_jobs_that_the_records_name():
+@pytest.fixture
+def uuids(home):
+    return [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+
+
+def test_the_role_measures_by_the_jobs_that_the_records_name_and_its_gate_is_faults():
     defaults = yaml.safe_load((REPOSITORY / "roles/settings/defaults/main.yml").read_text())
     assert defaults["_rekindle_acceptance"] == [*JOBS.values()]
+    assert defaults["rekindle_accept_gate"] == "faults"
 
 
 @pytest.mark.parametrize(
     "name", ["product_differs", "memory_errors", "ecc_uncorrected", "remap_failed", "xids"]
 )
-def test_a_wrong_result_bad_memory_and_an_xid_keep_jobs_away_by_default(accepted, hold, home, name):
-    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+def test_a_wrong_result_bad_memory_and_an_xid_keep_jobs_away_by_default(accepted, hold, uuids, name):
     accepted("FAIL", failed=uuids[:1], name=name)
     assert hold("faults")["failed"] is True
 
 
 @pytest.mark.parametrize("name", ["host_to_device", "bf16_matmul", "memory_in_use_before", "pcie_width"])
-def test_a_slow_figure_keeps_no_job_away_by_default(accepted, hold, home, name):
-    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+def test_a_slow_figure_keeps_no_job_away_by_default(accepted, hold, uuids, name):
     accepted("FAIL", failed=uuids[:1], name=name)
     told = hold("faults")
     assert "failed" not in told
@@ -80,20 +72,14 @@ def test_a_slow_figure_keeps_no_job_away_by_default(accepted, hold, home, name):
     assert hold("host")["failed"] is True
 
 
-def test_measuring_that_failed_or_hung_keeps_jobs_away_by_default(accepted, hold, home):
+def test_measuring_that_failed_or_hung_keeps_jobs_away_by_default(accepted, hold, home, uuids):
     accepted("FAIL")  # by something else than its figures
     assert hold("faults")["failed"] is True
-    uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
     accepted("HUNG", failed=uuids, name="bf16_matmul")
     assert hold("faults")["failed"] is True
     accepted("FAIL")
     (home / "acceptance.json").unlink()
     assert hold("faults")["failed"] is True
-
-
-def test_the_default_is_faults():
-    defaults = yaml.safe_load((REPOSITORY / "roles/settings/defaults/main.yml").read_text())
-    assert defaults["rekindle_accept_gate"] == "faults"
 
 
 @pytest.mark.parametrize("kind", ["FAIL", "HUNG"])
@@ -113,6 +99,8 @@ def test_it_goes_on_where_no_gpu_failed_or_nobody_cares(accepted, hold, kind, ga
 @pytest.mark.usefixtures("own_state")
 def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, on_host):
     uuids = [gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus]
+    accepted("FAIL", failed=uuids)
+    assert hold("gpu")["failed"] is True
     accepted("FAIL", failed=uuids[:1])
     assert hold("gpu")["msg"] == "1 of 2 GPUs failed, and jobs run on the others."
     lease.keep(home, "h200", datetime.now(timezone.utc), None)
@@ -122,8 +110,3 @@ def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, on_h
         load("place_job").run(args, host="h200", **on_host[1])
         sites = read(home / "pt_ddp.placed.json", PlacedRecord).spec.sites
         assert {uuid for site in sites for uuid in site.gpus} == given
-
-
-def test_none_is_left_where_all_failed(accepted, hold, home):
-    accepted("FAIL", failed=[gpu.uuid for gpu in read(home / "host.json", HostRecord).gpus])
-    assert hold("gpu")["failed"] is True

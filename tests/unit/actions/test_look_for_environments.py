@@ -38,32 +38,37 @@ def stand(root: Path, name: str) -> None:
     marker.touch()
 
 
-def test_what_is_whole_stands_and_nothing_is_made(look, home, tmp_path):
-    assert look() == {"changed": False}
-    assert read(home / "standing.json", StandingRecord).standing == ()
-    bare_mb = read(home / "standing.json", StandingRecord).fetch_mb
+@pytest.fixture
+def told(look, home):
+    """Look; returns which environments stand, and what is to be fetched and brought."""
+
+    def run(*wheelhouse):
+        assert look(*wheelhouse) == {"changed": False}
+        record = read(home / "standing.json", StandingRecord)
+        return record.standing, record.fetch_mb, record.wheels_mb
+
+    return run
+
+
+def test_what_is_whole_stands_and_nothing_is_made(told, tmp_path):
+    none, bare_mb, _ = told()
+    assert none == ()
     assert not (tmp_path / "root").exists()
     stand(tmp_path / "root", "torch")
-    look()
-    told = read(home / "standing.json", StandingRecord)
-    assert (told.standing, told.wheels_mb) == (("torch",), None)
-    assert told.fetch_mb < bare_mb
+    standing, fetch_mb, wheels_mb = told()
+    assert (standing, wheels_mb) == (("torch",), None)
+    assert fetch_mb < bare_mb
 
 
-def test_the_wheels_of_what_does_not_stand_are_to_be_brought(look, home, tmp_path):
+def test_the_wheels_of_what_does_not_stand_are_to_be_brought(told, tmp_path):
     for digest in LOCKS.values():
         (tmp_path / "w" / digest[:12]).mkdir(parents=True)
         (tmp_path / "w" / digest[:12] / "a.whl").write_bytes(bytes(3_000_000))
-    look(tmp_path / "w")
-    assert read(home / "standing.json", StandingRecord).fetch_mb is None
-    assert read(home / "standing.json", StandingRecord).wheels_mb == 6
+    assert told(tmp_path / "w")[1:] == (None, 6)
     stand(tmp_path / "root", "torch")
-    look(tmp_path / "w")
-    assert read(home / "standing.json", StandingRecord).wheels_mb == 3
+    assert told(tmp_path / "w")[2] == 3
 
 
-def test_a_host_that_gives_no_answer_is_not_taken_for_a_bare_one(look, home):
-    result = look(noise="exit 0;")
-    assert result["failed"]
-    assert "does not say which environments it has. Fix: " in result["msg"]
+def test_a_host_that_gives_no_answer_is_not_taken_for_a_bare_one(golden, look, home):
+    golden(look(noise="exit 0;")["msg"])
     assert not (home / "standing.json").exists()

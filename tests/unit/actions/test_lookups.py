@@ -52,25 +52,24 @@ def test_a_host_is_spoken_to_as_preflight_found_it(home):
 
 def test_a_cluster_is_spoken_to_as_its_login_node_was_found(home):
     node = read(home / "host.json", HostRecord)
-    write(
-        home / "login.json",
-        replace(node, pythons=(), root="/home/u/rekindle"),
-    )
+    write(home / "login.json", replace(node, pythons=(), root="/home/u/rekindle"))
     write(home / "host.json", replace(node, slurm=Slurm(partition="gpu", time="01:00:00")))
     assert _found(home) == [{"python": "auto_silent", "root": "/home/u/rekindle"}]
     (home / "login.json").unlink()
-    assert _found(home) == [{"python": "auto_silent", "root": "~/rekindle"}]
+    assert _found(home) == UNKNOWN
 
 
-@pytest.mark.parametrize("text", [None, "", "{}", '{"schema": "rekindle/host/999"}'])
-def test_a_host_without_a_record_is_spoken_to_as_the_inventory_has_it(tmp_path, text):
-    if text is not None:
+UNKNOWN = [{"python": "auto_silent", "root": "~/rekindle"}]
+
+
+def test_a_host_without_a_record_is_spoken_to_as_the_inventory_has_it(tmp_path):
+    assert _found(tmp_path) == UNKNOWN
+    for text in ("", "{}", '{"schema": "rekindle/host/999"}'):
         (tmp_path / "host.json").write_text(text)
-    assert _found(tmp_path) == [{"python": "auto_silent", "root": "~/rekindle"}]
+        assert _found(tmp_path) == UNKNOWN
 
 
 def test_the_python_that_ansible_is_configured_with_comes_first(home, monkeypatch):
-    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", "/opt/python3")
-    assert _found(home) == [{"python": "/opt/python3", "root": "/tmp/rekindle"}]
-    monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", "auto")
-    assert _found(home)[0]["python"] == "/usr/bin/python3.12"
+    for given, found in (("/opt/python3", "/opt/python3"), ("auto", "/usr/bin/python3.12")):
+        monkeypatch.setenv("ANSIBLE_PYTHON_INTERPRETER", given)
+        assert _found(home) == [{"python": found, "root": "/tmp/rekindle"}]

@@ -20,7 +20,6 @@ from rekindle.records import (
     ImagesRecord,
     PlacedRecord,
     PlanRecord,
-    RunSpec,
     VerdictRecord,
     read,
     to_builtins,
@@ -40,35 +39,15 @@ def place(load, home, on_host, own_state):
         if left_s is not None:
             lease.keep(home, "h200", now, now + timedelta(seconds=left_s))
         args = {
-            "folder": str(home),
-            "job": job,
-            "tmpdir": "/tmp/rekindle/tmp",
-            "arguments": {},
+            **{"folder": str(home), "job": job, "tmpdir": "/tmp/rekindle/tmp", "arguments": {}},
+            **{"rerun": False, "checkout": "", "gate": "host"},
             **on_host[0],
-            "rerun": False,
-            "checkout": "",
-            "gate": "host",
             **more,
         }
-        return load("place_job").run(
-            args, host="h200", **({"_low_level_execute_command": execute} if execute else on_host[1])
-        )
+        parts = {"_low_level_execute_command": execute} if execute else on_host[1]
+        return load("place_job").run(args, host="h200", **parts)
 
     return run
-
-
-def _one_gpu_left(home):
-    host = read(home / "host.json", HostRecord)
-    write(home / "host.json", replace(host, gpus=host.gpus[:1]))
-
-
-def _refused(home):
-    plan = read(home / "plan.json", PlanRecord)
-    (environment,) = plan.environments
-    refused = replace(
-        environment, framework="tensorflow", build=None, refusal="No build fits. Fix: another driver."
-    )
-    write(home / "plan.json", replace(plan, environments=(environment, refused)))
 
 
 def _assert_no_run(home, job, verdict, cause):
@@ -119,14 +98,8 @@ def test_what_is_sent_has_the_digest_of_each_file_and_the_host_s_clock(place):
 
 def test_a_host_that_does_not_tell_its_time_runs_nothing(place, home):
     result = place(execute=lambda command: {"rc": 0, "stdout": "noon", "stderr": ""})
-    assert result["failed"]
     assert result["msg"].startswith("The host does not tell its time. Fix: ")
     assert not results.placed_in(home, "pt_ddp").exists()
-
-
-def test_a_payload_that_is_gone_here_fails(place, home):
-    shutil.rmtree(home.parent / "payload")
-    assert "is missing or damaged. Fix: run playbooks/environments.yml again." in place()["msg"]
 
 
 def test_a_lease_shortens_the_job_and_not_its_name(place, home):
@@ -137,19 +110,20 @@ def test_a_lease_shortens_the_job_and_not_its_name(place, home):
     assert 100 < limited["spec"]["job"]["limit_s"] <= 140
 
 
-def test_a_job_without_an_environment_is_unsupported(place, home):
+def test_a_job_without_an_environment_is_unsupported_and_says_why(place, home):
     assert place("tf_mirrored") == {}
     _assert_no_run(home, "tf_mirrored", "UNSUPPORTED", "h200 has no tensorflow environment.")
-
-
-def test_a_job_whose_environment_was_refused_says_why(place, home):
-    _refused(home)
+    plan = read(home / "plan.json", PlanRecord)
+    why = {"framework": "tensorflow", "build": None, "refusal": "No build fits. Fix: another driver."}
+    refused = replace(plan.environments[0], **why)
+    write(home / "plan.json", replace(plan, environments=(*plan.environments, refused)))
     assert place("tf_mirrored") == {}
     _assert_no_run(home, "tf_mirrored", "UNSUPPORTED", "No build fits.")
 
 
 def test_a_job_that_the_hosts_gpus_cannot_hold_is_unsupported(place, home, monkeypatch):
-    _one_gpu_left(home)
+    host = read(home / "host.json", HostRecord)
+    write(home / "host.json", replace(host, gpus=host.gpus[:1]))
     job = jobs.load_job
     alone = {"when_short_of_gpus": "unsupported"}
     monkeypatch.setattr(jobs, "load_job", lambda *names: replace(job(*names), **alone))
@@ -246,12 +220,11 @@ def test_tmpdir_outside_of_the_root_is_a_folder_of_our_own(place, given, folder)
 
 
 @pytest.mark.parametrize("name", ["host.json", "plan.json", "env.json", "lease.json"])
-@pytest.mark.parametrize("how", ["does not exist", "is not a valid "])
-def test_without_a_whole_record_it_fails(place, home, name, how):
-    (home / name).unlink() if how == "does not exist" else (home / name).write_text("{")
-    result = place()
-    assert result["failed"]
-    assert f"{home / name} {how}" in result["msg"]
+def test_without_a_whole_record_it_fails(place, home, name):
+    (home / name).write_text("{")
+    assert f"{home / name} is not a valid " in place()["msg"]
+    (home / name).unlink()
+    assert f"{home / name} does not exist" in place()["msg"]
     assert not results.placed_in(home, "pt_ddp").exists()
 
 
@@ -272,26 +245,14 @@ def test_a_job_of_the_users_own_is_known_by_its_code(place, home, tmp_path):
     assert place("line")["msg"].startswith(f"{code / 'job.yml'} cannot be read: No such file or directory.")
 
 
-def test_a_job_that_is_none_fails(place):
-    said = place("nothing")["msg"]
-    assert said.startswith("There is no job 'nothing' in flare_jobs/. Fix: ")
-
-
-def test_an_argument_that_no_option_can_have_fails(place):
-    said = place(arguments={"pt_ddp": {"local_epoch": {"a": 1}}})["msg"]
-    assert said.startswith("rekindle_job_arguments has a value for pt_ddp that is no option's: ")
-
-
-def test_a_state_folder_that_cannot_be_made_fails(place, home, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(home / "host.json"))
-    result = place()
-    assert result["failed"]
-    assert "Fix: have XDG_STATE_HOME name a folder of yours." in result["msg"]
+def test_what_cannot_be_placed_fails_with_its_reason(golden, place, home, monkeypatch):
+    lines = [
+        place("nothing")["msg"],
+        place(arguments={"pt_ddp": {"local_epoch": {"a": 1}}})["msg"],
+    ]
+    with monkeypatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(home / "host.json"))
+        lines.append(place()["msg"])
+    shutil.rmtree(home.parent / "payload")
+    golden(*lines, place()["msg"])
     assert not results.placed_in(home, "pt_ddp").exists()
-
-
-def test_the_run_that_is_sent_is_a_spec_that_the_driver_reads(place, home, tmp_path):
-    place()
-    spec = read(home / "pt_ddp.placed.json", PlacedRecord).spec
-    write(tmp_path / "spec.json", spec)
-    assert read(tmp_path / "spec.json", RunSpec) == spec

@@ -35,41 +35,35 @@ def test_what_was_sent_is_written_with_its_locks(save, home, told):
         assert (home / "locks" / name).read_text() == files("rekindle.locks").joinpath(name).read_text()
 
 
-def _assert_fails(result, said):
-    assert result["failed"]
-    assert result["msg"].startswith("What came from the host is not a valid EnvRecord: ")
-    assert said in result["msg"]
-    assert result["msg"].endswith(" Fix: run the stage again.")
-
-
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        (lambda told: told.pop(), "its locks are not those that were sent"),
-        (lambda told: told.append(told[0]), "its locks are not those that were sent"),
-        (lambda told: told[1].update(lock_sha256="0" * 64), "its locks are not those that were sent"),
-        (lambda told: told[1].update(framework="tensorflow"), "its locks are not those that were sent"),
-        (lambda told: told[0].pop("python"), "missing required field `python`"),
-        (lambda told: told[0].update(more=1), "unknown field `more`"),
-        (lambda told: told[0].update(lock="../x"), "environments"),
-        (lambda told: told[0].update(build_s=float("inf")), ""),
+        list.pop,
+        lambda told: told.append(told[0]),
+        lambda told: told[1].update(lock_sha256="0" * 64),
+        lambda told: told[1].update(framework="tensorflow"),
+        lambda told: told[0].pop("python"),
+        lambda told: told[0].update(more=1),
+        lambda told: told[0].update(lock="../x"),
+        lambda told: told[0].update(build_s=float("inf")),
     ],
+    ids=["fewer", "more", "lock", "framework", "no python", "field", "path", "inf"],
 )
-def test_anything_else_is_refused_and_not_written(save, home, told, change, said):
+def test_anything_else_is_refused_and_not_written(golden, save, home, told, change):
     change(told)
-    _assert_fails(save(), said)
+    result = save()
+    assert result["failed"]
+    golden(result["msg"])
     assert not (home / "env.json").exists()
     assert not (home / "locks").exists()
 
 
-@pytest.mark.parametrize("name", ["plan.json", "host.json"])
-def test_without_a_record_it_fails(save, home, name):
-    (home / name).unlink()
-    _assert_fails(save(), f"{name} does not exist.")
-
-
-def test_of_a_plan_that_refuses_everything_nothing_can_have_been_built(save, home):
+def test_without_a_record_or_a_build_it_fails(golden, save, home):
     plan = read(home / "plan.json", PlanRecord)
     refused = tuple(replace(environment, build=None, refusal="No.") for environment in plan.environments)
     write(home / "plan.json", replace(plan, environments=refused))
-    _assert_fails(save(), "names no build")
+    lines = [save()["msg"]]
+    for name in ("host.json", "plan.json"):
+        (home / name).unlink()
+        lines.append(save()["msg"])
+    golden(*lines)
