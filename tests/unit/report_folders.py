@@ -1,9 +1,5 @@
 """Results folders as a run leaves them, built from the records."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -150,22 +146,15 @@ FAIL = msgspec.structs.replace(
 )
 
 
-def fill(folder: Path, *hosts: str) -> Path:
+def fill(folder, *hosts):
     """Write run.json."""
     write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=hosts))
     return folder
 
 
 def add_host(  # noqa: PLR0913 - each record of a host can be left out
-    folder: Path,
-    name: str,
-    *,
-    host: HostRecord | None = HOST,
-    plan: PlanRecord | None = PLAN,
-    verdict: VerdictRecord | None = PASS,
-    left: str | None = None,
-    state: Literal["failed", "unreachable"] = "failed",
-) -> None:
+    folder, name, *, host=HOST, plan=PLAN, verdict=PASS, left=None, state="failed"
+):
     """Write the records of one host."""
     if host:
         write(folder / name / "host.json", msgspec.structs.replace(host, host=name))
@@ -180,7 +169,7 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
         )
 
 
-def three_hosts(folder: Path) -> Path:
+def three_hosts(folder):
     """Return a folder with a PASS, a FAIL, and a host of which nothing came home."""
     fill(folder, "gpu-1", "gpu-2", "gpu-3")
     add_host(folder, "gpu-1")

@@ -1,7 +1,5 @@
 """Playbooks start in any folder, also where Ansible reads no ansible.cfg, or say what to type."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy
@@ -25,7 +23,7 @@ ANSIBLE = ("ansible-core", "cffi", "cryptography", "jinja2", "markupsafe", "pack
 FOLDERS = ("playbooks", "plugins", "roles", "src", "flare_jobs")
 
 
-def run(folder: Path, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run(folder, *command, **environ):
     """Run a command in a folder as a user does who has set nothing for Ansible nor for Python."""
     ours = ("ANSIBLE", "PYTHON", "REKINDLE", "VIRTUAL_ENV")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
@@ -41,7 +39,7 @@ def run(folder: Path, *command: str, **environ: str) -> subprocess.CompletedProc
 
 
 @pytest.fixture
-def inventory(tmp_path: Path) -> str:
+def inventory(tmp_path):
     """Return an inventory of this machine."""
     host = {"ansible_connection": "local", "rekindle_root": f"{tmp_path}/root"}
     host |= {"rekindle_gpus_required": False, "rekindle_min_free_gb": 0}
@@ -50,7 +48,7 @@ def inventory(tmp_path: Path) -> str:
     return str(path)
 
 
-def checkout(folder: Path, *, links: bool) -> Path:
+def checkout(folder, *, links):
     """Return a copy of the repository to which all may write, with its links or what they lead to."""
     for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__", "rekindle" if name == "plugins" and not links else "")
@@ -61,7 +59,7 @@ def checkout(folder: Path, *, links: bool) -> Path:
     return folder
 
 
-def test_a_playbook_runs_from_another_folder(tmp_path: Path, inventory: str) -> None:
+def test_a_playbook_runs_from_another_folder(tmp_path, inventory):
     results = tmp_path / "results"
     done = run(tmp_path, OURS, PREFLIGHT, "-i", inventory, REKINDLE_RESULTS=str(results))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -70,9 +68,7 @@ def test_a_playbook_runs_from_another_folder(tmp_path: Path, inventory: str) -> 
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_a_playbook_runs_where_ansible_ignores_our_configuration(
-    tmp_path: Path, inventory: str, links: bool
-) -> None:
+def test_a_playbook_runs_where_ansible_ignores_our_configuration(tmp_path, inventory, links):
     folder = checkout(tmp_path / "a copy", links=links)
     done = run(folder, OURS, "playbooks/preflight.yml", "-i", inventory)
     assert "world writable directory" in done.stderr
@@ -81,20 +77,20 @@ def test_a_playbook_runs_where_ansible_ignores_our_configuration(
     assert (results / "here" / "host.json").exists()
 
 
-def test_every_playbook_is_whole_without_our_configuration(tmp_path: Path, inventory: str) -> None:
+def test_every_playbook_is_whole_without_our_configuration(tmp_path, inventory):
     folder = checkout(tmp_path / "copy", links=True)
     done = run(folder, OURS, *PLAYBOOKS, "-i", inventory, "--list-tasks")
     assert done.returncode == 0, done.stderr
     assert "validate : Hold the host to its verdicts" in done.stdout
 
 
-def test_no_play_gathers_facts_whatever_the_configuration_says() -> None:
+def test_no_play_gathers_facts_whatever_the_configuration_says():
     for name in PLAYBOOKS:
         text = (REPOSITORY / name).read_text()
         assert text.count("\n  hosts: ") == text.count("\n  gather_facts: false\n")
 
 
-def test_an_ansible_without_our_packages_says_what_to_type(tmp_path: Path, inventory: str) -> None:
+def test_an_ansible_without_our_packages_says_what_to_type(tmp_path, inventory):
     bare = tmp_path / "bare"
     bare.mkdir()
     for name in ANSIBLE:
@@ -114,11 +110,11 @@ def test_an_ansible_without_our_packages_says_what_to_type(tmp_path: Path, inven
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> object:
+def told(capsys, monkeypatch):
     """Return what the callback of a repository says as it is loaded."""
     monkeypatch.setattr(sys, "path", [*sys.path])
 
-    def load(path: Path = CALLBACK) -> str:
+    def load(path=CALLBACK):
         with pytest.raises(SystemExit) as exit_:
             runpy.run_path(str(path))
         assert exit_.value.code == 4

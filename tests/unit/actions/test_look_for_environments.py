@@ -2,7 +2,6 @@
 
 import hashlib
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 from locked import lock_as_today
@@ -32,7 +31,7 @@ def look(load, shell, home, tmp_path):
     return run
 
 
-def stand(root: Path, name: str) -> None:
+def stand(root, name):
     marker = folders.environment(root, name, LOCKS[name]) / folders.ENV_MARKER
     marker.parent.mkdir(parents=True)
     marker.touch()

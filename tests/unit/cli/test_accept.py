@@ -1,7 +1,5 @@
 """``rekindle accept``: what it takes, what it prints, and its statuses."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema

@@ -1,7 +1,5 @@
 """``rekindle board`` and ``rekindle examples``: what they take, and their statuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What every verb of ``rekindle`` has in common: its help, its JSON, its statuses, and poor terminals."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a host or a job says reaches a terminal as text: no escape, no line of its own."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,10 +1,7 @@
 """``rekindle plan HOST.json``."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,28 +10,26 @@ from msgspec.structs import replace
 from solver_hosts import H100, P100, RTX5090, V100, host, python
 
 from rekindle.cli import main
-from rekindle.records import Driver, Gpu, HostRecord, PciGpu, PlanRecord, write
+from rekindle.records import Driver, PciGpu, PlanRecord, write
 
 
 @pytest.fixture
-def plan(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+def plan(monkeypatch):
     """Call ``rekindle plan``; returns its status."""
 
-    def call(path: Path, *more: str) -> int:
+    def call(path, *more):
         monkeypatch.setattr(sys, "argv", ["rekindle", "plan", str(path), *more])
         return main()
 
     return call
 
 
-def _file(folder: Path, on: HostRecord) -> Path:
+def _file(folder, on):
     write(folder / "host.json", on)
     return folder / "host.json"
 
 
-def test_a_plan_is_printed_and_exits_0(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_is_printed_and_exits_0(plan, tmp_path, capsys):
     assert plan(_file(tmp_path, host(H100))) == 0
     said = capsys.readouterr().out
     assert "torch: 2.15.0 (CUDA 13.2), Python 3.12.3, torch-2.15.0-cu132-py312.txt" in said
@@ -44,9 +39,7 @@ def test_a_plan_is_printed_and_exits_0(
     )
 
 
-def test_json_is_the_record_with_the_digest_of_its_input(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_the_record_with_the_digest_of_its_input(plan, tmp_path, capsys):
     path = _file(tmp_path, host(H100))
     assert plan(path, "--framework=torch", "--json") == 0
     record = msgspec.json.decode(capsys.readouterr().out, type=PlanRecord)
@@ -54,33 +47,25 @@ def test_json_is_the_record_with_the_digest_of_its_input(
     assert record.host_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_refusal_exits_3(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refusal_exits_3(plan, tmp_path, capsys):
     assert plan(_file(tmp_path, host(RTX5090)), "--framework=tensorflow") == 3
     assert "no kernels for compute capability 12.0" in capsys.readouterr().out
     assert plan(_file(tmp_path, host(pci_gpus=1)), "--framework=torch") == 3
 
 
-def test_a_host_without_a_trace_of_a_gpu_gets_the_cpu_build(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_host_without_a_trace_of_a_gpu_gets_the_cpu_build(plan, tmp_path, capsys):
     assert plan(_file(tmp_path, host(pythons=["3.11.7"])), "--framework=torch") == 0
     assert "torch: 2.13.0 (CPU)" in capsys.readouterr().out
 
 
-def test_a_loaded_driver_without_a_gpu_is_no_host_for_the_cpu(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_loaded_driver_without_a_gpu_is_no_host_for_the_cpu(plan, tmp_path, capsys):
     loaded = Driver(version="580.95.05", source="/sys/module/nvidia/version", cuda=None)
     on = replace(host(pythons=["3.11.7"]), driver=loaded)
     assert plan(_file(tmp_path, on), "--framework=torch") == 3
     assert "Driver 580.95.05 shows no GPU" in capsys.readouterr().out
 
 
-def test_a_driver_that_might_be_loaded_buys_builds_and_loses_gpus(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_driver_that_might_be_loaded_buys_builds_and_loses_gpus(plan, tmp_path, capsys):
     old = _file(tmp_path, host(H100, driver="535.54.03"))
     assert plan(old, "--what-if=driver=580") == 0
     said = capsys.readouterr().out.splitlines()
@@ -102,24 +87,20 @@ def test_a_driver_that_might_be_loaded_buys_builds_and_loses_gpus(
     assert "driver 570.86.16 is the first that knows it" in capsys.readouterr().out
 
 
-def test_what_might_be_is_a_driver(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_might_be_is_a_driver(plan, tmp_path, capsys):
     for wrong in ("580", "driver=", "python=3.12", "driver=580-open", f"driver={'5' * 99}"):
         assert plan(_file(tmp_path, host(H100)), f"--what-if={wrong}") == 2
         assert "write one as driver=580" in capsys.readouterr().err
 
 
-def _fleet(folder: Path, **hosts: HostRecord) -> list[str]:
+def _fleet(folder, **hosts):
     for name, on in hosts.items():
         (folder / name).mkdir()
         _file(folder / name, replace(on, host=name))
     return [str(folder / name / "host.json") for name in hosts]
 
 
-def test_one_build_for_several_hosts_and_who_holds_the_others_back(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_build_for_several_hosts_and_who_holds_the_others_back(plan, tmp_path, capsys):
     first, *more = _fleet(tmp_path, new=host(H100), newer=host(RTX5090), old=host(V100, driver="535.54.03"))
     assert plan(Path(first), *more, "--framework=torch") == 0
     said = capsys.readouterr().out.splitlines()
@@ -136,9 +117,7 @@ def test_one_build_for_several_hosts_and_who_holds_the_others_back(
 
 
 @pytest.mark.parametrize("gpus", [(), (H100,)], ids=["CPU", "GPU"])
-def test_same_hosts_get_the_plan_of_one(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], gpus: tuple[Gpu, ...]
-) -> None:
+def test_same_hosts_get_the_plan_of_one(plan, tmp_path, capsys, gpus):
     one, other = (
         _file(tmp_path / name, replace(host(*gpus), host=name, driver=host(H100).driver if gpus else None))
         for name in "ab"
@@ -150,9 +129,7 @@ def test_same_hosts_get_the_plan_of_one(
         assert planned.environments == alone.environments
 
 
-def test_hosts_of_one_name_are_told_apart(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hosts_of_one_name_are_told_apart(plan, tmp_path, capsys):
     files = []
     for name, model in (("east", H100), ("west", RTX5090)):
         (tmp_path / name).mkdir()
@@ -164,9 +141,7 @@ def test_hosts_of_one_name_are_told_apart(
     assert "None" not in said
 
 
-def test_the_fewest_groups_where_no_build_fits_all(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_fewest_groups_where_no_build_fits_all(plan, tmp_path, capsys):
     hosts = {
         "a": host(H100),
         "b": host(RTX5090),
@@ -186,9 +161,7 @@ def test_the_fewest_groups_where_no_build_fits_all(
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"schema": "rekindle/plan/1"}'])
-def test_bad_input_is_one_sentence_and_exits_2(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
-) -> None:
+def test_bad_input_is_one_sentence_and_exits_2(plan, tmp_path, capsys, content):
     path = tmp_path / "host.json"
     if content is not None:
         path.write_text(content, encoding="utf-8")
@@ -198,9 +171,7 @@ def test_bad_input_is_one_sentence_and_exits_2(
     assert len(error.splitlines()) == 1
 
 
-def test_an_unknown_framework_exits_2(
-    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_framework_exits_2(plan, tmp_path, capsys):
     assert plan(_file(tmp_path, host(H100)), "--framework=jax") == 2
     said = capsys.readouterr().err
     assert "'jax' is not one of torch, lightning, transformers, tensorflow, torch+vision, " in said

@@ -1,7 +1,5 @@
 """``rekindle site``, ``check`` and ``retire``: Ansible as its user calls it, and our exit statuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """The board for a terminal and for a wiki: complete at every width, and deaf to what hosts put in it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

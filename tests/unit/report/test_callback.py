@@ -1,7 +1,5 @@
 """The callback under a real ansible-playbook, in a repository of throwaway playbooks."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,9 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -105,7 +101,7 @@ retries = 0
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def repository(tmp_path_factory):
     folder = tmp_path_factory.mktemp("repository")
     texts = {
         "ansible.cfg": CONFIG,
@@ -133,7 +129,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def play(repository: Path, *arguments: str, **environ: str) -> str:
+def play(repository, *arguments, **environ):
     """Run ansible-playbook in the repository and return all that it said."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "REKINDLE"))}
     done = subprocess.run(
@@ -152,36 +148,36 @@ def play(repository: Path, *arguments: str, **environ: str) -> str:
     return done.stdout + done.stderr
 
 
-def rows(folder: Path) -> dict[str, Any]:
+def rows(folder):
     return {row["host"]: row for row in json.loads((folder / "results.json").read_text())["rows"]}
 
 
 @pytest.fixture(scope="module")
-def site(repository: Path) -> tuple[str, Path]:
+def site(repository):
     """Return what site.yml said, and its results folder."""
     said = play(repository, "site.yml")
     (folder,) = (repository / "results").iterdir()
     return said, folder
 
 
-def test_no_escape_of_a_host_reaches_the_terminal(site: tuple[str, Path]) -> None:
+def test_no_escape_of_a_host_reaches_the_terminal(site):
     """Ansible shows what a task, a module's stderr or ssh says as it is."""
     assert "room" in site[0]
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", site[0])
 
 
-def test_the_folder_is_named_in_utc_and_handed_to_the_workers(site: tuple[str, Path]) -> None:
+def test_the_folder_is_named_in_utc_and_handed_to_the_workers(site):
     said, folder = site
     assert len(folder.name) == len("20261121T020000Z")
     assert f"folder={folder}" in said
 
 
-def test_the_run_has_the_hosts_of_the_stages_and_not_the_report_s(site: tuple[str, Path]) -> None:
+def test_the_run_has_the_hosts_of_the_stages_and_not_the_report_s(site):
     run = json.loads((site[1] / "run.json").read_text())
     assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
 
 
-def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> None:
+def test_the_run_ends_with_the_table_and_the_path(site):
     said, folder = site
     after = said.split("PLAY RECAP", 1)[1]
     assert "SKIPPED" in after
@@ -197,9 +193,7 @@ def test_the_run_ends_with_the_table_and_the_path(site: tuple[str, Path]) -> Non
         ("lost", "preflight", "unreachable", "Connection refused. Fix: check its address"),
     ],
 )
-def test_a_host_that_left_has_an_outcome(
-    site: tuple[str, Path], host: str, stage: str, state: str, says: str
-) -> None:
+def test_a_host_that_left_has_an_outcome(site, host, stage, state, says):
     outcome = json.loads((site[1] / host / "outcome.json").read_text())
     assert (outcome["stage"], outcome["state"]) == (stage, state)
     assert says in outcome["says"]
@@ -207,17 +201,17 @@ def test_a_host_that_left_has_an_outcome(
 
 
 @pytest.mark.parametrize("host", ["good", "ignoring", "rescued", "localhost"])
-def test_a_host_that_went_on_has_none(site: tuple[str, Path], host: str) -> None:
+def test_a_host_that_went_on_has_none(site, host):
     assert not (site[1] / host / "outcome.json").exists()
 
 
 @pytest.fixture(scope="module")
-def foreign(repository: Path) -> Callable[[str], str]:
+def foreign(repository):
     """Return what runs a playbook in another folder, which has roles and plugins by variables alone."""
     places = {"ROLES_PATH": "roles", "CALLBACK_PLUGINS": "plugins/callback"}
     environ = {f"ANSIBLE_{name}": str(repository / place) for name, place in places.items()}
 
-    def run(*arguments: str) -> str:
+    def run(*arguments):
         return play(
             repository / "elsewhere",
             *("-i", "../inventory.yml", *arguments),
@@ -231,14 +225,14 @@ def foreign(repository: Path) -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="module")
-def somebody(repository: Path, foreign: Callable[..., str]) -> tuple[str, Path]:
+def somebody(repository, foreign):
     """Return what somebody's own playbook said, and its results folder."""
     said = foreign("somebody.yml")
     (folder,) = (repository / "elsewhere" / "results").iterdir()
     return said, folder
 
 
-def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(somebody: tuple[str, Path]) -> None:
+def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(somebody):
     said, folder = somebody
     assert f"folder={folder}" in said
     run = json.loads((folder / "run.json").read_text())
@@ -246,9 +240,7 @@ def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(somebody: tu
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_host_that_left_somebody_s_playbook_in_a_role_of_ours_has_an_outcome(
-    somebody: tuple[str, Path],
-) -> None:
+def test_a_host_that_left_somebody_s_playbook_in_a_role_of_ours_has_an_outcome(somebody):
     outcomes = {path.parent.name: json.loads(path.read_text()) for path in somebody[1].glob("*/outcome.json")}
     assert {host: outcome["stage"] for host, outcome in outcomes.items()} == {
         "bad": "preflight",
@@ -257,25 +249,21 @@ def test_a_host_that_left_somebody_s_playbook_in_a_role_of_ours_has_an_outcome(
     assert "no room. Fix: " in outcomes["bad"]["says"]
 
 
-def test_somebody_s_own_playbook_ends_with_the_table_too(somebody: tuple[str, Path]) -> None:
+def test_somebody_s_own_playbook_ends_with_the_table_too(somebody):
     said, folder = somebody
     after = said.split("PLAY RECAP", 1)[1]
     assert set(rows(folder)) == {"good", "bad", "ignoring", "rescued", "looping", "late", "lost"}
     assert after.rstrip().endswith("/report.html")
 
 
-def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(
-    foreign: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(foreign, tmp_path):
     said = foreign("named.yml", "--limit", "good,localhost", "-e", f"x={tmp_path}/named")
     assert f"folder={tmp_path}/named" in said
     assert (tmp_path / "named" / "run.json").exists()
     assert (tmp_path / "named" / "report.html").exists()
 
 
-def test_a_second_run_clears_what_it_redoes_and_nothing_else(
-    repository: Path, site: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_a_second_run_clears_what_it_redoes_and_nothing_else(repository, site, tmp_path):
     folder = shutil.copytree(site[1], tmp_path / "again")
     play(
         repository,
@@ -291,7 +279,7 @@ def test_a_second_run_clears_what_it_redoes_and_nothing_else(
     assert "Item 2 is odd" in rows(folder)["looping"]["cause"]
 
 
-def test_the_extra_variable_goes_before_the_environment(repository: Path, tmp_path: Path) -> None:
+def test_the_extra_variable_goes_before_the_environment(repository, tmp_path):
     given, other = tmp_path / "given", tmp_path / "other"
     arguments = ("playbooks/validate.yml", "--limit", "good")
     play(repository, *arguments, "-e", f"rekindle_results={given}", REKINDLE_RESULTS=str(other))
@@ -302,9 +290,7 @@ def test_the_extra_variable_goes_before_the_environment(repository: Path, tmp_pa
 
 
 @pytest.mark.parametrize(("more", "told"), [((), True), (("--check",), False)], ids=["", "check"])
-def test_an_interrupt_tells_where_results_are_and_what_goes_on(
-    repository: Path, tmp_path: Path, more: tuple[str, ...], told: bool
-) -> None:
+def test_an_interrupt_tells_where_results_are_and_what_goes_on(repository, tmp_path, more, told):
     command = [Path(sys.executable).with_name("ansible-playbook"), "-i", "inventory.yml", *more]
     command += ["playbooks/collect.yml", "--limit=good", "-e", f"rekindle_results={tmp_path}/r"]
     command += ["-e", f"ansible_python_interpreter={sys.executable}"]
@@ -330,16 +316,14 @@ def test_an_interrupt_tells_where_results_are_and_what_goes_on(
     "arguments",
     [("site.yml", "--syntax-check"), ("site.yml", "--list-tasks"), ("foreign.yml", "--limit", "good")],
 )
-def test_nothing_is_written_where_no_stage_runs(
-    repository: Path, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_nothing_is_written_where_no_stage_runs(repository, tmp_path, arguments):
     said = play(repository, *arguments, "-e", f"rekindle_results={tmp_path}/r")
     assert "ERROR" not in said
     assert "report.html" not in said
     assert not (tmp_path / "r").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(repository: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_sentence(repository, tmp_path):
     (tmp_path / "r").write_text("in the way")
     arguments = ("playbooks/validate.yml", "--limit", "good", "-e", f"rekindle_results={tmp_path}/r")
     said = play(repository, *arguments)
@@ -352,16 +336,14 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(repository: Path, tmp_p
     ["--tags=nosuch", "--tags=preflight", "--skip-tags=all", "--skip-tags=validate", "--start-at-task=x"],
 )
 @pytest.mark.parametrize("playbook", ["site.yml", "playbooks/preflight.yml"])
-def test_what_leaves_tasks_out_is_refused(
-    repository: Path, tmp_path: Path, playbook: str, option: str
-) -> None:
+def test_what_leaves_tasks_out_is_refused(repository, tmp_path, playbook, option):
     said = play(repository, playbook, option, "-e", f"rekindle_results={tmp_path / 'r'}")
     assert f"{option.partition('=')[0]} leaves out tasks, and nothing would be proven. Fix: " in said
     assert "TASK" not in said
     assert not (tmp_path / "r").exists()
 
 
-def test_a_stage_without_a_host_is_refused(repository: Path, tmp_path: Path) -> None:
+def test_a_stage_without_a_host_is_refused(repository, tmp_path):
     (tmp_path / "none.yml").write_text("all: {hosts: {}}")
     said = play(
         repository, "site.yml", "-i", str(tmp_path / "none.yml"), "-e", f"rekindle_results={tmp_path / 'r'}"
@@ -371,9 +353,7 @@ def test_a_stage_without_a_host_is_refused(repository: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("told", [False, True])
-def test_a_check_ends_with_its_own_words_and_leaves_no_results(
-    repository: Path, tmp_path: Path, told: bool
-) -> None:
+def test_a_check_ends_with_its_own_words_and_leaves_no_results(repository, tmp_path, told):
     before = set((repository / "results").iterdir()) if (repository / "results").exists() else set()
     environ = {"REKINDLE_TOLD": str(tmp_path / "told")} if told else {}
     (tmp_path / "tmp").mkdir()
@@ -392,8 +372,8 @@ def test_a_check_ends_with_its_own_words_and_leaves_no_results(
 
 
 def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_that_are_there(
-    repository: Path, site: tuple[str, Path], tmp_path: Path
-) -> None:
+    repository, site, tmp_path
+):
     folder = shutil.copytree(site[1], tmp_path / "again")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in {".html", ".xml"}}
     said = play(

@@ -1,9 +1,6 @@
 """What ``--check`` ends with, from the records alone: ``ready`` and ``refused``, and no other word."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -14,14 +11,7 @@ from rekindle.report import check_text
 from rekindle.results.check import check
 
 
-def checked(
-    folder: Path,
-    *,
-    minutes: int | None = None,
-    standing: tuple[str, ...] | None = None,
-    wheels_mb: int | None = 812,
-    fetch_mb: int | None = None,
-) -> Path:
+def checked(folder, *, minutes=None, standing=None, wheels_mb=812, fetch_mb=None):
     """Return a folder as a check of one host leaves it, with so much left of its lease."""
     add_host(fill(folder, "gpu-1"), "gpu-1", verdict=None)
     ends = None if minutes is None else timestamp(datetime.now(timezone.utc) + timedelta(minutes=minutes))
@@ -32,7 +22,7 @@ def checked(
     return folder
 
 
-def test_a_host_that_is_ready_says_what_would_be(tmp_path: Path) -> None:
+def test_a_host_that_is_ready_says_what_would_be(tmp_path):
     told = check(checked(tmp_path, minutes=45, standing=("driver",)))
     assert told.ready
     lines = check_text(told).splitlines()
@@ -48,28 +38,26 @@ def test_a_host_that_is_ready_says_what_would_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("standing", "there"), [(None, None), ((), False), (("torch",), True)])
-def test_what_is_there_is_said_where_somebody_looked(
-    tmp_path: Path, standing: tuple[str, ...] | None, there: bool | None
-) -> None:
+def test_what_is_there_is_said_where_somebody_looked(tmp_path, standing, there):
     told = check(checked(tmp_path, standing=standing))
     assert told.hosts[0].environments[0].there is there
     assert ("it is there already" in check_text(told)) is bool(there)
 
 
-def test_what_an_index_would_send_is_said(tmp_path: Path) -> None:
+def test_what_an_index_would_send_is_said(tmp_path):
     told = check(checked(tmp_path, standing=(), wheels_mb=None, fetch_mb=2345))
     assert (told.hosts[0].wheels_mb, told.hosts[0].fetch_mb) == (None, 2345)
     assert "  to fetch from the package index: at most 2345 MB\n" in check_text(told)
 
 
-def test_where_nobody_can_tell_what_an_index_would_send_that_is_said(tmp_path: Path) -> None:
+def test_where_nobody_can_tell_what_an_index_would_send_that_is_said(tmp_path):
     told = check(checked(tmp_path, standing=(), wheels_mb=None))
     assert "  to fetch from the package index: not known, as the capsule " in check_text(told)
     assert "index" not in check_text(check(checked(tmp_path / "unseen", wheels_mb=None)))
     assert "index" not in check_text(check(checked(tmp_path / "wheels", standing=())))
 
 
-def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path: Path) -> None:
+def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path):
     (host,) = check(checked(tmp_path, minutes=1)).hosts
     assert (host.lease_suffices, host.jobs[0].in_time) == (False, False)
     text = check_text(check(tmp_path))
@@ -77,7 +65,7 @@ def test_a_job_for_which_the_lease_is_too_short_is_named(tmp_path: Path) -> None
     assert "not long enough for all jobs" in text
 
 
-def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path: Path) -> None:
+def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path):
     asked = replace(HOST, slurm=Slurm(partition="gpu", time="00:01:30"))
     write(checked(tmp_path) / "gpu-1" / "host.json", asked)
     (host,) = check(tmp_path).hosts
@@ -85,13 +73,13 @@ def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path: Path) 
     assert "pt_ddp, about 1 min 0 s, for which the time is too short" in check_text(check(tmp_path))
 
 
-def test_nobody_said_when_the_lease_ends(tmp_path: Path) -> None:
+def test_nobody_said_when_the_lease_ends(tmp_path):
     (host,) = check(checked(tmp_path)).hosts
     assert (host.lease_left_s, host.lease_suffices, host.jobs[0].in_time) == (None, None, None)
     assert "lease" not in check_text(check(tmp_path))
 
 
-def test_one_host_that_is_refused_is_enough(tmp_path: Path) -> None:
+def test_one_host_that_is_refused_is_enough(tmp_path):
     checked(fill(tmp_path, "gpu-1"))
     fill(tmp_path, "gpu-1", "gpu-2", "gpu-3", "gpu-4")
     add_host(tmp_path, "gpu-2", host=None, plan=None, verdict=None, left=LEFT, state="unreachable")
@@ -106,7 +94,7 @@ def test_one_host_that_is_refused_is_enough(tmp_path: Path) -> None:
     assert "SKIPPED" not in text
 
 
-def test_a_refused_framework_has_its_ways_out(tmp_path: Path) -> None:
+def test_a_refused_framework_has_its_ways_out(tmp_path):
     refused = replace(PLAN.environments[0], build=None, refusal="No build. Fix: a\x1b[2J driver.")
     checked(tmp_path)
     write(tmp_path / "gpu-1" / "plan.json", replace(PLAN, environments=(refused,)))
@@ -115,24 +103,24 @@ def test_a_refused_framework_has_its_ways_out(tmp_path: Path) -> None:
     assert "job 1, pt_ddp: No build." in text
 
 
-def test_a_host_that_could_be_retired_needs_no_record(tmp_path: Path) -> None:
+def test_a_host_that_could_be_retired_needs_no_record(tmp_path):
     run = PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked={"gpu-1": "retire"})
     write(tmp_path / "run.json", run)
     assert check_text(check(tmp_path)) == "gpu-1: ready"
 
 
-def test_no_hosts_are_not_ready(tmp_path: Path) -> None:
+def test_no_hosts_are_not_ready(tmp_path):
     told = check(fill(tmp_path))
     assert not told.ready
     assert "no hosts" in check_text(told)
 
 
-def test_a_check_of_preflight_alone_has_no_plan(tmp_path: Path) -> None:
+def test_a_check_of_preflight_alone_has_no_plan(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=None, verdict=None)
     assert check_text(check(tmp_path)) == "gpu-1: ready"
 
 
-def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path: Path) -> None:
+def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path):
     began = {"gpu-1": "2026-11-21T03:00:00Z", "gpu-2": NOW}
     checked(tmp_path)
     write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("gpu-1", "gpu-2"), began=began))

@@ -1,14 +1,11 @@
 """Findings on every report, and a known issue that is gone."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import msgspec
 from report_folders import FAIL, PASS, add_host, fill
 
-from rekindle.records import Finding, VerdictRecord
+from rekindle.records import Finding
 from rekindle.report.data import data
 from rekindle.report.findings import findings
 from rekindle.report.html import html
@@ -30,7 +27,7 @@ ROOT = Finding(
 ECHO = msgspec.structs.replace(ROOT, name="not_a_dxo", cause="An empty result.", echo=True, line=None)
 
 
-def _reports(folder: Path, verdict: VerdictRecord) -> dict[str, str]:
+def _reports(folder, verdict):
     add_host(fill(folder, "gpu-1"), "gpu-1", verdict=verdict)
     results = gather(folder)
     return {
@@ -41,21 +38,21 @@ def _reports(folder: Path, verdict: VerdictRecord) -> dict[str, str]:
     }
 
 
-def test_every_report_says_that_a_known_issue_is_gone(tmp_path: Path) -> None:
+def test_every_report_says_that_a_known_issue_is_gone(tmp_path):
     reports = _reports(tmp_path, GONE)
     assert {name: LOUD in text for name, text in reports.items()} == dict.fromkeys(reports, True)
     (case,) = ET.fromstring(reports["junit"]).iter("testcase")
     assert [child.tag for child in case] == ["system-err"]
 
 
-def test_no_report_says_so_of_a_job_that_failed_or_has_none(tmp_path: Path) -> None:
+def test_no_report_says_so_of_a_job_that_failed_or_has_none(tmp_path):
     for number, verdict in enumerate((PASS, msgspec.structs.replace(FAIL, known_issue="slow_quantiser"))):
         folder = tmp_path / str(number)
         folder.mkdir()
         assert not any("KNOWN ISSUE GONE" in text for text in _reports(folder, verdict).values())
 
 
-def test_the_page_lists_layer_root_cause_and_echoes(tmp_path: Path) -> None:
+def test_the_page_lists_layer_root_cause_and_echoes(tmp_path):
     page = _reports(tmp_path, msgspec.structs.replace(FAIL, layer="host", findings=(ROOT, ECHO)))["html"]
     assert "<b>Layer:</b> host" in page
     assert "A disk &lt;full&gt;." in page
@@ -63,7 +60,7 @@ def test_the_page_lists_layer_root_cause_and_echoes(tmp_path: Path) -> None:
     assert "echo: An empty result." in page
 
 
-def test_a_terminal_shows_the_root_first_and_the_echoes_last() -> None:
+def test_a_terminal_shows_the_root_first_and_the_echoes_last():
     other = msgspec.structs.replace(ROOT, name="wrong_device", cause="A wrong device.")
     text = findings((ROOT, other, ECHO))
     assert text.startswith(

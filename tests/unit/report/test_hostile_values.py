@@ -1,12 +1,9 @@
 """Hostile text in every field of every record that reaches the reports: their structure stays what it is."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 from xml.etree import ElementTree
 
 import pytest
@@ -47,47 +44,47 @@ _VOID = {"meta"}
 class Skeleton(HTMLParser):
     """Elements and attributes of a page in their order, without texts and values; refuses wrong nesting."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.parts: list[tuple[str, tuple[str, ...]]] = []
-        self.said: list[str] = []
-        self._open: list[str] = []
+        self.parts = []
+        self.said = []
+        self._open = []
         self.feed(text)
         self.close()
         assert not self._open
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.handle_startendtag(tag, attrs)
         if tag not in _VOID:
             self._open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.parts.append((tag, tuple(name for name, _ in attrs)))
         self.said += [value or "" for _, value in attrs]
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         self.parts.append((f"/{tag}", ()))
         assert self._open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.said.append(data)
 
-    def handle_comment(self, data: str) -> None:
+    def handle_comment(self, data):
         raise AssertionError(f"a comment: {data}")
 
     handle_decl_known = ("DOCTYPE html", "doctype html")
 
-    def handle_decl(self, decl: str) -> None:
+    def handle_decl(self, decl):
         assert decl in self.handle_decl_known
 
-    def unknown_decl(self, data: str) -> None:
+    def unknown_decl(self, data):
         raise AssertionError(f"a declaration: {data}")
 
-    def handle_pi(self, data: str) -> None:
+    def handle_pi(self, data):
         raise AssertionError(f"an instruction: {data}")
 
 
-def example(kind: Any, text: str) -> Any:  # noqa: PLR0911 - a type, a value
+def example(kind, text):  # noqa: PLR0911 - a type, a value
     """Return builtins for a type, with ``text`` wherever a text of any kind may stand."""
     match kind:
         case inspect.StructType(fields=fields):
@@ -115,14 +112,14 @@ def example(kind: Any, text: str) -> Any:  # noqa: PLR0911 - a type, a value
     raise AssertionError(kind)
 
 
-def skeleton(value: Any) -> Any:
+def skeleton(value):
     """Return JSON's own structure, each text replaced by its type."""
     if isinstance(value, dict):
         return [skeleton(item) for item in value.values()]
     return [skeleton(item) for item in value] if isinstance(value, list) else type(value).__name__
 
 
-def reports(folder: Path, text: str, **changes: str) -> Path:
+def reports(folder, text, **changes):
     """Fill a results folder with ``text`` everywhere, and write its reports."""
     for name, kind in KINDS.items():
         told = example(inspect.type_info(kind), text)
@@ -150,15 +147,13 @@ VERDICTS = ("PASS", "FAIL", "UNPROVEN")
 
 
 @pytest.fixture(scope="module", params=VERDICTS)
-def harmless(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> tuple[str, Path]:
+def harmless(tmp_path_factory, request):
     assert set(VERDICTS) < set(get_args(records.VerdictKind))
     return request.param, reports(tmp_path_factory.mktemp("harmless"), MARK, verdict=request.param)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_structure_and_text_of_every_report_stay(
-    name: str, harmless: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_structure_and_text_of_every_report_stay(name, harmless, tmp_path):
     verdict, other = harmless
     folder = reports(tmp_path, HOSTILE[name], verdict=verdict)
     page, expected = (Skeleton((path / "report.html").read_text()) for path in (folder, other))
@@ -185,7 +180,7 @@ def test_structure_and_text_of_every_report_stay(
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u2066\u061c]|\\u00[01189]", everything)
 
 
-def test_the_oldest_attack_has_no_attribute_of_its_own(tmp_path: Path) -> None:
+def test_the_oldest_attack_has_no_attribute_of_its_own(tmp_path):
     """Stripped from the page, the command took ``">`` with it, and what follows became attributes."""
     folder = reports(tmp_path, '\x1b]0;"\x07 autofocus onfocus=alert(1) ')
     page = Skeleton((folder / "report.html").read_text())

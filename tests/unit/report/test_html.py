@@ -1,10 +1,7 @@
 """The page: one file, complete, well nested, and deaf to what hosts put in it."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import msgspec
 from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
@@ -20,42 +17,42 @@ HARMLESS = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}"
 class Page(HTMLParser):
     """What a browser would make of a page; refuses wrong nesting."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str]] = []
+        self.open = []
+        self.tags = []
+        self.attributes = []
         self.text = ""
         self.feed(text)
         self.close()
         assert not self.open
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
         if tag not in {"meta"}:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += [(name, value or "") for name, value in attrs]
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if "style" not in self.open:
             self.text += data
 
-    def values(self, attribute: str) -> list[str]:
+    def values(self, attribute):
         return [value for name, value in self.attributes if name == attribute]
 
 
-def page(folder: Path) -> Page:
+def page(folder):
     return Page(html(gather(folder)))
 
 
-def test_the_first_step_that_fails_is_named(tmp_path: Path) -> None:
+def test_the_first_step_that_fails_is_named(tmp_path):
     rungs = (
         Rung(name="matrix product", holds=True, says="It is right.", seconds=1.0),
         Rung(name="collective", holds=False, says=f"NCCL error {HOSTILE}.", seconds=1.0),
@@ -70,7 +67,7 @@ def test_the_first_step_that_fails_is_named(tmp_path: Path) -> None:
     assert "script" not in shown.tags
 
 
-def test_it_shows_all_that_the_records_say(tmp_path: Path) -> None:
+def test_it_shows_all_that_the_records_say(tmp_path):
     text = " ".join(page(three_hosts(tmp_path)).text.split())
     for said in (
         "not all proven",
@@ -92,7 +89,7 @@ def test_it_shows_all_that_the_records_say(tmp_path: Path) -> None:
         assert said in text, said
 
 
-def test_only_a_run_that_passed_is_called_proven(tmp_path: Path) -> None:
+def test_only_a_run_that_passed_is_called_proven(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
     assert "Rekindle: all proven" in page(tmp_path).text
     add_host(tmp_path, "gpu-1", verdict=FAIL)
@@ -100,7 +97,7 @@ def test_only_a_run_that_passed_is_called_proven(tmp_path: Path) -> None:
     assert "Rekindle: not all proven" in page(fill(tmp_path)).text
 
 
-def test_it_is_one_file_that_needs_no_script(tmp_path: Path) -> None:
+def test_it_is_one_file_that_needs_no_script(tmp_path):
     text = html(gather(three_hosts(tmp_path)))
     parsed = Page(text)
     assert not {"script", "link", "a", "img", "iframe", "object", "base"} & set(parsed.tags)
@@ -110,7 +107,7 @@ def test_it_is_one_file_that_needs_no_script(tmp_path: Path) -> None:
     assert "prefers-color-scheme: dark" in text
 
 
-def test_text_from_a_host_stays_text(tmp_path: Path) -> None:
+def test_text_from_a_host_stays_text(tmp_path):
     host = msgspec.structs.replace(
         HOST,
         os=msgspec.structs.replace(HOST.os, name=HOSTILE, kernel=HOSTILE),
@@ -157,12 +154,12 @@ def test_text_from_a_host_stays_text(tmp_path: Path) -> None:
     assert {attribute for attribute, _ in parsed.attributes} <= known
 
 
-def test_a_host_that_left_is_told_with_its_stage(tmp_path: Path) -> None:
+def test_a_host_that_left_is_told_with_its_stage(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=None, plan=None, verdict=None, left=LEFT)
     assert f"failed at validate: {LEFT}" in page(tmp_path).text
 
 
-def test_a_gpu_without_figures_is_shown(tmp_path: Path) -> None:
+def test_a_gpu_without_figures_is_shown(tmp_path):
     host = msgspec.structs.replace(HOST, driver=None, gpus=(Gpu(index=3, state="lost", says="GPU is lost"),))
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=host)
     text = page(tmp_path).text
@@ -170,7 +167,7 @@ def test_a_gpu_without_figures_is_shown(tmp_path: Path) -> None:
     assert "lost: GPU is lost" in text
 
 
-def test_plots_have_a_line_for_each_site_and_the_final_model() -> None:
+def test_plots_have_a_line_for_each_site_and_the_final_model():
     loss, accuracy = plots(PASS)
     assert [(series.name, len(series.points)) for series in loss.series] == [("site-1", 3), ("site-2", 3)]
     assert [label for _, label in loss.x_ticks] == ["1", "2", "3"]
@@ -184,7 +181,7 @@ def test_plots_have_a_line_for_each_site_and_the_final_model() -> None:
     assert (accuracy.x_label, accuracy.y_label) == ("rounds aggregated", "accuracy (fraction correct)")
 
 
-def test_plots_are_drawn_with_their_labels_and_legend(tmp_path: Path) -> None:
+def test_plots_are_drawn_with_their_labels_and_legend(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
     parsed = page(tmp_path)
     for said in ("mean loss (no unit)", "accuracy (fraction correct)", "site-1", "site-2", "final model"):
@@ -192,13 +189,13 @@ def test_plots_are_drawn_with_their_labels_and_legend(tmp_path: Path) -> None:
     assert len([points for points in parsed.values("points") if len(points.split()) == 3]) == 4
 
 
-def test_a_run_without_rounds_has_no_plots() -> None:
+def test_a_run_without_rounds_has_no_plots():
     assert plots(msgspec.structs.replace(PASS, rounds=())) == []
     lost = tuple(msgspec.structs.replace(job_round, loss=None, metrics={}) for job_round in PASS.rounds)
     assert plots(msgspec.structs.replace(PASS, rounds=lost)) == []
 
 
-def test_the_time_in_a_queue_is_told_apart_from_the_runs(tmp_path: Path) -> None:
+def test_the_time_in_a_queue_is_told_apart_from_the_runs(tmp_path):
     fill(tmp_path, "gpu-1")
     add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(PASS, duration_s=70.0, waited_s=3700.0))
     assert "took 1 min 10 s after 1 h 1 min in the queue on " in Page(html(gather(tmp_path))).text

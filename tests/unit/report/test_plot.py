@@ -1,7 +1,5 @@
 """The plot's coordinates: inside the box, in order, with round ticks."""
 
-from __future__ import annotations
-
 import pytest
 
 from rekindle.report.plot import BOTTOM, LEFT, RIGHT, TOP, plot
@@ -21,7 +19,7 @@ from rekindle.report.plot import BOTTOM, LEFT, RIGHT, TOP, plot
         [1e99, -1e99],
     ],
 )
-def test_points_and_ticks_lie_in_the_box(values: list[float]) -> None:
+def test_points_and_ticks_lie_in_the_box(values):
     drawn = plot("t", "x", "y", {"a": list(enumerate(values))})
     assert drawn
     points = drawn.series[0].points
@@ -31,7 +29,7 @@ def test_points_and_ticks_lie_in_the_box(values: list[float]) -> None:
     assert 2 <= len(drawn.y_ticks) <= 8
 
 
-def test_more_is_higher_and_later_is_further_right() -> None:
+def test_more_is_higher_and_later_is_further_right():
     drawn = plot("t", "x", "y", {"a": [(1, 2.0), (0, 1.0)]})
     assert drawn
     (x0, y0), (x1, y1) = drawn.series[0].points
@@ -39,7 +37,7 @@ def test_more_is_higher_and_later_is_further_right() -> None:
     assert y0 > y1
 
 
-def test_ticks_are_round_and_few() -> None:
+def test_ticks_are_round_and_few():
     drawn = plot("t", "x", "y", {"a": [(n, n / 100) for n in range(100)]})
     assert drawn
     assert [label for _, label in drawn.y_ticks] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
@@ -47,11 +45,11 @@ def test_ticks_are_round_and_few() -> None:
 
 
 @pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [(0, 1e308), (1, -1e308)]}])
-def test_what_cannot_be_drawn_is_none(series: dict[str, list[tuple[int, float]]]) -> None:
+def test_what_cannot_be_drawn_is_none(series):
     assert plot("t", "x", "y", series) is None
 
 
-def test_the_axis_starts_at_zero() -> None:
+def test_the_axis_starts_at_zero():
     drawn = plot("t", "x", "y", {"a": [(0, 0.90), (1, 0.96)]})
     assert drawn
     assert drawn.y_ticks[0] == (BOTTOM, "0")

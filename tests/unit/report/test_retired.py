@@ -1,17 +1,13 @@
 """A host that was given back is RETIRED in the reports, with what is kept of it; its verdicts stay."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 from report_folders import FAIL, LEFT, NOW, add_host, fill
 
-from rekindle.records import RetiredRecord, VerdictRecord, write
+from rekindle.records import RetiredRecord, write
 from rekindle.report import write_reports
 from rekindle.results.gather import gather
-from rekindle.results.row import Row
 
 KEPT = RetiredRecord(
     host="gpu-1",
@@ -23,14 +19,14 @@ KEPT = RetiredRecord(
 )
 
 
-def retired(folder: Path, record: RetiredRecord = KEPT) -> Row:
+def retired(folder, record=KEPT):
     """Return the row of the host as a whole."""
     write(folder / "gpu-1" / "retired.json", record)
     (row,) = [row for row in gather(folder).rows if row.job is None]
     return row
 
 
-def test_it_says_what_is_kept_and_what_is_not(tmp_path: Path) -> None:
+def test_it_says_what_is_kept_and_what_is_not(tmp_path):
     row = retired(fill(tmp_path, "gpu-1"))
     assert (row.kind, row.required) == ("RETIRED", False)
     assert row.cause == (
@@ -40,7 +36,7 @@ def test_it_says_what_is_kept_and_what_is_not(tmp_path: Path) -> None:
     )
 
 
-def test_a_host_with_nothing_on_it_says_so(tmp_path: Path) -> None:
+def test_a_host_with_nothing_on_it_says_so(tmp_path):
     row = retired(fill(tmp_path, "gpu-1"), RetiredRecord(host="gpu-1", retired=NOW))
     assert (
         row.cause == f"Nothing of Rekindle is on the host since {NOW}, and nothing of it was there to keep."
@@ -48,26 +44,26 @@ def test_a_host_with_nothing_on_it_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verdict", [None, FAIL])
-def test_it_proves_nothing(tmp_path: Path, verdict: VerdictRecord | None) -> None:
+def test_it_proves_nothing(tmp_path, verdict):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=None, plan=None, verdict=verdict)
     retired(tmp_path)
     assert not gather(tmp_path).passed
 
 
-def test_what_had_passed_has_passed(tmp_path: Path) -> None:
+def test_what_had_passed_has_passed(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
     retired(tmp_path)
     assert [row.kind for row in gather(tmp_path).rows] == ["PASS", "RETIRED"]
     assert gather(tmp_path).passed
 
 
-def test_a_removal_that_is_not_complete_is_no_retirement(tmp_path: Path) -> None:
+def test_a_removal_that_is_not_complete_is_no_retirement(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=None, plan=None, verdict=None, left=LEFT)
     row = retired(tmp_path, RetiredRecord(host="gpu-1", files=7))
     assert (row.kind, row.cause) == ("SKIPPED", LEFT)
 
 
-def test_in_the_reports_it_is_neither_green_nor_red(tmp_path: Path) -> None:
+def test_in_the_reports_it_is_neither_green_nor_red(tmp_path):
     retired(fill(tmp_path, "gpu-1"))
     write_reports(tmp_path)
     (case,) = ET.fromstring((tmp_path / "junit.xml").read_bytes()).iter("testcase")

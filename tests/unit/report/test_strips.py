@@ -1,7 +1,5 @@
 """The page's strips: every GPU as a point."""
 
-from __future__ import annotations
-
 import re
 
 from fleets import accepted, edited, kind, times

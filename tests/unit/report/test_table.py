@@ -1,9 +1,6 @@
 """The terminal table: complete at every width, and deaf to what hosts put in it."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,7 +15,7 @@ LONG = (
 )
 
 
-def test_it_says_host_job_verdict_cause_duration_and_gpus(tmp_path: Path) -> None:
+def test_it_says_host_job_verdict_cause_duration_and_gpus(tmp_path):
     lines = table(gather(three_hosts(tmp_path)), 200, colour=False).splitlines()
     assert lines[0].split() == ["host", "job", "verdict", "cause", "duration", "GPUs"]
     assert re.fullmatch(r"gpu-1 +pt_ddp +PASS +3 min 20 s +4 × NVIDIA H200", lines[2])
@@ -27,7 +24,7 @@ def test_it_says_host_job_verdict_cause_duration_and_gpus(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
-def test_nothing_is_lost_at_any_width(tmp_path: Path, width: int) -> None:
+def test_nothing_is_lost_at_any_width(tmp_path, width):
     host = "lease-host-with-a-long-name-07.cluster.example.org"
     verdict = msgspec.structs.replace(FAIL, job="tensorflow_mirrored", verdict="UNSUPPORTED", cause=LONG)
     plan = msgspec.structs.replace(PLAN, jobs=("tensorflow_mirrored",))
@@ -45,14 +42,14 @@ def test_nothing_is_lost_at_any_width(tmp_path: Path, width: int) -> None:
     assert starts[4] - starts[3] >= 16
 
 
-def test_colour_only_where_asked(tmp_path: Path) -> None:
+def test_colour_only_where_asked(tmp_path):
     results = gather(three_hosts(tmp_path))
     assert "\x1b" not in table(results, 120, colour=False)
     assert "\x1b[32mPASS" in table(results, 120, colour=True)
     assert "\x1b[31mFAIL" in table(results, 120, colour=True)
 
 
-def test_control_characters_and_markup_have_no_effect(tmp_path: Path) -> None:
+def test_control_characters_and_markup_have_no_effect(tmp_path):
     cause = "a\x1b[2J\x1b]0;title\x07b\rc\x00\u202ed [bold red]e[/] :smile: [link=file:///x]f[/link]\nPASS"
     device = msgspec.structs.replace(PASS.devices[0], name="\x1b[31mNVIDIA\n[blink]")
     fill(tmp_path, "h\x1b[31m\x07")
@@ -65,11 +62,11 @@ def test_control_characters_and_markup_have_no_effect(tmp_path: Path) -> None:
     assert len(text.splitlines()) == 3
 
 
-def test_a_run_without_hosts_says_so(tmp_path: Path) -> None:
+def test_a_run_without_hosts_says_so(tmp_path):
     assert "no hosts" in table(gather(fill(tmp_path)), 80, colour=False)
 
 
-def test_clean_removes_whole_sequences() -> None:
+def test_clean_removes_whole_sequences():
     assert clean("\x1b[31mred\x1b[0m \x9b1mbold \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "red bold link"
     assert clean("tab\tand\nline stay") == "tab\tand\nline stay"
     assert one_line(" a\r\n b\t c\x00 ") == "a b c"
@@ -79,5 +76,5 @@ def test_clean_removes_whole_sequences() -> None:
     ("seconds", "said"),
     [(None, "–"), (0.4, "0 s"), (59.6, "1 min 0 s"), (200.4, "3 min 20 s"), (3725, "1 h 2 min")],
 )
-def test_durations_as_a_person_says_them(seconds: float | None, said: str) -> None:
+def test_durations_as_a_person_says_them(seconds, said):
     assert duration(seconds) == said

@@ -1,7 +1,5 @@
 """What ``rekindle report`` writes, prints and returns."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -15,7 +13,7 @@ from rekindle.records import RecordError
 from rekindle.report import write_reports
 
 
-def test_three_files_from_the_records_alone(tmp_path: Path) -> None:
+def test_three_files_from_the_records_alone(tmp_path):
     write_reports(three_hosts(tmp_path))
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
         "run.json",
@@ -25,7 +23,7 @@ def test_three_files_from_the_records_alone(tmp_path: Path) -> None:
     }
 
 
-def test_writing_again_gives_the_same(tmp_path: Path) -> None:
+def test_writing_again_gives_the_same(tmp_path):
     write_reports(three_hosts(tmp_path))
     names = ("report.html", "results.json", "junit.xml")
     before = [(tmp_path / name).read_bytes() for name in names]
@@ -33,7 +31,7 @@ def test_writing_again_gives_the_same(tmp_path: Path) -> None:
     assert [(tmp_path / name).read_bytes() for name in names] == before
 
 
-def test_results_json_for_programs(tmp_path: Path) -> None:
+def test_results_json_for_programs(tmp_path):
     fill(tmp_path, "gpu-1", "gpu-2")
     add_host(tmp_path, "gpu-1", verdict=FAIL)
     add_host(tmp_path, "gpu-2", host=None, plan=None, verdict=None, left=LEFT)
@@ -53,9 +51,7 @@ def test_results_json_for_programs(tmp_path: Path) -> None:
     assert (lost["os"], lost["gpus"], lost["outcome"]["stage"]) == (None, [], "validate")
 
 
-def test_0_and_the_path_if_all_passed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_0_and_the_path_if_all_passed(tmp_path, capsys, monkeypatch):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
     monkeypatch.setattr("sys.argv", ["rekindle", "report", str(tmp_path)])
     assert cli.main() == 0
@@ -66,17 +62,13 @@ def test_0_and_the_path_if_all_passed(
     assert said.err == ""
 
 
-def test_1_if_not_all_passed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_1_if_not_all_passed(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["rekindle", "report", str(three_hosts(tmp_path))])
     assert cli.main() == 1
     assert "FAIL" in capsys.readouterr().out
 
 
-def test_2_and_one_sentence_if_it_is_no_results_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_2_and_one_sentence_if_it_is_no_results_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["rekindle", "report", str(tmp_path / "nowhere")])
     assert cli.main() == 2
     said = capsys.readouterr()
@@ -85,7 +77,7 @@ def test_2_and_one_sentence_if_it_is_no_results_folder(
     assert "Fix:" in said.err
 
 
-def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path):
     three_hosts(tmp_path)
     (tmp_path / "report.html").mkdir()
     with pytest.raises(RecordError, match=r"report\.html cannot be written: Is a directory\. Fix:"):
@@ -93,13 +85,11 @@ def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["report.html", "results.json", "junit.xml"])
-def test_a_full_disk_leaves_no_report_that_looks_green(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_full_disk_leaves_no_report_that_looks_green(tmp_path, monkeypatch, name):
     write_reports(three_hosts(tmp_path))
     real = Path.replace
 
-    def full(self: Path, target: Path) -> Path:
+    def full(self, target):
         if target.name == name:
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
         return real(self, target)
@@ -110,7 +100,7 @@ def test_a_full_disk_leaves_no_report_that_looks_green(
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["run.json"]
 
 
-def test_reports_are_for_their_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
+def test_reports_are_for_their_owner_alone_whatever_the_umask(tmp_path):
     three_hosts(tmp_path)
     (tmp_path / "junit.xml").touch(0o666)
     before = os.umask(0)

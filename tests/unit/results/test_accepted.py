@@ -1,7 +1,5 @@
 """Acceptance of all hosts of any number of runs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

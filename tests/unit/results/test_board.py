@@ -1,7 +1,5 @@
 """The board: one line for each job, environment, host and release, the newest verdict, and what changed."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from msgspec.structs import replace

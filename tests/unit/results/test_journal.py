@@ -1,10 +1,7 @@
 """What a playbook notes while it runs: hosts, who left where, and what no longer counts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from plays import REPOSITORY
@@ -24,12 +21,12 @@ from rekindle.results.journal import (
 FIRST, LATER = "2026-11-21T02:00:00Z", "2026-11-21T09:00:00Z"
 
 
-def left_at(folder: Path) -> str | None:
+def left_at(folder):
     path = folder / "a" / "outcome.json"
     return read(path, Outcome).stage if path.exists() else None
 
 
-def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path: Path) -> None:
+def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path):
     begin_play(tmp_path / "r", "preflight", ["b", "a"], left=(), now=FIRST)
     begin_play(tmp_path / "r", "plan", ["a", "c"], left=(), now=LATER)
     run = read(tmp_path / "r" / "run.json", PlaybookRecord)
@@ -41,9 +38,7 @@ def test_hosts_of_all_plays_and_the_first_start_are_kept(tmp_path: Path) -> None
     ("stage", "stays"),
     [("preflight", True), ("plan", True), ("environments", False), ("collect", False), ("tidy", True)],
 )
-def test_an_outcome_counts_until_a_play_goes_as_far_or_further(
-    tmp_path: Path, stage: str, stays: bool
-) -> None:
+def test_an_outcome_counts_until_a_play_goes_as_far_or_further(tmp_path, stage, stays):
     note_left(tmp_path, "a", "environments", "failed", "No space.")
     begin_play(tmp_path, stage, ["a"], left=(), now=FIRST)
     assert (left_at(tmp_path) is not None) is stays
@@ -53,24 +48,24 @@ def test_an_outcome_counts_until_a_play_goes_as_far_or_further(
     ("stage", "asked"),
     [("preflight", "preflight"), ("validate", "plan"), ("collect", "plan"), ("retire", "retire")],
 )
-def test_a_check_goes_no_further_than_the_plan(tmp_path: Path, stage: str, asked: str) -> None:
+def test_a_check_goes_no_further_than_the_plan(tmp_path, stage, asked):
     begin_play(tmp_path, stage, ["a"], left=(), now=FIRST, checks=True)
     assert read(tmp_path / "run.json", PlaybookRecord).asked == {"a": asked}
 
 
 @pytest.mark.parametrize("left", ["accept", "containers", "retire"])
-def test_a_host_that_was_mended_is_forgotten_wherever_it_left(tmp_path: Path, left: str) -> None:
+def test_a_host_that_was_mended_is_forgotten_wherever_it_left(tmp_path, left):
     note_left(tmp_path, "a", left, "failed", "GPU 0 is slow.")
     begin_play(tmp_path, "validate", ["a"], left=(), now=FIRST)
     assert left_at(tmp_path) is None
 
 
-def test_every_playbook_of_a_stage_has_its_place() -> None:
+def test_every_playbook_of_a_stage_has_its_place():
     assert STAGES[:2] == ("preflight", "plan")
     assert {path.stem for path in (REPOSITORY / "playbooks").glob("*.yml")} == {*STAGES, "report"}
 
 
-def test_a_check_leaves_what_is_known_of_runs(tmp_path: Path) -> None:
+def test_a_check_leaves_what_is_known_of_runs(tmp_path):
     begin_play(tmp_path, "validate", ["a"], left=(), now=FIRST)
     note_left(tmp_path, "a", "environments", "failed", "No space.")
     begin_play(tmp_path, "validate", ["a", "b"], left=(), now=LATER, checks=True)
@@ -87,7 +82,7 @@ def test_a_check_leaves_what_is_known_of_runs(tmp_path: Path) -> None:
     assert left_at(tmp_path) is None
 
 
-def test_a_playbook_goes_on_until_it_ends_or_is_killed(tmp_path: Path) -> None:
+def test_a_playbook_goes_on_until_it_ends_or_is_killed(tmp_path):
     assert not playing(tmp_path)
     first, second = keep_playing(tmp_path), keep_playing(tmp_path)
     stop_playing(tmp_path, first)
@@ -106,19 +101,19 @@ def test_a_playbook_goes_on_until_it_ends_or_is_killed(tmp_path: Path) -> None:
     assert not playing(tmp_path)
 
 
-def test_an_outcome_of_this_very_run_stays(tmp_path: Path) -> None:
+def test_an_outcome_of_this_very_run_stays(tmp_path):
     note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
     begin_play(tmp_path, "plan", ["a"], left={"a"}, now=FIRST)
     assert left_at(tmp_path) == "preflight"
 
 
-def test_a_host_that_is_not_in_the_play_keeps_its_outcome(tmp_path: Path) -> None:
+def test_a_host_that_is_not_in_the_play_keeps_its_outcome(tmp_path):
     note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
     begin_play(tmp_path, "preflight", ["b"], left=(), now=FIRST)
     assert left_at(tmp_path) == "preflight"
 
 
-def test_a_host_that_went_on_is_forgotten(tmp_path: Path) -> None:
+def test_a_host_that_went_on_is_forgotten(tmp_path):
     note_left(tmp_path, "a", "preflight", "failed", "No GPU.")
     forget_left(tmp_path, "a")
     forget_left(tmp_path, "b")
@@ -142,14 +137,12 @@ def test_a_host_that_went_on_is_forgotten(tmp_path: Path) -> None:
         ("failed", " \n", "The task gave no reason. Fix: see the failed task of plan in the output."),
     ],
 )
-def test_what_a_task_said_becomes_one_sentence_with_a_fix(
-    tmp_path: Path, state: str, said: str, says: str
-) -> None:
-    note_left(tmp_path, "a", "plan", state, said)  # type: ignore[arg-type]
+def test_what_a_task_said_becomes_one_sentence_with_a_fix(tmp_path, state, said, says):
+    note_left(tmp_path, "a", "plan", state, said)
     assert read(tmp_path / "a" / "outcome.json", Outcome).says == says
 
 
-def test_a_whole_log_keeps_its_ends(tmp_path: Path) -> None:
+def test_a_whole_log_keeps_its_ends(tmp_path):
     note_left(tmp_path, "a", "plan", "failed", "first " + "x " * 10_000 + "last")
     says = read(tmp_path / "a" / "outcome.json", Outcome).says
     assert says.startswith("first ")
@@ -158,20 +151,20 @@ def test_a_whole_log_keeps_its_ends(tmp_path: Path) -> None:
     assert len(says) < 1500
 
 
-def test_a_fix_that_is_cut_away_is_to_be_read_in_the_output(tmp_path: Path) -> None:
+def test_a_fix_that_is_cut_away_is_to_be_read_in_the_output(tmp_path):
     note_left(tmp_path, "a", "plan", "failed", f"{'x ' * 1_000}end. Fix: mend it. {'y ' * 1_000}")
     says = read(tmp_path / "a" / "outcome.json", Outcome).says
     assert says.endswith(" y. Fix: see the failed task of plan in the output.")
 
 
-def test_a_broken_run_record_is_not_written_over(tmp_path: Path) -> None:
+def test_a_broken_run_record_is_not_written_over(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(RecordError, match=r"run\.json is not a valid PlaybookRecord"):
         begin_play(tmp_path, "plan", ["a"], left=(), now=FIRST)
     assert (tmp_path / "run.json").read_text() == "{"
 
 
-def test_no_host_is_lost_when_many_plays_begin_in_one_folder(tmp_path: Path) -> None:
+def test_no_host_is_lost_when_many_plays_begin_in_one_folder(tmp_path):
     code = (
         "import sys; from pathlib import Path; from rekindle.results.journal import begin_play\n"
         "folder, who = Path(sys.argv[1]), sys.argv[2]\n"

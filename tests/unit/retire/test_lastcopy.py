@@ -1,13 +1,10 @@
 """The last copy at home: what a host says of it is checked, and it is a capsule again."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -23,11 +20,11 @@ RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 
 
 @pytest.fixture(autouse=True)
-def sent() -> None:
+def sent():
     state.keep_lock(LOCK)
 
 
-def built(framework: str, lock: str, text: str, when: str, lock_text: str | None = None) -> dict[str, Any]:
+def built(framework, lock, text, when, lock_text=None):
     environment = {
         "framework": framework,
         "path": "/r/envs/x",
@@ -43,7 +40,7 @@ def built(framework: str, lock: str, text: str, when: str, lock_text: str | None
     return {"environment": environment, "lock_text": text if lock_text is None else lock_text}
 
 
-def told(**more: Any) -> dict[str, Any]:
+def told(**more):
     sums = {"verdict.json": hashlib.sha256(b"{}").hexdigest()}
     run = {"name": "runs/toy-0123456789ab", "archive": "1.tar.gz", "files": sums, "left": {"model.pt": 5}}
     environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "2026-11-21T02:00:00Z")]
@@ -56,7 +53,7 @@ def told(**more: Any) -> dict[str, Any]:
     }
 
 
-def bring(home: Path, content: str = "{}") -> Path:
+def bring(home, content="{}"):
     run = home / "retired/runs/toy-0123456789ab"
     run.mkdir(parents=True, exist_ok=True)
     (run / "verdict.json").write_text(content)
@@ -67,44 +64,44 @@ def bring(home: Path, content: str = "{}") -> Path:
     "name",
     ["runs/../../../x", "/etc/x", "..", "runs/..", "runs/a/b", "envs/x", "runs/", "runs/-\n/x", "logs\n"],
 )
-def test_no_part_names_a_place_outside(name: str) -> None:
+def test_no_part_names_a_place_outside(name):
     part = {"name": name, "archive": "1.tar.gz", "files": {}, "left": {}}
     with pytest.raises(RecordError, match=r"is not what was asked for: .* Fix: "):
         lastcopy.packed(told(parts=[part]))
 
 
 @pytest.mark.parametrize("archive", ["../x.tar.gz", "/etc/passwd", "x", "1.tar.gz\n"])
-def test_no_archive_names_another_file_of_the_controllers(archive: str) -> None:
+def test_no_archive_names_another_file_of_the_controllers(archive):
     part = {"name": "logs", "archive": archive, "files": {}, "left": {}}
     with pytest.raises(RecordError, match="is not what was asked for"):
         lastcopy.packed(told(parts=[part]))
 
 
 @pytest.mark.parametrize("place", ["/tmp/x", "tmp/{}", "/tmp/{}\n!id", '/tmp/"!id"/{}', "/tmp/{}\n"])
-def test_no_place_is_read_as_a_command(place: str) -> None:
+def test_no_place_is_read_as_a_command(place):
     with pytest.raises(RecordError, match="is not what was asked for"):
         lastcopy.packed(told(place=place.format("rekindle-0123456789abcdef")))
 
 
 @pytest.mark.parametrize("lock", ["../../x.txt", "/etc/passwd", "..", ""])
-def test_no_lock_names_a_place_outside(lock: str) -> None:
+def test_no_lock_names_a_place_outside(lock):
     with pytest.raises(RecordError, match="is not what was asked for"):
         lastcopy.packed(told(environments=[built("torch", lock, LOCK, "")]))
 
 
 @pytest.mark.parametrize("answer", [{}, {"parts": 1}, told(environments=[{}])])
-def test_an_answer_of_another_shape_is_refused(answer: dict[str, Any]) -> None:
+def test_an_answer_of_another_shape_is_refused(answer):
     with pytest.raises(RecordError, match="is not what was asked for"):
         lastcopy.packed(answer)
 
 
-def test_a_copy_that_is_the_hosts_is_taken(tmp_path: Path) -> None:
+def test_a_copy_that_is_the_hosts_is_taken(tmp_path):
     (part,) = lastcopy.packed(told()).parts
     lastcopy.check(part, bring(tmp_path))
 
 
 @pytest.mark.parametrize("damage", ["other", "missing", "more"])
-def test_a_copy_that_is_not_the_hosts_is_refused(tmp_path: Path, damage: str) -> None:
+def test_a_copy_that_is_not_the_hosts_is_refused(tmp_path, damage):
     (part,) = lastcopy.packed(told()).parts
     run = bring(tmp_path, "{ }" if damage == "other" else "{}")
     if damage == "missing":
@@ -117,7 +114,7 @@ def test_a_copy_that_is_not_the_hosts_is_refused(tmp_path: Path, damage: str) ->
         lastcopy.check(part, run)
 
 
-def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path: Path) -> None:
+def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path):
     lastcopy.keep(lastcopy.packed(told()), "gpu-1", tmp_path)
     kept = tmp_path / "retired"
     (environment,) = read(kept / "env.json", EnvRecord).environments
@@ -125,7 +122,7 @@ def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path: Pa
     assert capsule.lock_text(environment.lock, environment.lock_sha256, kept) == LOCK
 
 
-def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path: Path) -> None:
+def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path):
     own = files("rekindle.locks").joinpath("driver.txt").read_text(encoding="utf-8")
     environments = [built("driver", "driver.txt", own, "", lock_text="")]
     lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
@@ -133,7 +130,7 @@ def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path: Pa
 
 
 @pytest.mark.parametrize("evil", ["--index-url https://198.51.100.7/i\n", "x @ https://198.51.100.7/x\n", ""])
-def test_a_lock_that_a_host_has_altered_is_refused(tmp_path: Path, evil: str) -> None:
+def test_a_lock_that_a_host_has_altered_is_refused(tmp_path, evil):
     environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "")]
     with pytest.raises(RecordError, match=r"The lock torch-9\.9\.9-cpu-py311\.txt .* never sent .* Fix: "):
         lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
@@ -141,7 +138,7 @@ def test_a_lock_that_a_host_has_altered_is_refused(tmp_path: Path, evil: str) ->
     assert not (tmp_path / "retired.json").exists()
 
 
-def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path: Path) -> None:
+def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path):
     environments = [
         built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "", lock_text="-i https://198.51.100.7")
     ]
@@ -152,7 +149,7 @@ def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("alter", "judged"), [(None, "PASS"), ("ended.json", "UNPROVEN"), ("spec.json", "UNPROVEN")]
 )
-def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path: Path, alter: str | None, judged: str) -> None:
+def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path, alter, judged):
     spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
     run = tmp_path / "retired" / "runs" / "pt_ddp-0123456789ab"
     shutil.copytree(RUNS / "pt_ddp-cpu-2", run)
@@ -164,20 +161,20 @@ def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path: Path, alter: str 
     assert read(tmp_path / "retired.json", RetiredRecord).runs == {run.name: judged}
 
 
-def test_a_run_that_was_not_sent_from_here_has_no_verdict(tmp_path: Path) -> None:
+def test_a_run_that_was_not_sent_from_here_has_no_verdict(tmp_path):
     shutil.copytree(RUNS / "pt_ddp-cpu", tmp_path / "retired" / "runs" / "pt_ddp-ba9876543210")
     lastcopy.keep(lastcopy.packed(told(parts=[])), "gpu-9", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord).runs == {"pt_ddp-ba9876543210": ""}
 
 
-def test_of_two_environments_for_a_framework_the_later_one_is_kept(tmp_path: Path) -> None:
+def test_of_two_environments_for_a_framework_the_later_one_is_kept(tmp_path):
     times = {"torch-1.txt": "2026-11-21T03:00:00Z", "torch-2.txt": "2026-11-21T02:00:00Z"}
     environments = [built("torch", lock, LOCK, when) for lock, when in times.items()]
     lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord).environments == ("torch-1.txt",)
 
 
-def test_what_an_interrupted_removal_had_brought_home_still_counts(tmp_path: Path) -> None:
+def test_what_an_interrupted_removal_had_brought_home_still_counts(tmp_path):
     bring(tmp_path)
     lastcopy.keep(lastcopy.packed(told()), "gpu-1", tmp_path)
     first = read(tmp_path / "retired.json", RetiredRecord)
@@ -194,7 +191,7 @@ def test_what_an_interrupted_removal_had_brought_home_still_counts(tmp_path: Pat
     assert (tmp_path / "retired.json").read_bytes() == content
 
 
-def test_a_host_with_nothing_on_it_is_noted_as_such(tmp_path: Path) -> None:
+def test_a_host_with_nothing_on_it_is_noted_as_such(tmp_path):
     lastcopy.note_gone("gpu-1", tmp_path)
     record = json.loads((tmp_path / "retired.json").read_text())
     assert (record["host"], record["runs"], record["files"]) == ("gpu-1", {}, 0)

@@ -1,7 +1,5 @@
 """What is Rekindle's on a host, what of it is kept, and that all of it goes, wherever that is interrupted."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -11,11 +9,9 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from slurm_queue import Queue
 
 from rekindle.host import leftovers
 from rekindle.host.archive import Packed
@@ -26,7 +22,7 @@ ENVIRONMENT = {"framework": "torch", "lock": "torch.txt"}
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """Return the home folder of the host's user."""
     folder = tmp_path / "home"
     folder.mkdir()
@@ -35,7 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def root(home: Path) -> Path:
+def root(home):
     """Return the root of a host on which a job has run."""
     root = home / "rekindle"
     texts = {
@@ -57,7 +53,7 @@ def root(home: Path) -> Path:
     return root
 
 
-def refusal(root: str | Path) -> str:
+def refusal(root):
     with pytest.raises(RetireError) as error:
         own_root(str(root))
     said = str(error.value)
@@ -66,16 +62,16 @@ def refusal(root: str | Path) -> str:
     return said
 
 
-def test_the_folder_that_site_yml_was_run_with_is_its_own(root: Path) -> None:
+def test_the_folder_that_site_yml_was_run_with_is_its_own(root):
     assert own_root(str(root)) == own_root("~/rekindle") == own_root(f"{root}/") == root
 
 
 @pytest.mark.parametrize("above", ["/", "~", "~/", "~/..", "~/rekindle/..", "/proc/../"])
-def test_a_home_folder_or_one_above_it_is_refused(root: Path, above: str) -> None:
+def test_a_home_folder_or_one_above_it_is_refused(root, above):
     assert "is a home folder, or above one" in refusal(above)
 
 
-def test_the_home_that_the_system_knows_is_one_too(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+def test_the_home_that_the_system_knows_is_one_too(monkeypatch, root):
     monkeypatch.setattr(
         removal.pwd, "getpwall", lambda: [type("one", (), {"pw_dir": root, "pw_uid": os.getuid()})]
     )
@@ -83,36 +79,36 @@ def test_the_home_that_the_system_knows_is_one_too(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("relative", ["rekindle", "", ".", "../x", "~nobody-of-that-name/x"])
-def test_a_relative_path_is_refused(relative: str) -> None:
+def test_a_relative_path_is_refused(relative):
     assert "is a relative path" in refusal(relative)
 
 
-def test_a_link_is_refused_wherever_it_leads(root: Path) -> None:
+def test_a_link_is_refused_wherever_it_leads(root):
     (root.parent / "link").symlink_to(root)
     (root.parent / "nowhere").symlink_to("x")
     assert f"is a link to {root}" in refusal(root.parent / "link")
     assert "is a link to " in refusal(root.parent / "nowhere")
 
 
-def test_a_file_is_refused(home: Path) -> None:
+def test_a_file_is_refused(home):
     (home / "rekindle").write_text("")
     assert "is no folder" in refusal(home / "rekindle")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
-def test_another_users_folder_is_refused(root: Path) -> None:
+def test_another_users_folder_is_refused(root):
     os.chown(root, 1000, 1000)
     assert "belongs to user 1000" in refusal(root)
 
 
 @pytest.mark.parametrize("name", ["thesis", ".git", "lost+found"])
-def test_a_folder_with_anything_else_in_it_is_refused(root: Path, name: str) -> None:
+def test_a_folder_with_anything_else_in_it_is_refused(root, name):
     (root / name).mkdir()
     assert f"has {name} in it" in refusal(root)
 
 
 @pytest.mark.parametrize("name", ["runs", "tmp"])
-def test_a_link_or_a_file_in_the_place_of_a_folder_is_refused(root: Path, tmp_path: Path, name: str) -> None:
+def test_a_link_or_a_file_in_the_place_of_a_folder_is_refused(root, tmp_path, name):
     shutil.rmtree(root / name)
     (root / name).symlink_to(tmp_path)
     assert f"has {name} in it" in refusal(root)
@@ -121,7 +117,7 @@ def test_a_link_or_a_file_in_the_place_of_a_folder_is_refused(root: Path, tmp_pa
     assert f"has {name} in it" in refusal(root)
 
 
-def test_a_file_system_mounted_in_it_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_mounted_in_it_is_refused(root, monkeypatch):
     line = f"36 35 98:0 / {root}/cache rw,noatime - ext4 /dev/root rw\n"
     read = Path.read_text
     monkeypatch.setattr(
@@ -130,25 +126,25 @@ def test_a_file_system_mounted_in_it_is_refused(root: Path, monkeypatch: pytest.
     assert f"another file system in it, at {root}/cache" in refusal(root)
 
 
-def test_a_folder_that_only_has_such_names_in_it_is_refused(root: Path) -> None:
+def test_a_folder_that_only_has_such_names_in_it_is_refused(root):
     shutil.rmtree(root / "jobs")
     assert "has none of Rekindle's code in jobs/" in refusal(root)
     (root / "jobs").mkdir()
     assert "has none of Rekindle's code in jobs/" in refusal(root)
 
 
-def test_half_an_installation_is_its_own(home: Path) -> None:
+def test_half_an_installation_is_its_own(home):
     (home / "rekindle/tmp/ansible").mkdir(parents=True)
     assert own_root("~/rekindle") == home / "rekindle"
 
 
-def test_where_nothing_is_there_is_nothing(home: Path) -> None:
+def test_where_nothing_is_there_is_nothing(home):
     assert own_root("~/rekindle") is None
     (home / "rekindle").mkdir()
     assert own_root("~/rekindle") is None
 
 
-def test_runs_logs_and_whole_environments_are_packed(root: Path) -> None:
+def test_runs_logs_and_whole_environments_are_packed(root):
     packed = pack(root)
     assert [part["name"] for part in packed["parts"]] == ["logs", "runs/toy-0123456789ab"]
     run = packed["parts"][1]
@@ -159,7 +155,7 @@ def test_runs_logs_and_whole_environments_are_packed(root: Path) -> None:
     assert packed["environments"] == [{"environment": ENVIRONMENT, "lock_text": "x==1"}]
 
 
-def test_what_is_too_large_is_named(root: Path) -> None:
+def test_what_is_too_large_is_named(root):
     with (root / "runs/toy-0123456789ab/model.pt").open("wb") as model:
         model.truncate((16 << 20) + 1)
     part = pack(root)["parts"][1]
@@ -167,9 +163,7 @@ def test_what_is_too_large_is_named(root: Path) -> None:
     assert sorted(part["files"]) == ["left.json", "spec.json", "verdict.json"]
 
 
-def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(root, monkeypatch):
     closed = Packed({}, {"log.txt": "Permission denied"}, ["log.txt"])
     monkeypatch.setattr(removal, "pack_folder", lambda folder, target: closed)
     said = (
@@ -180,10 +174,10 @@ def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(
     assert {path.name for path in (root / "tmp").iterdir()} == {"torchelastic"}
 
 
-def test_on_a_full_disk_the_copy_is_packed_elsewhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_full_disk_the_copy_is_packed_elsewhere(root, monkeypatch):
     real = removal.pack_folder
 
-    def full(folder: Path, target: Path) -> Packed:
+    def full(folder, target):
         if target.is_relative_to(root):
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
         return real(folder, target)
@@ -195,10 +189,8 @@ def test_on_a_full_disk_the_copy_is_packed_elsewhere(root: Path, monkeypatch: py
     shutil.rmtree(packed["place"])
 
 
-def test_without_room_anywhere_it_says_so_and_leaves_all_as_it_was(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(folder: Path, target: Path) -> Packed:
+def test_without_room_anywhere_it_says_so_and_leaves_all_as_it_was(root, monkeypatch):
+    def full(folder, target):
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
     monkeypatch.setattr(removal, "pack_folder", full)
@@ -208,7 +200,7 @@ def test_without_room_anywhere_it_says_so_and_leaves_all_as_it_was(
     assert sorted(root.rglob("*")) == before
 
 
-def test_all_of_it_goes_and_nothing_beside_it(root: Path, tmp_path: Path) -> None:
+def test_all_of_it_goes_and_nothing_beside_it(root, tmp_path):
     precious = tmp_path / "home" / "precious"
     precious.write_text("")
     (root / "cache" / "link").symlink_to(precious.parent)
@@ -219,7 +211,7 @@ def test_all_of_it_goes_and_nothing_beside_it(root: Path, tmp_path: Path) -> Non
     assert [path.name for path in precious.parent.iterdir()] == ["precious"]
 
 
-def test_the_runs_own_tmpdir_elsewhere_goes_and_others_stay(root: Path, tmp_path: Path) -> None:
+def test_the_runs_own_tmpdir_elsewhere_goes_and_others_stay(root, tmp_path):
     for name in ("rekindle-lease", "theirs"):
         (tmp_path / "scratch" / name / "torchelastic").mkdir(parents=True)
         (root / f"runs/{name}").mkdir()
@@ -228,7 +220,7 @@ def test_the_runs_own_tmpdir_elsewhere_goes_and_others_stay(root: Path, tmp_path
     assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["theirs"]
 
 
-def test_what_a_killed_collector_left_goes(root: Path, home: Path) -> None:
+def test_what_a_killed_collector_left_goes(root, home):
     for name in ("rekindle-0123456789abcdef", "rekindle-backups", "rekindle-0123456789abcdefg"):
         (home / name).mkdir()
         os.utime(home / name, (0, 0))
@@ -239,14 +231,12 @@ def test_what_a_killed_collector_left_goes(root: Path, home: Path) -> None:
 
 
 @pytest.mark.parametrize("at", range(1, 12))
-def test_an_interrupted_removal_never_shows_half_a_run_and_continues(
-    root: Path, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
+def test_an_interrupted_removal_never_shows_half_a_run_and_continues(root, monkeypatch, at):
     whole = set(pack(root)["parts"][1]["files"])
     calls = 0
 
-    def until_it_is_cut(act: Callable[..., None]) -> Callable[..., None]:
-        def cut(*args: object, **more: object) -> None:
+    def until_it_is_cut(act):
+        def cut(*args, **more):
             nonlocal calls
             calls += 1
             if calls == at:
@@ -266,7 +256,7 @@ def test_an_interrupted_removal_never_shows_half_a_run_and_continues(
     assert not root.exists()
 
 
-def hold(path: Path) -> subprocess.Popen[bytes]:
+def hold(path):
     code = "import fcntl, sys, time; lock = open(sys.argv[1]); fcntl.flock(lock, 2); print(flush=True); "
     path.touch()
     process = subprocess.Popen([sys.executable, "-c", f"{code}time.sleep(99)", path], stdout=subprocess.PIPE)
@@ -275,7 +265,7 @@ def hold(path: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_run_or_a_build_that_goes_on_is_named(root: Path) -> None:
+def test_a_run_or_a_build_that_goes_on_is_named(root):
     assert leftovers.running(root) == []
     holders = [hold(root / "runs/toy-0123456789ab/driver.lock"), hold(root / "logs/environments/lock")]
     try:
@@ -287,7 +277,7 @@ def test_a_run_or_a_build_that_goes_on_is_named(root: Path) -> None:
     assert leftovers.running(root) == []
 
 
-def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root: Path, queue: Queue) -> None:
+def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root, queue):
     folders = [root / "logs/environments", root / "runs/toy-0123456789ab"]
     for number, folder in enumerate(folders):
         (folder / "slurm.json").write_text(json.dumps({"job": str(number)}))
@@ -300,7 +290,7 @@ def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root: Path, queu
     assert leftovers.running(root) == []
 
 
-def test_what_was_started_out_of_the_root_ends_also_a_stubborn_one_and_nothing_else(root: Path) -> None:
+def test_what_was_started_out_of_the_root_ends_also_a_stubborn_one_and_nothing_else(root):
     python = root / "envs" / "python"
     python.symlink_to(sys.executable)
     deaf = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(flush=True); time.sleep(99)"
