@@ -1,6 +1,5 @@
 """Results folders as a run leaves them, built from the records."""
 
-
 import msgspec
 
 from rekindle.records import (

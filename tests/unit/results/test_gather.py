@@ -2,8 +2,8 @@
 
 import json
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_hosts
 
 from rekindle.cli import judge
@@ -14,6 +14,7 @@ from rekindle.records import (
     PlacedRecord,
     PlaybookRecord,
     RecordError,
+    RetiredRecord,
     RunSpec,
     Seen,
     moment,
@@ -31,160 +32,154 @@ def rows(folder):
     return [(row.host, row.job, row.kind) for row in gather(folder).rows]
 
 
-def test_a_row_for_each_host_and_job(tmp_path):
+TWO = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
+NOTHING = {"host": None, "plan": None, "verdict": None}
+LOST = {"left": LEFT, "state": "unreachable"}
+LATE = replace(FAIL, verdict="SKIPPED", cause="It takes 60 s and 5 s are left.")
+KEPT = RetiredRecord(
+    host="gpu-1",
+    retired=NOW,
+    environments=("torch.txt",),
+    runs={"pt_ddp-0123456789ab": "PASS", "llm_sft-0123456789ab": ""},
+    files=7,
+    left={"runs/llm_sft-0123456789ab/model.pt": 498_000_000},
+)
+CASES = {
+    "nothing came home": (NOTHING, "host SKIPPED"),
+    "left, of two jobs one came home": ({"plan": TWO, "left": LEFT}, "pt_ddp PASS, tf_mirrored SKIPPED"),
+    "left before its plan": ({**NOTHING, "left": LEFT}, "host SKIPPED"),
+    "left after an earlier pass": ({"left": LEFT}, "pt_ddp PASS, host SKIPPED"),
+    "no plan": ({"plan": None}, "pt_ddp PASS, host SKIPPED"),
+    "a plan without jobs": ({"plan": replace(PLAN, jobs=()), "verdict": None}, "host SKIPPED"),
+    "lost, of two jobs one came home": ({"plan": TWO, **LOST}, "pt_ddp PASS, tf_mirrored LOST"),
+    "lost after a failure": ({"plan": TWO, "verdict": FAIL, **LOST}, "pt_ddp FAIL, tf_mirrored LOST"),
+    "lost with every verdict at home": (LOST, "pt_ddp PASS, host LOST"),
+    "lost with a failure at home": ({"verdict": FAIL, **LOST}, "pt_ddp FAIL, host LOST"),
+    "lost before its plan": ({"plan": None, "verdict": None, **LOST}, "host LOST"),
+    "lost, and no time for a job": (
+        {"plan": TWO, "verdict": LATE, **LOST},
+        "pt_ddp SKIPPED, tf_mirrored LOST",
+    ),
+    "never reached": ({**NOTHING, **LOST}, "host SKIPPED"),
+    "preflight is ready": ({"verdict": None, "asked": "preflight"}, "host READY"),
+    "plan is ready": ({"verdict": None, "asked": "plan"}, "host READY"),
+    "environments are no job": ({"verdict": None, "asked": "environments"}, "pt_ddp SKIPPED"),
+    "validate": ({"verdict": None, "asked": "validate"}, "pt_ddp SKIPPED"),
+    "collect": ({"verdict": None, "asked": "collect"}, "pt_ddp SKIPPED"),
+    "no GPUs to accept": ({"verdict": None, "asked": "accept"}, "host READY"),
+    "left preflight": ({"plan": None, "verdict": None, "left": LEFT, "asked": "preflight"}, "host SKIPPED"),
+    "planned again": ({"verdict": FAIL, "asked": "plan"}, "pt_ddp FAIL"),
+    "retired": ({**NOTHING, "retired": KEPT}, "host RETIRED"),
+    "retired with nothing": (
+        {**NOTHING, "retired": RetiredRecord(host="gpu-1", retired=NOW)},
+        "host RETIRED",
+    ),
+    "retired after a failure": ({**NOTHING, "verdict": FAIL, "retired": KEPT}, "pt_ddp FAIL, host RETIRED"),
+    "half removed": ({**NOTHING, "left": LEFT, "retired": replace(KEPT, retired=None)}, "host SKIPPED"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_host_that_proved_less_than_everything_has_rows_with_their_cause(golden, tmp_path, name):
+    records, expected = CASES[name]
+    asked = {"gpu-1": records["asked"]} if "asked" in records else {}
+    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked=asked))
+    kept = {name: record for name, record in records.items() if name not in {"asked", "retired"}}
+    add_host(tmp_path, "gpu-1", **kept)
+    if "retired" in records:
+        write(tmp_path / "gpu-1" / "retired.json", records["retired"])
+    results = gather(tmp_path)
+    assert not results.passed
+    assert ", ".join(f"{row.job or 'host'} {row.kind}" for row in results.rows) == expected
+    golden(*(row.cause for row in results.rows if row.cause))
+
+
+def test_only_if_every_required_row_is_a_pass_it_passed(tmp_path):
     assert rows(three_hosts(tmp_path)) == [
         ("gpu-1", "pt_ddp", "PASS"),
         ("gpu-2", "pt_ddp", "FAIL"),
         ("gpu-3", None, "SKIPPED"),
     ]
-
-
-def test_all_pass_is_passed(tmp_path):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    assert gather(tmp_path).passed
-
-
-@pytest.mark.parametrize("kind", ["FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"])
-def test_one_row_that_is_no_pass_is_not_passed(tmp_path, kind):
     fill(tmp_path, "gpu-1", "gpu-2")
-    add_host(tmp_path, "gpu-1")
-    add_host(tmp_path, "gpu-2", verdict=msgspec.structs.replace(FAIL, verdict=kind))
-    assert not gather(tmp_path).passed
+    for kind in ("FAIL", "HUNG", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"):
+        add_host(tmp_path, "gpu-2", verdict=replace(FAIL, verdict=kind))
+        assert not gather(tmp_path).passed
+    add_host(tmp_path, "gpu-2", verdict=replace(FAIL, required=False))
+    assert gather(tmp_path).passed
+    assert not gather(fill(tmp_path, "gpu-2")).passed  # which nobody requires
+    write(tmp_path / "gpu-1" / "retired.json", KEPT)
+    assert gather(fill(tmp_path, "gpu-1")).passed
+    assert not gather(fill(tmp_path)).passed
+    assert gather(tmp_path).rows == ()
 
 
 def test_a_host_that_says_something_else_than_its_files_is_loud_in_every_report(tmp_path):
-    fill(tmp_path, "gpu-1", "gpu-2")
-    add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(PASS, host_says="FAIL"))
-    add_host(tmp_path, "gpu-2", verdict=msgspec.structs.replace(FAIL, host_says="PASS"))
+    fill(tmp_path, "gpu-1", "gpu-2", "gpu-3")
+    add_host(tmp_path, "gpu-1", verdict=replace(PASS, host_says="FAIL"))
+    add_host(tmp_path, "gpu-2", verdict=replace(FAIL, host_says="PASS"))
+    add_host(tmp_path, "gpu-3", verdict=replace(PASS, host_says="PASS"))
     results = write_reports(tmp_path)
-    first, second = "The host itself says FAIL, and", "The host itself says PASS, and"
-    assert [row["host_says"] for row in json.loads((tmp_path / "results.json").read_text())["rows"]] == [
-        "FAIL",
-        "PASS",
-    ]
+    told = json.loads((tmp_path / "results.json").read_text())["rows"]
+    assert [row["host_says"] for row in told] == ["FAIL", "PASS", "PASS"]
+    assert (results.rows[2].cause, results.rows[2].notice) == (None, None)
     shown = [table(results, 200, False)]
     shown += [(tmp_path / name).read_text() for name in ("results.json", "junit.xml", "report.html")]
     for text in shown:
-        assert first in text
-        assert second in text
+        assert "The host itself says FAIL, and" in text
+        assert "The host itself says PASS, and" in text
 
 
-@pytest.mark.parametrize("said", [None, "PASS"])
-def test_a_host_that_says_the_same_or_nothing_is_not_shown(tmp_path, said):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=msgspec.structs.replace(PASS, host_says=said))
-    (row,) = gather(tmp_path).rows
-    assert (row.cause, row.notice) == (None, None)
+def _folder(path):
+    path.unlink()
+    path.mkdir()
 
 
-def test_a_job_that_is_not_required_may_fail_but_does_not_pass_a_run_alone(tmp_path):
-    optional = msgspec.structs.replace(FAIL, required=False)
-    add_host(fill(tmp_path, "gpu-1", "gpu-2"), "gpu-1", verdict=optional)
-    add_host(tmp_path, "gpu-2", verdict=optional)
-    assert not gather(tmp_path).passed
-    add_host(tmp_path, "gpu-2", verdict=PASS)
-    assert gather(tmp_path).passed
+def _dangling(path):
+    path.unlink()
+    path.symlink_to(path.with_name("nowhere"))
 
 
-def test_a_run_without_hosts_is_not_passed(tmp_path):
-    results = gather(fill(tmp_path))
-    assert results.rows == ()
-    assert not results.passed
-
-
-def test_a_host_without_records_says_so(tmp_path):
-    (row,) = gather(fill(tmp_path, "gpu-1")).rows
-    assert (row.kind, row.job) == ("SKIPPED", None)
-    assert "No verdict came home" in str(row.cause)
-    assert "Fix:" in str(row.cause)
-
-
-def test_a_missing_verdict_takes_the_sentence_of_the_outcome(tmp_path):
-    plan = msgspec.structs.replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=plan, left=LEFT)
-    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "PASS"), ("gpu-1", "tf_mirrored", "SKIPPED")]
-    assert gather(tmp_path).rows[1].cause == LEFT
-
-
-def test_a_host_that_left_before_its_plan_takes_the_sentence_too(tmp_path):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None, verdict=None, left=LEFT)
-    (row,) = gather(tmp_path).rows
-    assert (row.job, row.kind, row.cause) == (None, "SKIPPED", LEFT)
-
-
-def test_an_earlier_pass_does_not_count_for_a_host_that_left(tmp_path):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", left=LEFT)
-    results = gather(tmp_path)
-    assert not results.passed
-    assert results.rows[-1].cause == LEFT
-
-
-def test_verdicts_without_a_plan_do_not_pass(tmp_path):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=None)
-    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "PASS"), ("gpu-1", None, "SKIPPED")]
-    assert "No plan" in str(gather(tmp_path).rows[1].cause)
-
-
-def test_a_plan_without_jobs_does_not_pass(tmp_path):
-    plan = msgspec.structs.replace(PLAN, jobs=())
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=plan, verdict=None)
-    (row,) = gather(tmp_path).rows
-    assert (row.kind, "rekindle_jobs" in str(row.cause)) == ("SKIPPED", True)
+SPOILT = [b"", b"{", b"\xff\xfe", b"[]", b'{"schema": "rekindle/other/1"}']
 
 
 @pytest.mark.parametrize(
     "file", ["host.json", "plan.json", "env.json", "outcome.json", "pt_ddp/verdict.json"]
 )
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b'{"schema": "rekindle/other/1"}'])
-def test_an_unreadable_record_is_an_unproven_row(tmp_path, file, content):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    (tmp_path / "gpu-1" / file).write_bytes(content)
-    results = gather(tmp_path)
-    (row,) = [row for row in results.rows if row.kind == "UNPROVEN"]
-    assert file in str(row.cause)
-    assert "Fix:" in str(row.cause)
-    assert not results.passed
-
-
-def test_a_record_that_is_a_folder_is_unproven(tmp_path):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=None)
-    (tmp_path / "gpu-1" / "pt_ddp" / "verdict.json").mkdir(parents=True)
-    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "UNPROVEN")]
-
-
-def test_a_dangling_link_is_unproven(tmp_path):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    path = tmp_path / "gpu-1" / "pt_ddp" / "verdict.json"
-    path.unlink()
-    path.symlink_to(tmp_path / "nowhere")
-    assert rows(tmp_path) == [("gpu-1", "pt_ddp", "UNPROVEN")]
-
-
-def test_one_broken_verdict_leaves_the_others(tmp_path):
-    three_hosts(tmp_path)
-    (tmp_path / "gpu-1/pt_ddp/verdict.json").write_text("{")
-    assert [kind for *_, kind in rows(tmp_path)] == ["UNPROVEN", "FAIL", "SKIPPED"]
+def test_an_unreadable_record_is_an_unproven_row_and_leaves_the_other_hosts(tmp_path, file):
+    add_host(fill(tmp_path, "gpu-1", "gpu-2"), "gpu-1")
+    add_host(tmp_path, "gpu-2")
+    path = tmp_path / "gpu-1" / file
+    spoils = [lambda path, content=content: path.write_bytes(content) for content in SPOILT]
+    for spoil in (*spoils, _dangling, _folder):
+        path.touch()
+        spoil(path)
+        results = gather(tmp_path)
+        (row,) = [row for row in results.rows if row.kind == "UNPROVEN"]
+        assert file in row.cause
+        assert "Fix: " in row.cause
+        assert not results.passed
+        assert rows(tmp_path)[-1] == ("gpu-2", "pt_ddp", "PASS")
 
 
 @pytest.mark.parametrize("content", [None, "{", json.dumps({"run": "r"})])
-def test_no_results_folder_is_one_sentence(tmp_path, content):
+def test_no_results_folder_is_one_sentence(golden, tmp_path, content):
     if content is not None:
         (tmp_path / "run.json").write_text(content)
-    with pytest.raises(RecordError, match=r"run\.json.*Fix: ") as error:
+    with pytest.raises(RecordError) as error:
         gather(tmp_path)
-    assert "\n" not in str(error.value)
+    golden(str(error.value))
 
 
 def test_gpus_are_counted_by_uuid_and_not_by_rank():
     def gpus(*devices):
-        return Row("h", "j", "PASS", None, msgspec.structs.replace(PASS, devices=devices)).gpus
+        told = [Device(site="site-1", rank=0, device=it, uuid=uuid, name=name) for it, uuid, name in devices]
+        told = [replace(device, rank=rank) for rank, device in enumerate(told)]
+        return Row("h", "j", "PASS", None, replace(PASS, devices=tuple(told))).gpus
 
-    def device(rank, device, uuid=None, name="NVIDIA A30"):
-        return Device(site="site-1", rank=rank, device=device, uuid=uuid, name=name)
-
-    assert gpus(device(0, "cuda:0", "GPU-a"), device(1, "cuda:0", "GPU-a")) == "1 × NVIDIA A30"
-    assert gpus(device(0, "cuda:0", None, None), device(1, "cuda:1", None, None)) == "2 × GPU"
-    assert gpus(device(0, "cpu", None, None)) == "CPU"
-    assert gpus(device(0, "/device:CPU:0", None, None), device(1, "/device:CPU:1", None, None)) == "CPU"
+    assert gpus(*[("cuda:0", "GPU-a", "NVIDIA A30")] * 2) == "1 × NVIDIA A30"
+    assert gpus(("cuda:0", None, None), ("cuda:1", None, None)) == "2 × GPU"
+    assert gpus(("cpu", None, None)) == "CPU"
+    assert gpus(("/device:CPU:0", None, None), ("/device:CPU:1", None, None)) == "CPU"
     assert gpus() == "–"
 
 
@@ -194,8 +189,8 @@ def test_gpus_are_counted_by_uuid_and_not_by_rank():
         {"host": "gpu-2"},
         {"job": "another"},
         {"evidence": ()},
-        {"evidence": (msgspec.structs.replace(PASS.evidence[0], holds=None),)},
-        {"evidence": (msgspec.structs.replace(PASS.evidence[0], holds=False),)},
+        {"evidence": (replace(PASS.evidence[0], holds=None),)},
+        {"evidence": (replace(PASS.evidence[0], holds=False),)},
         {"started": None},
         {"duration_s": None},
         {"rounds": ()},
@@ -205,28 +200,33 @@ def test_gpus_are_counted_by_uuid_and_not_by_rank():
 )
 def test_a_pass_that_shows_nothing_or_is_of_another_is_none(tmp_path, changes):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    write(tmp_path / "gpu-1" / "pt_ddp" / "verdict.json", msgspec.structs.replace(PASS, **changes))
+    write(tmp_path / "gpu-1" / "pt_ddp" / "verdict.json", replace(PASS, **changes))
     results = gather(tmp_path)
     assert not results.passed
     assert [row.kind for row in results.rows] == ["UNPROVEN"]
-    assert "Fix: " in (results.rows[0].cause or "")
+    assert "Fix: " in results.rows[0].cause
 
 
 BEGAN = "2026-11-21T08:00:00Z"
 
 
 @pytest.fixture
-def going_on(tmp_path, recordings):
-    """Return what makes a results folder in which a playbook goes on."""
+def placed(recordings):
+    """Return the record of a run that was placed."""
     spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    return PlacedRecord(run="/r", payload="/p", spec=spec, at=BEGAN)
+
+
+@pytest.fixture
+def going_on(tmp_path, placed):
+    """Return what makes a results folder in which a playbook goes on."""
     held = []
 
     def make(jobs=("pt_ddp",), sent=BEGAN, **records):
         playbook = PlaybookRecord(run="r", started=BEGAN, hosts=("gpu-1",), began={"gpu-1": BEGAN})
         write(tmp_path / "run.json", playbook)
-        add_host(tmp_path, "gpu-1", **{"plan": msgspec.structs.replace(PLAN, jobs=jobs), **records})
-        placed = PlacedRecord(run="/r", payload="/p", spec=spec, at=sent)
-        write(tmp_path / "gpu-1" / "pt_ddp.placed.json", placed)
+        add_host(tmp_path, "gpu-1", **{"plan": replace(PLAN, jobs=jobs), **records})
+        write(tmp_path / "gpu-1" / "pt_ddp.placed.json", replace(placed, at=sent))
         held.append(keep_playing(tmp_path))
         return tmp_path
 
@@ -244,25 +244,24 @@ def test_a_verdict_that_is_still_to_come_is_running(going_on):
     assert judge.run(folder).status == UNTOLD
     first, second = results.rows
     assert (first.kind, second.kind) == ("RUNNING", "RUNNING")
-    assert str(first.cause).startswith("pt_ddp: round 2/3, about 9 s left, at ")
+    assert first.cause.startswith("pt_ddp: round 2/3, about 9 s left, at ")
     assert second.cause == "It has not started yet."
     for name in ("results.json", "junit.xml", "report.html"):
         assert "RUNNING" in (folder / name).read_text()
         assert "SKIPPED: " not in (folder / name).read_text()
 
 
-def test_a_host_of_which_nothing_is_known_yet_is_running(going_on):
-    folder = going_on(host=None, plan=None, verdict=None)
-    assert rows(folder) == [("gpu-1", None, "RUNNING")]
-
-
-@pytest.mark.parametrize(("sent", "kind"), [("2026-11-20T08:00:00Z", "RUNNING"), (BEGAN, "PASS")])
-def test_a_verdict_of_before_is_not_that_of_the_playbook_that_goes_on(going_on, sent, kind):
-    assert rows(going_on(sent=sent)) == [("gpu-1", "pt_ddp", kind)]
-
-
-def test_a_host_that_left_a_playbook_that_goes_on_is_not_running(going_on):
-    assert rows(going_on(verdict=None, left=LEFT)) == [("gpu-1", "pt_ddp", "SKIPPED")]
+@pytest.mark.parametrize(
+    ("records", "job", "kind"),
+    [
+        (NOTHING, None, "RUNNING"),
+        ({"sent": "2026-11-20T08:00:00Z"}, "pt_ddp", "RUNNING"),  # a verdict of before
+        ({"sent": BEGAN}, "pt_ddp", "PASS"),
+        ({"verdict": None, "left": LEFT}, "pt_ddp", "SKIPPED"),
+    ],
+)
+def test_what_goes_on_is_running_and_what_came_home_or_left_is_not(going_on, records, job, kind):
+    assert rows(going_on(**records)) == [("gpu-1", job, kind)]
 
 
 def test_a_failure_beside_what_runs_is_a_bad_answer(going_on):
@@ -271,24 +270,22 @@ def test_a_failure_beside_what_runs_is_a_bad_answer(going_on):
     assert standing(gather(folder)) == BAD
 
 
-def test_a_run_that_nobody_follows_any_more_may_still_run(tmp_path, recordings):
-    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+def test_a_run_that_nobody_follows_any_more_may_still_run(tmp_path, placed):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=None)
-    write(tmp_path / "gpu-1/pt_ddp.placed.json", PlacedRecord(run="/r", payload="/p", spec=spec))
+    write(tmp_path / "gpu-1/pt_ddp.placed.json", placed)
     (row,) = gather(tmp_path).rows
-    assert (row.kind, "may still run" in str(row.cause)) == ("SKIPPED", True)
+    assert (row.kind, "may still run" in row.cause) == ("SKIPPED", True)
 
 
 @pytest.mark.parametrize(
     ("began", "form"), [("2026-11-21T09:40:00Z", "%H:%M"), ("2026-11-23T09:40:00Z", "%Y-%m-%d %H:%M")]
 )
-def test_a_pass_that_was_kept_says_so_in_every_report(tmp_path, recordings, began, form):
+def test_a_pass_that_was_kept_says_so_in_every_report(tmp_path, placed, began, form):
     says = f"kept, of {moment('2026-11-21T09:12:07Z').astimezone().strftime(form)}"
-    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
     playbook = PlaybookRecord(run="r", started=began, hosts=("gpu-1",), began={"gpu-1": began})
     write(tmp_path / "run.json", playbook)
     add_host(tmp_path, "gpu-1")
-    kept = PlacedRecord(run="/r", payload="/p", spec=spec, at=began, kept="2026-11-21T09:12:07Z")
+    kept = replace(placed, at=began, kept="2026-11-21T09:12:07Z")
     write(tmp_path / "gpu-1/pt_ddp.placed.json", kept)
     results = write_reports(tmp_path)
     assert results.passed
@@ -298,17 +295,8 @@ def test_a_pass_that_was_kept_says_so_in_every_report(tmp_path, recordings, bega
     assert json.loads((tmp_path / "results.json").read_text())["rows"][0]["kept"] == kept.kept
 
 
-def test_a_host_without_gpus_has_nothing_to_accept(tmp_path):
-    playbook = PlaybookRecord(run="r", started=NOW, hosts=("a",), asked={"a": "accept"})
-    write(tmp_path / "run.json", playbook)
-    add_host(tmp_path, "a", verdict=None)
-    assert rows(tmp_path) == [("a", None, "READY")]
-
-
 def test_after_a_check_of_other_jobs_what_ran_is_shown_too(tmp_path):
-    playbook = PlaybookRecord(
-        run="r", started=NOW, hosts=("a",), began={"a": NOW}, checked={"a": BEGAN}, asked={"a": "plan"}
-    )
-    write(tmp_path / "run.json", playbook)
-    add_host(tmp_path, "a", plan=msgspec.structs.replace(PLAN, jobs=("llm_sft",)))
+    times = {"began": {"a": NOW}, "checked": {"a": BEGAN}, "asked": {"a": "plan"}}
+    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("a",), **times))
+    add_host(tmp_path, "a", plan=replace(PLAN, jobs=("llm_sft",)))
     assert rows(tmp_path) == [("a", "pt_ddp", "PASS"), ("a", "llm_sft", "SKIPPED")]

@@ -1,0 +1,68 @@
+"""Hosts that were lost, given back or read alone: in every report they are told as what they are."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from msgspec.structs import replace
+from report_folders import LEFT, NOW, PLAN, add_host
+
+from rekindle.records import PlaybookRecord, RetiredRecord, write
+from rekindle.report import summary, write_reports
+from rekindle.report.table import table
+
+
+@pytest.fixture
+def reports(tmp_path):
+    """Write reports on hosts of which a stage was asked; return results, page, and JUnit's cases."""
+
+    def run(**asked):
+        write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=tuple(asked), asked=asked))
+        results = write_reports(tmp_path)
+        cases = ET.fromstring((tmp_path / "junit.xml").read_bytes()).iter("testcase")
+        told = [[(child.tag, child.get("type")) for child in case] for case in cases]
+        return results, (tmp_path / "report.html").read_text(), told
+
+    return run
+
+
+def test_lost(reports, tmp_path):
+    plan = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
+    add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
+    results, page, cases = reports(**{"gpu-1": "validate"})
+    said = "lost during validate (proven, with its files at home: pt_ddp; not proven: tf_mirrored)"
+    assert re.search(rf"tf_mirrored +LOST +The host was {re.escape(said)}", table(results, 400, colour=False))
+    assert "\x1b[31mLOST" in table(results, 250, colour=True)
+    assert '<td data-name="verdict" class="word LOST">LOST</td>' in page
+    assert f"The host was {said}" in page
+    row = json.loads((tmp_path / "results.json").read_text())["rows"][1]
+    assert (row["verdict"], said in row["cause"]) == ("LOST", True)
+    assert cases == [[], [("error", "LOST")]]
+
+
+def test_retired_is_neither_green_nor_red(reports, tmp_path):
+    write(tmp_path / "gpu-1" / "retired.json", RetiredRecord(host="gpu-1", retired=NOW))
+    _, page, cases = reports(**{"gpu-1": "retire"})
+    assert cases == [[("skipped", "RETIRED")]]
+    assert 'class="word RETIRED">RETIRED</td>' in page
+    assert 'Rekindle: <span class="PASS">retired</span>' in page
+
+
+def test_ready_is_no_failure_and_proves_nothing(reports, tmp_path):
+    add_host(tmp_path, "a", verdict=None)
+    results, page, cases = reports(a="preflight")
+    assert (results.state, results.passed) == ("ready", False)
+    assert cases == [[("skipped", "READY")]]
+    assert 'Rekindle: <span class="PASS">ready</span>' in page
+    for said in (page.partition("</style>")[2], summary(results, tmp_path)):
+        assert "SKIPPED" not in said
+        assert "not all proven" not in said
+
+
+def test_beside_proven_hosts_one_that_is_ready_is_not_proven(reports, tmp_path):
+    add_host(tmp_path, "a")
+    add_host(tmp_path, "b", plan=None, verdict=None)
+    results, _, cases = reports(a="validate", b="preflight")
+    assert (results.state, results.passed) == ("not proven", False)
+    assert cases == [[], [("error", "READY")]]
