@@ -132,12 +132,9 @@ def repository(tmp_path_factory):
 def play(repository, *arguments, **environ):
     """Run ansible-playbook in the repository and return all that it said."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE", "REKINDLE"))}
+    inventory = () if "-i" in arguments else ("-i", "inventory.yml")
     done = subprocess.run(
-        [
-            Path(sys.executable).with_name("ansible-playbook"),
-            *(() if "-i" in arguments else ("-i", "inventory.yml")),
-            *arguments,
-        ],
+        [Path(sys.executable).with_name("ansible-playbook"), *inventory, *arguments],
         cwd=repository,
         env={**kept, "COLUMNS": "200", **environ},
         capture_output=True,
@@ -160,25 +157,16 @@ def site(repository):
     return said, folder
 
 
-def test_no_escape_of_a_host_reaches_the_terminal(site):
-    """Ansible shows what a task, a module's stderr or ssh says as it is."""
-    assert "room" in site[0]
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", site[0])
+HOSTS = ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
 
 
-def test_the_folder_is_named_in_utc_and_handed_to_the_workers(site):
+def test_the_run_has_the_hosts_of_the_stages_and_ends_with_the_table(site):
     said, folder = site
+    assert "room" in said
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", said)  # Ansible shows what a host says as it is
     assert len(folder.name) == len("20261121T020000Z")
-    assert f"folder={folder}" in said
-
-
-def test_the_run_has_the_hosts_of_the_stages_and_not_the_report_s(site):
-    run = json.loads((site[1] / "run.json").read_text())
-    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
-
-
-def test_the_run_ends_with_the_table_and_the_path(site):
-    said, folder = site
+    assert f"folder={folder}" in said  # which the workers have too
+    assert json.loads((folder / "run.json").read_text())["hosts"] == HOSTS
     after = said.split("PLAY RECAP", 1)[1]
     assert "SKIPPED" in after
     assert after.rstrip().endswith(str(folder / "report.html"))
@@ -224,36 +212,18 @@ def foreign(repository):
     return run
 
 
-@pytest.fixture(scope="module")
-def somebody(repository, foreign):
-    """Return what somebody's own playbook said, and its results folder."""
+def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(repository, foreign):
     said = foreign("somebody.yml")
     (folder,) = (repository / "elsewhere" / "results").iterdir()
-    return said, folder
-
-
-def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(somebody):
-    said, folder = somebody
     assert f"folder={folder}" in said
-    run = json.loads((folder / "run.json").read_text())
-    assert run["hosts"] == ["good", "bad", "ignoring", "rescued", "looping", "late", "lost"]
+    assert json.loads((folder / "run.json").read_text())["hosts"] == HOSTS
     assert folder.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_host_that_left_somebody_s_playbook_in_a_role_of_ours_has_an_outcome(somebody):
-    outcomes = {path.parent.name: json.loads(path.read_text()) for path in somebody[1].glob("*/outcome.json")}
-    assert {host: outcome["stage"] for host, outcome in outcomes.items()} == {
-        "bad": "preflight",
-        "lost": "preflight",
-    }
+    outcomes = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/outcome.json")}
+    stages = {host: outcome["stage"] for host, outcome in outcomes.items()}
+    assert stages == {"bad": "preflight", "lost": "preflight"}
     assert "no room. Fix: " in outcomes["bad"]["says"]
-
-
-def test_somebody_s_own_playbook_ends_with_the_table_too(somebody):
-    said, folder = somebody
-    after = said.split("PLAY RECAP", 1)[1]
-    assert set(rows(folder)) == {"good", "bad", "ignoring", "rescued", "looping", "late", "lost"}
-    assert after.rstrip().endswith("/report.html")
+    assert set(rows(folder)) == set(HOSTS)
+    assert said.split("PLAY RECAP", 1)[1].rstrip().endswith("/report.html")
 
 
 def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(foreign, tmp_path):
@@ -265,16 +235,8 @@ def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(foreign, tmp_pa
 
 def test_a_second_run_clears_what_it_redoes_and_nothing_else(repository, site, tmp_path):
     folder = shutil.copytree(site[1], tmp_path / "again")
-    play(
-        repository,
-        "playbooks/preflight.yml",
-        "--limit",
-        "bad",
-        "-e",
-        "mend=1",
-        "-e",
-        f"rekindle_results={folder}",
-    )
+    more = ("-e", "mend=1", "-e", f"rekindle_results={folder}")
+    play(repository, "playbooks/preflight.yml", "--limit", "bad", *more)
     assert "No verdict came home" in rows(folder)["bad"]["cause"]
     assert "Item 2 is odd" in rows(folder)["looping"]["cause"]
 
@@ -331,23 +293,19 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(repository, tmp_path):
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize(
-    "option",
-    ["--tags=nosuch", "--tags=preflight", "--skip-tags=all", "--skip-tags=validate", "--start-at-task=x"],
-)
 @pytest.mark.parametrize("playbook", ["site.yml", "playbooks/preflight.yml"])
-def test_what_leaves_tasks_out_is_refused(repository, tmp_path, playbook, option):
-    said = play(repository, playbook, option, "-e", f"rekindle_results={tmp_path / 'r'}")
-    assert f"{option.partition('=')[0]} leaves out tasks, and nothing would be proven. Fix: " in said
-    assert "TASK" not in said
-    assert not (tmp_path / "r").exists()
+def test_what_leaves_tasks_out_is_refused(repository, tmp_path, playbook):
+    for option in ("--tags=nosuch", "--tags=preflight", "--skip-tags=validate", "--start-at-task=x"):
+        said = play(repository, playbook, option, "-e", f"rekindle_results={tmp_path / 'r'}")
+        assert f"{option.partition('=')[0]} leaves out tasks, and nothing would be proven. Fix: " in said
+        assert "TASK" not in said
+        assert not (tmp_path / "r").exists()
 
 
 def test_a_stage_without_a_host_is_refused(repository, tmp_path):
     (tmp_path / "none.yml").write_text("all: {hosts: {}}")
-    said = play(
-        repository, "site.yml", "-i", str(tmp_path / "none.yml"), "-e", f"rekindle_results={tmp_path / 'r'}"
-    )
+    arguments = ("-i", str(tmp_path / "none.yml"), "-e", f"rekindle_results={tmp_path / 'r'}")
+    said = play(repository, "site.yml", *arguments)
     assert "No host is left to do anything for. Fix: " in said
     assert not (tmp_path / "r").exists()
 
@@ -365,10 +323,8 @@ def test_a_check_ends_with_its_own_words_and_leaves_no_results(repository, tmp_p
     assert not list((tmp_path / "tmp").glob("rekindle-*"))
     if told:
         assert (tmp_path / "told").read_text() == str(tmp_path / "check")
-        assert json.loads((tmp_path / "check/run.json").read_text())["asked"] == {
-            "good": "plan",
-            "looping": "plan",
-        }
+        asked = json.loads((tmp_path / "check/run.json").read_text())["asked"]
+        assert asked == {"good": "plan", "looping": "plan"}
 
 
 def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_that_are_there(
@@ -376,17 +332,8 @@ def test_a_check_in_a_folder_that_was_named_leaves_its_records_and_the_reports_t
 ):
     folder = shutil.copytree(site[1], tmp_path / "again")
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in {".html", ".xml"}}
-    said = play(
-        repository,
-        "site.yml",
-        "--check",
-        "--limit",
-        "bad",
-        "-e",
-        "mend=1",
-        "-e",
-        f"rekindle_results={folder}",
-    )
+    more = ("-e", "mend=1", "-e", f"rekindle_results={folder}")
+    said = play(repository, "site.yml", "--check", "--limit", "bad", *more)
     assert re.search(r"\n\nbad: refused: It was not read.*\n$", said)
     assert {name: (folder / name).read_bytes() for name in before} == before
     assert json.loads((folder / "run.json").read_text())["asked"]["bad"] == "plan"

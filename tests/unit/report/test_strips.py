@@ -9,16 +9,13 @@ from report_folders import NOW
 from rekindle.records import PlaybookRecord, write
 from rekindle.report import summary, write_reports
 from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, drawn
-from rekindle.results import gather as gathered
 from rekindle.results.accepted import accepted as judged
 from rekindle.results.gather import gather
 
 
 def results(folder, *records):
-    write(
-        folder / "run.json",
-        PlaybookRecord(run="r", started=NOW, hosts=tuple(record.host for record in records)),
-    )
+    hosts = tuple(record.host for record in records)
+    write(folder / "run.json", PlaybookRecord(run="r", started=NOW, hosts=hosts))
     for record in records:
         write(folder / record.host / "acceptance.json", record)
     return gather(folder)
@@ -55,14 +52,6 @@ def test_the_page_and_the_terminal_have_it(tmp_path):
     assert "The worst GPUs:\n  gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in said
 
 
-def test_what_is_accepted_is_worked_out_once(tmp_path, monkeypatch):
-    results(tmp_path, *fleet())
-    asked = []
-    monkeypatch.setattr(gathered, "accepted", lambda *args: asked.append(args) or judged(*args))
-    summary(write_reports(tmp_path), tmp_path)
-    assert len(asked) == 1
-
-
 def test_hosts_without_acceptance_have_no_strips(tmp_path):
     here = results(tmp_path)
     write_reports(tmp_path)
@@ -75,12 +64,8 @@ def test_hostile_names_are_data(tmp_path):
     record = accepted("gpu-1", kind(4, evil, topology=evil, driver=evil))
     gpus = tuple(replace(gpu, uuid=f"{evil}{gpu.index}") for gpu in record.gpus)
     measured = tuple(
-        replace(
-            measurement,
-            gpu=measurement.gpu and evil + measurement.gpu[-1],
-            peer=measurement.peer and evil + measurement.peer[-1],
-        )
-        for measurement in record.measurements
+        replace(it, gpu=it.gpu and evil + it.gpu[-1], peer=it.peer and evil + it.peer[-1])
+        for it in record.measurements
     )
     results(tmp_path, replace(record, gpus=gpus, measurements=measured))
     write_reports(tmp_path)

@@ -1,4 +1,4 @@
-"""What ``rekindle report`` writes, prints and returns."""
+"""The three reports of a results folder."""
 
 import errno
 import json
@@ -8,27 +8,18 @@ from pathlib import Path
 import pytest
 from report_folders import FAIL, HOST, LEFT, add_host, fill, three_hosts
 
-from rekindle import cli
 from rekindle.records import RecordError
 from rekindle.report import write_reports
 
+NAMES = ("report.html", "results.json", "junit.xml")
 
-def test_three_files_from_the_records_alone(tmp_path):
+
+def test_three_files_from_the_records_alone_each_time_the_same(tmp_path):
     write_reports(three_hosts(tmp_path))
-    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
-        "run.json",
-        "report.html",
-        "results.json",
-        "junit.xml",
-    }
-
-
-def test_writing_again_gives_the_same(tmp_path):
-    write_reports(three_hosts(tmp_path))
-    names = ("report.html", "results.json", "junit.xml")
-    before = [(tmp_path / name).read_bytes() for name in names]
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert before.keys() == {"run.json", *NAMES}
     write_reports(tmp_path)
-    assert [(tmp_path / name).read_bytes() for name in names] == before
+    assert [(tmp_path / name).read_bytes() for name in NAMES] == [before[name] for name in NAMES]
 
 
 def test_results_json_for_programs(tmp_path):
@@ -51,32 +42,6 @@ def test_results_json_for_programs(tmp_path):
     assert (lost["os"], lost["gpus"], lost["outcome"]["stage"]) == (None, [], "validate")
 
 
-def test_0_and_the_path_if_all_passed(tmp_path, capsys, monkeypatch):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    monkeypatch.setattr("sys.argv", ["rekindle", "report", str(tmp_path)])
-    assert cli.main() == 0
-    said = capsys.readouterr()
-    assert "PASS" in said.out
-    assert str(tmp_path / "report.html") in said.out
-    assert "\x1b" not in said.out
-    assert said.err == ""
-
-
-def test_1_if_not_all_passed(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["rekindle", "report", str(three_hosts(tmp_path))])
-    assert cli.main() == 1
-    assert "FAIL" in capsys.readouterr().out
-
-
-def test_2_and_one_sentence_if_it_is_no_results_folder(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["rekindle", "report", str(tmp_path / "nowhere")])
-    assert cli.main() == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert "Fix:" in said.err
-
-
 def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path):
     three_hosts(tmp_path)
     (tmp_path / "report.html").mkdir()
@@ -84,7 +49,7 @@ def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path):
         write_reports(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["report.html", "results.json", "junit.xml"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_full_disk_leaves_no_report_that_looks_green(tmp_path, monkeypatch, name):
     write_reports(three_hosts(tmp_path))
     real = Path.replace
@@ -108,5 +73,5 @@ def test_reports_are_for_their_owner_alone_whatever_the_umask(tmp_path):
         write_reports(tmp_path)
     finally:
         os.umask(before)
-    for name in ("report.html", "results.json", "junit.xml"):
+    for name in NAMES:
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
