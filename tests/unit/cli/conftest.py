@@ -1,10 +1,17 @@
-"""The command line, called as a user calls it."""
+"""The command line, called as a user calls it; and runs that came home to a user of the test's own."""
 
 import sys
 
 import pytest
+from msgspec.structs import replace
+from recorded_edits import packed, under
 
 from rekindle import cli
+from rekindle.records import PlacedRecord, RunSpec, read, write
+from rekindle.results import home, state
+
+RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
+CODE = "rekindle-0123456789abcdef.zip"
 
 
 @pytest.fixture
@@ -18,3 +25,29 @@ def call(monkeypatch, capsys):
         return status, said.out, said.err
 
     return run
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Be a user of one's own, with a key of one's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def bring(newer_run, own):
+    """Return what places the recorded run on a host and has it at home, sealed; it returns its folder."""
+
+    def collect(results, host="gpu-1", failed=False):
+        (results / "payload").mkdir(parents=True, exist_ok=True)
+        (results / "payload" / CODE).write_bytes(b"code")
+        if failed:  # so that it runs again, with another nonce
+            state.note(RUN, read(results / host / "pt_ddp" / "spec.json", RunSpec), "FAIL")
+        spec = replace(read(newer_run / "spec.json", RunSpec), host=host, nonce="")
+        spec = state.agree(RUN, spec, again=False)
+        under(newer_run, spec)
+        placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
+        write(home.placed_in(results / host, "pt_ddp"), placed)
+        home.keep(packed(newer_run), results / host / "pt_ddp", placed)
+        return results / host / "pt_ddp"
+
+    return collect

@@ -10,10 +10,8 @@ from rekindle.records import PlaybookRecord, write
 
 
 def fill(folder, *records):
-    write(
-        folder / "run.json",
-        PlaybookRecord(run="r", started=NOW, hosts=tuple(record.host for record in records)),
-    )
+    hosts = tuple(record.host for record in records)
+    write(folder / "run.json", PlaybookRecord(run="r", started=NOW, hosts=hosts))
     for record in records:
         write(folder / record.host / "acceptance.json", record)
     return folder

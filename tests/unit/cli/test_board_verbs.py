@@ -16,13 +16,8 @@ from rekindle.cli import board, examples
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 FAILED = replace(FAIL, host="gpu-1")
 EXAMPLE = {"folder": "hello-world/hello", "command": ["job.py"], "data": ["cifar10"]}
-MEND = {
-    "file": "job.py",
-    "before": "a",
-    "after": "b",
-    "because": "It cannot find its data.",
-    "fault": "example",
-}
+MEND = {"file": "job.py", "before": "a", "after": "b", "fault": "example"}
+MEND["because"] = "It cannot find its data."
 
 
 @pytest.fixture
@@ -75,16 +70,16 @@ def test_markdown_is_a_table(call, results):
     assert out.splitlines()[2].startswith("| pt\\_ddp | gpu-1 | torch 2.15.0 cu132 | 2.7.3 | PASS |")
 
 
-def test_called_wrongly_is_a_sentence_and_2(call, results, tmp_path):
-    for arguments, says in (
-        (["board", results, "--json", "--markdown"], "it is one or the other"),
-        (["board"], "Missing argument"),
-        (["board", tmp_path / "none"], "holds no run. Fix:"),
-        (["board", results, tmp_path / "flare_jobs"], "holds no run. Fix:"),
-        (["examples", tmp_path / "none"], "holds no run. Fix:"),
-    ):
-        status, out, err = call(*arguments)
-        assert (status, out, says in err, err.count("\n")) == (2, "", True, 1), arguments
+def test_called_wrongly_is_a_sentence_and_2(golden, call, results, tmp_path):
+    answers = [
+        call("board", results, "--json", "--markdown"),
+        call("board"),
+        call("board", tmp_path / "none"),
+        call("board", results, tmp_path / "flare_jobs"),
+        call("examples", tmp_path / "none"),
+    ]
+    assert {(status, out, err.count("\n")) for status, out, err in answers} == {(2, "", 1)}
+    golden(*(err.strip() for *_, err in answers))
 
 
 def test_a_run_that_cannot_be_read_is_said_and_makes_a_good_answer_none(call, results):
@@ -129,12 +124,8 @@ def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results)
     (small,), (wide,) = (example["hosts"] for example in json.loads(out))
     assert status == 0
     assert small == {
-        "host": "gpu-1",
-        "could_run": True,
-        "refusal": None,
-        "verdict": "FAIL",
-        "cause": FAIL.cause,
-        "run": "20261102T000000Z",
+        **{"host": "gpu-1", "could_run": True, "refusal": None},
+        **{"verdict": "FAIL", "cause": FAIL.cause, "run": "20261102T000000Z"},
     }
     assert (wide["could_run"], wide["verdict"]) == (False, None)
     assert wide["refusal"].startswith("wide needs 8 GPUs and gpu-1 has 4.")
@@ -146,13 +137,8 @@ def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results)
 def test_a_host_without_a_gpu_runs_on_its_cpu_what_needs_none(call, results):
     add_host(fill(results / "20261103T000000Z", "cpu-1"), "cpu-1", host=host(pythons=["3.11.7"]))
     told = json.loads(call("examples", results, "--json")[1])
-    assert [
-        [on_host["could_run"] for on_host in example["hosts"] if on_host["host"] == "cpu-1"]
-        for example in told
-    ] == [
-        [True],
-        [False],
-    ]
+    could = [{there["host"]: there["could_run"] for there in example["hosts"]} for example in told]
+    assert [there["cpu-1"] for there in could] == [True, False]
 
 
 def test_a_build_that_no_host_gets_is_refused_too(call, results):
