@@ -31,7 +31,7 @@ _TENSORFLOW = re.compile(
 _PROCESS = re.compile(
     r"^(?P<pid>\d{1,8}) of \d{1,8} [^\n]{0,120}? MiB (?P<command>[^\n]{0,1000})", re.MULTILINE
 )
-_UNTOLD = " Who holds it cannot be told from these files."
+_UNTOLD = " These files do not show who holds it."
 
 
 def name_holder(finding: Finding, run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> Finding:

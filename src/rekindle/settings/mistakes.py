@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 
 from rekindle import capsule
+from rekindle.host.batch import is_ours
 from rekindle.host.places import here
 from rekindle.hostfacts import flaw
 from rekindle.jobs import lease
-from rekindle.records import RecordError
+from rekindle.records import Complaint, RecordError, Slurm, convert
 from rekindle.records.plan import FRAMEWORKS
 from rekindle.solver.catalogue import builds
 
-from . import of_jobs, of_slurm
-from .folders import folders, missing
-from .mistake import Mistake, Settings, Unknown, shown
-from .names import PREFIX, SHORT, instead, misnamed
+from . import of_jobs
+from .names import PREFIX, SHORT, content, instead, is_folder, misnamed, near
+from .values import Settings, Unknown, shown
 
 _FOR_RETIRE = {f"rekindle_{name}" for name in ("root", "tmpdir", "stop", "results", "lease_ends", "budget")}
 """All that retire.yml reads: nothing else may stand in the way of a lease's end."""
@@ -42,12 +41,12 @@ def mistakes(
     specs: Mapping[str, Mapping[str, Any]],
     jobs: Path,
     stages: Collection[str] = (),
-) -> list[Mistake]:
+) -> list[Complaint]:
     """Return what is wrong with the settings of one host.
 
     Args:
         variables: all of the host's, as they were written.
-        values: by setting, as JSON has them once templates are filled in; `Unknown` where one cannot be.
+        values: by setting, as JSON has them once templates are evaluated; `Unknown` where one cannot be.
         specs: by setting its ``type``, and ``choices`` where it has any, as Ansible specifies arguments.
         jobs: folder of the jobs.
         stages: roles of the play: retire reads few settings, and the wheels are environments' alone.
@@ -57,138 +56,167 @@ def mistakes(
         short = name.removeprefix(PREFIX)
         return short if short in SHORT and short in variables else name
 
-    found = []
+    found: list[Complaint] = []
     for name, meant in misnamed(variables, specs):
         fix = f"write {meant} (see roles/settings)." if meant else "remove it (see roles/settings)."
-        found.append(Mistake(name, f"{name} is set, which is not a setting.", fix))
-    read = [name for name in specs if name in values and ("retire" not in stages or name in _FOR_RETIRE)]
+        found.append(Complaint(f"{name} is set, which is not a setting.", fix))
     typed: dict[str, Any] = {}
-    for name in read:
-        value = _converted(called(name), values[name], specs[name])
-        if isinstance(value, Mistake):
-            found.append(value)
-        else:
-            typed[name] = value
+    for name in specs:
+        if name in values and ("retire" not in stages or name in _FOR_RETIRE):
+            try:
+                typed[name] = _converted(called(name), values[name], specs[name])
+            except Complaint as mistake:
+                found.append(mistake)
     settings = Settings(typed, called, jobs)
     checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times, _pins]
-    checks += [partial(_folder, "rekindle_capsule", _flaw_of_capsule), of_slurm.slurm]
-    if "environments" in stages:
-        checks.append(partial(_folder, "rekindle_wheelhouse", _flaw_of_wheelhouse))
-    found += [mistake for check in checks for mistake in check(settings)]
-    return _first_of_root(found, variables)
-
-
-def _first_of_root(found: list[Mistake], variables: Mapping[str, Any]) -> list[Mistake]:
-    """Leave out what is said again of a TMPDIR that lies in the root."""
+    checks += [_capsule, _slurm, *([_wheelhouse] if "environments" in stages else [])]
+    for check in checks:
+        try:
+            found += check(settings)
+        except RecordError as error:
+            found.append(error)
     inside = "rekindle_root" in str(variables.get("rekindle_tmpdir"))
-    twice = inside and any(mistake.name == "rekindle_root" for mistake in found)
-    return [mistake for mistake in found if not (twice and mistake.name == "rekindle_tmpdir")]
+    if inside and any(mistake.says.startswith("rekindle_root ") for mistake in found):  # which is of both
+        return [mistake for mistake in found if not mistake.says.startswith("rekindle_tmpdir ")]
+    return found
 
 
 def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
-    """Return ``value`` as its type has it, as Ansible converts the arguments of a task, or the mistake."""
+    """Return ``value`` as its type has it, as Ansible converts the arguments of a task.
+
+    Raises:
+        Complaint: it cannot be converted, or is none of the choices.
+    """
     if isinstance(value, Unknown):
-        return Mistake(
-            name, f"{name} cannot be told: {value}.", "define what it refers to, or write a value."
-        )
+        fix = "define what it refers to, or write a value."
+        raise Complaint(f"{name} cannot be evaluated: {value}.", fix)
     kind, (what, fix) = spec["type"], _TYPES[spec["type"]]
-    wrong = Mistake(name, f"{name} is {shown(value)}, and has to be {what}.", f"{fix}.")
+    wrong = Complaint(f"{name} is {shown(value)}, and has to be {what}.", f"{fix}.")
     if value is None or (kind == "str" and isinstance(value, (list, dict))):
-        return wrong
+        raise wrong
     try:
         converted = DEFAULT_TYPE_VALIDATORS[kind](value)
     except (TypeError, ValueError):
-        return wrong
+        raise wrong from None
     if kind == "list":
         if strange := [item for item in converted if item is None or isinstance(item, (list, dict))]:
-            return Mistake(name, f"{name} has {shown(strange[0])} in it, and takes texts.", f"{fix}.")
+            raise Complaint(f"{name} has {shown(strange[0])} in it, and takes texts.", f"{fix}.")
         converted = [str(item) for item in converted]
-    return _chosen(name, converted, [str(choice) for choice in spec.get("choices", ())])
-
-
-def _chosen(name: str, value: Any, choices: list[str]) -> Any:
-    """Return ``value`` if it is one of the choices, or all its items are, or else the mistake."""
-    if value == "False" and "off" in choices:  # which YAML reads as false, and Ansible takes for off
+    choices = [str(choice) for choice in spec.get("choices", ())]
+    if converted == "False" and "off" in choices:  # which YAML reads as false, and Ansible takes for off
         return "off"
-    for item in value if isinstance(value, list) else [value]:
+    for item in converted if isinstance(converted, list) else [converted]:
         if choices and item not in choices:
-            says = f"{name} is {shown(item)}" if item is value else f"{name} has {shown(item)} in it"
-            return Mistake(name, f"{says}, which is not one of its choices.", instead(item, choices))
-    return value
+            says = f"{name} is {shown(item)}" if item is converted else f"{name} has {shown(item)} in it"
+            raise Complaint(f"{says}, which is not one of its choices.", instead(item, choices))
+    return converted
 
 
-def _places(settings: Settings) -> Iterator[Mistake]:
+def _places(settings: Settings) -> Iterator[Complaint]:
     for name in ("rekindle_root", "rekindle_tmpdir"):
-        if said := flaw(name, settings.values.get(name, "~")):
-            yield Mistake(name, said.says, said.fix)
+        if mistake := flaw(name, settings.values.get(name, "~")):
+            yield mistake
     if settings.values.get("rekindle_results") == "":
         says = "rekindle_results is not set, and no callback is there to name a folder for this run."
         plugins = "set ANSIBLE_CALLBACK_PLUGINS to the folder plugins/callback beside roles/"
-        fix = f"{plugins} and ANSIBLE_CALLBACKS_ENABLED=rekindle, or set rekindle_results."
-        yield Mistake("rekindle_results", says, fix)
+        yield Complaint(says, f"{plugins} and ANSIBLE_CALLBACKS_ENABLED=rekindle, or set rekindle_results.")
     for name in ("rekindle_results", "rekindle_wheelhouse", "rekindle_capsule"):
         value = settings.values.get(name, "")
         if _unfit(value):
-            says = f"{name} is {value!r}, which sftp or Ansible would read more into."
-            yield Mistake(name, says, "name another.")
+            yield Complaint(
+                f"{name} is {value!r}, which sftp or Ansible would read more into.", "name another."
+            )
 
 
 def _unfit(value: str) -> bool:
     return not value.isprintable() or "$" in value
 
 
-def _free_space(settings: Settings) -> Iterator[Mistake]:
+def _free_space(settings: Settings) -> Iterator[Complaint]:
     name = "rekindle_min_free_gb"
     if not 0 <= (value := settings.values.get(name, 0)) < math.inf:
-        yield Mistake(name, f"{name} is {value}, and no disk has that free.", "write a number, such as 20.")
+        yield Complaint(f"{name} is {value}, and no disk has that free.", "write a number, such as 20.")
 
 
-def _times(settings: Settings) -> Iterator[Mistake]:
+def _times(settings: Settings) -> Iterator[Complaint]:
     now = datetime.now(timezone.utc)
-    for name in ("rekindle_lease_ends", "rekindle_budget"):
-        value, called = settings.values.get(name, ""), settings.called(name)
+    for name in ("lease_ends", "budget"):
+        value = settings.values.get(f"{PREFIX}{name}", "")
         try:
-            lease.deadline(**{"lease_ends": "", "budget": "", name.removeprefix(PREFIX): value}, started=now)
+            lease.deadline(**{"lease_ends": "", "budget": "", name: value}, started=now)
         except RecordError as error:
-            yield Mistake(called, error.says.replace(name.removeprefix(PREFIX), called, 1), error.fix)
+            yield Complaint(error.says.replace(name, settings.called(f"{PREFIX}{name}"), 1), error.fix)
 
 
-def _pins(settings: Settings) -> Iterator[Mistake]:
+def _pins(settings: Settings) -> Iterator[Complaint]:
     name = "rekindle_pins"
     for framework, version in (settings.values.get(name) or {}).items():
         if framework not in FRAMEWORKS:
             says = f"{name} pins {framework!r}, and there is no such framework."
-            yield Mistake(name, says, instead(framework, FRAMEWORKS))
+            yield Complaint(says, instead(framework, FRAMEWORKS))
         elif not isinstance(version, str):
             says = f"{name} pins {framework} to {shown(version)}, which is not a text."
-            yield Mistake(name, says, "write the version in quotes, such as '2.11.0'.")
+            yield Complaint(says, "write the version in quotes, such as '2.11.0'.")
         elif not (framework == "torch" and settings.values.get("rekindle_system_site")):
             known = dict.fromkeys(build.version for build in builds(framework))
-            whole = {f"{build.version}+{build.variant}" for build in builds(framework)}
-            if version not in whole.union(known):
+            variants = {f"{build.version}+{build.variant}" for build in builds(framework)}
+            if version not in variants.union(known):
                 says = f"{name} pins {framework} to {version}, and there is no such build."
-                yield Mistake(name, says, instead(version, known))
+                yield Complaint(says, instead(version, known))
 
 
-def _flaw_of_capsule(name: str, value: str) -> Mistake | None:
-    try:
-        capsule.whole(here(value))
-    except RecordError as error:
-        return Mistake(name, f"{name} is {value!r}, which is not a capsule: {error.says}", error.fix)
-    return None
+def _folder(settings: Settings, name: str) -> tuple[str, Path] | None:
+    """Return a setting that names a folder of this machine, and the folder; None if it is not set.
 
-
-def _flaw_of_wheelhouse(name: str, value: str) -> Mistake | None:
-    if any(re.fullmatch(r"[0-9a-f]{12}", lock) for lock in folders(here(value))):
-        return None
-    says = f"{name} is {value!r}, which is not a wheelhouse."
-    return Mistake(name, says, f"fill it by rekindle bundle results/<run>/*/plan.json -o {value}.")
-
-
-def _folder(
-    name: str, flaw_of: Callable[[str, str], Mistake | None], settings: Settings
-) -> Iterator[Mistake]:
-    """Hold a setting to a folder of this machine, and what is in it to ``flaw_of``."""
+    Raises:
+        RecordError: it is no folder.
+    """
     value = settings.values.get(name, "")
-    if value and not _unfit(value) and (mistake := missing(name, value) or flaw_of(name, value)):
-        yield mistake
+    if not value or _unfit(value):
+        return None
+    folder = here(value)
+    if not is_folder(folder):
+        siblings = (name for name in content(folder.parent) if is_folder(folder.parent / name))
+        meant = near(folder.name, siblings)
+        fix = f"write {folder.with_name(meant)}." if meant else "name one that is."
+        raise RecordError(f"{name} is {value!r}, and {folder} is not a folder here.", fix)
+    return value, folder
+
+
+def _capsule(settings: Settings) -> Iterator[Complaint]:
+    if named := _folder(settings, "rekindle_capsule"):
+        try:
+            capsule.whole(named[1])
+        except RecordError as error:
+            says = f"rekindle_capsule is {named[0]!r}, which is not a capsule: {error.says}"
+            yield Complaint(says, error.fix)
+
+
+def _wheelhouse(settings: Settings) -> Iterator[Complaint]:
+    if named := _folder(settings, "rekindle_wheelhouse"):
+        value, folder = named
+        if not any(re.fullmatch(r"[0-9a-f]{12}", name) for name in content(folder)):
+            says = f"rekindle_wheelhouse is {value!r}, which is not a wheelhouse."
+            yield Complaint(says, f"fill it by rekindle bundle results/<run>/*/plan.json -o {value}.")
+
+
+def _slurm(settings: Settings) -> Iterator[Complaint]:
+    """Check the allocation that a host's runs are to have."""
+    name = "rekindle_slurm"
+    value = settings.values.get(name)
+    if not value:
+        return
+    if isinstance(value.get("time"), int):
+        says = f"{name} has the time {value['time']}, as YAML reads 12:00:00 as a number of seconds."
+        yield Complaint(says, "write it in quotes, such as '12:00:00'.")
+        return
+    try:
+        wanted = convert(value, Slurm)
+    except RecordError as error:
+        fix = "write it as {partition: gpu, nodes: 2, gpus_per_node: 8, time: '02:00:00'}."
+        yield Complaint(f"{name} cannot be asked of SLURM: {error.says}.", fix)
+        return
+    for option in wanted.extra:
+        if is_ours(option):
+            says = f"{name} has {option} in extra, which each batch script sets itself."
+            yield Complaint(says, "leave it out; what can be chosen has a name of its own there.")

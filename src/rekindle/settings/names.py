@@ -1,9 +1,10 @@
-"""The names that a user gives settings, and those that they are near to."""
+"""The names of settings, jobs and folders that a user writes, and those that they are near to."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable
+from pathlib import Path
 
 SHORT = ("budget", "lease_ends", "rerun", "stop")
 """What ``-e`` may call a setting that ``rekindle_`` begins with."""
@@ -50,3 +51,19 @@ def instead(word: str, known: Iterable[str]) -> str:
     names = list(known)
     meant = near(word, names)
     return f"write {meant}." if meant else f"name one of {', '.join(names)}."
+
+
+def content(folder: Path) -> list[str]:
+    """Return the names of what is in a folder; of one that cannot be read, nothing."""
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (OSError, ValueError):
+        return []
+
+
+def is_folder(path: Path) -> bool:
+    """Whether that is a folder here; false for one that may not be looked into, or with too long a name."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

@@ -2,74 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from rekindle.host.places import here
 from rekindle.jobs import asked_as, checkout, expand, known_jobs, load_job, own_path
-from rekindle.records import Job, RecordError
+from rekindle.records import Complaint, Job, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 
-from .arguments import arguments
-from .folders import names
-from .mistake import Mistake, Settings, shown
-from .names import instead
+from .names import content, instead
+from .options import Option, parser_options
+from .values import Settings, shown
+
+_OURS = ("client_ids", "gpu", "num_rounds")
+"""Options that job.py gets from the driver, by the sites, the GPUs and the ``rounds`` of job.yml."""
+_OF_JOB = {"{sites}", "{rounds}"}
+"""By which an example's command gets the same."""
+_NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+}
 
 
-def jobs(settings: Settings) -> Iterator[Mistake]:
+def jobs(settings: Settings) -> Iterator[Complaint]:
     """Return what is wrong with the jobs that are asked for."""
     name, known = "rekindle_jobs", known_jobs(settings.jobs)
     wanted = settings.values.get(name)
     if wanted == []:
         own = " or ".join(job for job in known if "/" not in job)
-        yield Mistake(name, f"{name} is empty, and nothing would be proven.", f"name {own}.")
+        yield Complaint(f"{name} is empty, and nothing would be proven.", f"name {own}.")
     by_name: dict[str, str] = {}
     for job in dict.fromkeys(wanted or ()):
-        if own_path(job):
-            yield from _own(settings, job, by_name)
-            continue
-        if job not in known:
+        if not own_path(job) and job not in known:
             says = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
-            lies = "job.yml" in names(here(job))
-            yield Mistake(name, says, f"write {job}/job.yml." if lies else instead(job, known))
+            described = "job.yml" in content(here(job))
+            yield Complaint(says, f"write {job}/job.yml." if described else instead(job, known))
             continue
         try:
-            for expanded in expand(settings.jobs, [job]):
-                load_job(settings.jobs, expanded)
+            called = [load_job(settings.jobs, expanded).name for expanded in expand(settings.jobs, [job])]
         except RecordError as error:
-            yield Mistake(name, error.says, error.fix)
+            yield error
+            continue
+        if own_path(job) and (before := by_name.setdefault(called[0], job)) != job:
+            says = f"{name} names {before} and {job}, both of a job {called[0]!r}."
+            yield Complaint(says, "write another name: in one of them.")
 
 
-def _own(settings: Settings, job: str, by_name: dict[str, str]) -> Iterator[Mistake]:
-    """Hold a job.yml to what can work, and its job's name to those before it, to which it is added."""
-    try:
-        called = load_job(settings.jobs, job).name
-    except RecordError as error:
-        yield Mistake("rekindle_jobs", error.says, error.fix)
-        return
-    if called in by_name:
-        says = f"rekindle_jobs names {by_name[called]} and {job}, both of a job {called!r}."
-        yield Mistake("rekindle_jobs", says, "write another name: in one of them.")
-    by_name[called] = job
-
-
-def examples(settings: Settings) -> Iterator[Mistake]:
-    """Hold a folder to the examples that are asked for; what a URL has is seen when it is cloned."""
+def examples(settings: Settings) -> Iterator[Complaint]:
+    """Require of a folder the examples that are asked for; what a URL has is seen when it is cloned."""
     name, jobs = "rekindle_nvflare_checkout", settings.values.get("rekindle_jobs") or []
     value = settings.values.get(name, "")
-    if not value or "://" in value:
-        return
-    try:
+    if value and "://" not in value:
         checked_out = checkout.named(value, settings.values.get("rekindle_nvflare"))
         known = known_jobs(settings.jobs)
         asked = expand(settings.jobs, (job for job in jobs if job in known))
         checked_out.hold(load_job(settings.jobs, job) for job in asked)
-    except RecordError as error:
-        yield Mistake(name, error.says, error.fix)
+    yield from ()
 
 
-def options(settings: Settings) -> Iterator[Mistake]:
+def options(settings: Settings) -> Iterator[Complaint]:
     """Return what is wrong with the options that jobs are given."""
     name, known = "rekindle_job_arguments", known_jobs(settings.jobs)
     jobs = settings.values.get("rekindle_jobs")
@@ -80,12 +74,12 @@ def options(settings: Settings) -> Iterator[Mistake]:
     for job, given in every.items():
         if not isinstance(given, dict):
             says = f"{name} has {shown(given)} for {job}, and takes a mapping."
-            yield Mistake(name, says, f"write it as {{{job}: {{local_epoch: 2}}}}.")
+            yield Complaint(says, f"write it as {{{job}: {{local_epoch: 2}}}}.")
         elif job in loaded:
-            yield from arguments(loaded[job][0], job, given, loaded[job][1])
+            yield from _arguments(loaded[job][0], job, given, loaded[job][1])
         elif jobs and job not in jobs:
             says = f"{name} has options for {job}, which is not in rekindle_jobs."
-            yield Mistake(name, says, instead(job, loaded or known))
+            yield Complaint(says, instead(job, loaded or known))
 
 
 def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Path]]:
@@ -105,3 +99,46 @@ def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Pat
                 yield job, there.get(job.name, settings.jobs / job.name)
             else:
                 yield job, settings.jobs / (job.code or job.name)
+
+
+def _arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> Iterator[Complaint]:
+    """Check options against the parser of the job that gets them, where its code is there."""
+    command = job.example.command if job.example else ("job.py",)
+    known = parser_options(code / command[0])
+    filled = {option.lstrip("-") for option, value in pairwise(command) if value in _OF_JOB}
+    ours = filled if job.example else _OURS
+    for option, value in given.items():
+        if wrong := _option(option, value, known, ours):
+            yield Complaint(f"rekindle_job_arguments gives {called} {option}{wrong[0]}", wrong[1])
+
+
+def _option(  # noqa: PLR0911 - one for each way to be wrong
+    name: str, value: Any, known: Mapping[str, Option] | None, ours: Collection[str]
+) -> tuple[str, str] | None:
+    """Return what is wrong with an option, the end of a sentence, and the fix; None if nothing is."""
+    if name in ours:
+        return ", which Rekindle itself sets.", "leave it out; job.yml has sites and rounds."
+    if known is not None and name not in known:
+        others = [option for option in known if option not in ours]
+        return ", which its job.py does not know.", instead(name, others)
+    given, option = f" as {shown(value)}", (known or {}).get(name, Option("any"))
+    items = value if isinstance(value, list) else [value]
+    if any(item is None or isinstance(item, (list, dict)) for item in items):
+        return f"{given}, which no option can be.", "write a text, a number, true, or a list of texts."
+    if value is False or option.shape == "any" or (option.shape == "flag" and value is True):
+        return None
+    if option.shape == "flag":
+        return f"{given}, which is a flag.", "write true or false."
+    if value is True:
+        return f"{given}, which is not a flag.", "write its value."
+    if isinstance(value, list) and option.shape != "many":
+        return f"{given}, which takes one value.", "write one."
+    number, what = _NUMBERS.get(option.kind, (str, ""))
+    for item in items:
+        try:
+            converted = number(str(item))
+        except ValueError:
+            return f"{given}, and its job.py takes {what}.", f"write {what}."
+        if option.choices and converted not in option.choices:
+            return f"{given}, which is none of its choices.", instead(str(item), map(str, option.choices))
+    return None

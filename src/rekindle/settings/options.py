@@ -23,7 +23,7 @@ class Option(NamedTuple):
     """Empty where all that its kind has will do, or where that cannot be read."""
 
 
-def options(job_py: Path) -> dict[str, Option] | None:
+def parser_options(job_py: Path) -> dict[str, Option] | None:
     """Return the options by name, without ``--``; None where only running job.py would tell all of them.
 
     That is so unless it makes one parser, by ``job_options()`` or ``ArgumentParser()``, gives it to no other
@@ -38,7 +38,7 @@ def options(job_py: Path) -> dict[str, Option] | None:
     if len(made) != 1 or not _closed(tree, calls, made[0]):
         return None
     own = _called(made[0]) == "ArgumentParser"
-    by_name = {} if own else dict(options(Path(sites.__file__)) or {})
+    by_name = {} if own else dict(parser_options(Path(sites.__file__)) or {})
     for call in (call for call in calls if _called(call) == "add_argument"):
         names = [argument.value if isinstance(argument, ast.Constant) else None for argument in call.args]
         if not names or not all(isinstance(name, str) for name in names):

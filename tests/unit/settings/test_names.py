@@ -7,7 +7,7 @@ import yaml
 from plays import REPOSITORY
 
 from rekindle.settings.names import SHORT, instead, misnamed
-from rekindle.settings.told import specs
+from rekindle.settings.play import specs
 
 ROLES = REPOSITORY / "roles"
 NAMES = specs(REPOSITORY)

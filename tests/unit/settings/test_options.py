@@ -6,14 +6,14 @@ import pytest
 import yaml
 from plays import REPOSITORY
 
-from rekindle.settings.options import Option, options
+from rekindle.settings.options import Option, parser_options
 from rekindle.trainer import job_options
 
 JOBS = REPOSITORY / "flare_jobs"
 
 
 def test_the_options_that_every_job_has_are_those_of_its_parser():
-    found = options(JOBS / "lightning_ddp" / "job.py")
+    found = parser_options(JOBS / "lightning_ddp" / "job.py")
     actions = {action.dest: action for action in job_options()._actions if action.dest != "help"}
     assert found.keys() == actions.keys()
     for name, action in actions.items():
@@ -22,21 +22,21 @@ def test_the_options_that_every_job_has_are_those_of_its_parser():
 
 
 def test_kinds_choices_and_flags_are_read_also_where_another_file_names_them(tmp_path):
-    found = options(JOBS / "llm_sft" / "job.py")
+    found = parser_options(JOBS / "llm_sft" / "job.py")
     assert found["batch_size"] == Option("one", "int")
     assert found["learning_rate"] == Option("one", "float")
     assert found["tensor_stream"] == Option("flag")
     assert found["message_mode"].choices == ("numpy", "tensor")
     assert found["use_tracking"] == Option("many", "", ("tensorboard", "mlflow", "mlflow_client", "wandb"))
-    assert options(JOBS / "pt_ddp" / "job.py")["dataset"].choices == ("digits", "cifar10", "generated")
+    assert parser_options(JOBS / "pt_ddp" / "job.py")["dataset"].choices == ("digits", "cifar10", "generated")
     shutil.copy(JOBS / "pt_ddp" / "job.py", tmp_path)  # and not its model.py, which names them
-    assert options(tmp_path / "job.py")["dataset"] == Option()
+    assert parser_options(tmp_path / "job.py")["dataset"] == Option()
 
 
 @pytest.mark.parametrize("job", sorted(path.parent.name for path in JOBS.glob("*/job.yml")))
 def test_every_argument_of_our_own_jobs_is_an_option(job):
     said = yaml.safe_load((JOBS / job / "job.yml").read_text())
-    assert said.get("arguments", {}).keys() <= options(JOBS / said.get("code", job) / "job.py").keys()
+    assert said.get("arguments", {}).keys() <= parser_options(JOBS / said.get("code", job) / "job.py").keys()
 
 
 def test_a_parser_of_the_job_s_own_has_its_own_options_alone(tmp_path):
@@ -50,7 +50,7 @@ def test_a_parser_of_the_job_s_own_has_its_own_options_alone(tmp_path):
         "parser.add_argument('--more', action='append')\n"
         "parser.add_argument('place')\n"
     )
-    assert options(tmp_path / "job.py") == {
+    assert parser_options(tmp_path / "job.py") == {
         **dict.fromkeys(("alpha", "alpha_too"), Option("one", "kind_of_mine")),
         "on": Option("flag"),
         **dict.fromkeys(("maybe", "more"), Option("any")),
@@ -73,6 +73,6 @@ def test_a_parser_of_the_job_s_own_has_its_own_options_alone(tmp_path):
     ],
 )
 def test_where_only_running_it_would_tell_nothing_is_told(tmp_path, text):
-    assert options(tmp_path / "job.py") is None
+    assert parser_options(tmp_path / "job.py") is None
     (tmp_path / "job.py").write_text(text)
-    assert options(tmp_path / "job.py") is None
+    assert parser_options(tmp_path / "job.py") is None

@@ -14,11 +14,11 @@ from ansible.template import Templar
 
 from rekindle.capsule.wheelhouse import hold
 from rekindle.host import folders
-from rekindle.records import RecordError
+from rekindle.records import Complaint, RecordError
 from rekindle.records.folders import host_in, plan_in
 
-from .mistake import Mistake, Unknown
 from .mistakes import mistakes
+from .values import Unknown
 
 _SPECS = "roles/settings/meta/argument_specs.yml"
 _NAMED = 3
@@ -35,7 +35,7 @@ def specs(site: Path) -> dict[str, dict[str, Any]]:
 
 def of_host(
     variables: Mapping[str, Any], fill: Callable[[Any], Any], site: Path, stages: list[str]
-) -> list[Mistake]:
+) -> list[Complaint]:
     """Return what is wrong with the settings of one host.
 
     Args:
@@ -59,38 +59,39 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
     """
     manager, loader = play.get_variable_manager(), play.get_loader()
     stages = [role.get_name() for role in play.get_roles()]
-    hosts_of: dict[Mistake, list[str]] = {}
+    hosts_of: dict[str, list[str]] = {}
     for host in manager._inventory.get_hosts(play.hosts):
         try:
             variables = manager.get_vars(play=play, host=host)
             templar = Templar(loader=loader, variables=variables)
-            said = of_host(variables, templar.template, site, stages)
+            found = of_host(variables, templar.template, site, stages)
+            if not found and "environments" in stages and "plan" not in stages:
+                _check_wheelhouse(variables, templar.template, results / host.name)
         except AnsibleError as error:
-            said = [Mistake("", f"Its variables cannot be read: {_line(error)}.", "mend the inventory.")]
-        if not said and "environments" in stages and "plan" not in stages:
-            said = _of_plan(variables, templar.template, results / host.name)
-        for mistake in said:
-            hosts_of.setdefault(mistake, []).append(host.name)
-    return [" ".join(f"{_hosts(hosts)}: {mistake}".splitlines()) for mistake, hosts in hosts_of.items()]
+            found = [Complaint(f"Its variables cannot be read: {_line(error)}.", "correct the inventory.")]
+        except RecordError as error:
+            found = [error]
+        for mistake in found:
+            hosts_of.setdefault(" ".join(str(mistake).splitlines()), []).append(host.name)
+    return [f"{_hosts(hosts)}: {mistake}" for mistake, hosts in hosts_of.items()]
 
 
 def _hosts(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
 
 
-def _of_plan(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> list[Mistake]:
-    """Return what the wheelhouse lacks of a plan that is there and stays."""
+def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> None:
+    """Check a wheelhouse against a plan that is there and stays.
+
+    Raises:
+        RecordError: it lacks wheels, or the plan cannot be read.
+    """
     wheelhouse, kept = (
         _value(variables.get(f"rekindle_{name}", ""), fill) for name in ("wheelhouse", "capsule")
     )
-    if not wheelhouse or not (home / folders.PLAN_RECORD).exists():
-        return []
-    try:
+    if wheelhouse and (home / folders.PLAN_RECORD).exists():
         capsule = Path(kept).expanduser() if kept else None
         hold(home, plan_in(home), host_in(home), Path(wheelhouse).expanduser(), capsule)
-    except RecordError as error:
-        return [Mistake("rekindle_wheelhouse", error.says, error.fix)]
-    return []
 
 
 def _value(given: Any, fill: Callable[[Any], Any]) -> Any:

@@ -1,31 +1,15 @@
-"""A mistake, in words, and what mistakes are found in."""
+"""A host's settings, and a value as whoever wrote it knows it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from rekindle.records import Complaint
-
-
-class Mistake(NamedTuple):
-    """What is wrong with a setting, and the fix."""
-
-    name: str
-    """The variable, as whoever set it called it."""
-    says: str
-    fix: str = ""
-    """A sentence without its first word, "Fix:"; empty where ``says`` has it."""
-
-    def __str__(self) -> str:
-        """Return both, for people."""
-        return str(Complaint(self.says, self.fix))
+from typing import Any
 
 
 class Unknown(str):
-    """Why a setting has no value: its template cannot be filled in."""
+    """Why a setting has no value: its template cannot be evaluated."""
 
     __slots__ = ()
 

@@ -59,7 +59,7 @@ def test_each_mistake_of_each_host_is_told_in_a_line_also_where_nothing_can_be_r
     }
     golden(*lines(hosts))
     (worse,) = lines({"worse": {"rekindle_jobs": trust_as_template("{{ a b }}")}})
-    assert worse.startswith("worse: rekindle_jobs cannot be told: Syntax error in template: ")
+    assert worse.startswith("worse: rekindle_jobs cannot be evaluated: Syntax error in template: ")
     assert "\n" not in worse
 
 

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from rekindle.settings.mistake import Settings
-from rekindle.settings.of_slurm import slurm
+from rekindle.settings.mistakes import _slurm
+from rekindle.settings.values import Settings
 
 NAME = "rekindle_slurm"
 GOOD = "partition: gpu, time: '02:00:00'"
@@ -12,7 +12,7 @@ GOOD = "partition: gpu, time: '02:00:00'"
 
 def said(text):
     """Return what is said of the setting, as an inventory has it."""
-    return [str(mistake) for mistake in slurm(Settings({NAME: yaml.safe_load(f"{{{text}}}")}, (), ()))]
+    return [str(mistake) for mistake in _slurm(Settings({NAME: yaml.safe_load(f"{{{text}}}")}, (), ()))]
 
 
 def test_what_can_be_asked_for_is_no_mistake():
