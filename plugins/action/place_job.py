@@ -68,7 +68,7 @@ class ActionModule(Action):
         spec = state.agree(run, replace(spec, clock=now), again=args["rerun"])
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
         records.write(home.placed_in(folder, job.name), placed)
-        _forget(folder / job.name / folders.VERDICT)
+        _forget(folder / job.name / folders.VERDICT, spec.nonce)
         return {"spec": records.to_builtins(spec), "run": run}
 
 
@@ -133,12 +133,13 @@ def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
     home.put_seal(folder / verdict.job, verdict)
 
 
-def _forget(verdict: Path) -> None:
-    """Remove a verdict other than PASS, as the job starts anew and may end without another."""
+def _forget(verdict: Path, nonce: str) -> None:
+    """Set aside a run that did not pass, as the job starts anew and may end without another verdict."""
     try:
         passed = records.read(verdict, records.VerdictRecord).verdict == "PASS"
     except records.RecordError:
         passed = False
     if not passed:
+        home.set_aside(verdict.parent, nonce)
         verdict.unlink(missing_ok=True)
         home.seal_of(verdict.parent).unlink(missing_ok=True)

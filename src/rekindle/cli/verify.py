@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from rekindle.host.folders import RESULTS_SEAL, SPEC, VERDICT
+from rekindle.host.folders import EARLIER, RESULTS_SEAL, SPEC, VERDICT
 from rekindle.records import PlacedRecord, RecordError, read
 from rekindle.records.text import one_line
 from rekindle.results import seal, sealing, state
@@ -102,18 +102,21 @@ VERB = Verb(
 
 
 def _verified(folder: Path, keys: list[bytes]) -> Verified:
-    verified = Verified(folder.parent.name, folder.name)
+    host, job, earlier = folder.parent, folder.name, folder.parent.name == EARLIER
+    if earlier:
+        host, job = host.parent, job.rpartition("-")[0]
+    verified = Verified(host.name, folder.relative_to(host).as_posix())
     name = f"{verified.host}/{verified.job}"
     try:
         statement = seal.opened(seal_of(folder).read_bytes(), keys)
         sealed = statement.predicate
-        if (sealed.host, sealed.job) != (verified.host, verified.job):
+        if (sealed.host, sealed.job) != (host.name, job):
             raise seal.SealError(f"is that of {sealed.host}/{sealed.job}")
         verified.judged, verified.verdict = sealed.judged, sealed.verdict
         verified.sealed_with = statement.predicateType != "urn:x-rekindle:run:1"
         changes = seal.differences(seal.sealed_files(statement), seal.files(folder))
         verified.differs = [f"{name}/{difference}." for difference in changes]
-        if sealed.nonce and sealed.nonce != _placed(folder, sealed.nonce):
+        if not earlier and sealed.nonce and sealed.nonce != _placed(folder, sealed.nonce):
             verified.differs.append(
                 f"{name} is another run than {name}.placed.json asked for: their nonces differ. "
                 "Another run's folder was put here, or the run that was asked for was not collected."
@@ -178,7 +181,7 @@ def _lines(verified: Verified) -> list[str]:
 
 def _folders(results: Path) -> Iterator[Path]:
     for suffix in (".seal.json", ".placed.json"):
-        for path in results.glob(f"*/*{suffix}"):
+        for path in (*results.glob(f"*/*{suffix}"), *results.glob(f"*/{EARLIER}/*{suffix}")):
             yield path.with_name(path.name.removesuffix(suffix))
     for name in (VERDICT, SPEC):
         for path in results.glob(f"*/*/{name}"):

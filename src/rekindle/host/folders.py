@@ -43,6 +43,8 @@ LADDER = "ladder"
 
 # A host's folder of results, results/<run>/<host>/; the play's own record lies above it.
 PLAY_RECORD = "run.json"
+EARLIER = "earlier"
+"""In a host's folder of results: runs before the latest ones of their jobs."""
 RESULTS_SEAL = "results.seal.json"
 LEASE_RECORD = "lease.json"
 HOST_RECORD = "host.json"

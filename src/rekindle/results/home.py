@@ -2,6 +2,7 @@
 
 results/<run>/<host>/<job>/verdict.json  verdict-of-host.json
 results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
+results/<run>/<host>/earlier/<job>-<number>/  <job>-<number>.seal.json
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ def keep(
             write(folder / folders.CLOCK, clock)
         differs = payload is not None and payload != files.sha256(code)
         _receive(folder, placed.spec, code.name if differs else None)
+        set_aside(dest, placed.spec.nonce)
         seal_of(dest).unlink(missing_ok=True)
 
     try:
@@ -124,6 +126,19 @@ def keep(
     kept = state.note(placed.run, placed.spec, verdict.verdict, verdict.started)
     if kept != placed.kept:
         write(placed_in(dest.parent, dest.name), replace(placed, kept=kept))
+
+
+def set_aside(folder: Path, nonce: str) -> None:
+    """Move a run that was collected under another nonce, with its seal, to the host's earlier ones."""
+    with suppress(FileNotFoundError, seal.SealError):
+        sealed = seal.opened(seal_of(folder).read_bytes(), [seal.public_key(state.key())]).predicate
+        if sealed.nonce not in {None, nonce}:
+            earlier = folder.with_name(folders.EARLIER)
+            own.make_folder(earlier)
+            number = len(list(earlier.glob(f"{folder.name}-*.seal.json"))) + 1
+            target = earlier / f"{folder.name}-{number}"
+            seal_of(folder).rename(seal_of(target))
+            folder.rename(target)
 
 
 def _keep_measured(dest: Path, spec: RunSpec) -> None:

@@ -27,7 +27,8 @@ def found(folder: Path, sealed: Iterable[str] = ()) -> dict[str, str]:
     Files of a run with a seal of its own, here or among the names that were ``sealed``, are left out. So are
     another results folder in this one, and what a playbook is just writing.
     """
-    seals = {*folder.glob(f"*/*{_RUN_SEAL}"), *(folder / name for name in sealed if name.endswith(_RUN_SEAL))}
+    seals = {*folder.glob(f"*/*{_RUN_SEAL}"), *folder.glob(f"*/{folders.EARLIER}/*{_RUN_SEAL}")}
+    seals |= {folder / name for name in sealed if name.endswith(_RUN_SEAL)}
     runs = {path.with_name(path.name.removesuffix(_RUN_SEAL)) for path in seals}
     others = {path.parent for path in folder.glob(f"*/{folders.PLAY_RECORD}")}
     here = seal.files(folder, {folder / folders.RESULTS_SEAL} | runs | others)

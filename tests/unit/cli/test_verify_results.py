@@ -100,12 +100,29 @@ def test_another_run_s_folder_with_its_seal_is_named(results, rekindle, again, t
     shutil.copy(first / "pt_ddp.seal.json", results / "gpu-1")
     status, lines = rekindle("verify", results)
     assert status == 1
-    assert lines[0].startswith("gpu-1/pt_ddp is another run than gpu-1/pt_ddp.placed.json asked for")
+    assert lines[1].startswith("gpu-1/pt_ddp is another run than gpu-1/pt_ddp.placed.json asked for")
     assert "gpu-1/pt_ddp.seal.json was altered." in lines
     shutil.copy(first / "pt_ddp.placed.json", results / "gpu-1")
     status, lines = rekindle("verify", results)
     assert status == 1
     assert {"gpu-1/pt_ddp.seal.json was altered.", "gpu-1/pt_ddp.placed.json was altered."} <= {*lines}
+
+
+def test_a_run_of_before_stays_with_its_verdict_and_what_was_altered_in_it_is_named(results, rekindle, again):
+    before = (results / "gpu-1/pt_ddp/spec.json").read_bytes()
+    for hour in (3, 4):
+        play(results, f"2026-11-21T0{hour}:00:00Z", again)
+    earlier = results / "gpu-1/earlier"
+    names = {"pt_ddp-1", "pt_ddp-1.seal.json", "pt_ddp-2", "pt_ddp-2.seal.json"}
+    assert {path.name for path in earlier.iterdir()} == names
+    assert (earlier / "pt_ddp-1/spec.json").read_bytes() == before
+    status, lines = rekindle("verify", results)
+    assert (status, len(lines)) == (0, 4)
+    assert lines[1].startswith("gpu-1/earlier/pt_ddp-2 is as it was sealed at ")
+    altered(earlier / "pt_ddp-1/verdict.json")
+    status, lines = rekindle("verify", results)
+    assert status == 1
+    assert lines[0] == "gpu-1/earlier/pt_ddp-1/verdict.json was altered."
 
 
 def test_a_folder_that_is_used_twice_is_as_it_was_sealed_last(results, rekindle, again):
@@ -114,18 +131,24 @@ def test_a_folder_that_is_used_twice_is_as_it_was_sealed_last(results, rekindle,
     assert rekindle("verify", results)[0] == 0
 
 
-def test_what_was_altered_stays_so_through_reports_and_later_playbooks(results, rekindle, again):
+@pytest.fixture
+def differs(rekindle):
+    """Return what returns the lines on what is not as it was sealed."""
+    return lambda results: {line for line in rekindle("verify", results)[1] if " is as it was " not in line}
+
+
+def test_what_was_altered_stays_so_through_reports_and_later_playbooks(results, rekindle, again, differs):
     altered(results / "gpu-1/plan.json")
     (results / "gpu-1/env.json").unlink()
     (results / "gpu-1/more").write_text("")
     named = {"gpu-1/plan.json was altered.", "gpu-1/env.json is missing.", "gpu-1/more was added."}
     rekindle("report", results)
-    assert named == {*rekindle("verify", results)[1][1:]}
+    assert differs(results) == named
     play(results, "2026-11-21T03:00:00Z", again)
-    assert named == {*rekindle("verify", results)[1][1:]}
+    assert differs(results) == named
     rewritten = lambda: (results / "gpu-1/plan.json").write_text("{}")  # noqa: E731 - what its stage does
     play(results, "2026-11-21T04:00:00Z", rewritten)
-    assert "gpu-1/plan.json was altered." not in rekindle("verify", results)[1]
+    assert differs(results) == named - {"gpu-1/plan.json was altered."}
 
 
 def test_a_report_that_was_altered_is_written_again_and_says_that_nothing_was_judged(results, rekindle):
