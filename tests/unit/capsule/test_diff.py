@@ -6,14 +6,8 @@ from rekindle.records import Environment, EnvRecord
 
 def _environment(**changes):
     base = {
-        "framework": "torch",
-        "path": "/a",
-        "python": "/a/bin/python",
-        "python_version": "3.12.3",
-        "lock": "l.txt",
-        "lock_sha256": "0" * 64,
-        "built": "2026-11-21T02:00:00Z",
-        "build_s": 1.0,
+        **{"framework": "torch", "path": "/a", "python": "/a/bin/python", "python_version": "3.12.3"},
+        **{"lock": "l.txt", "lock_sha256": "0" * 64, "built": "2026-11-21T02:00:00Z", "build_s": 1.0},
         "packages": {"torch": "2.11.0", "numpy": "2.5.5"},
         "probe": {"build": {"cuda": "13.0"}},
     }

@@ -26,14 +26,8 @@ def wheels(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheelhouse")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     digest = hashlib.sha256(LOCK).hexdigest()
-    target = bundle.Target(
-        "driver.txt",
-        LOCK.decode(),
-        digest,
-        version,
-        os.uname().machine,
-        os.confstr("CS_GNU_LIBC_VERSION").split()[1],
-    )
+    platform = (version, os.uname().machine, os.confstr("CS_GNU_LIBC_VERSION").split()[1])
+    target = bundle.Target("driver.txt", LOCK.decode(), digest, *platform)
     bundle._fill(folder, target)
     return folder / digest[:12]
 
@@ -72,23 +66,16 @@ def test_a_wheel_that_is_missing_or_altered_is_one_sentence(root, spec, wheels, 
 def test_bundling_again_fetches_nothing_and_drops_strays(wheels, capsys):
     (wheels / "stray-1.0-py3-none-any.whl").write_bytes(b"stray")
     digest = hashlib.sha256(LOCK).hexdigest()
-    bundle._fill(
-        wheels.parent, bundle.Target("driver.txt", LOCK.decode(), digest, "3.11", os.uname().machine, "2.36")
-    )
+    target = bundle.Target("driver.txt", LOCK.decode(), digest, "3.11", os.uname().machine, "2.36")
+    bundle._fill(wheels.parent, target)
     assert "4 of 4 files are there" in capsys.readouterr().out
     assert not list(wheels.glob("stray*"))
 
 
 def test_wheels_beside_a_lent_torch_are_for_its_python_and_not_the_bundler_s(tmp_path, recordings):
     host = read(recordings / "h200-x2" / "host.json", HostRecord)
-    plan = solve(
-        host,
-        ["transformers"],
-        gpus_required=True,
-        system_site=True,
-        made=host.collected,
-        host_sha256="0" * 64,
-    )
+    given = {"made": host.collected, "host_sha256": "0" * 64}
+    plan = solve(host, ["transformers"], gpus_required=True, system_site=True, **given)
     write(tmp_path / "host.json", host)
     write(tmp_path / "plan.json", plan)
     _, beside = bundle._targets(tmp_path / "plan.json")

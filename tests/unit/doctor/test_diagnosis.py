@@ -53,7 +53,7 @@ def test_the_starved_trainer_stands_before_nvflares_own_errors(recordings):
 def test_the_silence_of_300_seconds_is_an_echo_of_the_memory(recordings):
     root, *echoes = diagnose_paths([recordings / "nvflare-tf-mirrored-silent-300s.log"])
     assert root.name == "gpu_memory_taken"
-    assert root.cause.endswith("cannot be told from these files.")
+    assert root.cause.endswith("These files do not show who holds it.")
     assert {"exit_waits_for_nvflare", "peer_gone", "not_a_dxo"} <= set(_names(echoes))
     assert all(finding.echo for finding in echoes)
 
@@ -90,12 +90,9 @@ def test_a_script_that_raised_has_that_for_its_cause(newer_run, recordings):
     assert (echo.name, echo.echo) == ("script_ended_in_client", True)
 
 
-def test_the_stacks_alone_say_that_the_exit_waits(recordings):
+def test_an_autopsy_is_read_with_its_run(clean_run, recordings):
     (root,) = diagnose_paths([recordings / STACKS])
     assert (root.name, root.layer, root.echo) == ("exit_waits_for_nvflare", "NVFlare", False)
-
-
-def test_an_autopsy_is_read_with_its_run(clean_run, recordings):
     (clean_run / "autopsy").mkdir()
     shutil.copy(recordings / STACKS, clean_run / "autopsy/stacks.txt")
     (clean_run / "autopsy/disk.txt").write_text("/tmp/t: 0 MiB free of 64, 12 inodes free\n")
@@ -117,9 +114,7 @@ def test_a_clean_run_gives_nothing(recordings):
     passed = sorted(recordings.glob("nvflare-*-pass.log"))
     assert len(runs) >= 11
     assert len(passed) == 2
-    assert {path.name: _names(diagnose_paths([path])) for path in [*runs, *passed]} == {
-        path.name: [] for path in [*runs, *passed]
-    }
+    assert not [path.name for path in [*runs, *passed] if diagnose_paths([path])]
 
 
 def test_a_trainers_own_exception_comes_first_with_what_the_catalogue_knows(clean_run):
@@ -187,13 +182,8 @@ def test_an_exception_that_no_entry_knows_is_dug_out_of_the_sites_log(clean_run)
 
 
 def test_what_ends_a_good_run_of_torchrun_is_no_cause(clean_run):
-    _log(
-        clean_run,
-        TRACEBACK.replace(
-            "ValueError: shapes",
-            "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15",
-        ),
-    )
+    ending = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15"
+    _log(clean_run, TRACEBACK.replace("ValueError: shapes", ending))
     assert diagnose_run(clean_run) == ()
 
 
@@ -239,10 +229,8 @@ def test_a_servers_log_that_begins_after_the_console_is_another_runs(clean_run):
 
 
 def test_of_equal_causes_the_earliest_is_the_root(tmp_path):
-    for site, second, line in (
-        (1, 9, "CUDA error: invalid device ordinal"),
-        (2, 3, "No module named 'tenseal'"),
-    ):
+    lines = ((1, 9, "CUDA error: invalid device ordinal"), (2, 3, "No module named 'tenseal'"))
+    for site, second, line in lines:
         (tmp_path / f"site-{site}").mkdir()
         text = f"2026-11-21 03:00:0{second},000 - SubprocessLauncher - INFO - {line}\n"
         (tmp_path / f"site-{site}/log.txt").write_text(text)
