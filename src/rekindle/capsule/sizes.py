@@ -57,14 +57,20 @@ def _rank(name: str, ranks: Mapping[Tag, int]) -> int:
 def wheel_tags(python: str, architecture: str, glibc: str) -> list[Tag]:
     """Return the tags of wheels that CPython ``python`` (``3.11``) on Linux can install, the best first."""
     version = tuple(int(part) for part in python.split("."))
-    minors = (minor for minor in range(NEWEST_GLIBC_MINOR, 4, -1) if (2, minor) <= version_key(glibc))
-    names = [f"manylinux_2_{minor}" for minor in minors]
-    names += ["manylinux2014", "manylinux2010", "manylinux1", "linux"]
-    platforms = [f"{name}_{architecture}" for name in names]
+    platforms = wheel_platforms(architecture, glibc)
     interpreter = "cp" + "".join(python.split("."))
     return [
         *cpython_tags(version, platforms=platforms),
         *compatible_tags(version, interpreter=interpreter, platforms=platforms),
+    ]
+
+
+def wheel_platforms(architecture: str, glibc: str) -> list[str]:
+    """Return the platforms of wheels that a Linux with this glibc (``2.28``) can install, the best first."""
+    minors = (minor for minor in range(NEWEST_GLIBC_MINOR, 4, -1) if (2, minor) <= version_key(glibc))
+    names = [f"manylinux_2_{minor}" for minor in minors]
+    return [
+        f"{name}_{architecture}" for name in (*names, "manylinux2014", "manylinux2010", "manylinux1", "linux")
     ]
 
 

@@ -21,6 +21,7 @@ from rekindle.host import folders
 from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
 from rekindle.records.folders import host_in
 
+from .sizes import wheel_platforms
 from .specs import environment_specs
 
 _AT_ONCE = 4
@@ -139,12 +140,7 @@ def fetch(pin: Pin, folder: Path, target: Target) -> int:
     Raises:
         BundleError: pip could not.
     """
-    oldest, newest = 17, int(target.glibc.partition(".")[2])
-    policies = [f"manylinux_2_{minor}" for minor in range(newest, oldest - 1, -1)] + [
-        "manylinux2014",
-        "manylinux1",
-    ]
-    platforms = [f"--platform={policy}_{target.architecture}" for policy in [*policies, "linux"]]
+    platforms = [f"--platform={name}" for name in wheel_platforms(target.architecture, target.glibc)]
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as aside:
         requirement = Path(aside, "requirement.txt")
         requirement.write_text(pin.requirement + "\n", encoding="utf-8")
@@ -162,11 +158,10 @@ def fetch(pin: Pin, folder: Path, target: Target) -> int:
             check=False,
         )
         if done.returncode != 0:
-            said = next(
-                (line for line in done.stderr.splitlines() if line.startswith("ERROR")), done.stderr.strip()
-            )
+            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
             raise BundleError(
-                f"{pin.name} {pin.version} of {target.lock} could not be fetched: {said}",
+                f"{pin.name} {pin.version} of {target.lock} could not be fetched: "
+                f"{errors[0] if errors else done.stderr.strip()}",
                 "check this machine's network and pip's indexes, then run the same command again.",
             )
         (fetched,) = Path(aside, "files").iterdir()

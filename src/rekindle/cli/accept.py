@@ -1,4 +1,4 @@
-"""``rekindle accept RESULTS…``: what holds of hosts' GPUs, again from the records of any number of runs."""
+"""``rekindle accept RESULTS…``: hosts and GPUs against norms, from the records of any number of runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from rekindle.report import accepted_text, terminal
 from rekindle.results.accepted import Accepted, accepted
 
 from .folders import Runs, runs
-from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
+from .verb import OF_STATE, Answer, Json, Verb, answer
 
 
 def run(folders: Runs, json: Json = False) -> Answer:
-    """Hold each host against norms, the fleet and its own past, and print what was found.
+    """Compare each host with norms, the fleet and its own past, and print what was found.
 
     Raises:
         RecordError: a folder holds no run, or no run an acceptance.
@@ -19,14 +19,13 @@ def run(folders: Runs, json: Json = False) -> Answer:
     acceptance, _ = accepted(*runs(folders))
     if not acceptance.hosts:
         raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
-    status = {"good": GOOD, "bad": BAD, "untold": UNTOLD}[acceptance.state]
-    return answer(status, accepted_text(acceptance, *terminal()), acceptance, json)
+    return answer(OF_STATE[acceptance.state], accepted_text(acceptance, *terminal()), acceptance, json)
 
 
 VERB = Verb(
     "accept",
     run,
-    "Say again which hosts and GPUs are as they should be, from any number of runs.",
+    "Re-check hosts and GPUs from the records of any number of runs.",
     Accepted,
     ("results/RUN", "results --json"),
     "the newest acceptance of every host is PASS",

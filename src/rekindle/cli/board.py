@@ -16,7 +16,7 @@ from rekindle.results.board import Board, board
 from rekindle.results.gather import Results
 
 from .folders import Runs, runs
-from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
+from .verb import OF_STATE, Answer, Json, Verb, answer
 
 
 def run(
@@ -33,13 +33,13 @@ def run(
         raise typer.BadParameter("it is one or the other", param_hint="--json, --markdown")
     current = of(*runs(folders))
     text = board_markdown(current) if markdown else board_text(current, *terminal())
-    return answer({"good": GOOD, "bad": BAD, "untold": UNTOLD}[current.state], text, current, json)
+    return answer(OF_STATE[current.state], text, current, json)
 
 
 VERB = Verb(
     "board",
     run,
-    "Say of many runs what is true now, since when, and what changed.",
+    "Show the newest verdict on every job of many runs, since when it stands, and what changed.",
     Board,
     ("results", "results/RUN results/OTHER --json", "results --markdown"),
     "the newest verdict on every required job is PASS, or a known issue that has not expired",
@@ -51,7 +51,7 @@ def of(results: list[Results], unread: list[str]) -> Board:
     """Return the board of runs, by the jobs and the known issues that are known here."""
     frameworks: dict[str, str] = {}
     for name in expand(JOBS, known_jobs(JOBS)):
-        with suppress(RecordError):  # whoever runs the job is told
+        with suppress(RecordError):  # whoever runs the job sees it
             job = load_job(JOBS, name)
             frameworks[job.name] = job.environment
     issues = {issue.name: issue for issue in known_issues()}

@@ -71,7 +71,7 @@ SITE = Verb(
 CHECK = Verb(
     "check",
     _running("site.yml", "--check", tell=check),
-    f"Say what site would do on each host, and change nothing there nor here. {_PASSES_ON}",
+    f"Show what site would do on each host, and change nothing there nor here. {_PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m --json 2> log"),
     good="every host is ready",
     bad="one is refused",

@@ -11,13 +11,14 @@ import typer
 from rekindle.records.text import as_json
 
 GOOD, BAD, WRONG, UNTOLD = range(4)
-"""Exit statuses: of a good answer, a bad one, a wrong call, and of what is refused or cannot be told."""
+"""Exit statuses: of a good answer, a bad one, a wrong call, and of what is refused or not known."""
+OF_STATE = {"good": GOOD, "bad": BAD, "untold": UNTOLD}
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 
 
 class Answer(NamedTuple):
-    """What a verb says, and what that means."""
+    """What a verb prints, and its exit status."""
 
     status: int
     said: str
@@ -36,7 +37,7 @@ class Verb:
     good: str
     bad: str = ""
     wrong: str = "called wrongly: there is no such folder, file, record or option"
-    untold: str = "cannot be told, as a record is of another version of Rekindle or a file cannot be read"
+    untold: str = "not known, as a record is of another version of Rekindle or a file cannot be read"
     passes_on: bool = False
     """Whether options that it does not know are Ansible's."""
 

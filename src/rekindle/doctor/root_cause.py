@@ -10,10 +10,9 @@ from rekindle.records import Finding
 from rekindle.records.events import AnyEvent, ExceptionEvent
 from rekindle.records.evidence import Line
 
-from .ended_scripts import ended_scripts
-from .overwritten import overwritten
 from .scan import Found, known, one_line, raised, search
 from .texts import Text
+from .whole_texts import ended_scripts, overwritten
 
 _MOST = 1_000
 """Exceptions that are looked at, from the first: what a thousand do not show, more do not."""

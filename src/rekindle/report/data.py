@@ -11,6 +11,9 @@ from rekindle.results.gather import HostResults, Results, State
 from rekindle.results.row import Row, RowKind
 
 
+_OF_VERDICT = ("host_says", "remedy", "layer", "started", "lock_sha256")
+
+
 class GpuData(msgspec.Struct):
     """A GPU, as preflight saw it."""
 
@@ -93,16 +96,15 @@ def _row(row: Row) -> RowData:
         host=row.host,
         job=row.job,
         verdict=row.kind,
-        host_says=verdict.host_says if verdict else None,
         cause=row.cause,
         notice=row.notice,
-        remedy=verdict.remedy if verdict else None,
-        layer=verdict.layer if verdict else None,
-        started=verdict.started if verdict else None,
         kept=row.kept,
         duration_s=row.duration_s,
         gpus=sorted({device.uuid for device in verdict.devices if device.uuid}) if verdict else [],
         metrics=verdict.final_metrics if verdict else {},
         versions=verdict.versions if verdict else {},
-        lock_sha256=verdict.lock_sha256 if verdict else None,
+        **{
+            name: getattr(verdict, name, None)
+            for name in ("host_says", "remedy", "layer", "started", "lock_sha256")
+        },
     )

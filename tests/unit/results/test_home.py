@@ -60,20 +60,15 @@ def keep(run, sent, results, archive=None, **told):
     return read(dest / "verdict.json", VerdictRecord)
 
 
-def test_a_clock_is_the_controllers_word_and_not_the_hosts(newer_run, sent, results):
+def test_a_pass_is_a_pass_here_too_with_the_controllers_clock_and_not_the_hosts(newer_run, sent, results):
     write(newer_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0))
-    keep(newer_run, sent, results)
-    path = results / sent.host / "pt_ddp" / "clock.json"
-    assert not path.exists()
-    keep(newer_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1))
-    assert read(path, Clock).offset_s == 7
-
-
-def test_a_pass_is_a_pass_at_home_too(newer_run, sent, results):
     verdict = keep(newer_run, sent, results)
     assert (verdict.verdict, verdict.host_says, verdict.contradiction) == ("PASS", "PASS", None)
     here = results / sent.host / "pt_ddp"
     assert (here / "verdict-of-host.json").read_bytes() == (newer_run / "verdict.json").read_bytes()
+    assert not (here / "clock.json").exists()
+    keep(newer_run, sent, results, clock=Clock(offset_s=7.0, error_s=0.1))
+    assert read(here / "clock.json", Clock).offset_s == 7
 
 
 def _older(sent):
@@ -81,16 +76,14 @@ def _older(sent):
     return replace(sent, clock=Clock(offset_s=0.0, error_s=0.1, asked="2026-12-24T15:33:00Z"))
 
 
-def test_a_run_of_before_its_nonce_is_no_pass(newer_run, sent, results):
+def test_a_run_of_before_its_nonce_is_no_pass_also_of_a_host_that_tells_its_time_no_more(
+    newer_run, sent, results
+):
     under(newer_run, _older(sent))
-    verdict = keep(newer_run, _older(sent), results, clock=Clock(offset_s=0.0, error_s=0.1))
-    assert verdict.verdict == "UNPROVEN"
-    assert verdict.cause.endswith("s before its nonce was made: it is an older run.")
-
-
-def test_a_host_that_tells_its_time_no_more_has_the_clock_of_before(newer_run, sent, results):
-    under(newer_run, _older(sent))
-    assert keep(newer_run, _older(sent), results).verdict == "UNPROVEN"
+    for given in ({"clock": Clock(offset_s=0.0, error_s=0.1)}, {}):
+        verdict = keep(newer_run, _older(sent), results, **given)
+        assert verdict.verdict == "UNPROVEN"
+        assert verdict.cause.endswith("s before its nonce was made: it is an older run.")
     clock = read(results / sent.host / "pt_ddp" / "clock.json", Clock)
     assert (clock.offset_s, clock.asked > "2026-1") == (0.0, True)
 
@@ -127,13 +120,8 @@ def _no_memory(run):
 @pytest.mark.parametrize("break_", [_hung, _limit, _loss_rises, _no_memory])
 @pytest.mark.parametrize("beside", [7, 8])
 def test_on_the_host_and_at_home_the_verdict_is_the_same(newer_run, results, break_, beside, request):
-    given = GivenGpu(
-        uuid="GPU-a",
-        index=0,
-        name=None,
-        memory_mib=None,
-        processes=(GpuProcess(pid=7, name="vllm", memory_mib=414),),
-    )
+    before = GpuProcess(pid=7, name="vllm", memory_mib=414)
+    given = GivenGpu(uuid="GPU-a", index=0, name=None, memory_mib=None, processes=(before,))
     spec = replace(read(newer_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
     spec = state.agree(RUN, spec, again=False)
     write(newer_run / "spec.json", spec)
@@ -281,17 +269,13 @@ def test_other_nodes_than_were_asked_for_prove_nothing(newer_run, sent, nodes):
     assert bool(nodes) is ("nodes of its spec.json differ" in verdict.cause)
 
 
-def test_other_ranks_than_were_sent_prove_nothing_whatever_slurm_gave(newer_run, sent):
-    changed = tuple(replace(site, ranks=1) for site in sent.sites)
-    sent = _allocated(newer_run, sent, ("n9", "n10"), sites=changed)
-    verdict = home.judge_at_home(newer_run, sent)
-    assert verdict.verdict == "UNPROVEN"
-    assert verdict.cause == "The host did not run what was sent: sites and nodes of its spec.json differ."
-
-
-def test_nodes_of_a_run_that_asked_slurm_for_nothing_prove_nothing(newer_run, sent):
+def test_other_ranks_and_nodes_that_nobody_asked_for_prove_nothing(newer_run, sent):
     under(newer_run, replace(sent, nodes=("n9", "n10")))
     assert home.judge_at_home(newer_run, sent).cause.endswith(": nodes of its spec.json differ.")
+    changed = tuple(replace(site, ranks=1) for site in sent.sites)
+    sent = _allocated(newer_run, sent, ("n9", "n10"), sites=changed)
+    cause = "The host did not run what was sent: sites and nodes of its spec.json differ."
+    assert home.judge_at_home(newer_run, sent).cause == cause
 
 
 def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
@@ -337,11 +321,8 @@ def test_a_run_that_its_host_had_lost_and_ran_again_is_not_kept(sent):
 
 def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
     (kept,) = [path for path in (state / "sent").glob("*.json") if sent.nonce in path.read_text()]
-    assert [oct(path.stat().st_mode & 0o777) for path in (state, state / "sent", kept)] == [
-        "0o700",
-        "0o700",
-        "0o600",
-    ]
+    modes = [path.stat().st_mode & 0o777 for path in (state, state / "sent", kept)]
+    assert modes == [0o700, 0o700, 0o600]
     kept.write_text("{")
     assert home.state.agree(RUN, sent, again=False).nonce != sent.nonce
 

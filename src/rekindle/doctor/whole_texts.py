@@ -1,10 +1,12 @@
-"""Training scripts that ended inside NVFlare's client, which then waits for their results without end."""
+"""What only several texts of a run, or all stacks of a process, show: no entry of the catalogue can."""
 
 from __future__ import annotations
 
 import re
 
 from rekindle.flare.processes import client_in
+from rekindle.flare.workspace import LOG, SERVER
+from rekindle.host import folders
 from rekindle.records import Finding
 
 from .scan import Found
@@ -46,3 +48,22 @@ def _waiting(stacks: str) -> dict[int, str]:
     ends = [*starts[1:], len(stacks)]
     blocks = {start: stacks[start:end] for start, end in zip(starts, ends, strict=False)}
     return {start: block for start, block in blocks.items() if _WAITS in block and _RUNS not in block}
+
+
+def overwritten(logs: list[Text]) -> Found | None:
+    """Say so where NVFlare's console began before the server's log did: that log is another run's."""
+    console = next((log for log in logs if log.file == folders.JOB_LOG), None)
+    server = next((log for log in logs if log.file.endswith(f"/{SERVER}/{LOG}")), None)
+    if console is None or server is None or not "" < console.begins < server.begins:
+        return None
+    finding = Finding(
+        name="two_runs_of_one_name",
+        cause="Another run of the same name emptied this run's workspace: "
+        f"the server's log begins at {server.begins}, the run's console at {console.begins}.",
+        layer="job",
+        remedy="Give each run a workspace or a name of its own.",
+        confidence="likely",
+        file=server.file,
+        line=1,
+    )
+    return Found(finding, "cause", server.begins, server.nearness)
