@@ -90,13 +90,13 @@ class ActionModule(Action):
         images = dict.fromkeys(image for job in could if (image := image_of(job)))
         plan = replace(plan, images=tuple(images))
         if kept:
-            plan = capsule.hold(plan, host, kept)
+            plan = capsule.applied(plan, host, kept)
         records.write(path.with_name(folders.PLAN_RECORD), plan)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
             raise Failed("\n".join(refusals))
         if args["wheelhouse"]:
-            wheelhouse.hold(path.parent, plan, host, Path(args["wheelhouse"]), kept)
+            wheelhouse.require_files(path.parent, plan, host, Path(args["wheelhouse"]), kept)
         if self._task.check_mode and args["last"]:
             left_s = lease.left_s(path.parent, datetime.now(timezone.utc))
             if reasons := stops(loaded, host, plan, left_s):

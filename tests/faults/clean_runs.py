@@ -9,11 +9,11 @@ from slow_hosts import crowded, throttled
 RECORDINGS = Path(__file__).parents[1] / "recordings" / "runs"
 
 
-def _run(name: str, *edits: Edit) -> Fault:
+def _run(name, *edits):
     return Fault(name, "PASS", "", edits)
 
 
-def _in_round(lines: str) -> Edit:
+def _in_round(lines):
     return Edit("client.py", "losses, began =", f"{MARK}\n{lines}")
 
 
@@ -58,7 +58,7 @@ SLOW = [  # they need cgroups
 ]
 
 
-def _traceback_in_a_log(run: Path) -> None:
+def _traceback_in_a_log(run):
     log = next((run / "job" / "workspace").glob("*/site-1/log.txt"))
     with log.open("a") as stream:
         stream.write(
@@ -67,18 +67,18 @@ def _traceback_in_a_log(run: Path) -> None:
         )
 
 
-def _cut_sample(run: Path) -> None:
+def _cut_sample(run):
     """The driver's last line is cut off, as the disk was copied while it wrote."""
     with (run / "samples.jsonl").open("a") as stream:
         stream.write('{"event":"sample","time":17')
 
 
-def _bytes_in_a_log(run: Path) -> None:
+def _bytes_in_a_log(run):
     with (run / "job.log").open("ab") as stream:
         stream.write(b"\xff\xfe\x00 not UTF-8 \x80\n" * 1000)
 
 
-def _as_recorded(run: Path) -> None:
+def _as_recorded(run):
     pass
 
 
@@ -90,7 +90,7 @@ LOOKS = {
 }
 
 
-def recorded(name: str, looks: str, folder: Path) -> Path:
+def recorded(name, looks, folder):
     """Return a copy of a recorded run that looks worse than it is."""
     run = Path(shutil.copytree(RECORDINGS / name, folder / "run"))
     LOOKS[looks](run)

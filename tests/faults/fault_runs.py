@@ -36,7 +36,7 @@ _GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 class Live:
     """A run that is under way, seen from outside."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work):
         self.work, self.run = work, work / "run"
         self.afterwards = ExitStack()
         """What is to be done when the run has ended."""
@@ -46,23 +46,23 @@ class Live:
             if str(self.run) in (process.info["cmdline"] or [])
         )
 
-    def mark(self) -> None:
+    def mark(self):
         """Say that the fault takes place now."""
         with (self.work / "injected").open("a") as stream:
             stream.write(f"{time.time()}\n")
 
-    def training(self) -> None:
+    def training(self):
         """Wait until a trainer says that it is in the middle of a round, or the run has ended."""
         moments = (self.work / "training", self.run / "verdict.json")
         self.wait_for(lambda: any(path.exists() for path in moments))
 
-    def wait_for(self, holds: Callable[[], object], limit_s: float = 120.0) -> None:
+    def wait_for(self, holds, limit_s=120.0):
         end = time.monotonic() + limit_s
         while not holds():
             assert time.monotonic() < end, f"{self.work.name}: the moment for the fault did not come"
             time.sleep(0.1)
 
-    def process(self, *words: str, **environ: str) -> psutil.Process:
+    def process(self, *words, **environ):
         """Return the first process of the run with these words in its command line."""
         for process in self.supervisor.children(recursive=True):
             with suppress(psutil.Error):
@@ -75,7 +75,7 @@ class Live:
                     return process
         raise LookupError(f"{self.work.name}: no process runs {words} {environ}")
 
-    def kill(self, victim: psutil.Process, number: signal.Signals = signal.SIGKILL) -> None:
+    def kill(self, victim, number=signal.SIGKILL):
         """Send a signal, and see that it was taken."""
         self.mark()
         victim.send_signal(number)
@@ -116,7 +116,7 @@ class Outcome:
     """Processes of the run that are there when its driver has gone."""
 
 
-def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
+def inject(fault, host_folder, work):
     """Run the fault's job with the fault in it; once more if it never came to it for want of a port.
 
     NVFlare's simulator looks for free ports and listens seconds later: another of a dozen runs may take one.
@@ -129,7 +129,7 @@ def inject(fault: Fault, host_folder: Path, work: Path) -> Outcome:
     return outcome
 
 
-def _injected(fault: Fault, host_folder: Path, work: Path) -> Outcome:
+def _injected(fault, host_folder, work):
     jobs = JOBS if fault.job == "fault_job" else REPOSITORY / "flare_jobs"
     copy = shutil.copytree(jobs, work / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
     for edit in fault.edits:
@@ -159,7 +159,7 @@ def _injected(fault: Fault, host_folder: Path, work: Path) -> Outcome:
     return _outcome(work, verdict, seen if told else None, left)
 
 
-def _first_verdict(live: Live) -> float:
+def _first_verdict(live):
     """Wait for the verdict or for the driver's end, and return the time."""
     end = time.monotonic() + LIMIT_S
     while not (live.run / "verdict.json").exists() and status(live.supervisor) not in _GONE:
@@ -168,7 +168,7 @@ def _first_verdict(live: Live) -> float:
     return time.time()
 
 
-def _outcome(work: Path, verdict: VerdictRecord, seen: float | None, left: tuple[str, ...]) -> Outcome:
+def _outcome(work, verdict, seen, left):
     mark = work / "injected"
     at = float(mark.read_text().split()[0]) if mark.exists() else None
     return Outcome(
@@ -180,7 +180,7 @@ def _outcome(work: Path, verdict: VerdictRecord, seen: float | None, left: tuple
     )
 
 
-def _end_what_is_left(live: Live) -> tuple[str, ...]:
+def _end_what_is_left(live):
     """Kill processes that still belong to the run, and return their command lines."""
     found = []
     for process in psutil.process_iter():
@@ -192,6 +192,6 @@ def _end_what_is_left(live: Live) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _unmount(folder: Path) -> None:
+def _unmount(folder):
     if folder.is_mount():
         subprocess.run(["umount", "-l", str(folder)], check=True)

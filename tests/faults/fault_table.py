@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 
 NVFLARE_S = 300
@@ -25,11 +24,11 @@ class Row:
     """From the fault to the verdict, of a run."""
 
     @property
-    def detected(self) -> bool:
+    def detected(self):
         return self.verdict in self.expected.split("|")
 
 
-def figures(rows: list[Row]) -> dict[str, object]:
+def figures(rows):
     """Return the counts and times of all rows."""
     faults, clean = [row for row in rows if row.kind != "clean"], [row for row in rows if row.kind == "clean"]
     seconds = sorted(row.seconds for row in faults if row.seconds is not None)
@@ -47,7 +46,7 @@ def figures(rows: list[Row]) -> dict[str, object]:
     }
 
 
-def show(rows: list[Row]) -> str:
+def show(rows):
     """Return the table as text."""
     width = max(len(row.name) for row in rows)
     lines = [f"{'fault':{width}}  injected  detected          cause  seconds  cause found"]
@@ -74,12 +73,12 @@ def show(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(rows: list[Row], path: Path) -> None:
+def write(rows, path):
     """Write rows and figures as JSON."""
     path.parent.mkdir(exist_ok=True)
     record = {"figures": figures(rows), "rows": [{**asdict(row), "detected": row.detected} for row in rows]}
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _sign(holds: bool) -> str:
+def _sign(holds):
     return "yes" if holds else "NO"

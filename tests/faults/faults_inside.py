@@ -2,7 +2,6 @@
 
 import socket
 import subprocess
-from pathlib import Path
 
 from fault_runs import MARK, Edit, Fault
 
@@ -16,24 +15,24 @@ HELD.listen()
 PORT = HELD.getsockname()[1]
 
 
-def _client(at: str, lines: str, *, instead: bool = False) -> tuple[Edit, ...]:
+def _client(at, lines, *, instead=False):
     return (Edit("client.py", at, lines, instead),)
 
 
-def _job(at: str, lines: str, *, instead: bool = False) -> tuple[Edit, ...]:
+def _job(at, lines, *, instead=False):
     return (Edit("job.py", at, lines, instead),)
 
 
-def _small_disk(folder: Path) -> None:
+def _small_disk(folder):
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=True)
 
 
-def _tmpdir_on_a_small_disk(work: Path) -> None:
+def _tmpdir_on_a_small_disk(work):
     _small_disk(work / "full")
 
 
-def _run_on_a_small_disk(work: Path) -> None:
+def _run_on_a_small_disk(work):
     _small_disk(work / "run")
 
 

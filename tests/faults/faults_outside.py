@@ -3,7 +3,7 @@
 from signal import SIGINT, SIGSTOP, SIGTERM
 from signal import SIGKILL as KILL
 
-from fault_runs import TRAINING, Edit, Fault, Live
+from fault_runs import TRAINING, Edit, Fault
 
 SLOW = Edit(
     "client.py",
@@ -13,24 +13,24 @@ SLOW = Edit(
 """A round that takes long enough to be hit."""
 
 
-def _trainer(live: Live):
+def _trainer(live):
     return live.process("custom/client.py", REKINDLE_SITE="site-2")
 
 
-def _client(live: Live):
+def _client(live):
     return live.process("nvflare.private.fed.app.simulator.simulator_worker", "site-2")
 
 
-def _server(live: Live):
+def _server(live):
     return live.process("nvflare.private.fed.app.simulator.simulator")
 
 
-def _supervisor(live: Live):
+def _supervisor(live):
     return live.supervisor
 
 
-def _fault(name, verdict, cause, victim, number) -> Fault:
-    def act(live: Live) -> None:
+def _fault(name, verdict, cause, victim, number):
+    def act(live):
         live.training()
         live.kill(victim(live), number)
 

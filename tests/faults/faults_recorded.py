@@ -22,40 +22,40 @@ class RecordedFault:
     recording: str = "pt_ddp-cpu"
 
 
-def _edit(path: Path, old: str, new: str) -> None:
+def _edit(path, old, new):
     text = path.read_text()
     changed = re.sub(old, new, text, flags=re.M)
     assert changed != text, f"nothing in {path} matches {old}"
     path.write_text(changed)
 
 
-def _events(run: Path, name: str, change: Callable[[dict], dict | None]) -> None:
+def _events(run, name, change):
     """Put every event of a file through ``change``; None drops it."""
     path = run / name
     changed = [change(json.loads(line)) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(event) + "\n" for event in changed if event is not None))
 
 
-def _server_log_cut(run: Path) -> None:
+def _server_log_cut(run):
     path = run / SERVER / "log.txt"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def _evidence_cut(run: Path) -> None:
+def _evidence_cut(run):
     path = run / "evidence" / "site-2.rank-1.jsonl"
     path.write_bytes(path.read_bytes()[:-40])
 
 
-def _logs_gone(run: Path) -> None:
+def _logs_gone(run):
     for path in (run / SERVER).iterdir():
         path.unlink()
 
 
-def _wrong_device(run: Path) -> None:
+def _wrong_device(run):
     _edit(run / "evidence/site-1.rank-1.jsonl", r'"uuid": "GPU-[^"]*"', '"uuid": "GPU-of-somebody-else"')
 
 
-def _on_cpu(run: Path) -> None:
+def _on_cpu(run):
     on_cpu = {"uuid": None, "name": None, "device": "cpu", "backend": "gloo"}
     for path in (run / "evidence").glob("site-*.jsonl"):
         _events(
@@ -65,11 +65,11 @@ def _on_cpu(run: Path) -> None:
         )
 
 
-def _sampled(change: Callable[[str, dict], dict]) -> Callable[[Path], None]:
+def _sampled(change):
     """Return what puts every sample of the last of the GPUs through ``change``."""
 
-    def damage(run: Path) -> None:
-        def one_less(event: dict) -> dict:
+    def damage(run):
+        def one_less(event):
             last = max(event["gpus"])
             return {**event, "gpus": {**event["gpus"], last: change(last, event["gpus"][last])}}
 
@@ -78,7 +78,7 @@ def _sampled(change: Callable[[str, dict], dict]) -> Callable[[Path], None]:
     return damage
 
 
-def _only_rank_0(run: Path) -> None:
+def _only_rank_0(run):
     for site in ("site-1", "site-2"):
         _events(
             run,
@@ -87,10 +87,10 @@ def _only_rank_0(run: Path) -> None:
         )
 
 
-def _clock(step_s: float) -> Callable[[Path], None]:
+def _clock(step_s):
     """Return what moves all times after the first round."""
 
-    def damage(run: Path) -> None:
+    def damage(run):
         for path in (run / "evidence").glob("*.jsonl"):
             _events(
                 run,
@@ -101,24 +101,24 @@ def _clock(step_s: float) -> Callable[[Path], None]:
     return damage
 
 
-def _times_copied(run: Path) -> None:
+def _times_copied(run):
     """Every round took as long as the others and began before the one before it had ended."""
     _edit(run / "evidence/site-1.rank-0.jsonl", r'"seconds": [\d.]+', '"seconds": 60.0')
 
 
-def _shorter_than_its_training(run: Path) -> None:
+def _shorter_than_its_training(run):
     _edit(run / "ended.json", r'"duration_s": ?[\d.]+', '"duration_s":3.0')
 
 
-def _one_site_aggregated(run: Path) -> None:
+def _one_site_aggregated(run):
     _edit(run / SERVER / "log.txt", r"Aggregated 2/2 results", "Aggregated 1/1 results")
 
 
-def _final_model_gone(run: Path) -> None:
+def _final_model_gone(run):
     (run / "evidence" / "job.jsonl").unlink()
 
 
-def _end_gone(run: Path) -> None:
+def _end_gone(run):
     (run / "ended.json").unlink()
 
 

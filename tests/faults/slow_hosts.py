@@ -4,12 +4,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from fault_runs import Live
 
 _V1, _V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 _PERIOD_US = 100_000
@@ -18,7 +16,7 @@ _WEIGHS = 4
 """What a run among busy processes weighs with all of these beside any other process of this machine."""
 
 
-def refusal() -> str | None:
+def refusal():
     """Return why no cgroup with a quota can be made here; None where one can be."""
     if os.geteuid() != 0:
         return "A cgroup needs root. Fix: run the tests as root."
@@ -28,10 +26,10 @@ def refusal() -> str | None:
     return "No cgroup here has the cpu controller. Fix: enable it in /sys/fs/cgroup/cgroup.subtree_control."
 
 
-def throttled(cores: float) -> Callable[[Live], None]:
+def throttled(cores):
     """Return what gives a run no more than ``cores`` of the machine."""
 
-    def act(live: Live) -> None:
+    def act(live):
         folder = _group(live)
         quota = int(cores * _PERIOD_US)
         if folder.parent == _V1:
@@ -42,11 +40,11 @@ def throttled(cores: float) -> Callable[[Live], None]:
     return act
 
 
-def crowded(processes: int) -> Callable[[Live], None]:
+def crowded(processes):
     """Return what has so many busy processes compete with a run for one core, which leaves others alone."""
     core = {min(os.sched_getaffinity(0))}
 
-    def act(live: Live) -> None:
+    def act(live):
         folder = _group(live)
         name, weight = ("cpu.shares", 1024) if folder.parent == _V1 else ("cpu.weight", 100)
         (folder / name).write_text(str(weight * _WEIGHS))
@@ -64,7 +62,7 @@ def crowded(processes: int) -> Callable[[Live], None]:
     return act
 
 
-def _group(live: Live) -> Path:
+def _group(live):
     """Return a new cgroup that holds the run and all that it will start, and is gone after it."""
     root = _V1 if _V1.is_dir() else _V2
     folder = root / f"rekindle-run-{live.supervisor.pid}"
@@ -76,7 +74,7 @@ def _group(live: Live) -> Path:
     return folder
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder):
     """Remove a cgroup once the kernel has let go of its last process."""
     for _ in range(100):
         with suppress(OSError):

@@ -1,5 +1,5 @@
 """What rebuilds a host's environments exactly: capsules, locks, wheels."""
 
-from .capsules import hold, lock_text, pins, save, whole
+from .capsules import applied, lock_text, pins, require_locks, save
 
-__all__ = ["hold", "lock_text", "pins", "save", "whole"]
+__all__ = ["applied", "lock_text", "pins", "require_locks", "save"]

@@ -82,35 +82,35 @@ def pins(capsule: Path) -> dict[str, str]:
     """Return the version of each framework in the capsule.
 
     Raises:
-        RecordError: ``capsule`` holds no env.json.
+        RecordError: ``capsule`` has no env.json.
     """
     return {environment.framework: _version(environment) for environment in _environments(capsule)}
 
 
-def whole(capsule: Path) -> None:
-    """Hold a capsule to having what it is rebuilt from.
+def require_locks(capsule: Path) -> None:
+    """Require of a capsule what it is rebuilt from.
 
     Raises:
-        RecordError: ``capsule`` holds no env.json, or not a lock that it names.
+        RecordError: ``capsule`` has no env.json, or not a lock that it names.
     """
     for environment in _environments(capsule):
         lock_text(environment.lock, environment.lock_sha256, capsule)
 
 
-def hold(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
+def applied(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
     """Return ``plan`` with the capsule's own locks and Pythons, refused where this host cannot have them.
 
     Raises:
-        RecordError: ``capsule`` holds no env.json.
+        RecordError: ``capsule`` has no env.json.
     """
     wanted = {environment.framework: environment for environment in _environments(capsule)}
-    held = tuple(
-        _hold(planned, planned.build, wanted[planned.framework], host)
+    environments = tuple(
+        _applied(planned, planned.build, wanted[planned.framework], host)
         if planned.build and planned.framework in wanted
         else planned
         for planned in plan.environments
     )
-    return msgspec.structs.replace(plan, environments=held)
+    return msgspec.structs.replace(plan, environments=environments)
 
 
 def _pins_alone(name: str, content: bytes) -> str:
@@ -124,7 +124,7 @@ def _pins_alone(name: str, content: bytes) -> str:
     return text
 
 
-def _hold(
+def _applied(
     planned: PlannedEnvironment, build: Build, wanted: Environment, host: HostRecord
 ) -> PlannedEnvironment:
     def stem(lock: str) -> str:

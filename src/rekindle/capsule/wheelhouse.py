@@ -2,7 +2,7 @@
 
     wheelhouse/<first 12 digits of the lock's SHA-256>/*.whl
 
-Files that two locks share are hard links. What is there and whole is not fetched again.
+Files that two locks share are hard links. What is there and intact is not fetched again.
 """
 
 from __future__ import annotations
@@ -65,14 +65,16 @@ def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
     return [_fill(wheelhouse, target) for target in targets]
 
 
-def hold(home: Path, plan: PlanRecord, host: HostRecord, wheelhouse: Path, capsule: Path | None) -> None:
-    """Hold ``wheelhouse`` to having as many files of each lock of a host's plan as it pins.
+def require_files(
+    home: Path, plan: PlanRecord, host: HostRecord, wheelhouse: Path, capsule: Path | None
+) -> None:
+    """Require of a wheelhouse as many files of each lock of a host's plan as it pins.
 
-    That takes no second; which wheel is missing or altered is told where they are brought.
+    That takes no second; which wheel is missing or altered is reported when they are sent.
 
     Args:
         home: folder of the host's plan.json.
-        plan: what it says.
+        plan: its content.
         host: what preflight found.
         wheelhouse: what `bundle` filled.
         capsule: folder of the env.json that is rebuilt, if one is.

@@ -14,7 +14,7 @@ def run(folders: Runs, json: Json = False) -> Answer:
     """Compare each host with norms, the fleet and its own past, and print what was found.
 
     Raises:
-        RecordError: a folder holds no run, or no run an acceptance.
+        RecordError: a folder has no run, or no run an acceptance.
     """
     acceptance, _ = accepted(*runs(folders))
     if not acceptance.hosts:

@@ -27,7 +27,7 @@ def run(
     """Print the board.
 
     Raises:
-        RecordError: a folder holds no run.
+        RecordError: a folder has no run.
     """
     if json and markdown:
         raise typer.BadParameter("it is one or the other", param_hint="--json, --markdown")

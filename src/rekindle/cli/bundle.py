@@ -13,7 +13,7 @@ from rekindle.capsule.wheelhouse import Bundled, bundle
 from rekindle.host import folders
 
 from .folders import records
-from .verb import GOOD, Answer, Json, Verb, answer
+from .verb import OK, Answer, Json, Verb, answer
 
 
 def run(
@@ -24,7 +24,7 @@ def run(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="WHEELHOUSE", help="Folder to fill.")],
     json: Json = False,
 ) -> Answer:
-    """Fill the wheelhouse, and say how far it is.
+    """Fill the wheelhouse, and report the progress.
 
     Raises:
         RecordError: a plan or its host record is none.
@@ -33,7 +33,7 @@ def run(
     paths = [path for plan in plans for path in records(plan, folders.PLAN_RECORD)]
     with redirect_stdout(sys.stderr if json else sys.stdout):
         bundled = bundle(paths, output)
-    return answer(GOOD, "", bundled, json)
+    return answer(OK, "", bundled, json)
 
 
 VERB = Verb(
@@ -42,6 +42,6 @@ VERB = Verb(
     "Collect the locked wheels of plans, for hosts without a network.",
     list[Bundled],
     ("results/RUN/*/plan.json -o wheelhouse/", "results/RUN -o wheelhouse/"),
-    "the wheelhouse is whole",
-    untold="a wheel cannot be had; what was fetched stays, and the same command goes on",
+    "the wheelhouse is complete",
+    unknown="a wheel cannot be had; what was fetched stays, and the same command goes on",
 )

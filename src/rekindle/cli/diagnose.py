@@ -12,7 +12,7 @@ from rekindle import doctor
 from rekindle.records import Finding
 from rekindle.report import findings
 
-from .verb import BAD, GOOD, Answer, Json, Verb, answer
+from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 
 def run(
@@ -37,7 +37,7 @@ def run(
         text = doctor.texts.text("standard input", sys.stdin.buffer.read(doctor.texts.LIMIT))
         found += doctor.diagnose_texts([text])
     found = tuple(sorted(found, key=lambda finding: finding.echo))
-    return answer(BAD if found else GOOD, findings(found), found, json)
+    return answer(FAILED if found else OK, findings(found), found, json)
 
 
 VERB = Verb(

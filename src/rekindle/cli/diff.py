@@ -14,7 +14,7 @@ from rekindle.records import EnvRecord, read
 from rekindle.records.text import printed
 
 from .folders import record
-from .verb import BAD, GOOD, Answer, Json, Verb, answer
+from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 
 class Differences(msgspec.Struct):
@@ -24,7 +24,7 @@ class Differences(msgspec.Struct):
 
 
 def run(
-    first: Annotated[Path, typer.Argument(metavar="ENV_A", help="An env.json, or the folder that holds it.")],
+    first: Annotated[Path, typer.Argument(metavar="ENV_A", help="An env.json, or the folder that has it.")],
     second: Annotated[Path, typer.Argument(metavar="ENV_B", help="Another.")],
     json: Json = False,
 ) -> Answer:
@@ -36,7 +36,7 @@ def run(
     envs = [read(record(path, folders.ENV_RECORD), EnvRecord) for path in (first, second)]
     lines = list(differences(*envs))
     text = "\n".join(map(printed, lines)) if lines else "The environments are the same."
-    return answer(BAD if lines else GOOD, text, Differences(lines), json)
+    return answer(FAILED if lines else OK, text, Differences(lines), json)
 
 
 VERB = Verb(

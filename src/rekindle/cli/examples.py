@@ -21,7 +21,7 @@ from rekindle.solver import solve
 
 from . import board
 from .folders import runs
-from .verb import GOOD, UNTOLD, Answer, Json, Verb, answer
+from .verb import OK, UNKNOWN, Answer, Json, Verb, answer
 
 
 class OnHost(msgspec.Struct):
@@ -29,7 +29,7 @@ class OnHost(msgspec.Struct):
 
     host: str
     could_run: bool | None
-    """None: no host.json of it came home."""
+    """None: its host.json was not collected."""
     refusal: str | None
     verdict: RowKind | None
     """The newest there, with its cause; None if there is none."""
@@ -55,7 +55,7 @@ def run(
     """Print what there is, and for each host of the results whether it could run there.
 
     Raises:
-        RecordError: a folder holds no run, or an example's description is broken.
+        RecordError: a folder has no run, or an example's description is broken.
     """
     loaded = [load_job(JOBS, name) for name in example_names(JOBS)]
     results, unread = runs(folders) if folders else ([], [])
@@ -65,9 +65,9 @@ def run(
         hosts |= {host.name: host.host or hosts.get(host.name) for host in run_results.hosts}
     on_hosts = [_on_host(name, host, loaded, lines) for name, host in sorted(hosts.items())]
     examples = [ExampleData(job, list(there)) for job, *there in zip(loaded, *on_hosts, strict=True)]
-    untold = unread or None in hosts.values()
+    unknown = unread or None in hosts.values()
     text = "\n".join([_text(examples), *map(one_line, unread)])
-    return answer(UNTOLD if untold else GOOD, text, examples, json)
+    return answer(UNKNOWN if unknown else OK, text, examples, json)
 
 
 VERB = Verb(
@@ -77,14 +77,14 @@ VERB = Verb(
     list[ExampleData],
     ("", "results", "results/RUN --json"),
     "they are listed",
-    untold="there is no host.json of a host, or a record is of another version of Rekindle",
+    unknown="there is no host.json of a host, or a record is of another version of Rekindle",
 )
 
 
 def _on_host(
     name: str, host: HostRecord | None, loaded: list[Job], lines: list[BoardLine]
 ) -> Iterator[OnHost]:
-    """Yield what can be told of each example on a host, as if nothing were pinned there."""
+    """Yield what is known of each example on a host, as if nothing were pinned there."""
     refusals: dict[str, str | None] = {}
     if host:
         frameworks = list(dict.fromkeys(job.environment for job in loaded))
@@ -124,7 +124,7 @@ def _text(examples: list[ExampleData]) -> str:
         {
             "host": one_line(host.host),
             "example": data.job.name,
-            "can run": {True: "yes", False: "no", None: "untold"}[host.could_run],
+            "can run": {True: "yes", False: "no", None: "unknown"}[host.could_run],
             "verdict": host.verdict or "–",
             "why": one_line(" ".join(filter(None, (host.refusal, host.cause)))),
         }

@@ -45,7 +45,7 @@ def is_host(path: Path) -> bool:
 
 
 def host_alone(path: Path) -> HostResults | None:
-    """Return what came home from the host whose folder that is; None if it is another, or a run's."""
+    """Return what was collected from the host whose folder that is; None if it is another, or a run's."""
     if is_host(path) and not (path / folders.SPEC).exists():
         return gather_host(path, path.resolve().name)
     return None
@@ -62,7 +62,7 @@ def records(path: Path, name: str) -> list[Path]:
     hosts = play_in(path).hosts if is_results(path) else ("",)
     files = [path / host / name for host in hosts if (path / host / name).is_file()]
     if not files:
-        raise RecordError(f"{path} holds no {name}.", "name a folder of results, a host's, or a file.")
+        raise RecordError(f"{path} has no {name}.", "name a folder of results, a host's, or a file.")
     return files
 
 
@@ -90,7 +90,7 @@ def runs(given: list[Path]) -> tuple[list[Results], list[str]]:
         below = [path.parent for path in sorted(folder.glob(f"*/{folders.PLAY_RECORD}"))]
         here = [folder] if is_results(folder) else below
         if not here:
-            raise RecordError(f"{folder} holds no run.", "name a folder of results, or one that has some.")
+            raise RecordError(f"{folder} has no run.", "name a folder of results, or one that has some.")
         paths |= dict.fromkeys(path.resolve() for path in here)
     results, flaws = [], []
     for path in paths:

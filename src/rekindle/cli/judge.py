@@ -14,7 +14,7 @@ from rekindle.results.gather import gather
 from rekindle.results.row import Row
 
 from .folders import Folder, host_alone, is_results
-from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
+from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, answer
 
 
 def run(folder: Folder, json: Json = False) -> Answer:
@@ -29,7 +29,7 @@ def run(folder: Folder, json: Json = False) -> Answer:
     if host := host_alone(folder):
         return _several([(folder, row) for row in host.rows], json)
     verdict = judge(folder)
-    status = GOOD if verdict.verdict == "PASS" else BAD
+    status = OK if verdict.verdict == "PASS" else FAILED
     return answer(status, "\n".join(map(printed, _lines(verdict))), verdict, json)
 
 
@@ -45,10 +45,10 @@ VERB = Verb(
 
 
 def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
-    """Judge each row's run; of one without a run, what came home instead counts."""
+    """Judge each row's run; of one without a run, what was collected instead counts."""
     verdicts: list[VerdictRecord] = []
     lines: list[str] = []
-    bad = untold = False
+    bad = unknown = False
     for folder, row in rows:
         verdict = row.verdict
         try:
@@ -56,7 +56,7 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
                 verdict = judge(folder / row.job, spec_in(folder / row.job))
         except RecordError as error:
             lines.append(str(error))
-            untold = True
+            unknown = True
             continue
         if verdict:
             verdicts.append(verdict)
@@ -64,10 +64,10 @@ def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
         else:
             lines.append(f"{' '.join(filter(None, (row.host, row.job)))}: {row.kind}: {row.cause}")
         if row.other_version or (row.kind == "RUNNING" and not verdict):
-            untold = True
+            unknown = True
         elif row.required:
             bad = bad or (verdict.verdict if verdict else row.kind) != "PASS"
-    status = BAD if bad or not rows else UNTOLD if untold else GOOD
+    status = FAILED if bad or not rows else UNKNOWN if unknown else OK
     return answer(status, "\n".join(map(printed, lines)), verdicts, json)
 
 

@@ -18,7 +18,7 @@ from rekindle.records import Complaint, VersionError
 from rekindle.records.text import one_line
 
 from . import schema
-from .verb import GOOD, UNTOLD, WRONG, Answer
+from .verb import OK, UNKNOWN, USAGE, Answer
 
 _ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
 
@@ -39,8 +39,8 @@ def _root(
 ) -> None:
     """Bring a leased GPU host back as a proven NVIDIA FLARE environment, and redo any stage from its records.
 
-    Exit status: 0 good, 1 the answer is bad (failed, differs, found), 2 called wrongly, 3 refused or cannot
-    be told.
+    Exit status: 0 good, 1 the answer is bad (failed, differs, found), 2 called wrongly, 3 refused or not
+    known.
     """
 
 
@@ -64,41 +64,41 @@ def main() -> int:
     try:
         answer = app(prog_name="rekindle", standalone_mode=False)
         if isinstance(answer, Answer):
-            _print(answer.said)
+            _print(answer.text)
             return answer.status
         return int(answer)  # of --help or --version
     except SystemExit as error:  # typer's own, of completion, or where the reader of --help has gone
         if sys.stdout is not out:
             _forget_output()
-            return GOOD
-        return UNTOLD if error.code else GOOD
+            return OK
+        return UNKNOWN if error.code else OK
     except Exception as error:
-        says, status = _failure(error)
+        message, status = _failure(error)
         with suppress(OSError):
-            print(one_line(says), file=sys.stderr, flush=True)
+            print(one_line(message), file=sys.stderr, flush=True)
         return status
 
 
 def _failure(error: Exception) -> tuple[str, int]:
-    """Return what is wrong in a sentence, and the status; none may say that the answer is bad."""
+    """Return what is wrong in a sentence, and the status; none may read as a bad answer."""
     match error:
         case VersionError() | BundleError():
-            return str(error), UNTOLD
+            return str(error), UNKNOWN
         case Complaint():
-            return str(error), WRONG
+            return str(error), USAGE
         case typer.TyperException():
-            return _called_wrongly(error), WRONG
+            return _called_wrongly(error), USAGE
         case OSError():
             what = f"{error.filename or 'The output'} cannot be used: {error.strerror}."
-            return f"{what} Fix: see its rights and room.", UNTOLD
+            return f"{what} Fix: see its rights and room.", UNKNOWN
     traceback.print_exc()
-    return "That is a bug of Rekindle. Fix: report what stands above.", UNTOLD
+    return "That is a bug of Rekindle. Fix: report what stands above.", UNKNOWN
 
 
-def _print(said: str) -> None:
+def _print(text: str) -> None:
     """Print it; a reader that has gone (``| head``) wants no more, and the answer is what it was."""
     try:
-        print(said, end="\n" if said else "", flush=True)
+        print(text, end="\n" if text else "", flush=True)
     except BrokenPipeError:
         _forget_output()
 
@@ -111,7 +111,7 @@ def _forget_output() -> None:
 
 
 def _called_wrongly(error: typer.TyperException) -> str:
-    """Return what is wrong with the command line, and where the right one is told."""
+    """Return what is wrong with the command line, and where to find the right one."""
     says = error.format_message().replace("Value error, ", "").rstrip(".")
     for near in getattr(error, "possibilities", None) or ():
         says = f"{says.partition(' (Possible')[0]}. Did you mean {near}?"

@@ -25,7 +25,7 @@ from rekindle.solver.together import Together, together
 from rekindle.solver.upgrade import losses, with_driver
 
 from .folders import is_results, records
-from .verb import GOOD, UNTOLD, Answer, Json, Verb, answer
+from .verb import OK, UNKNOWN, Answer, Json, Verb, answer
 
 _DRIVER = re.compile(r"driver=([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})")
 
@@ -49,7 +49,7 @@ def run(
         list[Path],
         typer.Argument(
             metavar="HOST.json...",
-            help="A record, or a folder of results that holds it; of several, one build for all is sought.",
+            help="A record, or a folder of results with it; of several, one build for all is sought.",
         ),
     ],
     framework: Annotated[
@@ -61,7 +61,7 @@ def run(
         typer.Option(
             "--what-if",
             metavar="driver=VERSION",
-            help="Say what that driver would change; --json prints the plan of now and the one of then.",
+            help="Show what that driver would change; --json prints the plan of now and the one of then.",
             parser=_driver,
         ),
     ] = None,
@@ -96,8 +96,8 @@ def run(
         lines = [line for plan in plans for line in (*([f"{plan.host}:"] if several else []), *_text(plan))]
         planned = plans
     built = all(environment.build for plan in planned for environment in plan.environments)
-    said = "\n".join(map(printed, lines))
-    return answer(GOOD if built else UNTOLD, said, plans if several else plans[0], json)
+    text = "\n".join(map(printed, lines))
+    return answer(OK if built else UNKNOWN, text, plans if several else plans[0], json)
 
 
 VERB = Verb(
@@ -113,12 +113,12 @@ VERB = Verb(
         "results/RUN/*/host.json",
     ),
     "there is a build of every framework",
-    untold="a framework is refused, or a record is of another version of Rekindle",
+    unknown="a framework is refused, or a record is of another version of Rekindle",
 )
 
 
 def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[tuple[Path, HostRecord]]:
-    """Return hosts with names of their own: of those that several have, the file is told too."""
+    """Return hosts with names of their own: of those that several have, with the file."""
     names = Counter(host.host for _, host in host_records)
     return [
         (path, replace(host, host=f"{host.host} of {path}") if names[host.host] > 1 else host)

@@ -26,7 +26,7 @@ from rekindle.results.check import CheckData, check
 from rekindle.results.gather import gather
 
 from .folders import is_results
-from .verb import BAD, GOOD, UNTOLD, WRONG, Answer, Json, Verb, answer
+from .verb import FAILED, OK, UNKNOWN, USAGE, Answer, Json, Verb, answer
 
 _NOT_PROVEN = (2, 4, 8)
 """Ansible's statuses of plays that began and in which a host failed, was unreachable, or ended the play."""
@@ -38,16 +38,16 @@ def _results(folder: Path) -> ResultsData:
     return data(gather(folder))
 
 
-def _running(playbook: str, *options: str, tell: Callable[[Path], Any] = _results) -> Callable[..., Answer]:
-    """Return what runs a playbook of ours; with ``json`` what Ansible says goes to standard error.
+def _running(playbook: str, *options: str, read: Callable[[Path], Any] = _results) -> Callable[..., Answer]:
+    """Return what runs a playbook of ours; with ``json`` Ansible's output goes to standard error.
 
-    ``tell`` returns what there is to say of a folder of results.
+    ``read`` returns what is printed of a folder of results.
     """
 
     def run(context: typer.Context, json: Json = False) -> Answer:
         arguments = [str(places.repository() / playbook), *options, *context.args]
-        status, said = _play(arguments, json, tell)
-        return answer(status, "", said, json) if json and said else Answer(status, "")
+        status, found = _play(arguments, json, read)
+        return answer(status, "", found, json) if json and found else Answer(status, "")
 
     return run
 
@@ -55,8 +55,8 @@ def _running(playbook: str, *options: str, tell: Callable[[Path], Any] = _result
 _PASSES_ON = "Everything but --json goes to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
 _OF_PLAYS: dict[str, Any] = {
     "answer": ResultsData,
-    "wrong": "called wrongly: nothing began, and Ansible says why",
-    "untold": "it was interrupted, or ended as nobody expects",
+    "wrong": "called wrongly: nothing began, and Ansible reports why",
+    "unknown": "it was interrupted, or ended as nobody expects",
     "passes_on": True,
 }
 SITE = Verb(
@@ -70,7 +70,7 @@ SITE = Verb(
 )
 CHECK = Verb(
     "check",
-    _running("site.yml", "--check", tell=check),
+    _running("site.yml", "--check", read=check),
     f"Show what site would do on each host, and change nothing there nor here. {_PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m --json 2> log"),
     good="every host is ready",
@@ -88,8 +88,8 @@ RETIRE = Verb(
 )
 
 
-def _play(arguments: list[str], json: bool, tell: Callable[[Path], Any]) -> tuple[int, Any]:
-    """Run ansible-playbook; return our exit status, and what ``tell`` says of a run that began."""
+def _play(arguments: list[str], json: bool, read: Callable[[Path], Any]) -> tuple[int, Any]:
+    """Run ansible-playbook; return our exit status, and what ``read`` returns of a run that began."""
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         note = Path(folder, "results")
         runner = init_command_config(
@@ -105,8 +105,8 @@ def _play(arguments: list[str], json: bool, tell: Callable[[Path], Any]) -> tupl
         with _signals_are_ansibles():
             runner.run()
         results = Path(note.read_text(encoding="utf-8")) if note.exists() else None
-        said = tell(results) if json and results and is_results(results) else None
-    return _status(runner.rc, results is not None), said
+        found = read(results) if json and results and is_results(results) else None
+    return _status(runner.rc, results is not None), found
 
 
 def _environment(note: Path) -> dict[str, str]:
@@ -150,9 +150,9 @@ def _signals_are_ansibles() -> Iterator[None]:
 def _status(ended: int, began: bool) -> int:
     """Return our exit status for Ansible's."""
     if ended == 0:
-        return GOOD
+        return OK
     if ended < 0 or ended in _NO_ANSWER:
-        return UNTOLD
+        return UNKNOWN
     if not began:
-        return WRONG
-    return BAD if ended in _NOT_PROVEN else UNTOLD
+        return USAGE
+    return FAILED if ended in _NOT_PROVEN else UNKNOWN

@@ -13,7 +13,7 @@ from rekindle.results.gather import HostResults, Results
 from rekindle.results.row import Row
 
 from .folders import Folder, host_alone, is_host, is_results
-from .verb import BAD, GOOD, UNTOLD, Answer, Json, Verb, answer
+from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, answer
 
 _RECORDED = "Verdicts are as they were recorded and were not judged again: `rekindle judge {}` does that."
 
@@ -33,14 +33,14 @@ def run(folder: Folder, json: Json = False) -> Answer:
         results = write_reports(around)
         if before is not None:
             sealing.put(around, before)
-        said = [_RECORDED.format(around), str(around / "report.html")]
+        notes = [_RECORDED.format(around), str(around / "report.html")]
     elif host := host_alone(folder):
-        results, said = _alone(folder, host), [_RECORDED.format(folder)]
+        results, notes = _alone(folder, host), [_RECORDED.format(folder)]
     else:
         verdict = judge(folder)
         row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
-        results, said = _alone(folder, HostResults(verdict.host, None, None, None, (row,))), []
-    text = "\n\n".join(filter(None, (summary(results, None), "\n".join(said))))
+        results, notes = _alone(folder, HostResults(verdict.host, None, None, None, (row,))), []
+    text = "\n\n".join(filter(None, (summary(results, None), "\n".join(notes))))
     return answer(standing(results), text, data(results), json)
 
 
@@ -58,9 +58,9 @@ VERB = Verb(
 def standing(results: Results) -> int:
     """Return the exit status that results stand for."""
     if results.passed:
-        return GOOD
+        return OK
     bad = [row for row in results.rows if row.required and row.kind != "PASS"]
-    return UNTOLD if bad and all(row.other_version or row.kind == "RUNNING" for row in bad) else BAD
+    return UNKNOWN if bad and all(row.other_version or row.kind == "RUNNING" for row in bad) else FAILED
 
 
 def _alone(folder: Path, host: HostResults) -> Results:

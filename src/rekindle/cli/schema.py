@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, verify
-from .verb import GOOD, Answer, Verb
+from .verb import OK, Answer, Verb
 
 VERBS = (
     plays.SITE,
@@ -40,7 +40,7 @@ def run(
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise typer.BadParameter(f"{verb!r} is none of {', '.join(_NAMED)}.{meant}", param_hint="VERB")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return Answer(GOOD, json.dumps(schema | msgspec.json.schema(_NAMED[verb].answer), indent=2))
+    return Answer(OK, json.dumps(schema | msgspec.json.schema(_NAMED[verb].answer), indent=2))
 
 
 VERB = Verb(
@@ -50,5 +50,5 @@ VERB = Verb(
     None,
     ("judge", "site"),
     "it is printed",
-    untold="",
+    unknown="",
 )

@@ -1,4 +1,4 @@
-"""What all verbs have in common: what they answer, and what their help says beside their options."""
+"""What all verbs have in common: their answers and exit statuses, and the help beside their options."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import typer
 
 from rekindle.records.text import as_json
 
-GOOD, BAD, WRONG, UNTOLD = range(4)
+OK, FAILED, USAGE, UNKNOWN = range(4)
 """Exit statuses: of a good answer, a bad one, a wrong call, and of what is refused or not known."""
-OF_STATE = {"good": GOOD, "bad": BAD, "untold": UNTOLD}
+OF_STATE = {"good": OK, "bad": FAILED, "untold": UNKNOWN}
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 
@@ -21,7 +21,7 @@ class Answer(NamedTuple):
     """What a verb prints, and its exit status."""
 
     status: int
-    said: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Verb:
     good: str
     bad: str = ""
     wrong: str = "called wrongly: there is no such folder, file, record or option"
-    untold: str = "not known, as a record is of another version of Rekindle or a file cannot be read"
+    unknown: str = "not known, as a record is of another version of Rekindle or a file cannot be read"
     passes_on: bool = False
     """Whether options that it does not know are Ansible's."""
 
     @property
     def epilog(self) -> str:
         """Return examples and exit statuses, as lines that the help does not wrap (``\\b``)."""
-        meanings = ((GOOD, self.good), (BAD, self.bad), (WRONG, self.wrong), (UNTOLD, self.untold))
-        statuses = [f"  {status}  {says}" for status, says in meanings if says]
+        meanings = ((OK, self.good), (FAILED, self.bad), (USAGE, self.wrong), (UNKNOWN, self.unknown))
+        statuses = [f"  {status}  {meaning}" for status, meaning in meanings if meaning]
         examples = [f"  rekindle {self.name} {arguments}" for arguments in self.examples]
         return "\n".join(["\b", "Examples:", *examples, "", "\b", "Exit status:", *statuses])
 

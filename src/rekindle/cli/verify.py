@@ -17,7 +17,7 @@ from rekindle.results import seal, sealing, state
 from rekindle.results.home import placed_in, seal_of, why_absent
 
 from .folders import is_results
-from .verb import BAD, GOOD, Answer, Json, Verb, answer
+from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 _OF_RUNS = (".placed.json", ".seal.json", ".pem", ".zip")
 """How the names of files end that belong to runs and lie outside of their folders."""
@@ -33,7 +33,7 @@ class Verified(msgspec.Struct):
     verdict: str | None = None
     """When it was sealed, and with which verdict; None if its seal proves nothing."""
     absent: str | None = None
-    """Why it never came home, and so has no seal."""
+    """Why it was never collected, and so has no seal."""
     sealed_with: bool = False
     """Whether the results folder was to be sealed as well, when this run was."""
 
@@ -43,7 +43,7 @@ class Verification(msgspec.Struct):
 
     runs: list[Verified]
     keys: str
-    """``yours``, ``asked`` (with ``--key``) or ``beside``: whose those are, only their user can tell."""
+    """``yours``, ``asked`` (with ``--key``) or ``beside``: only their user knows whose those are."""
     differs: list[str] = []
     """What else differs from the folder's seal, a sentence each."""
     sealed: str | None = None
@@ -70,7 +70,7 @@ def run(
     """
     folders = sorted({*_folders(results)})
     if not folders and not (results / RESULTS_SEAL).exists():
-        raise RecordError(f"{results} holds no run.", "name a folder under results/.")
+        raise RecordError(f"{results} has no run.", "name a folder under results/.")
     own = state.own_key()
     asked = _read_key(key) if key else seal.public_key(own) if own else None
     runs = [_verified(folder, [asked] if asked else [*_beside(folder)]) for folder in folders]
@@ -84,9 +84,9 @@ def run(
         lines.append(f"All other files are as they were sealed at {verification.sealed}.")
     if asked is None:
         lines.append(
-            "The keys lie beside the seals: whether they are the controller's, only its user can tell."
+            "The keys lie beside the seals: only the controller's user knows whether they are its own."
         )
-    status = BAD if verification.differs or any(verified.differs for verified in runs) else GOOD
+    status = FAILED if verification.differs or any(verified.differs for verified in runs) else OK
     return answer(status, "\n".join(map(one_line, lines)), verification, json)
 
 
@@ -175,7 +175,7 @@ def _verify_folder(results: Path, keys: list[bytes], verification: Verification)
 def _lines(verified: Verified) -> list[str]:
     name = f"{verified.host}/{verified.job}"
     if verified.absent:
-        return [f"{name} never came home: {verified.absent}"]
+        return [f"{name} was never collected: {verified.absent}"]
     return verified.differs or [f"{name} is as it was sealed at {verified.judged}: {verified.verdict}."]
 
 

@@ -55,7 +55,7 @@ class _Report(msgspec.Struct):
     rows: tuple[dict[str, Any], ...]
 
 
-def judge_at_home(folder: Path, sent: RunSpec) -> VerdictRecord:
+def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
     """Judge the files of a run by the spec that was ``sent``; of another run than that nothing is proven."""
     try:
         returned = spec_in(folder)
@@ -210,7 +210,7 @@ def _receive(folder: Path, sent: RunSpec, exchanged: str | None) -> None:
 
     Nothing is proven by a payload that was ``exchanged`` on the host.
     """
-    verdict, path = judge_at_home(folder, sent), folder / folders.VERDICT
+    verdict, path = judge_received(folder, sent), folder / folders.VERDICT
     if exchanged:
         cause = f"The host did not run what was sent: {exchanged} there is not the file that was sent."
         verdict = replace(verdict, verdict="UNPROVEN", cause=cause, remedy=_RUN_AGAIN)

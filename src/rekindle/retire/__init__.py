@@ -1,1 +1,1 @@
-"""The end of a lease: what is worth keeping, packed on the host and checked at home; the removal there."""
+"""The end of a lease: the last copy, packed on the host and checked on the controller; the removal."""

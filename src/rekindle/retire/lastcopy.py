@@ -1,4 +1,4 @@
-"""The last copy of a host, at home: what the host says that it packed, checked, and a capsule again.
+"""The last copy of a host, on the controller: what the host packed, checked, and a capsule again.
 
 results/<run>/<host>/retired.json
 results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
@@ -30,7 +30,7 @@ from rekindle.records import (
 from rekindle.records.base import Few, Integer, Table, Text
 from rekindle.records.folders import retired_in
 from rekindle.results import state
-from rekindle.results.home import judge_at_home
+from rekindle.results.home import judge_received
 
 _KEPT = (folders.LOGS, folders.RUNS)
 """Below retired/, as below the host's root."""
@@ -88,7 +88,7 @@ def check(part: Part, folder: Path) -> None:
         name for name in here.keys() | part.files.keys() if here.get(name) != part.files.get(name)
     ):
         raise RecordError(
-            f"{part.name}/{wrong[0]} at home is not the host's, and nothing was removed there.",
+            f"{part.name}/{wrong[0]} on the controller is not the host's, and nothing was removed there.",
             "run retire.yml again.",
         )
 
@@ -97,7 +97,7 @@ def keep(copy: Packed, host: str, home: Path) -> None:
     """Write the capsule and retired.json; of each framework the environment counts that was built last.
 
     The host names its locks and their text is ours; its runs are judged here. What an interrupted removal had
-    brought home before is part of the copy.
+    collected before is part of the copy.
 
     Raises:
         RecordError: a lock was never sent from here.
@@ -123,7 +123,7 @@ def keep(copy: Packed, host: str, home: Path) -> None:
 
 
 def note_gone(host: str, home: Path) -> None:
-    """Write into retired.json that nothing of Rekindle is left on the host, unless it says so."""
+    """Write into retired.json that nothing of Rekindle is left on the host, unless it has it."""
     before = _before(host, home)
     if before.retired is None:
         write(home / folders.RETIRED_RECORD, replace(before, retired=timestamp()))
@@ -135,4 +135,4 @@ def _before(host: str, home: Path) -> RetiredRecord:
 
 def _verdict(host: str, run: Path) -> str:
     sent = state.sent(host, run.name)
-    return judge_at_home(run, sent).verdict if sent else ""
+    return judge_received(run, sent).verdict if sent else ""

@@ -179,6 +179,6 @@ def _remove(folder: Path) -> None:
             shutil.rmtree(folder)
     except OSError as error:
         raise RetireError(
-            f"{error.filename} cannot be removed: {error.strerror}. What is worth keeping is at home. "
-            "Fix: remove it as its owner, and run retire.yml again."
+            f"{error.filename} cannot be removed: {error.strerror}. "
+            "What is worth keeping is on the controller. Fix: remove it as its owner, and run retire.yml again."
         ) from None

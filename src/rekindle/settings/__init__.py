@@ -1,4 +1,4 @@
-"""What an inventory sets, held against what can work, before anything is asked of a host."""
+"""What an inventory sets, checked before anything is asked of a host."""
 
 from .play import of_host, of_play
 

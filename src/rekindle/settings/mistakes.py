@@ -186,7 +186,7 @@ def _folder(settings: Settings, name: str) -> tuple[str, Path] | None:
 def _capsule(settings: Settings) -> Iterator[Complaint]:
     if named := _folder(settings, "rekindle_capsule"):
         try:
-            capsule.whole(named[1])
+            capsule.require_locks(named[1])
         except RecordError as error:
             says = f"rekindle_capsule is {named[0]!r}, which is not a capsule: {error.says}"
             yield Complaint(says, error.fix)

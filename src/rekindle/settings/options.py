@@ -24,7 +24,7 @@ class Option(NamedTuple):
 
 
 def parser_options(job_py: Path) -> dict[str, Option] | None:
-    """Return the options by name, without ``--``; None where only running job.py would tell all of them.
+    """Return the options by name, without ``--``; None where only running job.py would show all of them.
 
     That is so unless it makes one parser, by ``job_options()`` or ``ArgumentParser()``, gives it to no other
     function, and adds each option under a name that stands there.

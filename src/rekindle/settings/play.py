@@ -12,7 +12,7 @@ import yaml
 from ansible.errors import AnsibleError
 from ansible.template import Templar
 
-from rekindle.capsule.wheelhouse import hold
+from rekindle.capsule.wheelhouse import require_files
 from rekindle.host import folders
 from rekindle.records import Complaint, RecordError
 from rekindle.records.folders import host_in, plan_in
@@ -91,7 +91,7 @@ def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], 
     )
     if wheelhouse and (home / folders.PLAN_RECORD).exists():
         capsule = Path(kept).expanduser() if kept else None
-        hold(home, plan_in(home), host_in(home), Path(wheelhouse).expanduser(), capsule)
+        require_files(home, plan_in(home), host_in(home), Path(wheelhouse).expanduser(), capsule)
 
 
 def _value(given: Any, fill: Callable[[Any], Any]) -> Any:

@@ -160,7 +160,9 @@ def test_files_that_are_not_the_hosts_fail(retire, host):
         good.append(archive.read_bytes())
         archive.write_bytes(good[0])
 
-    _assert_untouched(host, retire(mix_up), "at home is not the host's, and nothing was removed there. Fix: ")
+    _assert_untouched(
+        host, retire(mix_up), "on the controller is not the host's, and nothing was removed there. Fix: "
+    )
 
 
 BUILT = {

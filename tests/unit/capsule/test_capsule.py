@@ -45,7 +45,7 @@ def _plan(host, kept, framework="torch", **changes):
         made="2026-11-21T02:00:00Z",
         host_sha256="0" * 64,
     )
-    return capsule.hold(plan, msgspec.structs.replace(host, **changes), kept)
+    return capsule.applied(plan, msgspec.structs.replace(host, **changes), kept)
 
 
 def test_the_capsule_s_own_lock_is_installed(host, kept):

@@ -151,7 +151,7 @@ def test_of_a_host_that_never_told_what_it_is_nothing_can_be_said(call, results)
     status, out, _ = call("examples", results, "--json")
     assert status == 3
     assert [on_host["could_run"] for on_host in json.loads(out)[0]["hosts"]] == [False, None]
-    assert "gpu-2 small untold –" in " ".join(call("examples", results)[1].split())
+    assert "gpu-2 small unknown –" in " ".join(call("examples", results)[1].split())
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

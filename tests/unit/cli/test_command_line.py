@@ -158,7 +158,7 @@ def test_plan_and_diff_take_folders(call, results, recordings):
     assert call("diff", results, recordings / "h200-x2")[0] == 0
     shutil.copy(results / "gpu-1/env.json", results / "gpu-2/env.json")
     for name, arguments, says in (
-        ("plan", [results / "gpu-1/pt_ddp"], "holds no host.json. Fix:"),
+        ("plan", [results / "gpu-1/pt_ddp"], "has no host.json. Fix:"),
         ("diff", [results, results], "has the env.json of 2 hosts: gpu-1, gpu-2. Fix: name one's folder."),
     ):
         status, _, err = call(name, *arguments)

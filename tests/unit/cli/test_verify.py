@@ -147,7 +147,7 @@ def test_another_person_checks_with_the_public_key(run, verify, tmp_path, monkey
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
     status, said = verify()
     assert status == 0
-    assert "whether they are the controller's, only its user can tell" in said
+    assert "only the controller's user knows whether they are its own" in said
     genuine = tmp_path / "genuine.pem"
     genuine.write_bytes(_forge(run))
     assert verify()[0] == 0  # which is what that sentence is about
@@ -203,12 +203,12 @@ def test_a_run_that_lost_its_seal_or_was_removed_with_it_is_named_unless_its_hos
     _remove(run)
     assert verify() == (1, GONE)
     journal.note_left(run.parents[1], "gpu-1", "validate", "unreachable", "It is gone. Fix: lease another.")
-    assert verify() == (0, "gpu-1/pt_ddp never came home: It is gone. Fix: lease another.\n")
+    assert verify() == (0, "gpu-1/pt_ddp was never collected: It is gone. Fix: lease another.\n")
 
 
 @pytest.mark.parametrize(
     ("removed_first", "expected"),
-    [(True, (0, "gpu-1/pt_ddp never came home: No. Fix: x.\n")), (False, (1, GONE))],
+    [(True, (0, "gpu-1/pt_ddp was never collected: No. Fix: x.\n")), (False, (1, GONE))],
 )
 def test_what_the_report_had_at_home_was_removed_though_its_host_left(run, verify, removed_first, expected):
     results = run.parents[1]

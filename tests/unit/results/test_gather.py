@@ -8,7 +8,7 @@ from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_ho
 
 from rekindle.cli import judge
 from rekindle.cli.report import standing
-from rekindle.cli.verb import BAD, UNTOLD
+from rekindle.cli.verb import FAILED, UNKNOWN
 from rekindle.records import (
     Device,
     PlacedRecord,
@@ -240,8 +240,8 @@ def test_a_verdict_that_is_still_to_come_is_running(going_on):
     seen = Seen(what="pt_ddp", says="round 2/3, about 9 s left", at="2026-11-21T08:01:00Z")
     write(folder / "gpu-1" / "seen.json", seen)
     results = write_reports(folder)
-    assert (results.state, results.passed, standing(results)) == ("running", False, UNTOLD)
-    assert judge.run(folder).status == UNTOLD
+    assert (results.state, results.passed, standing(results)) == ("running", False, UNKNOWN)
+    assert judge.run(folder).status == UNKNOWN
     first, second = results.rows
     assert (first.kind, second.kind) == ("RUNNING", "RUNNING")
     assert first.cause.startswith("pt_ddp: round 2/3, about 9 s left, at ")
@@ -267,7 +267,7 @@ def test_what_goes_on_is_running_and_what_came_home_or_left_is_not(going_on, rec
 def test_a_failure_beside_what_runs_is_a_bad_answer(going_on):
     folder = going_on(("pt_ddp", "llm_sft"), verdict=FAIL)
     assert rows(folder) == [("gpu-1", "pt_ddp", "FAIL"), ("gpu-1", "llm_sft", "RUNNING")]
-    assert standing(gather(folder)) == BAD
+    assert standing(gather(folder)) == FAILED
 
 
 def test_a_run_that_nobody_follows_any_more_may_still_run(tmp_path, placed):

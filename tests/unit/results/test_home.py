@@ -236,7 +236,7 @@ def _allocated(run, sent, nodes, **given):
 
 def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(newer_run, sent):
     sent = _allocated(newer_run, sent, ("n9", "n10"))
-    verdict = home.judge_at_home(newer_run, sent)
+    verdict = home.judge_received(newer_run, sent)
     assert verdict == judge(newer_run, replace(sent, nodes=("n9", "n10")))
     assert not verdict.cause.startswith("The host did not run what was sent")
     gpus = tuple(replace(site, gpus=("GPU-seen",) * (site.ranks // 2)) for site in sent.sites)
@@ -244,7 +244,7 @@ def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(newer_run, sent
         replace(site, gpus=tuple(f"{site.name}-{rank}" for rank in range(site.ranks))) for site in gpus
     )
     under(newer_run, replace(sent, nodes=("n9", "n10"), sites=given))
-    cause = home.judge_at_home(newer_run, replace(sent, sites=gpus)).cause
+    cause = home.judge_received(newer_run, replace(sent, sites=gpus)).cause
     assert not cause.startswith("The host did not run what was sent")
 
 
@@ -257,25 +257,25 @@ def test_gpus_of_another_kind_than_were_planned_for_prove_nothing(newer_run, sen
         asked = _allocated(newer_run, replace(sent, sites=sites, gpus=(seen,)), ("n9", "n10"))
         ranks = tuple(replace(site, ranks=2 * site.ranks) for site in given)
         under(newer_run, replace(asked, nodes=("n9", "n10"), sites=ranks, gpus=gpus))
-        cause = home.judge_at_home(newer_run, asked).cause
+        cause = home.judge_received(newer_run, asked).cause
         assert cause.startswith("The host did not run what was sent: sites and gpus and nodes") is differs
 
 
 @pytest.mark.parametrize("nodes", [(), ("n9",), ("n9", "n10", "n11")])
 def test_other_nodes_than_were_asked_for_prove_nothing(newer_run, sent, nodes):
     sent = _allocated(newer_run, sent, nodes)
-    verdict = home.judge_at_home(newer_run, sent)
+    verdict = home.judge_received(newer_run, sent)
     assert verdict.verdict == "UNPROVEN"
     assert bool(nodes) is ("nodes of its spec.json differ" in verdict.cause)
 
 
 def test_other_ranks_and_nodes_that_nobody_asked_for_prove_nothing(newer_run, sent):
     under(newer_run, replace(sent, nodes=("n9", "n10")))
-    assert home.judge_at_home(newer_run, sent).cause.endswith(": nodes of its spec.json differ.")
+    assert home.judge_received(newer_run, sent).cause.endswith(": nodes of its spec.json differ.")
     changed = tuple(replace(site, ranks=1) for site in sent.sites)
     sent = _allocated(newer_run, sent, ("n9", "n10"), sites=changed)
     cause = "The host did not run what was sent: sites and nodes of its spec.json differ."
-    assert home.judge_at_home(newer_run, sent).cause == cause
+    assert home.judge_received(newer_run, sent).cause == cause
 
 
 def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
