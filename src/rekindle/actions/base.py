@@ -1,7 +1,5 @@
 """What every action of ours does the same way: its arguments are checked, its failure is a complaint."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from ansible.plugins.action import ActionBase

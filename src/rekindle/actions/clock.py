@@ -1,7 +1,5 @@
 """How far a host's clock is from the controller's."""
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Callable

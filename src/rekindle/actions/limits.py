@@ -1,7 +1,5 @@
 """Limits of what speaks to a host: nothing waits for ever, and what waited leaves no ssh behind."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -4,8 +4,6 @@ results/<run>/<host>/env.json
 results/<run>/<host>/locks/<lock>
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """What differs between the environments of two env.json."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

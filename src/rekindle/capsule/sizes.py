@@ -1,7 +1,5 @@
 """How much a host fetches from its package index at most: the files of its locks that it would take."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from importlib.resources import files

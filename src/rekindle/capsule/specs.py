@@ -1,7 +1,5 @@
 """From a plan to the specifications that ``build`` takes; on the controller."""
 
-from __future__ import annotations
-
 import hashlib
 from importlib.resources import files
 from pathlib import Path

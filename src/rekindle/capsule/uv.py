@@ -1,7 +1,5 @@
 """The uv that builds a host's environments: a controller's own only runs on hosts like it."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import tempfile

@@ -5,8 +5,6 @@
 Files that two locks share are hard links. What is there and intact is not fetched again.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

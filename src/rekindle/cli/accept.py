@@ -1,7 +1,5 @@
 """``rekindle accept RESULTS…``: hosts and GPUs against norms, from the records of any number of runs."""
 
-from __future__ import annotations
-
 from rekindle.records import RecordError
 from rekindle.report import accepted_text, terminal
 from rekindle.results.accepted import Accepted, accepted

@@ -1,7 +1,5 @@
 """``rekindle board RESULTS…``: what is true now of every job, in which environment, where, and since when."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Annotated
 

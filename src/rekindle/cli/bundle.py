@@ -1,7 +1,5 @@
 """``rekindle bundle PLAN.json …``: the locked wheels of plans, for hosts without a network."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path

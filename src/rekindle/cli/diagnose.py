@@ -1,7 +1,5 @@
 """``rekindle diagnose [PATH …]``: what made a run fail, from its files or any log."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """``rekindle diff ENV_A ENV_B``: what differs between the environments of two env.json."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

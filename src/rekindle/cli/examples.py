@@ -1,7 +1,5 @@
 """``rekindle examples [RESULTS…]``: which of NVFlare's examples there are, and which could run where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Which records a folder on the command line stands for: a results folder, a host's, or the file itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

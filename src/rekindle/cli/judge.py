@@ -1,7 +1,5 @@
 """``rekindle judge FOLDER``: verdicts again, from the files of the runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line: every verb's answer reaches its reader, and whatever goes wrong is one sentence."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

@@ -1,7 +1,5 @@
 """``rekindle plan HOST.json…``: the solver on any machine, from host records alone."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ What ansible-runner sets for its own callback and cache, and that host keys are 
 everything is as ``ansible-playbook`` has it.
 """
 
-from __future__ import annotations
-
 import locale
 import os
 import signal

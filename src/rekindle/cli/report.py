@@ -1,7 +1,5 @@
 """``rekindle report FOLDER``: the reports of a results folder again, or the table of one run alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rekindle.host import folders

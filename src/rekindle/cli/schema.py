@@ -1,7 +1,5 @@
 """``rekindle schema VERB``: the JSON schema of what a verb prints with ``--json``."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from typing import Annotated

@@ -1,7 +1,5 @@
 """What all verbs have in common: their answers and exit statuses, and the help beside their options."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple

@@ -1,7 +1,5 @@
 """``rekindle verify RESULTS``: whether a results folder and its runs are as they were sealed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path

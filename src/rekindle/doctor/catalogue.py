@@ -1,7 +1,5 @@
 """The catalogue of known failures: data, in ``catalogue/``, one file a layer."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, cached_property
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """What the files of a run, or any logs, show of a failure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Who holds the memory of a GPU that has none left: the server, a site, a stranger, or the trainer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

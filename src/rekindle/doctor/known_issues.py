@@ -1,7 +1,5 @@
 """Known issues: failures that wait for someone else's cure, each until a date."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 

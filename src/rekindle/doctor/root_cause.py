@@ -1,7 +1,5 @@
 """Which of the findings is the root cause of a failure, and which only echo it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace

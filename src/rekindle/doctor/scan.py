@@ -1,7 +1,5 @@
 """Searching a text for the failures that the catalogue knows, and for the exception that it does not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

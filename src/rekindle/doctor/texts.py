@@ -1,7 +1,5 @@
 """Reading logs: any bytes of any size become a text in which the catalogue's patterns can be searched."""
 
-from __future__ import annotations
-
 import os
 import re
 from bisect import bisect_right

@@ -1,7 +1,5 @@
 """Whether a version fits a specifier of PEP 440, for the releases that catalogues name."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What only several texts of a run, or all stacks of a process, show: no entry of the catalogue can."""
 
-from __future__ import annotations
-
 import re
 
 from rekindle.flare.processes import client_in

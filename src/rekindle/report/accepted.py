@@ -1,7 +1,5 @@
 """What acceptance found, for a terminal."""
 
-from __future__ import annotations
-
 from rekindle.records.text import one_line
 from rekindle.results.accepted import Accepted
 

@@ -1,7 +1,5 @@
 """The board as a table, for a terminal and in Markdown."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """What ``--check`` ends with, as lines for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rekindle.records import PlannedEnvironment

@@ -1,7 +1,5 @@
 """``results.json``: hosts and rows, for programs."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

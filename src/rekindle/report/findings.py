@@ -1,7 +1,5 @@
 """What the doctor found, for a terminal."""
 
-from __future__ import annotations
-
 from rekindle.records import Finding
 from rekindle.records.text import one_line
 

@@ -1,7 +1,5 @@
 """``report.html``: one self-contained file; every text in it is cleaned, and then escaped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -7,8 +7,6 @@ is ``skipped`` when it is no PASS, and all hosts of a run that was to read or pr
 A run without hosts is an error too, as no test at all would look green.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite

@@ -1,7 +1,5 @@
 """A line plot in SVG coordinates: one line a series, axes with round ticks."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

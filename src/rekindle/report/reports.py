@@ -1,7 +1,5 @@
 """All reports of a results folder at once: report.html, results.json, junit.xml, and what a run ends with."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A strip in SVG coordinates: one measurement of a fleet, every GPU a point along one axis."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rekindle.acceptance.strips import Strip

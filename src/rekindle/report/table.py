@@ -1,7 +1,5 @@
 """Tables on the terminal, and the one that a run ends with."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The board of many runs: what is true now of each job, environment, host and release of NVFlare."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeVar
 

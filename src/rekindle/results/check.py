@@ -1,7 +1,5 @@
 """What would be done on each host, from the records that ``--check`` left."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal

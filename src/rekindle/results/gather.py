@@ -1,7 +1,5 @@
 """Reads a results folder into rows, one a host and job; whatever is missing or broken becomes a row too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -5,8 +5,6 @@ results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
 results/<run>/<host>/earlier/<job>-<number>/  <job>-<number>.seal.json
 """
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``run.json`` and ``outcome.json``: what a playbook notes in the results folder while it runs."""
 
-from __future__ import annotations
-
 import fcntl
 from collections.abc import Collection, Iterable
 from contextlib import suppress

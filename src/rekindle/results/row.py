@@ -1,7 +1,5 @@
 """A row of a report: one job on one host, or what is true of the host as a whole."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ A DSSE envelope (payloadType application/vnd.in-toto+json) around a Statement v1
 controller's Ed25519 key. Its subjects are the files of the folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 results/<run>/results.seal.json
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from contextlib import suppress

@@ -4,8 +4,6 @@ $XDG_STATE_HOME/rekindle/, or ~/.local/state/rekindle/
     sent/<digest of host and run>.json  locks/<digest>  key.pem
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

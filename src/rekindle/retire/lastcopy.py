@@ -4,8 +4,6 @@ results/<run>/<host>/retired.json
 results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any

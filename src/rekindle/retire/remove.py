@@ -180,5 +180,6 @@ def _remove(folder: Path) -> None:
     except OSError as error:
         raise RetireError(
             f"{error.filename} cannot be removed: {error.strerror}. "
-            "What is worth keeping is on the controller. Fix: remove it as its owner, and run retire.yml again."
+            "What is worth keeping is on the controller. "
+            "Fix: remove it as its owner, and run retire.yml again."
         ) from None

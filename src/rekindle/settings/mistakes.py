@@ -1,7 +1,5 @@
 """What is wrong with a host's settings: one sentence a mistake, with the setting's name and the fix."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping

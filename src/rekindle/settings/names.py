@@ -1,7 +1,5 @@
 """The names of settings, jobs and folders that a user writes, and those that they are near to."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is wrong with the jobs that are asked for: which, from where, and with which options."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise

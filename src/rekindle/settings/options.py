@@ -1,7 +1,5 @@
 """The options of a job's job.py, read from its code: what runs it needs a framework, which is not here."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """The settings as Ansible has them: of one host, and of all hosts of a play, a line for each mistake."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping

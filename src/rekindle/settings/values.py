@@ -1,7 +1,5 @@
 """A host's settings, and a value as whoever wrote it knows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
