@@ -28,7 +28,7 @@ from rekindle.records import (
 from rekindle.records.base import Few, Integer, Table, Text
 from rekindle.records.folders import retired_in
 from rekindle.results import state
-from rekindle.results.home import judge_received
+from rekindle.results.received import judge_received
 
 _KEPT = (folders.LOGS, folders.RUNS)
 """Below retired/, as below the host's root."""
