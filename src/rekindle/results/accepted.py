@@ -13,7 +13,7 @@ from rekindle.acceptance.strips import Strip, strips, worst
 from rekindle.host import folders
 from rekindle.records import AcceptanceRecord
 
-if TYPE_CHECKING:  # which has what is said here of its own hosts
+if TYPE_CHECKING:  # which has this of its own hosts
     from .gather import HostResults, Results
 
 State = Literal["good", "bad", "untold"]
