@@ -150,7 +150,7 @@ def _lines(
 
 
 def _filled(values: list[T | None]) -> list[T | None]:
-    """Return what each run recorded; of one that ended before that, what the one before it did, or the next."""
+    """Return what each run recorded; of one that ended before that, what its neighbour did."""
     last = next((value for value in values if value is not None), None)
     return [last := last if value is None else value for value in values]
 

@@ -107,7 +107,7 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
 ) -> None:
     """Write why ``host`` left at ``stage``, or would leave if this ``checks``.
 
-    ``message`` is what its task's result has: from Ansible, from a host, or complaints of ours with their fix.
+    ``message`` is what its task's result has: from Ansible or a host, or complaints of ours with their fix.
 
     Raises:
         OSError: the folder cannot be written.
