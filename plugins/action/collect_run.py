@@ -20,7 +20,7 @@ from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at
 from rekindle.records import RecordError
 from rekindle.records.folders import left_in
 from rekindle.records.text import one_line
-from rekindle.results import home
+from rekindle.results import received
 
 _DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
 _LOOKS = 3
@@ -33,7 +33,7 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Pack there, fetch, unpack and judge here: what the host says names no file and is no verdict."""
-        path, dest = home.placed_in(Path(args["home"]), args["job"]), Path(args["home"], args["job"])
+        path, dest = received.placed_in(Path(args["home"]), args["job"]), Path(args["home"], args["job"])
         if not path.exists():
             return {"skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
         placed = records.read(path, records.PlacedRecord)
@@ -51,7 +51,7 @@ class ActionModule(Action):
             try:
                 with files_end_at(TOTAL_LIMIT):
                     self._connection.fetch_file(packed, str(archive))
-                home.keep(archive, dest, placed, now, self._digest(args["python"], placed.payload))
+                received.keep(archive, dest, placed, now, self._digest(args["python"], placed.payload))
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:

@@ -17,7 +17,7 @@ from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
 from rekindle.jobs.prepare import code_in, digests
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
-from rekindle.results import home, state
+from rekindle.results import received, state
 
 
 @limited
@@ -50,7 +50,7 @@ class ActionModule(Action):
             raise Failed("The host does not tell its time.", f"see why {args['python']} does not run there.")
         spec = state.agree(run, replace(spec, clock=now), again=args["rerun"])
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
-        records.write(home.placed_in(folder, job.name), placed)
+        records.write(received.placed_in(folder, job.name), placed)
         _forget(folder / job.name / folders.VERDICT, spec.nonce)
         return {"spec": records.to_builtins(spec), "run": run}
 
@@ -111,9 +111,9 @@ def _tmpdir(given: str, host: records.HostRecord) -> str:
 def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
     """Write the verdict on a job that does not run; if it is SKIPPED, an earlier run may still come home."""
     if verdict.verdict == "UNSUPPORTED":
-        home.placed_in(folder, verdict.job).unlink(missing_ok=True)
+        received.placed_in(folder, verdict.job).unlink(missing_ok=True)
     records.write(folder / verdict.job / folders.VERDICT, verdict)
-    home.put_seal(folder / verdict.job, verdict)
+    received.put_seal(folder / verdict.job, verdict)
 
 
 def _forget(verdict: Path, nonce: str) -> None:
@@ -123,6 +123,6 @@ def _forget(verdict: Path, nonce: str) -> None:
     except records.RecordError:
         passed = False
     if not passed:
-        home.set_aside(verdict.parent, nonce)
+        received.set_aside(verdict.parent, nonce)
         verdict.unlink(missing_ok=True)
-        home.seal_of(verdict.parent).unlink(missing_ok=True)
+        received.seal_of(verdict.parent).unlink(missing_ok=True)

@@ -10,7 +10,7 @@ RECORDINGS = Path(__file__).parents[1] / "recordings" / "runs"
 
 
 def _run(name, *edits):
-    return Fault(name, "PASS", "", edits)
+    return Fault(name, "", edits, verdict="PASS")
 
 
 def _in_round(lines):
@@ -34,9 +34,15 @@ assert child.wait() == -9
 """
 """Noise, an exception that is handled, a line of 10 MB, one that UTF-8 has no code for, a killed child."""
 REAL = [
-    Fault("clean", "PASS", "", (_in_round(""),)),
-    Fault("clean, one site", "PASS", "", (_in_round(""),), changes={"sites": 1}),
-    Fault("clean, three sites, four rounds", "PASS", "", (_in_round(""),), changes={"sites": 3, "rounds": 4}),
+    Fault("clean", "", (_in_round(""),), verdict="PASS"),
+    Fault("clean, one site", "", (_in_round(""),), changes={"sites": 1}, verdict="PASS"),
+    Fault(
+        "clean, three sites, four rounds",
+        "",
+        (_in_round(""),),
+        changes={"sites": 3, "rounds": 4},
+        verdict="PASS",
+    ),
     _run("silent for 40 s", _in_round('if SITE == "site-2" and number == 1:\n    time.sleep(40)')),
     _run("what looks like failures", _in_round(FAILURES_THAT_ARE_NONE)),
 ]
@@ -48,11 +54,11 @@ ROUNDS = Edit("client.py", "EPOCHS = 100", "EPOCHS = 5_000", instead=True)
 SLOW = [  # they need cgroups
     Fault(
         name,
-        "PASS",
         "",
         (IMPORTS, ROUNDS, _in_round("")),
         act=act,
         changes={"limit_s": 390, "silence_s": 30},
+        verdict="PASS",
     )
     for name, act in (("a host with 0.2 cores", throttled(0.2)), ("a core at load 6", crowded(6)))
 ]

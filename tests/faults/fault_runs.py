@@ -88,7 +88,6 @@ class Fault:
     """What is done to a run, and what has to come of it."""
 
     name: str
-    verdict: str
     cause: str
     """Regular expression that finds the cause."""
     edits: tuple[Edit, ...] = ()
@@ -96,6 +95,8 @@ class Fault:
     """What is done from outside while it runs."""
     before: Callable[[Path], None] | None = None
     """What is done to its folder before it starts."""
+    verdict: str = "FAIL"
+    """Or several, with | between them."""
     job: str = "fault_job"
     changes: dict[str, object] = field(default_factory=dict)
     """Fields of job.yml."""

@@ -57,70 +57,61 @@ UNCHANGED = f"{MARK}\nweights = received.params['numpy_key']"
 FAULTS = [
     Fault(
         "crash on import",
-        "FAIL",
         r"could not import .*no_such_module",
         _client("from model import", f"{MARK}\nimport no_such_module"),
     ),
     Fault(
         "crash before flare.init",
-        "FAIL",
         r"site-[12] rank 0 raised FileNotFoundError: no data here at .*client\.py:\d+",
         _client("evidence.device(", f'{MARK}\nraise FileNotFoundError("no data here")'),
     ),
     Fault(
         "crash after flare.init",
-        "FAIL",
         r"site-2 rank 0 raised ValueError: shapes differ at .*client\.py:\d+",
         _client(IN_LOOP, SHAPES),
     ),
     Fault(
         "crash after flare.init without our guard",
-        "HUNG",
         r"ValueError: shapes differ|raised after flare\.init",
         (
             *_client("end_at_uncaught_exception(evidence)", "", instead=True),
             *_client(IN_LOOP, SHAPES),
         ),
+        verdict="HUNG",
     ),
     Fault(
         "exit 0 before flare.init",
-        "FAIL",
         r"without ever calling flare\.init|never sent its result",
         _client("evidence.device(", f"{MARK}\nraise SystemExit(0)"),
     ),
     Fault(
         "exit 0 without training",
-        "HUNG",
         r"never sent its result|ended with status 0 while NVFlare still waited for its result",
         _client(IN_LOOP, f"{AT_SITE_2}    {MARK}\n    import os\n    os._exit(0)"),
+        verdict="HUNG",
     ),
     Fault(
         "model returned unchanged",
-        "FAIL",
         r"site-\d rank 0 ended round 0 after \d+ samples with its weights unchanged",
         _client("evidence.round(", UNCHANGED),
     ),
     Fault(
         "model returned unchanged, evidence says otherwise",
-        "FAIL",
         r"final global model .* 0 \(L2\) from the initial|final accuracy",
         _client("send(weights, metrics)", UNCHANGED),
     ),
     Fault(
         "NaN loss",
-        "FAIL",
         r"reported a loss that is not finite",
         _client("losses.append(loss)", f'{MARK}\nlosses.append(float("nan"))', instead=True),
     ),
     Fault(
         "NaN weights",
-        "FAIL",
         r"loss not finite",
         _client("evidence.round(", f'{MARK}\nweights = weights * float("nan")'),
     ),
     Fault(
         "metrics invented without training",
-        "FAIL",
         r"no time for|Final accuracy",
         _client(
             "seconds = time.perf_counter()",
@@ -130,23 +121,21 @@ FAULTS = [
     ),
     Fault(
         "metrics invented at one site",
-        "UNPROVEN|FAIL",
         r"site-2.*(no time for|not within)",
         _client(
             "evidence.round(",
             f'if SITE == "site-2":\n    {MARK}\n'
             "    losses, weights, seconds = [0.7, 0.1], received.params['numpy_key'] + 1e-3, 30.0",
         ),
+        verdict="UNPROVEN|FAIL",
     ),
     Fault(
         "global model deleted",
-        "FAIL",
         r"no global model at",
         _job("if not GLOBAL_MODEL.exists()", f"{MARK}\nGLOBAL_MODEL.unlink()"),
     ),
     Fault(
         "port held by someone else",
-        "FAIL",
         rf"Port {PORT} is held by another process",
         _job(
             "per_site_config=",
@@ -158,7 +147,6 @@ FAULTS = [
     ),
     Fault(
         "two runs in one folder",
-        "FAIL|HUNG",
         r"[Tt]wo runs|same name|another run",
         _job(
             "recipe.execute(",
@@ -171,10 +159,10 @@ FAULTS = [
             f"else:\n    {MARK}",
         ),
         changes={"rounds": 10},
+        verdict="FAIL|HUNG",
     ),
     Fault(
         "TMPDIR full",
-        "FAIL",
         r"disk .*full",
         _job(
             "args = job_options(",
@@ -187,7 +175,6 @@ FAULTS = [
     ),
     Fault(
         "TMPDIR too long for a socket's path",
-        "FAIL",
         r"TMPDIR|AF_UNIX path too long",
         _job(
             "args = job_options(",
@@ -198,7 +185,6 @@ FAULTS = [
     ),
     Fault(
         "results disk full",
-        "FAIL",
         r"disk .*full|No space left on device",
         _client(
             IN_ROUND,
@@ -208,38 +194,37 @@ FAULTS = [
     ),
     Fault(
         "non-UTF-8 flood on stdout",
-        "HUNG",
         r"UTF-8",
         _client(
             IN_ROUND,
             f"{MARK}\nimport os\nfor _ in range(4096):\n    os.write(1, b'\\xff\\xfe' * 128 + b'\\n')",
         ),
+        verdict="HUNG",
     ),
     Fault(
         "10 MB log line, then a crash",
-        "FAIL",
         r"site-2 rank 0 raised ValueError: shapes differ at",
         _client(IN_LOOP, SHAPES.replace("    raise", "    print('x' * 10_000_000, flush=True)\n    raise")),
     ),
     Fault(
         "the clock goes back an hour",
-        "UNPROVEN",
         r"clock",
         _client(
             IN_ROUND,
             f"{AT_SITE_2}    {MARK}\n    now = time.time\n    time.time = lambda: now() - 3600",
         ),
+        verdict="UNPROVEN",
     ),
     *(
         Fault(
             f"a {what} in the evidence",
-            "UNPROVEN",
             r"evidence/more\.jsonl was not read: it is no regular file",
             _client(
                 IN_ROUND,
                 f"{AT_SITE_2}    import os\n    more = os.environ['REKINDLE_EVIDENCE'] + '/more.jsonl'\n"
                 f"    if not os.path.lexists(more):\n        {MARK}\n        {plants}",
             ),
+            verdict="UNPROVEN",
         )
         for what, plants in (
             ("FIFO", "os.mkfifo(more)"),
@@ -248,20 +233,19 @@ FAULTS = [
     ),
     Fault(
         "endless sleep in a trainer",
-        "HUNG",
         r"Nothing has moved for 60 s|site-2.*client\.py",
         _client(IN_ROUND, f"{AT_SITE_2}    {MARK}\n    time.sleep(10_000)"),
+        verdict="HUNG",
     ),
     Fault(
         "endless loop in a trainer",
-        "HUNG",
         r"limit of 60 s",
         _client(IN_ROUND, f"{AT_SITE_2}    {MARK}\n    while True:\n        pass"),
         changes={"limit_s": 60},
+        verdict="HUNG",
     ),
     Fault(
         "output closed, then a crash",
-        "FAIL",
         r"site-2 rank 0 raised ValueError: shapes differ at",
         _client(
             IN_LOOP,
@@ -270,7 +254,6 @@ FAULTS = [
     ),
     Fault(
         "out of memory in a trainer",
-        "FAIL",
         r"site-2 rank 0 raised (\w+\.)*_?\w*MemoryError",
         _client(
             IN_LOOP,
@@ -280,7 +263,6 @@ FAULTS = [
     *(
         Fault(
             f"rank {rank} of two crashes",
-            "FAIL",
             rf"site-1 rank {rank} raised ValueError: shapes differ at .*client\.py:\d+",
             _client(
                 "take(model.state_dict()",
@@ -293,7 +275,6 @@ FAULTS = [
     ),
     Fault(
         "only one of two ranks trained",
-        "FAIL",
         r"site-1 rank 1 trained rounds \[\], not",
         _client("evidence.round(", f"if dist.get_rank() == 1:\n    {MARK}\n    continue"),
         job="pt_ddp",
@@ -301,7 +282,6 @@ FAULTS = [
     ),
     Fault(
         "trainers that take the global model once",
-        "FAIL",
         r"site-\d rank 0 started round 1 from another model than",
         (
             *_client(IN_LOOP, ON_ITS_OWN, instead=True),
@@ -310,7 +290,6 @@ FAULTS = [
     ),
     Fault(
         "an exception on all ranks after the last round",
-        "FAIL",
         r"rank \d raised RuntimeError: too late",
         _client("dist.destroy_process_group()", f'{MARK}\nraise RuntimeError("too late")', instead=True),
         job="pt_ddp",

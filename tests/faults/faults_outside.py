@@ -35,7 +35,7 @@ def _fault(name, verdict, cause, victim, number):
         live.kill(victim(live), number)
 
     return Fault(
-        name, verdict, cause, edits=(SLOW,), act=act, leaves=number == KILL and victim is _supervisor
+        name, cause, edits=(SLOW,), act=act, leaves=number == KILL and victim is _supervisor, verdict=verdict
     )
 
 

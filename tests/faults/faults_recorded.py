@@ -15,11 +15,11 @@ class RecordedFault:
     """What is done to a recorded run, and what has to come of it."""
 
     name: str
-    verdict: str
     cause: str
     """Regular expression that finds the cause."""
     damage: Callable[[Path], None]
     recording: str = "pt_ddp-cpu-2"
+    verdict: str = "FAIL"
 
 
 def _edit(path, old, new):
@@ -123,41 +123,41 @@ def _end_gone(run):
 
 
 FAULTS = [
-    RecordedFault("server log cut in half", "FAIL", r"\d of 3 rounds aggregated", _server_log_cut),
-    RecordedFault("evidence of a rank cut off", "FAIL", r"site-2 rank 1 trained rounds", _evidence_cut),
-    RecordedFault("server logs deleted", "UNPROVEN|FAIL", r"aggregated|left no log", _logs_gone),
-    RecordedFault("wrong device", "FAIL", r"site-1 rank 1 ran on GPU-of-somebody-else", _wrong_device, GPUS),
+    RecordedFault("server log cut in half", r"\d of 3 rounds aggregated", _server_log_cut),
+    RecordedFault("evidence of a rank cut off", r"site-2 rank 1 trained rounds", _evidence_cut),
+    RecordedFault("server logs deleted", r"aggregated|left no log", _logs_gone, verdict="UNPROVEN|FAIL"),
+    RecordedFault("wrong device", r"site-1 rank 1 ran on GPU-of-somebody-else", _wrong_device, GPUS),
     RecordedFault(
-        "trained on CPU instead of GPUs", "FAIL", r"ran on CPU with gloo; it was given GPU-", _on_cpu, GPUS
+        "trained on CPU instead of GPUs", r"ran on CPU with gloo; it was given GPU-", _on_cpu, GPUS
     ),
     RecordedFault(
         "one of two GPUs idle all the time",
-        "FAIL",
         r"0 %.* did not work for this run",
         _sampled(lambda _, gpu: {**gpu, "utilisation": 0, "process_utilisation": {}}),
         GPUS,
     ),
     RecordedFault(
         "one of two GPUs worked for another process",
-        "FAIL",
         r"with 0 MiB held by its trainers|rank \d held no memory on GPU-",
         _sampled(lambda _, gpu: {**gpu, "processes": {"1": 9000}}),
         GPUS,
     ),
+    RecordedFault("rank 1 of two went through no sample", r"site-1 rank 1 .*after 0 samples", _only_rank_0),
+    RecordedFault("clock an hour back after round 1", r"clock", _clock(-3600), verdict="UNPROVEN"),
+    RecordedFault("clock an hour on after round 1", r"clock", _clock(3600), verdict="UNPROVEN"),
     RecordedFault(
-        "rank 1 of two went through no sample", "FAIL", r"site-1 rank 1 .*after 0 samples", _only_rank_0
-    ),
-    RecordedFault("clock an hour back after round 1", "UNPROVEN", r"clock", _clock(-3600)),
-    RecordedFault("clock an hour on after round 1", "UNPROVEN", r"clock", _clock(3600)),
-    RecordedFault(
-        "rounds that overlap", "FAIL|UNPROVEN", r"had no time for|not within the server's", _times_copied
-    ),
-    RecordedFault(
-        "run shorter than its training", "FAIL|UNPROVEN", r"in a run of 3.0 s", _shorter_than_its_training
+        "rounds that overlap",
+        r"had no time for|not within the server's",
+        _times_copied,
+        verdict="FAIL|UNPROVEN",
     ),
     RecordedFault(
-        "only one site aggregated", "FAIL", r"0 of 3 rounds aggregated from 2 of 2", _one_site_aggregated
+        "run shorter than its training",
+        r"in a run of 3.0 s",
+        _shorter_than_its_training,
+        verdict="FAIL|UNPROVEN",
     ),
-    RecordedFault("final model never looked at", "UNPROVEN", r"no final model", _final_model_gone),
-    RecordedFault("end not recorded", "UNPROVEN", r"no record of its end", _end_gone),
+    RecordedFault("only one site aggregated", r"0 of 3 rounds aggregated from 2 of 2", _one_site_aggregated),
+    RecordedFault("final model never looked at", r"no final model", _final_model_gone, verdict="UNPROVEN"),
+    RecordedFault("end not recorded", r"no record of its end", _end_gone, verdict="UNPROVEN"),
 ]

@@ -33,12 +33,13 @@ def _write_breaker(work):
 
 
 RUNS = {
-    "told": Fault("told", "PASS", ""),
-    "not told": Fault("not told", "", "", (Edit("job.py", "witness(recipe)", "", instead=True),)),
-    "broken": Fault("broken", "", "", (Edit("job.py", "recipe.execute(", BREAK),), before=_write_breaker),
+    "told": Fault("told", "", verdict="PASS"),
+    "not told": Fault("not told", "", (Edit("job.py", "witness(recipe)", "", instead=True),), verdict=""),
+    "broken": Fault(
+        "broken", "", (Edit("job.py", "recipe.execute(", BREAK),), before=_write_breaker, verdict=""
+    ),
     "a site fails": Fault(
         "a site fails",
-        "FAIL",
         "",
         (Edit("client.py", "weights = received.params", 'if SITE == "site-2" and number == 1:\n    1 / 0'),),
     ),

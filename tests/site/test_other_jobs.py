@@ -40,12 +40,12 @@ def verdict(jobs, job):
 
 @pytest.mark.parametrize("job", JOBS)
 def test_it_passes_on_cpu(jobs, job):
-    assert (verdict(jobs, job).verdict, verdict(jobs, job).cause) == ("PASS", None)
-
-
-@pytest.mark.parametrize("job", SCORED)
-def test_it_classifies_digits(jobs, job):
-    assert verdict(jobs, job).final_metrics["accuracy"] >= 0.95
+    told = verdict(jobs, job)
+    assert (told.verdict, told.cause) == ("PASS", None)
+    assert job not in SCORED or told.final_metrics["accuracy"] >= 0.95
+    sites = {"site-1"} if job in OF_ONE_SITE else {"site-1", "site-2"}
+    assert set(told.host_memory_mib) == {"server", *sites}
+    assert jobs.status == 0, jobs.output
 
 
 def test_a_site_of_lightning_counts_by_its_steps_of_the_round_and_not_of_all_so_far(jobs):
@@ -227,13 +227,3 @@ def test_a_schedule_of_the_learning_rate_goes_over_all_rounds(jobs, tmp_path):
     command = [python_of(jobs, "transformers"), "-c", RATES, str(tmp_path)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=300)
     assert json.loads(done.stdout.splitlines()[-1]) == [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
-
-
-def test_nvflares_host_memory_is_told_for_every_job(jobs):
-    for job in JOBS:
-        sites = {"site-1"} if job in OF_ONE_SITE else {"site-1", "site-2"}
-        assert set(verdict(jobs, job).host_memory_mib) == {"server", *sites}
-
-
-def test_the_run_as_a_whole_passes(jobs):
-    assert jobs.status == 0, jobs.output

@@ -12,7 +12,7 @@ from rekindle.host.folders import EARLIER, RESULTS_SEAL, SPEC, VERDICT
 from rekindle.records import PlacedRecord, RecordError, read
 from rekindle.records.text import one_line
 from rekindle.results import seal, sealing, state
-from rekindle.results.home import placed_in, seal_of, why_absent
+from rekindle.results.received import placed_in, seal_of, why_absent
 
 from .folders import is_results
 from .verb import FAILED, OK, Answer, Json, Verb, answer

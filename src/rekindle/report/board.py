@@ -44,7 +44,7 @@ def markdown(text: str) -> str:
 
 
 def _cells(line: BoardLine) -> list[str]:
-    """Return job, host, environment, NVFlare, verdict, since when, duration, and what is to be said of it."""
+    """Return job, host, environment, NVFlare, verdict, since when, duration, and what is to note of it."""
     environment = " ".join(filter(None, (line.framework, line.version, line.build)))
     nvflare = (line.nvflare or "–") + (f" (examples {line.examples})" if line.examples else "")
     notes = [line.notice, line.cause]

@@ -1,1 +1,1 @@
-"""What a results folder holds: who left a playbook and why, runs that came home, their seals."""
+"""What a results folder holds: who left a playbook and why, runs that were collected, their seals."""

@@ -13,12 +13,12 @@ from rekindle.acceptance.strips import Strip, strips, worst
 from rekindle.host import folders
 from rekindle.records import AcceptanceRecord
 
-if TYPE_CHECKING:  # which has what is said here of its own hosts
+if TYPE_CHECKING:  # which has this of its own hosts
     from .gather import HostResults, Results
 
 State = Literal["good", "bad", "untold"]
 
-_NOTHING_HOME = "It has GPUs, and no acceptance.json came home."
+_NOT_COLLECTED = "It has GPUs, and no acceptance.json was collected."
 _ACCEPT = "Run playbooks/accept.yml on it."
 
 
@@ -33,7 +33,7 @@ class Worst(msgspec.Struct):
 
 
 class Accepted(msgspec.Struct):
-    """What acceptance says of every host, by its newest record."""
+    """The acceptance of every host, by its newest record."""
 
     schema: Literal["rekindle/accepted/1"]
     state: State
@@ -45,7 +45,7 @@ class Accepted(msgspec.Struct):
 
 
 def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list[Strip]]:
-    """Return what holds of each host that has GPUs, and the figures as they are shown.
+    """Return the verdict on each host that has GPUs, and the figures as they are shown.
 
     Args:
         runs: in any order; a host is compared with others by its newest record, and with its older ones.
@@ -88,5 +88,5 @@ def _lacking(host: HostResults) -> Judgement:
         (row.cause for row in host.rows if row.cause and folders.ACCEPTANCE_RECORD in row.cause), None
     )
     return Judgement(
-        host=host.name, verdict="UNPROVEN", cause=flaw or _NOTHING_HOME, remedy=_ACCEPT, flaws=()
+        host=host.name, verdict="UNPROVEN", cause=flaw or _NOT_COLLECTED, remedy=_ACCEPT, flaws=()
     )

@@ -36,7 +36,7 @@ class BoardLine(msgspec.Struct):
     """Whether that is PASS, or KNOWN_ISSUE of one that is listed and has not expired."""
     required: bool
     other_version: bool
-    """Whether nothing can be told, as a record was written by another version of Rekindle."""
+    """Whether nothing is known, as a record was written by another version of Rekindle."""
     cause: str | None
     notice: str | None
     """What has to be done about a PASS."""
@@ -150,7 +150,7 @@ def _lines(
 
 
 def _filled(values: list[T | None]) -> list[T | None]:
-    """Return what each run told; of one that ended before that, what the one before it did, or the next."""
+    """Return what each run recorded; of one that ended before that, what its neighbour did."""
     last = next((value for value in values if value is not None), None)
     return [last := last if value is None else value for value in values]
 

@@ -50,7 +50,7 @@ class HostCheck(msgspec.Struct):
     """To be fetched from a package index, at most; None from a wheelhouse, or where nobody can tell."""
     jobs: list[JobCheck]
     lease_left_s: int | None
-    """None if nobody said when the lease ends."""
+    """None if no end of the lease is set."""
     lease_suffices: bool | None
     """For every job that can run, without the time to build."""
 
@@ -84,7 +84,7 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     flaw = next((row.cause for row in host.rows if row.kind == "UNPROVEN" and row.job is None), None)
     cause = host.outcome.says if host.outcome else flaw
     if not cause and not host.host and asked != "retire":
-        cause = "It was not read. Fix: see what is said of it above."
+        cause = "It was not read. Fix: see the errors above."
     standing = standing_in(home) if (home / folders.STANDING_RECORD).exists() else None
     timed = (home / folders.LEASE_RECORD).exists()
     left_s = lease.left_s(home, datetime.now(timezone.utc)) if timed else None

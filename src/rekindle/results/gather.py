@@ -38,15 +38,17 @@ from rekindle.records.folders import (
 )
 
 from .accepted import Accepted, accepted
-from .home import placed_in
 from .journal import playing
+from .received import placed_in
 from .row import Row, clock_time
 
 State = Literal["proven", "ready", "retired", "running", "not proven"]
 
 NO_HOSTS = "The run had no hosts. Fix: put hosts in the inventory."
-_NOTHING_HOME = "No verdict came home. Fix: run site.yml again with the same rekindle_results."
-_NO_PLAN = "No plan came home to say which jobs have to pass. Fix: run playbooks/plan.yml again."
+_NOTHING_COLLECTED = "No verdict was collected. Fix: run site.yml again with the same rekindle_results."
+_NO_PLAN = (
+    "No plan was collected, and which jobs have to pass is not known. Fix: run playbooks/plan.yml again."
+)
 _SENT = (
     "It was sent to its host, where it may still run, and no verdict has been collected. "
     "Fix: run the same command again, which follows it."
@@ -57,7 +59,7 @@ _NO_JOBS = "The plan asks for no job, so nothing is proven. Fix: name one in rek
 
 @dataclass(frozen=True)
 class HostResults:
-    """What came home from one host; None for a record that it never wrote or that cannot be read."""
+    """What was collected from one host; None for a record that it never wrote or that cannot be read."""
 
     name: str
     host: HostRecord | None
@@ -202,7 +204,7 @@ def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:
 def _missing(
     rows: list[Row], plan: PlanRecord | None, outcome: Outcome | None, retired: RetiredRecord | None
 ) -> str | None:
-    """Say what a host lacks although each of its rows is PASS, if there is any; None if nothing.
+    """Return what a host lacks although each of its rows is PASS, if there is any; None if nothing.
 
     What an earlier playbook proved does not count for a host that left the latest one.
     """
@@ -212,7 +214,7 @@ def _missing(
         return None if rows else _NO_JOBS
     if retired:
         return None
-    return _NO_PLAN if rows else _NOTHING_HOME
+    return _NO_PLAN if rows else _NOTHING_COLLECTED
 
 
 def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
@@ -227,7 +229,7 @@ def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str)
         return _unread(host, job, flaws[0])
     placed = _read(lambda home: read(placed_in(home, job), PlacedRecord), folder, flaws)
     if verdict is None:
-        says = outcome.says if outcome else _SENT if placed else _NOTHING_HOME
+        says = outcome.says if outcome else _SENT if placed else _NOTHING_COLLECTED
         return Row(host, job, "SKIPPED", says, placed=placed, began=began)
     if flaw := verdict.flaw(host, job):
         says = f"{folder / job / folders.VERDICT} is not a verdict. {flaw}"
@@ -238,13 +240,13 @@ def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str)
 
 
 def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
-    """Return the rows of a host that was reached and then vanished: LOST where no verdict came home.
+    """Return the rows of a host that was reached and then vanished: LOST where no verdict was collected.
 
     If every verdict did, the host itself is LOST, as it left before its end.
     """
     proven = ", ".join(row.job for row in rows if row.job and row.kind == "PASS")
     unproven = ", ".join(row.job for row in rows if row.job and row.kind != "PASS")
-    proof = f"proven, with its files at home: {proven or 'nothing'}; not proven: {unproven or 'no job'}"
+    proof = f"proven, with its files collected: {proven or 'nothing'}; not proven: {unproven or 'no job'}"
     says = f"The host was lost during {outcome.stage} ({proof}). {outcome.says}"
     marked = [
         replace(row, kind="LOST", cause=says) if row.kind == "SKIPPED" and not row.verdict else row
@@ -256,7 +258,7 @@ def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
 
 
 def _kept(retired: RetiredRecord) -> str:
-    """Say in one sentence what is kept of a host from which Rekindle was removed, and what is not."""
+    """Return in one sentence what is kept of a host from which Rekindle was removed, and what is not."""
     gone = f"Nothing of Rekindle is on the host since {retired.retired}"
     if not retired.files and not retired.environments:
         return f"{gone}, and nothing of it was there to keep."

@@ -101,18 +101,18 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
     host: str,
     stage: str,
     state: Literal["failed", "unreachable"],
-    said: str,
+    message: str,
     *,
     checks: bool = False,
 ) -> None:
     """Write why ``host`` left at ``stage``, or would leave if this ``checks``.
 
-    ``said`` is what its task's result has: words of Ansible, of a host, or complaints of ours with their fix.
+    ``message`` is what its task's result has: from Ansible or a host, or complaints of ours with their fix.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    says = shortened(one_line(said) or "The task gave no reason.", _LONGEST)
+    says = shortened(one_line(message) or "The task gave no reason.", _LONGEST)
     if FIX not in says:
         fixes = {
             "failed": f"see the failed task of {stage} in the output.",

@@ -22,7 +22,7 @@ class Row:
     cause: str | None
     verdict: VerdictRecord | None = None
     other_version: bool = False
-    """Whether nothing can be told, as a record was written by another version of Rekindle."""
+    """Whether nothing is known, as a record was written by another version of Rekindle."""
     placed: PlacedRecord | None = None
     began: Timestamp = ""
     """When the latest playbook on the host began; empty where that is not known."""
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def gpus(self) -> str:
-        """What the job ran on: ``4 × NVIDIA H200``, ``CPU``, or ``–`` where nobody told."""
+        """What the job ran on: ``4 × NVIDIA H200``, ``CPU``, or ``–`` where that was not recorded."""
         if self.verdict is None or not self.verdict.devices:
             return "–"
         models = {

@@ -29,7 +29,7 @@ class Sent(Record, kw_only=True, frozen=True):
 
     spec: RunSpec
     judged: VerdictKind | None = None
-    """What its files were judged to be, here; None until they are at home."""
+    """What its files were judged to be, here; None until they are collected."""
     at: Timestamp | None = None
     """When, for the first time."""
     started: Timestamp | None = None

@@ -28,7 +28,7 @@ from rekindle.records import (
 from rekindle.records.base import Few, Integer, Table, Text
 from rekindle.records.folders import retired_in
 from rekindle.results import state
-from rekindle.results.home import judge_received
+from rekindle.results.received import judge_received
 
 _KEPT = (folders.LOGS, folders.RUNS)
 """Below retired/, as below the host's root."""
@@ -106,13 +106,17 @@ def keep(copy: Packed, host: str, home: Path) -> None:
     if latest:
         capsule.save(EnvRecord(host=host, environments=tuple(latest.values())), folder)
     left = {f"{part.name}/{name}": size for part in copy.parts for name, size in part.left.items()}
+    verdicts = {}
+    for run in sorted((folder / folders.RUNS).glob("*")):
+        sent = state.sent(host, run.name)
+        verdicts[run.name] = judge_received(run, sent).verdict if sent else ""
     before = _before(host, home)
     write(
         home / folders.RETIRED_RECORD,
         replace(
             before,
             environments=tuple(environment.lock for environment in latest.values()) or before.environments,
-            runs={run.name: _verdict(host, run) for run in sorted((folder / folders.RUNS).glob("*"))},
+            runs=verdicts,
             files=sum(path.is_file() for name in _KEPT for path in (folder / name).rglob("*")),
             left={**before.left, **left},
             retired=None,
@@ -129,8 +133,3 @@ def note_gone(host: str, home: Path) -> None:
 
 def _before(host: str, home: Path) -> RetiredRecord:
     return retired_in(home) if (home / folders.RETIRED_RECORD).exists() else RetiredRecord(host=host)
-
-
-def _verdict(host: str, run: Path) -> str:
-    sent = state.sent(host, run.name)
-    return judge_received(run, sent).verdict if sent else ""

@@ -14,7 +14,7 @@ from plays import REPOSITORY
 from rekindle.actions import clock as clock_of_host
 from rekindle.host.archive import unpack
 from rekindle.records import PlacedRecord, RunSpec, read, write
-from rekindle.results import home
+from rekindle.results import received
 
 PAYLOAD = REPOSITORY / "src"
 SENT, MEASURES = (
@@ -29,7 +29,7 @@ def collect(tmp_path, monkeypatch, load, shell):
     action, shown = load("collect_run"), []
     module = action.module
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=shown.append))
-    monkeypatch.setattr(module.home, "keep", lambda packed, dest, *rest: unpack(packed, dest))
+    monkeypatch.setattr(module.received, "keep", lambda packed, dest, *rest: unpack(packed, dest))
 
     def run(dest, between=lambda: None, spec=SENT, says="time.time()"):
         monkeypatch.setattr(clock_of_host, "TIME", f"import time; print({says})")
@@ -114,7 +114,7 @@ def test_a_list_of_what_stayed_that_is_broken_is_said(collect, tmp_path, monkeyp
         dest.mkdir()
         (dest / "left.json").write_text("{")
 
-    monkeypatch.setattr(home, "keep", keep)
+    monkeypatch.setattr(received, "keep", keep)
     result, (said,) = collect("one")
     assert result == {}
     assert "left.json is not a valid LeftBehind: " in said
@@ -126,7 +126,9 @@ def clock(collect, monkeypatch):
 
     def run(says, spec=MEASURES):
         found = []
-        monkeypatch.setattr(home, "keep", lambda packed, dest, placed, clock, payload: found.append(clock))
+        monkeypatch.setattr(
+            received, "keep", lambda packed, dest, placed, clock, payload: found.append(clock)
+        )
         assert collect("one", spec=spec, says=says)[0] == {}
         return found[0]
 

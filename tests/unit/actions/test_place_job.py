@@ -25,7 +25,7 @@ from rekindle.records import (
     to_builtins,
     write,
 )
-from rekindle.results import home as results
+from rekindle.results import received as results
 from rekindle.results import state
 
 

@@ -8,7 +8,7 @@ from recorded_edits import packed, under
 
 from rekindle import cli
 from rekindle.records import PlacedRecord, RunSpec, read, write
-from rekindle.results import home, state
+from rekindle.results import received, state
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 CODE = "rekindle-0123456789abcdef.zip"
@@ -46,8 +46,8 @@ def bring(clean_run, own):
         spec = state.agree(RUN, spec, again=False)
         under(clean_run, spec)
         placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=spec)
-        write(home.placed_in(results / host, "pt_ddp"), placed)
-        home.keep(packed(clean_run), results / host / "pt_ddp", placed)
+        write(received.placed_in(results / host, "pt_ddp"), placed)
+        received.keep(packed(clean_run), results / host / "pt_ddp", placed)
         return results / host / "pt_ddp"
 
     return collect

@@ -109,7 +109,7 @@ def test_judge_takes_results_a_host_a_job_and_a_workspace(call, results, recordi
     status, out, _ = call("judge", results)
     assert status == 1
     assert "pt_ddp: PASS" in out
-    assert "gpu-2 pt_ddp: SKIPPED: No verdict came home." in out
+    assert "gpu-2 pt_ddp: SKIPPED: No verdict was collected." in out
     assert call("judge", results / "gpu-1")[0] == 0
     assert call("judge", results / "gpu-1/pt_ddp")[0] == 0
     assert call("judge", results / "gpu-2")[0] == 1

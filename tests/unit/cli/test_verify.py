@@ -9,7 +9,7 @@ import pytest
 
 from rekindle.records import RunSpec, read
 from rekindle.report import write_reports
-from rekindle.results import home, journal, seal, sealing, state
+from rekindle.results import journal, received, seal, sealing, state
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_run_of_many_files_is_sealed_as_well(clean_run, bring, run, verify):
 
 
 def test_the_seal_states_what_was_judged_and_is_in_totos(run):
-    envelope = json.loads(home.seal_of(run).read_text())
+    envelope = json.loads(received.seal_of(run).read_text())
     statement = json.loads(base64.b64decode(envelope["payload"]))
     assert envelope["payloadType"] == "application/vnd.in-toto+json"
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
@@ -103,7 +103,7 @@ def test_a_file_that_became_a_link_to_the_same_is_altered(run, verify, tmp_path)
 
 def test_swapped_seals_are_named(run, verify, bring):
     other = bring(run.parents[1], "gpu-2")
-    first, second = home.seal_of(run), home.seal_of(other)
+    first, second = received.seal_of(run), received.seal_of(other)
     texts = first.read_bytes(), second.read_bytes()
     assert verify()[0] == 0
     first.write_bytes(texts[1])
@@ -116,9 +116,9 @@ def test_swapped_seals_are_named(run, verify, bring):
 
 
 def test_an_older_seal_of_the_same_job_does_not_fit(run, verify, bring):
-    before = home.seal_of(run).read_bytes()
+    before = received.seal_of(run).read_bytes()
     bring(run.parents[1], failed=True)
-    home.seal_of(run).write_bytes(before)
+    received.seal_of(run).write_bytes(before)
     status, said = verify()
     assert status == 1
     assert "gpu-1/pt_ddp/spec.json was altered." in said
@@ -129,8 +129,8 @@ def _forge(run):
     _flip(run / "evidence/site-1.rank-0.jsonl")
     (pem,) = run.parent.glob("*.pem")
     key = seal.new_key()
-    told = seal.opened(home.seal_of(run).read_bytes(), [pem.read_bytes()]).predicate
-    home.seal_of(run).write_bytes(seal.make(run, told, key))
+    told = seal.opened(received.seal_of(run).read_bytes(), [pem.read_bytes()]).predicate
+    received.seal_of(run).write_bytes(seal.make(run, told, key))
     genuine = pem.read_bytes()
     pem.write_bytes(seal.public_key(key))
     return genuine
@@ -181,7 +181,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_broken_seal_is_said_to_be_one(run, verify, damage):
-    path = home.seal_of(run)
+    path = received.seal_of(run)
     path.write_text(DAMAGE[damage](path.read_text()))
     altered = damage in {"signature", "payload"}
     says = "was altered: its signature does not fit" if altered else "is not a seal, or not a whole one"
@@ -194,11 +194,11 @@ GONE = "gpu-1/pt_ddp was placed on its host, and neither its files nor its seal 
 def _remove(run):
     """Take a run away with its seal, so that only placed.json tells of it."""
     shutil.rmtree(run)
-    home.seal_of(run).unlink(missing_ok=True)
+    received.seal_of(run).unlink(missing_ok=True)
 
 
 def test_a_run_that_lost_its_seal_or_was_removed_with_it_is_named_unless_its_host_was_lost(run, verify):
-    home.seal_of(run).unlink()
+    received.seal_of(run).unlink()
     assert verify() == (1, "gpu-1/pt_ddp has no seal.\n")
     _remove(run)
     assert verify() == (1, GONE)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from rekindle.report import write_reports
-from rekindle.results import home, journal, seal, sealing, state
+from rekindle.results import journal, received, seal, sealing, state
 
 CODE = "rekindle-0123456789abcdef.zip"
 RECORDS = ("host.json", "plan.json", "env.json")
@@ -242,8 +242,8 @@ def test_results_of_an_older_rekindle_say_what_was_not_checked(results, rekindle
 
     with monkeypatch.context() as patch:
         patch.setattr(seal, "Statement", older)
-        verdict = home.verdict_in(results / "gpu-1/pt_ddp")
-        home.put_seal(results / "gpu-1/pt_ddp", verdict)
+        verdict = received.verdict_in(results / "gpu-1/pt_ddp")
+        received.put_seal(results / "gpu-1/pt_ddp", verdict)
     (results / "results.seal.json").unlink()
     status, lines = rekindle("verify", results)
     assert status == 0

@@ -238,7 +238,7 @@ def test_a_second_run_clears_what_it_redoes_and_nothing_else(repository, site, t
     folder = shutil.copytree(site[1], tmp_path / "again")
     more = ("-e", "mend=1", "-e", f"rekindle_results={folder}")
     play(repository, "playbooks/preflight.yml", "--limit", "bad", *more)
-    assert "No verdict came home" in rows(folder)["bad"]["cause"]
+    assert "No verdict was collected" in rows(folder)["bad"]["cause"]
     assert "Item 2 is odd" in rows(folder)["looping"]["cause"]
 
 

@@ -31,7 +31,7 @@ def test_lost(reports, tmp_path):
     plan = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
     add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
     results, page, cases = reports(**{"gpu-1": "validate"})
-    said = "lost during validate (proven, with its files at home: pt_ddp; not proven: tf_mirrored)"
+    said = "lost during validate (proven, with its files collected: pt_ddp; not proven: tf_mirrored)"
     assert re.search(rf"tf_mirrored +LOST +The host was {re.escape(said)}", table(results, 400, colour=False))
     assert "\x1b[31mLOST" in table(results, 250, colour=True)
     assert '<td data-name="verdict" class="word LOST">LOST</td>' in page

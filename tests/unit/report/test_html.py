@@ -54,7 +54,7 @@ def test_the_first_step_that_fails_is_named(tmp_path):
 
 
 SAID = """
-not all proven|No verdict came home.|Final accuracy 0.4, at least 0.95 asked.|Remedy: Train longer.
+not all proven|No verdict was collected.|Final accuracy 0.4, at least 0.95 asked.|Remedy: Train longer.
 evidence/site-1.rank-0.jsonl:4|87 %|2048 MiB|nvflare 2.7.3, torch 2.15.0|Ubuntu 24.04.3 LTS
 NVIDIA driver 580.159.04 (CUDA up to 13.0)|driver: Driver 580.159.04 runs CUDA 13.2.|dcgmi: missing
 Warning: The host's Python is old.|final accuracy 0.9667

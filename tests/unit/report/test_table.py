@@ -21,7 +21,7 @@ def test_it_says_host_job_verdict_cause_duration_and_gpus(tmp_path):
     assert re.fullmatch(r"gpu-1 +pt_ddp +PASS +3 min 20 s +4 × NVIDIA H200", lines[2])
     assert re.search(r"gpu-2 +pt_ddp +FAIL +Final accuracy 0\.4", lines[3])
     assert "no hosts" in table(gather(fill(tmp_path)), 80, colour=False)
-    assert re.search(r"gpu-3 +– +SKIPPED +No verdict came home", lines[4])
+    assert re.search(r"gpu-3 +– +SKIPPED +No verdict was collected", lines[4])
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])

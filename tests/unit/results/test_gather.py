@@ -45,16 +45,16 @@ KEPT = RetiredRecord(
     left={"runs/llm_sft-0123456789ab/model.pt": 498_000_000},
 )
 CASES = {
-    "nothing came home": (NOTHING, "host SKIPPED"),
-    "left, of two jobs one came home": ({"plan": TWO, "left": LEFT}, "pt_ddp PASS, tf_mirrored SKIPPED"),
+    "nothing collected": (NOTHING, "host SKIPPED"),
+    "left, of two jobs one collected": ({"plan": TWO, "left": LEFT}, "pt_ddp PASS, tf_mirrored SKIPPED"),
     "left before its plan": ({**NOTHING, "left": LEFT}, "host SKIPPED"),
     "left after an earlier pass": ({"left": LEFT}, "pt_ddp PASS, host SKIPPED"),
     "no plan": ({"plan": None}, "pt_ddp PASS, host SKIPPED"),
     "a plan without jobs": ({"plan": replace(PLAN, jobs=()), "verdict": None}, "host SKIPPED"),
-    "lost, of two jobs one came home": ({"plan": TWO, **LOST}, "pt_ddp PASS, tf_mirrored LOST"),
+    "lost, of two jobs one collected": ({"plan": TWO, **LOST}, "pt_ddp PASS, tf_mirrored LOST"),
     "lost after a failure": ({"plan": TWO, "verdict": FAIL, **LOST}, "pt_ddp FAIL, tf_mirrored LOST"),
-    "lost with every verdict at home": (LOST, "pt_ddp PASS, host LOST"),
-    "lost with a failure at home": ({"verdict": FAIL, **LOST}, "pt_ddp FAIL, host LOST"),
+    "lost with every verdict collected": (LOST, "pt_ddp PASS, host LOST"),
+    "lost with a failure collected": ({"verdict": FAIL, **LOST}, "pt_ddp FAIL, host LOST"),
     "lost before its plan": ({"plan": None, "verdict": None, **LOST}, "host LOST"),
     "lost, and no time for a job": (
         {"plan": TWO, "verdict": LATE, **LOST},

@@ -1,7 +1,5 @@
 """The one rank of a site: gradient descent on points of its own."""
 
-from __future__ import annotations
-
 import time
 
 import nvflare.client as flare

@@ -1,7 +1,5 @@
 """The job that faults are injected into: NVFlare's numpy FedAvg, external trainers, a look at the result."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

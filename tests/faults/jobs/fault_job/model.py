@@ -1,7 +1,5 @@
 """A logistic regression and its data: two clouds of points, generated."""
 
-from __future__ import annotations
-
 import numpy as np
 
 FEATURES = 8

@@ -1,4 +1,4 @@
-"""A run that came home: judged here, by what was sent from here, and sealed. No word of its host counts.
+"""A run that was collected: judged here, by what was sent from here, and sealed. No word of its host counts.
 
 results/<run>/<host>/<job>/verdict.json  verdict-of-host.json
 results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
@@ -38,7 +38,7 @@ from . import seal, state
 
 _OF_HOST = "verdict-of-host.json"
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
-_NEVER_HOME = {"LOST", "SKIPPED", "RUNNING"}
+_NEVER_COLLECTED = {"LOST", "SKIPPED", "RUNNING"}
 
 
 @decodable
@@ -48,7 +48,7 @@ class _HostVerdict(msgspec.Struct):
 
 @decodable
 class _Report(msgspec.Struct):
-    """Of results.json, what tells whether a run was home when it was written."""
+    """Of results.json, which runs had been collected when it was written."""
 
     rows: tuple[dict[str, Any], ...]
 
@@ -189,14 +189,14 @@ def seal_of(folder: Path) -> Path:
 
 
 def why_absent(folder: Path) -> str | None:
-    """Return why a run never came home, as the journal has it of results/<run>/<host>/<job>.
+    """Return why a run was never collected, as the journal has it of results/<run>/<host>/<job>.
 
-    None if it does not say, or if the latest report was written with the run's verdict at home.
+    None if that is not recorded, or if the latest report was written with the run's verdict collected.
     """
     with suppress(OSError, RecordError):  # without a report the journal alone tells
         rows = decode(files.content(folder.parents[1] / "results.json"), _Report).rows
         mine = (row for row in rows if (row.get("host"), row.get("job")) == (folder.parent.name, folder.name))
-        if any(row.get("verdict") not in _NEVER_HOME for row in mine):
+        if any(row.get("verdict") not in _NEVER_COLLECTED for row in mine):
             return None
     with suppress(RecordError):
         return outcome_in(folder.parent).says
@@ -219,7 +219,7 @@ def _receive(folder: Path, sent: RunSpec, exchanged: str | None) -> None:
 
 
 def _difference(sent: RunSpec, returned: RunSpec) -> str:
-    """Say in a sentence what of the spec that came home is not as it was sent."""
+    """Return in a sentence what of the spec that was collected is not as it was sent."""
     if returned.nonce != sent.nonce:
         return "The host did not run it for this playbook: its spec.json has another nonce than was sent."
     names = [name for name in RunSpec.__struct_fields__ if getattr(returned, name) != getattr(sent, name)]

@@ -28,7 +28,7 @@ from rekindle.records import (
     to_builtins,
     write,
 )
-from rekindle.results import home, state
+from rekindle.results import received, state
 
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 CODE = "rekindle-0123456789abcdef.zip"
@@ -56,7 +56,7 @@ def keep(run, sent, results, archive=None, **told):
     """Bring a run home, and return the verdict there."""
     dest = results / sent.host / "pt_ddp"
     placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent)
-    home.keep(archive or packed(run), dest, placed, **told)
+    received.keep(archive or packed(run), dest, placed, **told)
     return read(dest / "verdict.json", VerdictRecord)
 
 
@@ -236,7 +236,7 @@ def _allocated(run, sent, nodes, **given):
 
 def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(clean_run, sent):
     sent = _allocated(clean_run, sent, ("n9", "n10"))
-    verdict = home.judge_received(clean_run, sent)
+    verdict = received.judge_received(clean_run, sent)
     assert verdict == judge(clean_run, replace(sent, nodes=("n9", "n10")))
     assert not verdict.cause.startswith("The host did not run what was sent")
     gpus = tuple(replace(site, gpus=("GPU-seen",) * (site.ranks // 2)) for site in sent.sites)
@@ -244,7 +244,7 @@ def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(clean_run, sent
         replace(site, gpus=tuple(f"{site.name}-{rank}" for rank in range(site.ranks))) for site in gpus
     )
     under(clean_run, replace(sent, nodes=("n9", "n10"), sites=given))
-    cause = home.judge_received(clean_run, replace(sent, sites=gpus)).cause
+    cause = received.judge_received(clean_run, replace(sent, sites=gpus)).cause
     assert not cause.startswith("The host did not run what was sent")
 
 
@@ -257,25 +257,25 @@ def test_gpus_of_another_kind_than_were_planned_for_prove_nothing(clean_run, sen
         asked = _allocated(clean_run, replace(sent, sites=sites, gpus=(seen,)), ("n9", "n10"))
         ranks = tuple(replace(site, ranks=2 * site.ranks) for site in given)
         under(clean_run, replace(asked, nodes=("n9", "n10"), sites=ranks, gpus=gpus))
-        cause = home.judge_received(clean_run, asked).cause
+        cause = received.judge_received(clean_run, asked).cause
         assert cause.startswith("The host did not run what was sent: sites and gpus and nodes") is differs
 
 
 @pytest.mark.parametrize("nodes", [(), ("n9",), ("n9", "n10", "n11")])
 def test_other_nodes_than_were_asked_for_prove_nothing(clean_run, sent, nodes):
     sent = _allocated(clean_run, sent, nodes)
-    verdict = home.judge_received(clean_run, sent)
+    verdict = received.judge_received(clean_run, sent)
     assert verdict.verdict == "UNPROVEN"
     assert bool(nodes) is ("nodes of its spec.json differ" in verdict.cause)
 
 
 def test_other_ranks_and_nodes_that_nobody_asked_for_prove_nothing(clean_run, sent):
     under(clean_run, replace(sent, nodes=("n9", "n10")))
-    assert home.judge_received(clean_run, sent).cause.endswith(": nodes of its spec.json differ.")
+    assert received.judge_received(clean_run, sent).cause.endswith(": nodes of its spec.json differ.")
     changed = tuple(replace(site, ranks=1) for site in sent.sites)
     sent = _allocated(clean_run, sent, ("n9", "n10"), sites=changed)
     cause = "The host did not run what was sent: sites and nodes of its spec.json differ."
-    assert home.judge_received(clean_run, sent).cause == cause
+    assert received.judge_received(clean_run, sent).cause == cause
 
 
 def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
@@ -300,14 +300,14 @@ def test_a_pass_that_is_collected_again_is_of_when_it_was_judged(clean_run, sent
         spec = state.agree(RUN, sent, again=again)
         under(clean_run, spec)
         assert keep(clean_run, spec, results).verdict == "PASS"
-        path = home.placed_in(results / sent.host, "pt_ddp")
+        path = received.placed_in(results / sent.host, "pt_ddp")
         return read(path, PlacedRecord).kept if path.exists() else None
 
     monkeypatch.setattr(state, "timestamp", lambda: "2026-11-21T09:12:00Z")
     assert kept() is None
     monkeypatch.setattr(state, "timestamp", lambda: "2026-11-21T15:00:00Z")
     assert kept() == kept() == "2026-11-21T09:12:00Z"
-    home.placed_in(results / sent.host, "pt_ddp").unlink()
+    received.placed_in(results / sent.host, "pt_ddp").unlink()
     assert kept(again=True) is None
     assert kept() == "2026-11-21T15:00:00Z"
 
@@ -324,7 +324,7 @@ def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
     modes = [path.stat().st_mode & 0o777 for path in (state, state / "sent", kept)]
     assert modes == [0o700, 0o700, 0o600]
     kept.write_text("{")
-    assert home.state.agree(RUN, sent, again=False).nonce != sent.nonce
+    assert received.state.agree(RUN, sent, again=False).nonce != sent.nonce
 
 
 def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
