@@ -15,7 +15,6 @@ from . import (  # noqa: F401 - each registers its checks
     outputs,
     participation,
     processes,
-    sent,
     server,
     tasks,
     times,

@@ -10,7 +10,7 @@ from rekindle.judge.check import Result, check, fails, holds, unknown, without_g
 from rekindle.judge.run import Run
 from rekindle.records.events import GpuSample, SampleEvent
 
-from .gpu_work import by_gpu, by_process, most_used, worst
+from .gpus import by_gpu, by_process, most_used, worst
 from .processes import first_tasks, last_results
 
 _WARM_S = 2.0
