@@ -26,7 +26,7 @@ def _play(hosts, *stages):
         hosts="all",
         get_variable_manager=lambda: manager,
         get_loader=DataLoader,
-        get_roles=lambda: [SimpleNamespace(get_name=lambda name=name: name) for name in stages],
+        get_roles=lambda: [SimpleNamespace(get_name=lambda name=name, **_: name) for name in stages],
     )
 
 
