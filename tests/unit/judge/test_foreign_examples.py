@@ -157,6 +157,7 @@ def _append(file, line):
 
 _DEFAULTS = _json(CONFIG, lambda told: told["workflows"][0]["args"].clear())
 _THIRD = _json("server/simulate_job/meta.json", _third_site)
+_NAN = "2026-11-22 10:50:00,000 - Learner - INFO - weights: [[nan nan nan]\n [nan nan nan]]\n"
 _ERROR = "2026-11-22 10:00:00,000 - MLflowReceiver - ERROR - no\n"
 _ABORTED = ("peer_rc=OK", "peer_rc=TASK_ABORTED")
 
@@ -242,6 +243,7 @@ LIES = [
     ("flower", _flower_loss("275.88742220401764"), "flower_results_received", None),
     ("flower", _log(r".*got result from client site-2.*name=start.*\n"), "every_site_took_part", False),
     ("mlflow-at-sites", _append("site-2/log_error.txt", _ERROR), "trainers_ended_well", False),
+    ("mlflow-at-sites", _append("site-2/log.txt", _NAN), "trainers_ended_well", False),
 ]
 
 

@@ -61,7 +61,12 @@ def test_a_check_goes_no_further_than_the_plan(tmp_path):
 
 def test_every_playbook_of_a_stage_has_its_place():
     assert STAGES[:2] == ("preflight", "plan")
-    assert {path.stem for path in (REPOSITORY / "playbooks").glob("*.yml")} == {*STAGES, "report", "retire", "site"}
+    assert {path.stem for path in (REPOSITORY / "playbooks").glob("*.yml")} == {
+        *STAGES,
+        "report",
+        "retire",
+        "site",
+    }
 
 
 def test_a_check_leaves_what_is_known_of_runs(tmp_path):

@@ -48,7 +48,11 @@ def test_the_short_names_are_those_that_the_defaults_read():
 
 def _depends(role):
     meta = yaml.safe_load((ROLES / role / "meta/main.yml").read_text())
-    named = {entry["role"].removeprefix("rekindle.flare.") for entry in meta.get("dependencies", ()) if entry.get("when") is not False}
+    named = {
+        entry["role"].removeprefix("rekindle.flare.")
+        for entry in meta.get("dependencies", ())
+        if entry.get("when") is not False
+    }
     return named.union(*map(_depends, named))
 
 

@@ -48,6 +48,8 @@ _DIED = re.compile(
 """How a process says that it, or another, ended; without an exception."""
 _RANK = re.compile(r"^\[rank\d{1,6}\]: ?")
 """As torch begins each line of an exception."""
+_ALL_NAN = re.compile(r"\[(?:\s{0,9}-?(?:nan|inf)\b,?){2,9999}\s{0,9}\]")
+"""A row of a model's weights, say, as NumPy and torch print it."""
 _BACKWARDS_S = 2.0
 """Threads write to one log, each with the time at which it began to."""
 
@@ -146,10 +148,12 @@ def trainers_print_no_failure(run: Run) -> Iterator[Result]:
 
 
 def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
-    """Yield what a site's trainers printed of an exception or the end of a process, if it is not harmless."""
+    """Yield what a site's trainers printed of an exception, the end of a process or an array of NaN alone."""
     over = False
     begun: list[LogRecord] = []
     for record in records:
+        if row := next(filter(None, map(_ALL_NAN.search, (record.message, *record.more))), None):
+            yield record, f"an array that is not finite: {row[0]}"
         over = over or any(word in record.message for word in _ENDING)
         for line in (record.message, *record.more) if record.logger in TRAINERS else ():
             message = _RANK.sub("", line)
