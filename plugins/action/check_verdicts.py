@@ -1,4 +1,4 @@
-"""Action ``check_verdicts``: fails unless every required job of the host has a PASS at home.
+"""Action ``check_verdicts``: fails unless every required job of the host has a PASS on the controller.
 
 Under check, it fails unless every one could run there, within the lease.
 """

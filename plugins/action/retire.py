@@ -50,7 +50,7 @@ class ActionModule(Action):
             raise Failed(str(error)) from None
 
     def _python(self, root: str) -> str | None:
-        """Ask the host for a Python, as nothing at home has to tell of it; None if it does not say."""
+        """Ask the host for a Python, as no record here needs to name it; None if it has no answer."""
         try:
             frames = ask(self._low_level_execute_command, _COLLECTOR, root, root, "pythons")
         except FactsError:  # its disks may be full

@@ -52,7 +52,7 @@ def save(env: EnvRecord, folder: Path) -> None:
     """Write env.json and its locks into ``folder``.
 
     Raises:
-        RecordError: one of them is none that was sent from here.
+        RecordError: one of them was not sent from here.
     """
     texts = {
         environment.lock: _sent_lock_text(environment.lock, environment.lock_sha256)

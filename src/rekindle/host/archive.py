@@ -120,7 +120,7 @@ def _candidates(run_dir: Path, packed: Packed) -> Iterator[tuple[int, int, str]]
         links = [folder for folder in inner if Path(where, folder).is_symlink()]
         for name in ((base / entry).as_posix() for entry in (*names, *links)):
             if not _plain(name) or name == folders.LEFT:
-                packed.left[_shown(name)] = "its name is not one that comes home"
+                packed.left[_shown(name)] = "its name is not one that is collected"
                 continue
             try:
                 yield _lateness(name), (run_dir / name).lstat().st_size, name

@@ -25,7 +25,7 @@ _LINKED, _PEERLESS = errno.ELOOP, errno.ENXIO
 
 
 class UnfitError(OSError):
-    """A file is none that is read; ``strerror`` says why."""
+    """Not a regular file within the size limit; ``strerror`` has the reason."""
 
 
 def opened(path: str | Path, flags: int = os.O_RDONLY) -> BinaryIO:

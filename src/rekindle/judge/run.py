@@ -291,7 +291,7 @@ def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
 
 
 def _left_behind(left: Mapping[str, str]) -> Iterator[str]:
-    """Say what of a run that came home stayed on its host although verdicts are read from it."""
+    """Report what of a collected run stayed on its host although verdicts are read from it."""
     for name, why in left.items():
         if any(fnmatch(name, pattern) for pattern in _PROOF):
             yield f"{name} stayed on the host: {why}."

@@ -181,7 +181,7 @@ class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
     weight: Number | None = None
     """What it counts in the aggregation: the site's training steps; None if it told none."""
     names: Digest | None = None
-    """Of its floating-point leaves, of which the sketches are; None in evidence of old."""
+    """Of its floating-point leaves, of which the sketches are; None in older evidence."""
     sketch: Sketch = ()
     sent: Sketch = ()
     """Of what the site was sent under the same names; empty where it lacks one."""
@@ -213,7 +213,7 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     utilisation: Integer
     """Percent, as NVML gives it."""
     memory_utilisation: Integer | None = None
-    """Percent of the time in which its memory was read or written; None in samples of old."""
+    """Percent of the time in which its memory was read or written; None in older samples."""
     used_mib: Integer
     processes: Table[Integer]
     """MiB by PID."""
@@ -222,7 +222,7 @@ class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     xids: Few[Integer] | None = None
     """Xid errors since the sample before; None where nothing watches for them."""
     xids_by: Few[Text] = ()
-    """What watches for them: ``NVML``'s events, the ``kernel`` log; none in samples of old."""
+    """What watches for them: ``NVML``'s events, the ``kernel`` log; none in older samples."""
     ecc_uncorrected: Integer | None = None
     """Uncorrected memory errors since the driver was loaded; None where NVML does not tell."""
 

@@ -40,7 +40,7 @@ progress_in = _reader(folders.PROGRESS, Progress)
 ended_in = _reader(folders.ENDED, Ended)
 """How the run ended."""
 verdict_in = _reader(folders.VERDICT, VerdictRecord)
-"""The verdict that lies in the folder: the host's there, ours at home."""
+"""The folder's verdict: the host's on the host, ours on the controller."""
 ladder_in = _reader(folders.LADDER_RECORD, Ladder)
 """Which steps below a failed run hold."""
 left_in = _reader(folders.LEFT, LeftBehind)
@@ -51,7 +51,7 @@ clock_in = _reader(folders.CLOCK, Clock)
 play_in = _reader(folders.PLAY_RECORD, PlaybookRecord)
 """Which hosts a results folder is of."""
 lease_in = _reader(folders.LEASE_RECORD, LeaseRecord)
-"""Until when everything has to be at home."""
+"""Until when everything has to be on the controller."""
 host_in = _reader(folders.HOST_RECORD, HostRecord)
 """What the host is; of a SLURM cluster, the node that SLURM gave."""
 login_in = _reader(folders.LOGIN_RECORD, HostRecord)

@@ -108,7 +108,7 @@ class Progress(Record, kw_only=True, frozen=True):
 
 
 class LeftBehind(Record, kw_only=True, frozen=True):
-    """``left.json`` of a run that came home: what stayed on the host, written there as it was packed."""
+    """``left.json`` of a collected run: what stayed on the host, written there as it was packed."""
 
     schema: Literal["rekindle/left/1"] = "rekindle/left/1"
     files: Table[Text]

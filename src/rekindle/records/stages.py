@@ -157,7 +157,7 @@ class RetiredRecord(Record, kw_only=True, frozen=True):
     environments: Few[Text] = ()
     """Locks of the environments that the capsule rebuilds."""
     runs: Table[Text] = {}
-    """What each run was judged to be at home, by its folder; empty where it was not sent from there."""
+    """The controller's verdict on each run, by its folder; empty where it was not sent from there."""
     files: Integer = 0
     left: Table[Integer] = {}
     """Bytes of each file of a log or run that was not copied, most of them models, and went with the host."""

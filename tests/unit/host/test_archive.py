@@ -79,7 +79,7 @@ def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypa
         "model.pt": "it has more than 100 bytes",
         "secret": "it is no regular file",
         "pipe": "it is no regular file",
-        r"'a\nb\x1b[2J'": "its name is not one that comes home",
+        r"'a\nb\x1b[2J'": "its name is not one that is collected",
     }
 
 

@@ -134,7 +134,7 @@ def _busy(run: Run, seen: _Seen, during: list[SampleEvent], held: str) -> Result
 
 
 def _unmatched(run: Run, uuid: str, during: list[SampleEvent]) -> str | None:
-    """Return why NVML's PIDs may be none that the driver knows; None if they are, or the GPU did nothing.
+    """Return why NVML's PIDs may not be the driver's; None if they are, or the GPU did nothing.
 
     In a PID namespace of its own, as in a container, a driver sees other PIDs than NVML, or NVML lists none.
     """

@@ -27,7 +27,7 @@ _NUMPY_DEFAULT = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
 def global_model_saved(run: Run) -> Result:
     """The server saved a model that is whole, finite, not zero, and no longer the one it began with.
 
-    Of one that is too large to come home, what was seen of it as it loaded there counts; `saved_models_load`
+    Of one that is too large to be collected, what was seen as it loaded there counts; `saved_models_load`
     holds that to what sites sent.
     """
     saved = sorted(run.workspace.models())
