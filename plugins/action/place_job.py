@@ -109,7 +109,7 @@ def _tmpdir(given: str, host: records.HostRecord) -> str:
 
 
 def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
-    """Write the verdict on a job that does not run; if it is SKIPPED, an earlier run may still be collected."""
+    """Write the verdict on a job that does not run; if SKIPPED, an earlier run may yet be collected."""
     if verdict.verdict == "UNSUPPORTED":
         received.placed_in(folder, verdict.job).unlink(missing_ok=True)
     records.write(folder / verdict.job / folders.VERDICT, verdict)

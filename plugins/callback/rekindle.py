@@ -56,8 +56,8 @@ def _find_rekindle() -> None:
 _find_rekindle()
 
 from rekindle import records, report, settings
+from rekindle.actions.output import clean_display, failure, part
 from rekindle.host import folders, places
-from rekindle.records.text import for_terminal
 from rekindle.results import journal, sealing
 from rekindle.results.check import check
 
@@ -101,6 +101,9 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         """Begin without a results folder."""
         super().__init__()
+        # One is loaded with our playbooks, and another where the user has enabled it too.
+        self.disabled = hasattr(Display, "rekindle")
+        Display.rekindle = self
         self._folder: Path | None = None
         self._before: dict[str, str] | None = None
         self._ours = False
@@ -142,7 +145,7 @@ class CallbackModule(CallbackBase):
         hosts = variables._inventory.get_hosts(self._play.hosts)
         if self._folder is None:
             os.umask(0o077)  # results are for their owner alone
-            _clean_display()
+            clean_display()
             default = os.environ.get("REKINDLE_RESULTS") or str(self._new_folder())
             os.environ["REKINDLE_RESULTS"] = default
             known = variables.get_vars(play=self._play, host=next(iter(hosts), None))
@@ -222,13 +225,13 @@ class CallbackModule(CallbackBase):
 
     @_told
     def _note(self, result: Any, state: Literal["failed", "unreachable"]) -> None:
-        task, of, told = (_part(result, name) for name in ("task", "host", "result"))
+        task, of, told = (part(result, name) for name in ("task", "host", "result"))
         stage = _stage(task)
         if self._folder is None or stage is None or stage == _REPORT:
             return
         host = of.get_name()
         self._left.add(host)
-        journal.note_left(self._folder, host, stage, state, _said(told), checks=self._checks)
+        journal.note_left(self._folder, host, stage, state, failure(told), checks=self._checks)
 
     @_told
     def v2_playbook_on_stats(self, stats: Any) -> None:
@@ -245,22 +248,6 @@ class CallbackModule(CallbackBase):
             self._display.display("\n" + report.summary(results, self._folder))
         if self._before is not None or not self._checks:
             sealing.put(self._folder, self._before)
-
-
-def _clean_display() -> None:
-    """Have every text cleaned that Ansible shows: a task's error, a module's stderr, ssh's own words."""
-    display = Display.display
-
-    @functools.wraps(display)
-    def cleaned(self: Display, msg: object, *args: Any, **kwargs: Any) -> Any:
-        return display(self, for_terminal(str(msg), sys.stdout.isatty()), *args, **kwargs)
-
-    Display.display = cleaned
-
-
-def _part(result: Any, name: str) -> Any:
-    """Return the task, host or result of a task's result; before ansible-core 2.19 it was not public."""
-    return getattr(result, name if hasattr(result, name) else f"_{name}")
 
 
 def _leaving_out() -> list[str]:
@@ -294,15 +281,3 @@ def _name(role: Any) -> str:
 def _stage(task: Any) -> str | None:
     """Return the outermost role of ours that a task belongs to, as those that it includes are no stages."""
     return next((_name(role) for role in task.get_dep_chain() or () if _is_ours(role)), None)
-
-
-def _said(result: dict[str, Any]) -> str:
-    """Return what a failed task says of itself; of a loop, what its first failed item says."""
-    items = [item for item in result.get("results", ()) if isinstance(item, dict) and item.get("failed")]
-    said = items[0] if items else result
-    message = str(said.get("msg") or said.get("censored") or "")
-    if said.get("rc"):  # of a command, which says more than Ansible does of it
-        message = str(said.get("stderr") or said.get("stdout") or message)
-    if said.get("module_stderr"):
-        message = f"{message}: {said['module_stderr']}"
-    return message.removeprefix("Task failed: ")

@@ -63,12 +63,15 @@ def checkout(folder, *, links):
     return folder
 
 
-def test_a_playbook_runs_from_another_folder(tmp_path, inventory):
+@pytest.mark.parametrize("enabled", [{}, {"CALLBACKS_ENABLED": "rekindle.flare.rekindle"}])
+def test_a_playbook_runs_from_another_folder_with_one_table(tmp_path, inventory, enabled):
     results = tmp_path / "results"
-    done = run(tmp_path, OURS, PREFLIGHT, "-i", inventory, REKINDLE_RESULTS=str(results))
+    environ = {"COLLECTIONS_PATH": f"{REPOSITORY}/collections", **enabled} if enabled else {}
+    environ = {f"ANSIBLE_{name}": value for name, value in environ.items()}
+    done = run(tmp_path, OURS, PREFLIGHT, "-i", inventory, REKINDLE_RESULTS=str(results), **environ)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (results / "here" / "host.json").exists()
-    assert f"{results}/report.html" in done.stdout
+    assert done.stdout.count(f"{results}/report.html") == 1
 
 
 @pytest.mark.parametrize("links", [True, False])
