@@ -91,8 +91,13 @@ def _noise_in_a_log(run, rng):
 def _a_thread_that_writes_after_a_sites_last_line(run, rng):
     log = run.log(rng.choice(run.sites))
     last = max(place for place, line in enumerate(log) if STAMP.match(line))
-    closed = "conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 4711"
-    log.insert(last + 1, f"{STAMP.match(log[last])[1]} - {closed}")
+    written = rng.choice(
+        (
+            "conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 4711",
+            "FlowerExecutor - INFO - stopping applet",
+        )
+    )
+    log.insert(last + 1, f"{STAMP.match(log[last])[1]} - {written}")
 
 
 def _noise_on_stderr(run, rng):

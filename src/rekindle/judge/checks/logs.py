@@ -48,6 +48,8 @@ _DIED = re.compile(
 """How a process says that it, or another, ended; without an exception."""
 _RANK = re.compile(r"^\[rank\d{1,6}\]: ?")
 """As torch begins each line of an exception."""
+_AFTER_S = 2.0
+"""Within which threads of a process that ends may log something more, as Flower's do."""
 _ALL_NAN = re.compile(r"\[(?:\s{0,9}-?(?:nan|inf)\b,?){2,9999}\s{0,9}\]")
 """A row of a model's weights, say, as NumPy and torch print it."""
 _BACKWARDS_S = 2.0
@@ -89,10 +91,11 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
             yield unknown(f"{name}'s log has zeros in it, as after a loss of power.", records[0].at)
         if records[0].message.strip() not in _FIRST[kind] or records[0].at.line != 1:
             yield unknown(f"{name}'s log does not begin with NVFlare's first word.", records[0].at)
+        ends = [record.time for record in records if record.message.strip() == _LAST[kind]]
         last = next(
             (record for record in reversed(records) if not _AFTER_LAST.match(record.message)), records[-1]
         )
-        if last.message.strip() != _LAST[kind]:
+        if not ends or last.time > ends[-1] + _AFTER_S:
             yield unknown(f"{name}'s log does not end with NVFlare's last word.", last.at)
         for before, after in pairwise(records):
             if after.time < before.time - _BACKWARDS_S:
