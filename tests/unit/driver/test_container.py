@@ -124,7 +124,7 @@ def test_its_gpus_are_given_by_uuid_and_counted_anew_inside(spec, tmp_path):  # 
 
 
 def test_a_container_at_its_limit_is_killed(start, engine):
-    run, go = start(WORKS, seconds=600, limit_s=2)
+    run, go = start(WORKS, seconds=600, limit_s=10)
     go()
     child = psutil.Process(int(_wait_for(run / "job" / "child.pid").read_text()))
     _assert_ended_with_all(run, child)
