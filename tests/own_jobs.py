@@ -59,4 +59,8 @@ class OwnJob:
         for name, value in self.fields:
             Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
         job = load_job(JOBS, str(folder / "job.yml"))
-        return run_here(job, JOBS, host_records, work, {job.name: folder})
+        verdict = run_here(job, JOBS, host_records, work, {job.name: folder})
+        if (verdict.cause or "").startswith("A port that the run needs is held"):
+            # NVFlare's simulator chooses ports that are free, which another job here may take before it does.
+            verdict = run_here(job, JOBS, host_records, work / "again", {job.name: folder})
+        return verdict
