@@ -24,6 +24,13 @@ class Play:
     results: Path
 
 
+OWN_PLAYBOOK = {
+    "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
+    "ANSIBLE_CALLBACKS_ENABLED": "rekindle.flare.rekindle",
+}
+"""What a playbook of somebody's own has for the collection of this checkout."""
+
+
 def checkout(folder, **jobs):
     """Return ``folder`` with a copy of what playbooks need, whose jobs a test can alter.
 

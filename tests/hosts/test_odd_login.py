@@ -7,10 +7,12 @@ import pytest
 import shims
 from lab.labs import Lab
 from listing import listing
-from plays import play
+from plays import OWN_PLAYBOOK, play
 
 PLAYBOOK = """\
-- {hosts: all, gather_facts: false, roles: [preflight, plan, payload]}
+- hosts: all
+  gather_facts: false
+  roles: [rekindle.flare.preflight, rekindle.flare.plan, rekindle.flare.payload]
 """
 
 
@@ -41,7 +43,7 @@ def test_all_ends_in_the_root_that_preflight_found_and_retire_leaves_nothing(lab
     bare = listing(lab, "odd")
     (tmp_path / "way.yml").write_text(PLAYBOOK)
     user = ("-e", "ansible_user=lease")  # as an inventory of a lease has it; Ansible's ~ is its passwd's then
-    done = play(tmp_path / "way.yml", lab.inventory, tmp_path / "r", *user)
+    done = play(tmp_path / "way.yml", lab.inventory, tmp_path / "r", *user, **OWN_PLAYBOOK)
     assert done.status == 0, done.output
     assert json.loads((tmp_path / "r/odd/host.json").read_text())["root"] == "/data/lease/rekindle"
     assert list(root.glob("data/lease/rekindle/jobs/rekindle-*.zip"))

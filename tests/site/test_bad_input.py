@@ -5,7 +5,7 @@ import re
 import textwrap
 
 import pytest
-from plays import REPOSITORY, play
+from plays import OWN_PLAYBOOK, REPOSITORY, play
 
 
 def _inventory(tmp_path, hosts):
@@ -97,16 +97,15 @@ def test_a_stage_that_is_run_alone_refuses_it_too(tmp_path, stage):
 @pytest.mark.parametrize(
     ("part", "status"),
     [
-        ("roles: [{role: preflight}], vars: {rekindle_jobs: [pt_dpp]}", 4),
-        ("tasks: [{include_role: {name: preflight}, vars: {rekindle_jobs: [pt_dpp]}}]", 2),
+        ("roles: [{role: rekindle.flare.preflight}], vars: {rekindle_jobs: [pt_dpp]}", 4),
+        ("tasks: [{include_role: {name: rekindle.flare.preflight}, vars: {rekindle_jobs: [pt_dpp]}}]", 2),
     ],
     ids=["as it begins", "by its own task, where only that knows"],
 )
 def test_somebody_s_own_playbook_ends_by_the_same_words(tmp_path, part, status):
     (tmp_path / "mine.yml").write_text(f"- {{hosts: all, gather_facts: false, {part}}}\n")
     inventory = _inventory(tmp_path, _local("bad", tmp_path))
-    roles = str(REPOSITORY / "roles")
-    done = play(tmp_path / "mine.yml", inventory, tmp_path / "r", ANSIBLE_ROLES_PATH=roles)
+    done = play(tmp_path / "mine.yml", inventory, tmp_path / "r", **OWN_PLAYBOOK)
     assert done.status == status, done.output
     assert "rekindle_jobs names 'pt_dpp', and there is no such job in flare_jobs/. Fix: " in done.output
     assert "argument_spec" not in done.output

@@ -79,10 +79,10 @@ def test_host_keys_are_checked():
 def test_neither_an_agent_nor_a_port_is_forwarded(tmp_path):
     """Also where our ansible.cfg is not read."""
     (tmp_path / "play.yml").write_text(
-        "- hosts: localhost\n  gather_facts: false\n  roles: [{role: settings, when: false}]\n"
+        "- hosts: localhost\n  gather_facts: false\n  roles: [{role: rekindle.flare.settings, when: false}]\n"
         "  tasks: [{ansible.builtin.debug: {msg: 'args={{ ansible_ssh_args }}'}}]\n"
     )
-    (tmp_path / "roles").symlink_to(REPOSITORY / "roles")
+    (tmp_path / "collections").symlink_to(REPOSITORY / "collections")
     (args,) = re.findall(r"args=([^\"\n]*)", _ansible("ansible-playbook", "play.yml", cwd=tmp_path))
     config = tmp_path / "config"
     config.write_text(
