@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from leaks import leaks
-from plays import REPOSITORY, play
+from plays import OWN_PLAYBOOK, REPOSITORY, play
 
 from rekindle.records import PlacedRecord, RunSpec, read, write
 
@@ -15,7 +15,7 @@ COLLECT = """
 - hosts: first
   gather_facts: false
   tasks:
-    - collect_run: {job: pt_ddp, python: /home/lease/evil, home: %s}
+    - rekindle.flare.collect_run: {job: pt_ddp, python: /home/lease/evil, home: %s}
 """
 LIES = r"""#!/bin/sh
 : >"/tmp/a'\"'"
@@ -81,7 +81,7 @@ def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path)
     placed = PlacedRecord(run="/home/lease/evil-run", payload="/none", spec=spec)
     write(home / "pt_ddp.placed.json", placed)
     playbook.write_text(COLLECT % home)
-    done = play(playbook, pair.inventory, tmp_path / "r")
+    done = play(playbook, pair.inventory, tmp_path / "r", **OWN_PLAYBOOK)
     assert re.search(r"cannot be unpacked.* Fix: collect it again", " ".join(done.output.split()))
     assert {path.name for path in tmp_path.iterdir()} == {"collect.yml", "home"}
     assert [path.name for path in home.iterdir()] == ["pt_ddp.placed.json"]

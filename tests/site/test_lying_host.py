@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from msgspec.structs import replace
-from plays import REPOSITORY, play
+from plays import OWN_PLAYBOOK, REPOSITORY, play
 
 from rekindle.host.payload import build_payload
 from rekindle.judge import judge
@@ -16,8 +16,8 @@ COLLECT = """
 - hosts: all
   gather_facts: false
   tasks:
-    - collect_run: {{job: pt_ddp, python: {python}, home: {home}}}
-    - check_verdicts: {{folder: {home}, jobs: [pt_ddp]}}
+    - rekindle.flare.collect_run: {{job: pt_ddp, python: {python}, home: {home}}}
+    - rekindle.flare.check_verdicts: {{folder: {home}, jobs: [pt_ddp]}}
 """
 
 
@@ -44,7 +44,7 @@ def test_a_host_that_starts_nothing_and_sends_a_pass_has_not_passed(tmp_path, in
     write(results / "liar" / "pt_ddp.placed.json", placed)
     playbook = tmp_path / "collect.yml"
     playbook.write_text(COLLECT.format(python=sys.executable, home=results / "liar"))
-    collected = play(playbook, inventory, results)
+    collected = play(playbook, inventory, results, **OWN_PLAYBOOK)
     assert collected.status != 0
     assert "pt_ddp is UNPROVEN: The host itself says PASS" in " ".join(collected.output.split())
     reported = play("playbooks/report.yml", inventory, results)
