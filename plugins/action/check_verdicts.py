@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import jobs
-from rekindle.actions.base import Action
+from rekindle.actions.base import Action, documented_options
 from rekindle.host.places import JOBS
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
@@ -19,6 +19,8 @@ from rekindle.records.folders import host_in, plan_in, verdict_in
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = True
 

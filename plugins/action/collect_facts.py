@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import hostfacts, records
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.actions.limits import limited
 from rekindle.host import folders, places
 from rekindle.hostfacts import cluster, nodes
@@ -22,6 +22,8 @@ class ActionModule(Action):
     """Returns ``host``; with ``slurm`` it is a compute node, login.json has the login node, and
     node-<name>.json a node of each other kind in the partition.
     """
+
+    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = True
 

@@ -13,7 +13,7 @@ from ansible.utils.display import Display
 
 from rekindle import records
 from rekindle.actions import clock
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at
@@ -30,6 +30,8 @@ _LOOKS = 3
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Pack there, fetch, unpack and judge here: what the host says names no file and is no verdict."""

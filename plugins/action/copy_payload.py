@@ -22,9 +22,11 @@ from rekindle.records.folders import plan_in
 class ActionModule(Copy):
     """plugins/modules has its documentation."""
 
+    OPTIONS = documented_options(__name__)
+
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Bring it, and write payload.json; warn of files that may be missed on the host."""
-        _, args = self.validate_argument_spec(documented_options("copy_payload"))
+        _, args = self.validate_argument_spec(self.OPTIONS)
         plan = plan_in(Path(args["home"]))
         own = {name: Path(path).parent for name, path in plan.own.items()}
         for folder, called in ((JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.actions.limits import limited
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import lacking, pins
@@ -22,6 +22,8 @@ from rekindle.records.folders import host_in, plan_in
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = False
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import acceptance
-from rekindle.actions.base import Action
+from rekindle.actions.base import Action, documented_options
 from rekindle.host import folders
 from rekindle.records import Complaint
 from rekindle.records.acceptance import JOBS
@@ -15,6 +15,8 @@ from rekindle.records.folders import acceptance_in, plan_in, verdict_in
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Read the verdict, and what was measured if anything was."""

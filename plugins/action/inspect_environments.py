@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.actions.limits import limited
 from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import environment_specs
@@ -19,6 +19,8 @@ from rekindle.records.folders import host_in, plan_in
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = True
 

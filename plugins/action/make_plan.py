@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import capsule, records
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
@@ -32,6 +32,8 @@ from rekindle.solver import solve
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write plan.json; fail if no job's environment can be had, or not from the wheelhouse.

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
 from rekindle.actions import clock
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.actions.limits import limited
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
@@ -23,6 +23,8 @@ from rekindle.results import received, state
 @limited
 class ActionModule(Action):
     """Returns ``spec``, and ``run``: its folder on the host, named by what is run."""
+
+    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that does not run gets its verdict.json instead."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.actions.base import Action
+from rekindle.actions.base import Action, documented_options
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.jobs import archive_of
@@ -23,6 +23,8 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = False
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.actions.limits import limited
 from rekindle.host import places
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
@@ -21,6 +21,8 @@ _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = True
 

@@ -14,7 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.actions.limits import limited, within
 from rekindle.host import folders
 from rekindle.hostfacts import frames
@@ -40,6 +40,8 @@ _LOOK_S = 60
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Start and follow it; returns the ``result`` that the record ends with."""

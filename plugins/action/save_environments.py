@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import capsule
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 from rekindle.capsule.specs import environment_specs
 from rekindle.records import EnvRecord, RecordError, convert
 from rekindle.records.folders import host_in, plan_in
@@ -14,6 +14,8 @@ from rekindle.records.folders import host_in, plan_in
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check what came from the host against the schema, and write it."""

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from rekindle import report
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action, Failed, documented_options
 
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
+
+    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = False
 

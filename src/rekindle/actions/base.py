@@ -1,7 +1,6 @@
 """What every action of ours does the same way: its arguments are checked, its failure is a complaint."""
 
-import functools
-from typing import Any
+from typing import Any, ClassVar
 
 from ansible.parsing.plugin_docs import read_docstring
 from ansible.plugins.action import ActionBase
@@ -14,9 +13,11 @@ class Failed(Complaint):
     """What a task fails with."""
 
 
-@functools.cache
 def documented_options(action: str) -> dict[str, dict[str, Any]]:
-    """Return the options that the documentation of an action in plugins/modules lists."""
+    """Return the options that the documentation of an action in plugins/modules lists.
+
+    Read as the action's own module is loaded, which is once: each task runs in a process of its own.
+    """
     module = places.repository() / "plugins" / "modules" / f"{action.rpartition('.')[2]}.py"
     options: dict[str, dict[str, Any]] = read_docstring(str(module))["doc"]["options"]
     return options
@@ -25,10 +26,13 @@ def documented_options(action: str) -> dict[str, dict[str, Any]]:
 class Action(ActionBase):
     """An action, of which `act` is what it does; plugins/modules has its documentation."""
 
+    OPTIONS: ClassVar[dict[str, dict[str, Any]]]
+    """Those that it takes, as Ansible specifies arguments."""
+
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Do the task."""
         result = super().run(tmp, task_vars)
-        _, args = self.validate_argument_spec(documented_options(self._task.action))
+        _, args = self.validate_argument_spec(self.OPTIONS)
         try:
             return {**result, **self.act(args, task_vars or {})}
         except Complaint as error:

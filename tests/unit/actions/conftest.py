@@ -17,7 +17,6 @@ class Plugin:
     """One action; its ``module`` is the test's own, to be patched."""
 
     def __init__(self, name):
-        self.name = name
         spec = spec_from_file_location(name, REPOSITORY / "plugins" / "action" / f"{name}.py")
         self.module = module_from_spec(spec)
         spec.loader.exec_module(self.module)
@@ -25,7 +24,7 @@ class Plugin:
     def make(self, args, **parts):
         """Return the action with ``parts`` of Ansible's in it, by the names that ActionBase gives them."""
         action = self.module.ActionModule.__new__(self.module.ActionModule)
-        task = SimpleNamespace(action=self.name, args=dict(args), check_mode=False)
+        task = SimpleNamespace(args=dict(args), check_mode=False)
         vars(action).update({"_task": task, **parts})
         return action
 

@@ -1,7 +1,5 @@
 """Any action of ours: what it cannot do is a failed task with one sentence."""
 
-from types import SimpleNamespace
-
 import pytest
 from ansible.plugins.action import ActionBase
 
@@ -17,9 +15,8 @@ def run(monkeypatch):
     monkeypatch.setattr(ActionBase, "run", lambda self, tmp, task_vars: {"invocation": {}})
 
     def call(act):
-        action = type("One", (Action,), {"act": lambda self, args, task_vars: act()})
+        action = type("One", (Action,), {"OPTIONS": {}, "act": lambda self, args, task_vars: act()})
         instance = action.__new__(action)
-        instance._task = SimpleNamespace(action="write_reports")
         instance.validate_argument_spec = lambda spec: (None, {})
         return instance.run(task_vars={})
 

@@ -63,7 +63,7 @@ def foresee(load, tmp_path):
             write(tmp_path / f"{name}.json", record)
         write(tmp_path / "lease.json", LeaseRecord(host="gpu-1", started="2026-11-21T02:00:00Z", ends=ends))
         args = {"folder": str(tmp_path), "jobs": ["pt_ddp"]}
-        task = SimpleNamespace(action="check_verdicts", args=args, check_mode=True)
+        task = SimpleNamespace(args=args, check_mode=True)
         return load("check_verdicts").run(args, host="gpu-1", _task=task)
 
     return run

@@ -26,7 +26,7 @@ def plan(load, home):
             **{"last": True, "checkout": "", "accept": "off"},
             **more,
         }
-        task = SimpleNamespace(action="make_plan", args=args, check_mode=check)
+        task = SimpleNamespace(args=args, check_mode=check)
         return load("make_plan").run(args, host="h200", _task=task)
 
     return run

@@ -59,7 +59,7 @@ def retire(load, shell, host, tmp_path):
         args = {"root": str(host.root), "stop": False, "dest": str(tmp_path / "home"), "python": python}
         return load("retire").run(
             args,
-            _task=SimpleNamespace(action="retire", args=args, check_mode=check_mode),
+            _task=SimpleNamespace(args=args, check_mode=check_mode),
             _execute_module=host.execute_module,
             _low_level_execute_command=shell,
             _connection=SimpleNamespace(fetch_file=fetch),
