@@ -14,7 +14,7 @@ from rekindle.environments.indexes import masked
 from rekindle.hostfacts import nvidia
 from rekindle.hostfacts.frames import FactsError, Frame, parse
 from rekindle.judge import foreign, judge, summary
-from rekindle.judge.checks import exchange, gpus, messages, times
+from rekindle.judge.checks import exchange, gpus, messages, outputs, times
 from rekindle.judge.run import Run
 from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord, read, write
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, TaskEvent
@@ -50,6 +50,8 @@ HOSTILE = {
     "no version of the module": (_module, lambda frames: nvidia.driver(frames, None, None)),
     "no end of a UUID": (lambda n: "GPU 0: " + "UUID: " * n, nvidia._nvlinks),
     "no user of a proxy": (lambda n: "a:b" * n, masked),
+    "no end of a prefix of Flower's": (lambda n: "INFO x " * n, outputs._flower_losses),
+    "no end of Flower's losses": (lambda n: "'a': [" * n, outputs._flower_losses),
     "no query of a URL": (lambda n: "://" * n + " ://x@" * n, masked),
     "GPUs without a handle": (
         lambda n: "".join(

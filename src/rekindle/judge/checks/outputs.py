@@ -24,7 +24,8 @@ _STILL = 1e-6
 """By how much a loss of a whole data set varies, relative to it, where no weight moved."""
 _RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9}) failures")
 _FLOWER_DONE = re.compile(r"Run finished (\d{1,9}) round\(s\)")
-_FLOWER_SERIES = re.compile(r"'([^'\n]{1,100})': \[([^\]]{1,100000})\]")
+_FLOWER_PREFIX = re.compile(r"(?m)^.{0,20}?INFO\s.{0,20}?: {1,6}")
+_FLOWER_SERIES = re.compile(r"'([^'\n]{1,100})': \[([^\[\]']{1,100000})\]")
 _FLOWER_LOSS = re.compile(r"History \(loss, (\w{1,20})\):((?:\s{1,20}round \d{1,9}: \S{1,30})+)")
 _FLOWER_POINT = re.compile(r"\(\d{1,9}, ([^()\s,]{1,30})\)|round \d{1,9}: (\S{1,30})")
 
@@ -151,7 +152,7 @@ def flower_results_received(run: Run) -> Result:
 
 def _flower_losses(history: str) -> dict[str, list[float]]:
     """Return the losses of each round by their names, from the history that Flower logs at its end."""
-    history = re.sub(r"(?m)^.*?INFO\s.*?: {1,6}", "", history)
+    history = _FLOWER_PREFIX.sub("", history)
     series = dict(_FLOWER_SERIES.findall(history))
     series |= {f"loss, {kind}": rows for kind, rows in _FLOWER_LOSS.findall(history)}
     return {
