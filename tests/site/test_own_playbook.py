@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import shims
-from plays import HANGS_S, REPOSITORY
+from plays import HANGS_S, OWN_PLAYBOOK
 
 from rekindle.records import Outcome, read
 
@@ -57,9 +57,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def play(folder):
     """Return what runs one of the playbooks."""
-    environ = {"ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections")}
-    environ |= {"ANSIBLE_CALLBACKS_ENABLED": "rekindle.flare.rekindle"}
-    environ |= {"ANSIBLE_NOCOLOR": "1", "PATH": f"{folder / 'shims'}:{os.environ['PATH']}"}
+    environ = {**OWN_PLAYBOOK, "ANSIBLE_NOCOLOR": "1", "PATH": f"{folder / 'shims'}:{os.environ['PATH']}"}
 
     def run(playbook):
         return subprocess.run(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import ansible.release
 import pytest
-from plays import REPOSITORY
+from plays import OWN_PLAYBOOK, REPOSITORY
 
 OURS = str(Path(sys.executable).with_name("ansible-playbook"))
 CALLBACK = REPOSITORY / "plugins" / "callback" / "rekindle.py"
@@ -63,12 +63,10 @@ def checkout(folder, *, links):
     return folder
 
 
-@pytest.mark.parametrize("enabled", [{}, {"CALLBACKS_ENABLED": "rekindle.flare.rekindle"}])
+@pytest.mark.parametrize("enabled", [{}, OWN_PLAYBOOK])
 def test_a_playbook_runs_from_another_folder_with_one_table(tmp_path, inventory, enabled):
     results = tmp_path / "results"
-    environ = {"COLLECTIONS_PATH": f"{REPOSITORY}/collections", **enabled} if enabled else {}
-    environ = {f"ANSIBLE_{name}": value for name, value in environ.items()}
-    done = run(tmp_path, OURS, PREFLIGHT, "-i", inventory, REKINDLE_RESULTS=str(results), **environ)
+    done = run(tmp_path, OURS, PREFLIGHT, "-i", inventory, REKINDLE_RESULTS=str(results), **enabled)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (results / "here" / "host.json").exists()
     assert done.stdout.count(f"{results}/report.html") == 1

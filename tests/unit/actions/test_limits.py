@@ -8,7 +8,7 @@ import psutil
 import pytest
 import yaml
 from jinja2 import Template
-from plays import REPOSITORY
+from plays import OWN_PLAYBOOK, REPOSITORY
 
 from rekindle.actions.limits import limited, within
 
@@ -91,7 +91,7 @@ def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path)
             *("-e", "ansible_connection=local ansible_python_interpreter=/usr/bin/python3"),
         ],
         cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "ANSIBLE_COLLECTIONS_PATH": "collections"},
+        env={**os.environ, **OWN_PLAYBOOK, "PYTHONPATH": str(tmp_path)},
         stdout=subprocess.PIPE,
         text=True,
     )

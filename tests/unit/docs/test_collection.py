@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plays import REPOSITORY
+from plays import OWN_PLAYBOOK, REPOSITORY
 
 BIN = Path(sys.executable).parent
 
@@ -16,7 +16,7 @@ BIN = Path(sys.executable).parent
 def documented(kind, *names):
     """Return what ansible-doc knows of a kind of plugin, by name."""
     command = [BIN / "ansible-doc", "--type", kind, "--json", *names]
-    environ = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections")}
+    environ = {**os.environ, **OWN_PLAYBOOK}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
