@@ -37,6 +37,8 @@ EventT = TypeVar("EventT", bound=Event)
 Kind = Literal["ours", "example", "acceptance", "foreign"]
 """A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
 Rekindle did not start."""
+TRAINS = "train"
+"""NVFlare's name of the task of training."""
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
 _PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
@@ -210,6 +212,12 @@ class Run:
         ):
             results.append(Line(event.as_task(sent.get(event.round, ())), file, number))
         return results
+
+    @cached_property
+    def models_sent(self) -> list[Line[TaskEvent]]:
+        """The results of training that have weights, in the order of their rounds."""
+        lines = [line for line in self.results if line.event.task == TRAINS and line.event.sketch]
+        return sorted(lines, key=lambda line: (line.event.round or 0, line.event.time))
 
     @property
     def lossy(self) -> bool:

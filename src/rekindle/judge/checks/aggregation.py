@@ -18,7 +18,6 @@ from rekindle.records.events import (
 )
 from rekindle.records.evidence import Line
 
-TRAINS = "train"
 _AVERAGES = ("FedAvg", "ScatterAndGather")
 """Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
 EXACT = 1e-6
@@ -31,15 +30,9 @@ _CHANCE = 4.0
 """Standard deviations of the correlation of two models that have nothing to do with each other."""
 
 
-def _results(run: Run) -> list[Line[TaskEvent]]:
-    """Return the results of training that have weights, in the order of their rounds."""
-    lines = [line for line in run.results if line.event.task == TRAINS and line.event.sketch]
-    return sorted(lines, key=lambda line: (line.event.round or 0, line.event.time))
-
-
 def _by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
     return [
-        (number, [*lines]) for number, lines in groupby(_results(run), lambda line: line.event.round or 0)
+        (number, [*lines]) for number, lines in groupby(run.models_sent, lambda line: line.event.round or 0)
     ]
 
 
@@ -48,14 +41,14 @@ _FEDAVG = Workflow("controller", "FedAvg", {}, None)
 
 
 def _no_weights(run: Run) -> str | None:
-    return None if _results(run) else "No site sent weights."
+    return None if run.models_sent else "No site sent weights."
 
 
 @check("ours", "example", unless=_no_weights)
 def every_site_counts(run: Run) -> Iterator[Result]:
     """Every result counts more than 0 in the mean."""
     weights: dict[str, list[float]] = {}
-    for line in _results(run):
+    for line in run.models_sent:
         event = line.event
         weight = _weight(event)
         weights.setdefault(event.site, []).append(weight)
@@ -93,7 +86,7 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
     """No site sent the weights that another site sent, or itself in another round, and no global model."""
     seen: dict[Sketch, TaskEvent] = {}
     models: dict[Sketch, int | None] = {}
-    for line in _results(run):
+    for line in run.models_sent:
         models.setdefault(line.event.sent, line.event.round)
         if any(line.event.sketch) and line.event.sketch in models:
             says = f"{line.event.site} sent in round {line.event.round} the global model of round "
@@ -111,13 +104,13 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     first = rounds[0][1]
     for what, lines in (
         ("in the first round", first),
-        ("after the first round", _results(run)[len(first) :]),
+        ("after the first round", run.models_sent[len(first) :]),
     ):
         compared = [line for line in lines if line.event.kept is not None]
         if compared and all(_by_chance(line.event.kept, line.event) for line in compared):
             says = f"What sites sent {what} has nothing to do with the model that they were sent"
             yield fails(f"{says} (correlation {compared[0].event.kept:.3f}).", compared[0])
-    beside = [line for line in _results(run) if line.event.alike is not None]
+    beside = [line for line in run.models_sent if line.event.alike is not None]
     if beside and all(_by_chance(line.event.alike, line.event) for line in beside):
         says = "Results of two sites have nothing in common, although both got one model"
         yield fails(f"{says} (correlation {beside[0].event.alike:.3f}).", beside[0])

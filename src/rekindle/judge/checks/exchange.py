@@ -9,7 +9,7 @@ from rekindle.flare.announced import sites
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, fails, holds, unknown
-from rekindle.judge.run import Run
+from rekindle.judge.run import TRAINS, Run
 from rekindle.records.events import (
     ContributionEvent,
     FinalEvent,
@@ -19,7 +19,7 @@ from rekindle.records.events import (
     TaskEvent,
 )
 
-from .aggregation import EXACT, QUANTISED, TRAINS, same
+from .aggregation import EXACT, QUANTISED, same
 
 
 @check("ours", "example")
