@@ -35,6 +35,31 @@ class Edit:
         path.write_text("".join(lines))
 
 
+AGGREGATOR = """
+from nvflare.app_common.aggregators.model_aggregator import ModelAggregator
+
+
+class Own(ModelAggregator):
+    def reset_stats(self):
+        self.got = []
+
+    def accept_model(self, model):
+        self.got.append(model)
+
+    def aggregate_model(self):
+        return {returns}
+""".strip()
+
+
+def aggregator(returns):
+    """Return what gives the digits job an aggregator of its own, which makes ``returns`` of ``self.got``."""
+    return (
+        Edit("job.py", "from model import Net", "from aggregator import Own\nfrom model import Net", True),
+        Edit("job.py", "    model=Net(),", "    model=Net(),\naggregator=Own(),", True),
+        Edit("aggregator.py", "", AGGREGATOR.format(returns=returns)),
+    )
+
+
 @dataclass(frozen=True)
 class OwnJob:
     """A job of ``tests/honest/jobs``, as it stands or edited, and what its verdict has to be."""

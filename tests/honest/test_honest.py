@@ -1,32 +1,12 @@
 """Honest jobs of users that look odd: each passes."""
 
 import pytest
-from own_jobs import Edit, OwnJob
+from own_jobs import Edit, OwnJob, aggregator
 
-AGGREGATOR = """
-from nvflare.app_common.aggregators.model_aggregator import ModelAggregator
-
-
-class Own(ModelAggregator):
-    def reset_stats(self):
-        self.got = []
-
-    def accept_model(self, model):
-        self.got.append(model)
-
-    def aggregate_model(self):
-        one, count = self.got[0], len(self.got)
-        params = {name: sum(model.params[name] for model in self.got) / count for name in one.params}
-        return type(one)(params=params, params_type=one.params_type)
-""".strip()
-AVERAGES = (
-    Edit(
-        "job.py", "from model import Net", "from aggregator import Own\nfrom model import Net", instead=True
-    ),
-    Edit("job.py", "    model=Net(),", "    model=Net(),\naggregator=Own(),", instead=True),
-    Edit("aggregator.py", "", AGGREGATOR),
+AVERAGE = (
+    "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "
+    "for n in self.got[0].params}, params_type=self.got[0].params_type)"
 )
-
 JOBS = (
     OwnJob("sites_with_names", "named_sites"),
     OwnJob("two_simulations", "two_recipes"),
@@ -64,7 +44,7 @@ JOBS = (
             ),
         ),
     ),
-    OwnJob("its_own_aggregator", "digits", AVERAGES),
+    OwnJob("its_own_aggregator", "digits", aggregator(AVERAGE)),
 )
 
 

@@ -1,6 +1,6 @@
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
-from own_jobs import Edit, OwnJob
+from own_jobs import Edit, OwnJob, aggregator
 
 
 def digits(name, check, cause, *edits, verdict="FAIL", **fields):
@@ -18,30 +18,6 @@ except RuntimeError:
     import traceback
     {how}
 """.strip()
-AGGREGATOR = """
-from nvflare.app_common.aggregators.model_aggregator import ModelAggregator
-
-
-class Own(ModelAggregator):
-    def reset_stats(self):
-        self.got = []
-
-    def accept_model(self, model):
-        self.got.append(model)
-
-    def aggregate_model(self):
-        return {returns}
-""".strip()
-
-
-def aggregator(returns):
-    return (
-        Edit("job.py", "from model import Net", "from aggregator import Own\nfrom model import Net", True),
-        Edit("job.py", "    model=Net(),", "    model=Net(),\naggregator=Own(),", True),
-        Edit("aggregator.py", "", AGGREGATOR.format(returns=returns)),
-    )
-
-
 NOT_TRAINED = "changed no trainable parameter by more than rounding"
 LIES = (
     digits("forgets_to_step", "every_site_trained", NOT_TRAINED, client("optimizer.step()", "pass")),
