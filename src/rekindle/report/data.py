@@ -8,8 +8,6 @@ from rekindle.records import Outcome
 from rekindle.results.gather import HostResults, Results, State
 from rekindle.results.row import Row, RowKind
 
-_OF_VERDICT = ("host_says", "remedy", "layer", "started", "lock_sha256")
-
 
 class GpuData(msgspec.Struct):
     """A GPU, as preflight saw it."""
