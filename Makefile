@@ -9,9 +9,9 @@ WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 all: .venv/.done
 
 # The first of these that fits makes .venv; PYTHON=… names another.
-PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
-FITS := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
-NONE := Rekindle needs Python 3.11, 3.12 or 3.13 with its venv, and none of these is one: $(PYTHONS). \
+PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
+FITS := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
+NONE := Rekindle needs a Python from 3.11 to 3.14 with its venv, and none of these is one: $(PYTHONS). \
 	Fix: install one (Debian, Ubuntu: apt install python3-venv), or name one: make PYTHON=/path/to/python3
 
 .venv/.done: requirements/controller.txt requirements/uv.txt pyproject.toml
@@ -122,7 +122,6 @@ slurm-ssh: all
 slurm-down: all
 	$(LAB) --lab slurm down
 
-# A scenario for each role, on one such host, in the order in which a host goes through them: nothing is prepared twice.
+# Scenarios on one such host, in the order in which a host goes through them: nothing is prepared twice.
 molecule: all
-	REKINDLE_PREPARE=none molecule test \
-		$(foreach role,settings preflight plan payload environments containers validate collect report retire,--scenario-name $(role))
+	REKINDLE_PREPARE=none molecule test --scenario-name plan --scenario-name site --scenario-name retire

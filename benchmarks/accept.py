@@ -2,12 +2,10 @@
 
     python benchmarks/accept.py           # any Python with torch, on a host with GPUs; nothing else needs it
 
-The job in flare_jobs/acceptance is run whole on 1, 2, 4 … and all of the GPUs, in turn, three times; medians,
+The job in flare_jobs/acceptance runs completely on 1, 2, 4 … and all GPUs, in turn, three times; medians,
 and the very first run, in which torch may have come from a cold disk. Nobody else should be on the GPUs.
 CUDA_VISIBLE_DEVICES, with indexes or UUIDs, keeps to some of them.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -36,8 +34,8 @@ def gpus() -> list[str]:
         raise SystemExit("nvidia-smi did not end within 60 s. Fix: restart the host.") from None
     uuid_of = dict(re.findall(r"^(\d+), (GPU-\S+)$", done.stdout, re.MULTILINE))
     if done.returncode != 0 or not uuid_of:
-        said = " ".join((done.stdout + done.stderr).split())[:300] or "nothing"
-        raise SystemExit(f"nvidia-smi shows no GPU, but says: {said}. Fix: run this on a host with GPUs.")
+        text = " ".join((done.stdout + done.stderr).split())[:300] or "nothing"
+        raise SystemExit(f"nvidia-smi shows no GPU, and prints: {text}. Fix: run this on a host with GPUs.")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return [*uuid_of.values()]
@@ -55,7 +53,7 @@ def counts(most: int) -> list[int]:
 
 
 def measure(uuids: list[str]) -> dict[str, float]:
-    """Run the job once; returns the seconds of the whole process and of each part that it tells of."""
+    """Run the job once; return the seconds of the process and of each part that it reports."""
     with tempfile.TemporaryDirectory() as folder:
         evidence = Path(folder, "evidence")
         evidence.mkdir()
@@ -70,15 +68,17 @@ def measure(uuids: list[str]) -> dict[str, float]:
             text=True,
             check=False,
         )
-        whole = time.monotonic() - began
+        seconds = time.monotonic() - began
         if done.returncode != 0 or not (evidence / "acceptance.jsonl").exists():
-            said = (done.stdout + done.stderr)[-3000:]
-            raise SystemExit(f"Acceptance of {len(uuids)} GPUs ended with status {done.returncode}:\n{said}")
-    return {"process": whole, **{name: float(seconds) for name, seconds in _PART.findall(done.stdout)}}
+            output = (done.stdout + done.stderr)[-3000:]
+            raise SystemExit(
+                f"Acceptance of {len(uuids)} GPUs ended with status {done.returncode}:\n{output}"
+            )
+    return {"process": seconds, **{name: float(part) for name, part in _PART.findall(done.stdout)}}
 
 
 def row(name: str, times: list[dict[str, float]], parts: list[str]) -> str:
-    """Return medians as a row; what is no part is where the rest of the process went."""
+    """Return medians as a row, with the rest of the process beside its parts."""
     rest = [run["process"] - sum(run.get(part, 0.0) for part in parts) for run in times]
     cells = [median(run["process"] for run in times), median(rest)]
     cells += [median(run.get(part, 0.0) for run in times) for part in parts]
@@ -96,7 +96,7 @@ def main() -> None:
         for count, runs in times.items():
             runs.append(measure(uuids[:count]))
     parts = list(dict.fromkeys(part for runs in times.values() for run in runs for part in run))[1:]
-    print(f"| GPUs | s, the whole process | start, nvidia-smi | {' | '.join(parts)} |")
+    print(f"| GPUs | s, the complete process | start, nvidia-smi | {' | '.join(parts)} |")
     print("|---" * (len(parts) + 3) + "|")
     print(row("1, the first time", [first], parts))
     for count, runs in times.items():

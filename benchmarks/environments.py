@@ -5,10 +5,8 @@
 Side by side in one run, three times in turn; medians. Cold: no cache of uv's or pip's. Warm: each tool's
 own cache is full. The floor is `cp -a` of the finished environments. Rekindle's probes are timed apart, as
 pip has none; uv leaves compiling to bytecode to the first import, pip does it at once. "Nothing to do" is the
-whole environments stage, ansible-playbook and all, on a host that has what the plan names.
+complete environments stage, with ansible-playbook, on a host that has what the plan names.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -19,10 +17,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from importlib.resources import files
 from pathlib import Path
 from statistics import median
 
+from rekindle import locks
 from rekindle.environments import Specification
 from rekindle.environments.build import build
 from rekindle.environments.indexes import uv_environment
@@ -40,7 +38,7 @@ def specs() -> list[Specification]:
     """Return what ``build`` takes, for the Python that runs this."""
     specifications = []
     for name, lock in LOCKS.items():
-        text = files("rekindle.locks").joinpath(lock).read_text(encoding="utf-8")
+        text = locks.text(lock)
         digest = hashlib.sha256(text.encode()).hexdigest()
         spec: Specification = {
             "name": name,
@@ -103,7 +101,7 @@ def pip(folder: Path, cache: Path) -> float:
             [str(Path(sys.base_prefix, "bin", "python3")), "-m", "venv", str(folder / name)], check=True
         )
         path = folder / f"{name}.txt"
-        path.write_bytes(files("rekindle.locks").joinpath(lock).read_bytes())
+        path.write_bytes(locks.text(lock).encode())
         install = [str(folder / name / "bin" / "pip"), "install", "--quiet", "--no-deps", "--require-hashes"]
         subprocess.run([*install, "--requirement", str(path)], env=environ, check=True, capture_output=True)
     return time.monotonic() - began
@@ -133,7 +131,7 @@ def main() -> None:
             shutil.move(root / "cache", again / "cache")
             install, total = rekindle(again)
             times["rekindle, warm"].append(install)
-            times["of which not counted: probes"].append(total - install)
+            times["rekindle's probes, not counted"].append(total - install)
             times["rekindle, nothing to do"].append(nothing_to_do(here))
             envs = sorted(path for path in (again / "envs").iterdir() if path.is_dir())
             began = time.monotonic()

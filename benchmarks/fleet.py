@@ -1,4 +1,4 @@
-"""Times a fleet beside `ansible -m ping`: preflight and plan, and a whole site.yml with nothing to do.
+"""Times a fleet beside `ansible -m ping`: preflight and plan, and a complete site.yml with nothing to do.
 
     .venv/bin/python benchmarks/fleet.py        # as root; see CONTRIBUTING.md, "Test hosts"
 
@@ -10,8 +10,6 @@ which share this machine.
 Only one host is prepared in earnest. The others begin with what is on its disk, and have its run under the
 name that the run of the same job would have there: the figures are about cost and prove nothing about hosts.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -41,7 +39,7 @@ from lab.wheels import fill_wheelhouse  # noqa: E402
 SIZES = (1, 10, 50)
 REPEATS = 3
 FLEET = 1000
-"""Hosts to say on paper what they would cost."""
+"""Hosts whose cost is extrapolated."""
 COMMANDS = {
     "ping": ("ansible", "all", "-m", "ping"),
     "preflight and plan": ("ansible-playbook", "playbooks/preflight.yml", "playbooks/plan.yml"),
@@ -57,17 +55,17 @@ class Cost(NamedTuple):
 
 
 def timed(*command: str | Path) -> tuple[Cost, str]:
-    """Run ``command`` in the repository, which has to succeed; returns also what it said."""
+    """Run ``command`` in the repository, which has to succeed; return its cost and output."""
     began = time.monotonic()
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as output:
         environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         process = subprocess.Popen(
-            command, cwd=REPOSITORY, env=environ, stdout=said, stderr=subprocess.STDOUT
+            command, cwd=REPOSITORY, env=environ, stdout=output, stderr=subprocess.STDOUT
         )
         _, status, used = os.wait4(process.pid, 0)
         took = time.monotonic() - began
-        said.seek(0)
-        text = said.read()
+        output.seek(0)
+        text = output.read()
     if status != 0:
         raise SystemExit(f"{' '.join(map(str, command))} failed:\n{text[-3000:]}")
     return Cost(took, used.ru_utime + used.ru_stime), text
@@ -116,20 +114,20 @@ def measured(lab: Lab, size: int, command: tuple[str, ...], results: Path) -> tu
     """Run ``command`` on the first ``size`` hosts, over new connections."""
     lab.hang_up()
     on = ("-i", lab.inventory, "--limit", f"all[0:{size - 1}]")
-    cost, said = timed(*command, *on, "-e", f"rekindle_results={results}")
-    if " changed=" in said and len(re.findall(r" : ok=\d+ +changed=0 ", said)) < size:
-        raise SystemExit(f"Something was changed where nothing was to do:\n{said[-3000:]}")
-    return cost, said
+    cost, output = timed(*command, *on, "-e", f"rekindle_results={results}")
+    if " changed=" in output and len(re.findall(r" : ok=\d+ +changed=0 ", output)) < size:
+        raise SystemExit(f"Something was changed where nothing was to do:\n{output[-3000:]}")
+    return cost, output
 
 
-def tasks(said: str) -> int:
+def tasks(output: str) -> int:
     """Return how many tasks the busiest host had, by the recap."""
-    recaps = re.findall(r"^fleet-\d+ .*? ok=(\d+) .*? skipped=(\d+)", said, re.M)
+    recaps = re.findall(r"^fleet-\d+ .*? ok=(\d+) .*? skipped=(\d+)", output, re.M)
     return max(int(ok) + int(skipped) for ok, skipped in recaps)
 
 
 def show(costs: dict[int, dict[str, Cost]], recaps: dict[str, int]) -> None:
-    """Print what came of it, in Markdown."""
+    """Print the costs in Markdown."""
     print("| hosts | | seconds | of ping | controller's CPU, s | of ping | a host |")
     print("|---|---|---|---|---|---|---|")
     for size, of_size in costs.items():
@@ -143,9 +141,9 @@ def show(costs: dict[int, dict[str, Cost]], recaps: dict[str, int]) -> None:
         first, last = costs[few][name], costs[many][name]
         cpu, wall = ((getattr(last, what) - getattr(first, what)) / (many - few) for what in ("cpu", "wall"))
         paper = first.cpu + cpu * (FLEET - few)
-        said = f"{recaps[name]} tasks a host, " if name in recaps else ""
+        tasks_a_host = f"{recaps[name]} tasks a host, " if name in recaps else ""
         print(
-            f"{name}: {said}{cpu:.3f} s of CPU and {wall:.3f} s a further host; "
+            f"{name}: {tasks_a_host}{cpu:.3f} s of CPU and {wall:.3f} s a further host; "
             f"on paper {paper / 60:.1f} min of CPU for {FLEET}"
         )
 
@@ -159,10 +157,10 @@ def main() -> None:
             repeats: dict[str, list[Cost]] = {name: [] for name in COMMANDS}
             for _ in range(REPEATS):
                 for name, command in COMMANDS.items():
-                    cost, said = measured(lab, size, command, Path(folder, name.replace(" ", "-")))
+                    cost, output = measured(lab, size, command, Path(folder, name.replace(" ", "-")))
                     repeats[name].append(cost)
                     if name != "ping":
-                        recaps[name] = tasks(said)
+                        recaps[name] = tasks(output)
             costs[size] = {
                 name: Cost(median(cost.wall for cost in taken), median(cost.cpu for cost in taken))
                 for name, taken in repeats.items()

@@ -8,8 +8,6 @@ by the very command that NVFlare launched, without NVFlare. Samples a second are
 first, median, over the ranks together; outside is what a run took beside its rounds.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -6,8 +6,6 @@ torchrun alone, our launcher on one node, and our launcher on two "nodes" of thi
 ranks and GPUs each and torchrun's static rendezvous between them. On CPU where there is no GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import socket
@@ -22,7 +20,6 @@ import torch
 from torch import distributed, nn
 
 _SECONDS = 4.0
-"""Of training that are measured."""
 _NODES = ("localhost", "127.0.0.1")
 
 
@@ -53,7 +50,7 @@ def _measure(way: str, ranks: int) -> float:
     launcher = [sys.executable, "-m", "rekindle.trainer.launch", "--site=0", f"--ranks={ranks}"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
     environ["OMP_NUM_THREADS"] = "1"
-    environ["REKINDLE_EVIDENCE"] = tempfile.gettempdir()  # where NCCL of several nodes tells what it uses
+    environ["REKINDLE_EVIDENCE"] = tempfile.gettempdir()  # where NCCL of several nodes writes its log
     if way == "torchrun":
         alone = ["--standalone", f"--nproc-per-node={ranks}"]
         started = [_start([sys.executable, "-m", "torch.distributed.run", *alone, *script], environ)]
@@ -69,10 +66,11 @@ def _measure(way: str, ranks: int) -> float:
             _start([*launcher, *more, *script], environ | {"SLURMD_NODENAME": node, "SLURM_JOB_ID": "1"})
             for node in _NODES
         ]
-    said = [process.communicate()[0] for process in started]
+    outputs = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         sys.exit(f"{way} ended with {[process.returncode for process in started]}.")
-    return float(next(line for line in "".join(said).splitlines() if line.startswith("samples/s")).split()[1])
+    lines = "".join(outputs).splitlines()
+    return float(next(line for line in lines if line.startswith("samples/s")).split()[1])
 
 
 def _start(command: list[str], environ: dict[str, str]) -> subprocess.Popen[str]:

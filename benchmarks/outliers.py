@@ -3,12 +3,10 @@
     .venv/bin/python benchmarks/outliers.py           # about 15 minutes on one core
 
 First one measurement alone, for several limits: those in src/rekindle/acceptance/ were chosen by this. Then
-whole fleets of hosts with 8 GPUs of a model without norms, all measurements that tests/fleets.py has a spread
-for: each GPU, each pair and each host is compared within its host and with the fleet, and any may be a
-false alarm. Of every 200 GPUs, one or more, one is 10 % slow, in one measurement.
+complete fleets of hosts with 8 GPUs of a model without norms, with all measurements that tests/fleets.py has
+a spread for: each GPU, pair and host is compared within its host and with the fleet, and any may be a false
+alarm. One of every 200 GPUs, and at least one, is 10 % slow in one measurement.
 """
-
-from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
@@ -39,9 +37,9 @@ Blamed = tuple[str, int | None, str]
 """Host, index of a GPU, measurement."""
 
 
-def share(part: int, whole: int) -> str:
+def share(part: int, total: int) -> str:
     """Return a percentage."""
-    return f"{100 * part / whole:.2f} %"
+    return f"{100 * part / total:.2f} %"
 
 
 def one_measurement() -> Iterator[str]:
@@ -106,7 +104,7 @@ def _host(name: str, seed: int) -> AcceptanceRecord:
 def _blamed(fleet: list[AcceptanceRecord]) -> set[Blamed]:
     flaws = list(compared(fleet).flaws)
     for host in fleet:
-        if any(stands_out for _, stands_out in beside(host).values()):
+        if any(outlier for _, outlier in beside(host).values()):
             flaws += [flaw for flaw in judged(evaluated(host), (), True).flaws if flaw.verdict == "FAIL"]
     return {(flaw.host, flaw.gpu, flaw.measurement) for flaw in flaws}
 

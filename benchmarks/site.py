@@ -6,8 +6,6 @@ A fresh clone of HEAD and an empty home folder (so no cache of pip's or uv's, an
 temporary folder; cold once, then warm and bare in turn, three times; medians.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

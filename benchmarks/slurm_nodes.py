@@ -1,14 +1,12 @@
-"""Counts what a run over 1 to 64 nodes of a SLURM allocation costs: steps, samples, files, its driver's time.
+"""Counts the cost of a run over 1 to 64 nodes of a SLURM allocation: steps, samples, files, driver's time.
 
     .venv/bin/python benchmarks/slurm_nodes.py
 
-The nodes are simulated: a stand-in for srun starts each node's tasks on this machine, told that they are on
-another node. Driver, launcher and samplers are the real ones; in place of torchrun is what writes the
-evidence of its ranks. Counts are those of a real cluster; of times only the driver's own CPU and the judge's
-are told, as all samplers share this machine.
+The nodes are simulated: a stand-in for srun starts each node's tasks on this machine under the node's name.
+Driver, launcher and samplers are the real ones; a stand-in for torchrun writes the evidence of its ranks.
+Counts are those of a real cluster; of times only the driver's own CPU and the judge's are reported, as all
+samplers share this machine.
 """
-
-from __future__ import annotations
 
 import os
 import runpy
@@ -32,14 +30,14 @@ REPOSITORY = Path(__file__).parents[1]
 STAND_IN = runpy.run_path(str(REPOSITORY / "tests/slurm_stand_in.py"))["stand_in"]
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 RANKS = 8
-"""Of each of two sites on a node."""
+"""Ranks of each of two sites on a node."""
 WINDOW_S = 20.0
-"""For which a run is watched once all of its nodes are."""
+"""Time for which a run is measured once all of its nodes are up."""
 LIMIT_S = 300.0
 TORCHRUN = """
 import os, pathlib, sys, time
-told = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
-count, node = int(told["nproc-per-node"]), int(told.get("node-rank", 0))
+options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
+count, node = int(options["nproc-per-node"]), int(options.get("node-rank", 0))
 from rekindle.trainer import Evidence
 for rank in range(node * count, (node + 1) * count):
     Evidence(rank=rank).device("cpu", uuid=None, name=None, backend="gloo")
@@ -156,7 +154,6 @@ def _samples(run: Path) -> list[Path]:
 
 
 def _ranks(run: Path) -> int:
-    """How many ranks have told their device."""
     return len(list(run.glob(folders.EVENTS)))
 
 

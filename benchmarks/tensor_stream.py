@@ -6,8 +6,6 @@ HOST_FOLDER is results/<run>/<host> of this machine with a transformers environm
 GPT-2 of 124 million parameters, as tensors, and train it on a few instructions; no GPU is needed.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile
@@ -48,10 +46,12 @@ def main() -> None:
             arguments = {**job.arguments, **given, "tensor_stream": streamed}
             changed = msgspec.structs.replace(job, arguments=arguments, ranks_per_site=1)
             verdict = run_here(changed, JOBS, host, Path(folder, name.replace(" ", "-")))
-            says = {
-                result.claim: result.says for result in verdict.evidence if result.claim == "bytes_exchanged"
+            message = {
+                result.claim: result.message
+                for result in verdict.evidence
+                if result.claim == "bytes_exchanged"
             }
-            print(f"{name}: {verdict.duration_s} s, {says.get('bytes_exchanged', verdict.cause)}")
+            print(f"{name}: {verdict.duration_s} s, {message.get('bytes_exchanged', verdict.cause)}")
             peaks[name] = verdict.host_memory_mib
     for process in sorted(peaks["streamed"]):
         with_, without = peaks["streamed"][process], peaks["not streamed"][process]

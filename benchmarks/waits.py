@@ -7,8 +7,6 @@ Outside is what a run took beside its rounds. Bytecode is kept in a folder of th
 as where PYTHONDONTWRITEBYTECODE is set; the environment's own is not read.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile
@@ -26,7 +24,7 @@ CUTS = (
         'load(args.dataset, __import__("tempfile").mkdtemp())',
     ),
 )
-"""File, what it says, and what it says without the cut: NVFlare's own waits; scikit-learn in every rank."""
+"""File, its text, and the text without the cut: NVFlare's own waits; scikit-learn in every rank."""
 CASES = {
     "no bytecode, NVFlare's own": (False, False),
     "bytecode, NVFlare's own": (True, False),

@@ -3,12 +3,10 @@
     uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes
     lock_controller.py [--upgrade]
 
-A lock has the digest of every file that the index has of a pinned version, whatever machine it is for. Beside
-it NAME.sha256 names these files, as sha256sum does, so that a test can tell without an index what is missing.
-Pins stay as they are unless --upgrade is given or NAME.in asks for others.
+A lock has the digest of every file of a pinned version in the index, for all machines. Beside it NAME.sha256
+lists these files, as sha256sum does, for tests without an index. Pins stay unless --upgrade is given or
+NAME.in asks for others.
 """
-
-from __future__ import annotations
 
 import argparse
 import re
@@ -27,8 +25,8 @@ def render(entries: Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
     pins, names = [], dict[str, str]()
     for entry in entries:
         marker = f" ; {entry['marker']}" if "marker" in entry else ""
-        file_of = files([*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])])
-        digests = {name: file.sha256 for name, file in file_of.items()}
+        found = files([*entry.get("wheels", []), *([entry["sdist"]] if "sdist" in entry else [])])
+        digests = {file.name: file.sha256 for file in found}
         hashes = [f"    --hash=sha256:{digest}" for digest in sorted(digests.values())]
         pins.append(" \\\n".join([f"{entry['name']}=={entry['version']}{marker}", *hashes]) + "\n")
         names |= digests

@@ -1,16 +1,13 @@
-"""Write the hash-pinned locks under src/rekindle/locks from the catalogue of builds.
+"""Write the locks under src/rekindle/locks from the catalogue of builds.
 
     uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes
     make_locks.py [--upgrade] [NAME…]
 
-A lock serves every architecture of its build: a pin that one of them alone has, or has in another version,
-carries a marker. It lists the digests of the wheels that a glibc Linux can install, and of the source only
-where there is no wheel. files.list beside the locks has digest, size in bytes and name of each of these:
-so --check knows what a host has to fetch, and a test can tell without an index what is missing. Pins stay as
-they are unless --upgrade is given or the catalogue asks for others.
+A lock serves every architecture of its build: a pin that differs between them carries a marker. files.list
+beside the locks has digest, size in bytes and name of each wheel of a pin that a glibc Linux can install, and
+of the source only where there is no wheel; rekindle.locks joins both to what hosts get. Pins stay unless
+--upgrade is given or the catalogue asks for others.
 """
-
-from __future__ import annotations
 
 import argparse
 import itertools
@@ -20,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from resolve import File, NoSolution, Package, resolve
+from resolve import NoSolution, Package, resolve
 
+from rekindle.locks import NEWER_PYTHONS, File, known_files, render
 from rekindle.solver.catalogue import OF_ONE_TORCH, beside_own_torch, builds, environments, rules
 
 REPOSITORY = Path(__file__).parents[1]
 LOCKS = REPOSITORY / "src/rekindle/locks"
-FILES = LOCKS / "files.list"
 ARCHITECTURES = ("aarch64", "x86_64")
 DRIVER = ("msgspec", "psutil", "nvidia-ml-py", "py-spy")
 
@@ -36,17 +33,17 @@ class Lock:
     """What one lock file is made from."""
 
     pythons: Sequence[str]
-    """The first is resolved for; the digests are those of all of them."""
+    """Versions are the first one's; digests are all of them's."""
     requirements: dict[str, Sequence[str]] = field(default_factory=dict)
     """By architecture."""
     without: Sequence[str] = ()
-    """What others of its packages require and it leaves out."""
+    """Packages to leave out although others require them."""
 
 
 def locks() -> dict[str, Lock]:
     """Return every lock that there should be, by file name."""
     pythons = rules().locks.pythons
-    wanted = {"driver.txt": Lock([*pythons, "3.13", "3.14"], dict.fromkeys(ARCHITECTURES, DRIVER))}
+    wanted = {"driver.txt": Lock([pythons[0], *NEWER_PYTHONS], dict.fromkeys(ARCHITECTURES, DRIVER))}
     asked = itertools.product(environments(), rules().nvflare.releases)
     for build in (build for framework, release in asked for build in builds(framework, release)):
         for python in build.pythons:
@@ -74,38 +71,34 @@ def pins(text: str, architecture: str) -> dict[str, str]:
     return {name: version for name, version, machine in lines if machine in {"", architecture}}
 
 
-def render(lock: Lock, resolved: Mapping[str, Iterable[Package]]) -> str:
-    """Return the text of a lock from what each architecture resolved to."""
-    pinned: dict[tuple[str, str], dict[str, set[str]]] = {}
+def pinned(lock: Lock, resolved: Mapping[str, Iterable[Package]]) -> str:
+    """Return the pins of a lock from what each architecture resolved to.
+
+    Raises:
+        SystemExit: its Pythons need different versions.
+    """
+    machines: dict[tuple[str, str], set[str]] = {}
     for architecture, packages in resolved.items():
         for package in packages:
-            digests = {file.sha256 for file in (package.wheels or package.sdist).values()}
-            by_machine = pinned.setdefault((package.name, package.version), {})
-            by_machine.setdefault(architecture, set()).update(digests)
-    for (name, version), (other_name, other_version) in itertools.combinations(pinned, 2):
-        if name == other_name and set(pinned[name, version]) & set(pinned[other_name, other_version]):
+            machines.setdefault((package.name, package.version), set()).add(architecture)
+    for (name, version), (other_name, other_version) in itertools.combinations(machines, 2):
+        if name == other_name and machines[name, version] & machines[other_name, other_version]:
             raise SystemExit(
                 f"{name} is {version} for one Python and {other_version} for another. Fix: a lock for each."
             )
     versions = f"{lock.pythons[0]} and newer" if len(lock.pythons) > 1 else lock.pythons[0]
-    machines = " and ".join(sorted(resolved))
-    where = f"Python {versions} on Linux {machines}, glibc {rules().locks.glibc} or newer"
+    where = (
+        f"Python {versions} on Linux {' and '.join(sorted(resolved))}, glibc {rules().locks.glibc} or newer"
+    )
     lines = [f"# Written by scripts/make_locks.py for {where}."]
-    for (name, version), by_machine in sorted(pinned.items()):
-        marker = (
-            "" if len(by_machine) == len(resolved) else f" ; platform_machine == '{next(iter(by_machine))}'"
-        )
-        hashes = sorted(set().union(*by_machine.values()))
-        lines.append(
-            " \\\n".join(
-                [f"{name}=={version}{marker}", *(f"    --hash=sha256:{digest}" for digest in hashes)]
-            )
-        )
+    for (name, version), of in sorted(machines.items()):
+        marker = "" if of == set(resolved) else f" ; platform_machine == '{min(of)}'"
+        lines.append(f"{name}=={version}{marker}")
     return "\n".join(lines) + "\n"
 
 
-def write(name: str, lock: Lock, upgrade: bool) -> dict[str, File]:
-    """Write the lock ``name`` and return its files by file name.
+def write(name: str, lock: Lock, upgrade: bool) -> set[File]:
+    """Write the lock ``name`` and return its files.
 
     Raises:
         SystemExit: no versions satisfy what it asks for.
@@ -132,25 +125,24 @@ def write(name: str, lock: Lock, upgrade: bool) -> dict[str, File]:
             except NoSolution as error:
                 raise SystemExit(f"{name}: {error}") from None
             resolved.setdefault(architecture, []).extend(packages)
-    path.write_text(render(lock, resolved), encoding="utf-8")
+    path.write_text(pinned(lock, resolved), encoding="utf-8")
     print(name, flush=True)
     every = itertools.chain.from_iterable(resolved.values())
-    return {name: file for package in every for name, file in (package.wheels or package.sdist).items()}
+    return {file for package in every for file in package.wheels or package.sdist}
 
 
-def keep_files(new: Mapping[str, File]) -> None:
-    """Add to the list of files those that are ``new``, and drop those that are in no lock any more."""
-    lines = FILES.read_text(encoding="utf-8").splitlines() if FILES.exists() else []
-    known = {name: File(digest, int(size)) for digest, size, name in map(str.split, lines)} | {**new}
-    locked = "".join(path.read_text(encoding="utf-8") for path in LOCKS.glob("*.txt"))
+def keep_files(new: Iterable[File], known: Iterable[File]) -> None:
+    """Add ``new`` files to those that are ``known``, and drop those that are in no lock any more."""
+    files = tuple({file.name: file for file in (*known, *new)}.values())
+    locked = "".join(render(path.read_text(encoding="utf-8"), files) for path in LOCKS.glob("*.txt"))
     digests = set(re.findall(r"sha256:(\w+)", locked))
-    kept = [(file, name) for name, file in sorted(known.items()) if file.sha256 in digests]
-    listed = "".join(f"{file.sha256} {file.size} {name}\n" for file, name in kept)
-    FILES.write_text(listed, encoding="utf-8")
+    kept = sorted((file for file in files if file.sha256 in digests), key=lambda file: file.name)
+    listed = "".join(f"{file.sha256} {file.size} {file.name}\n" for file in kept)
+    (LOCKS / "files.list").write_text(listed, encoding="utf-8")
 
 
 def main() -> None:
-    """Write the locks that the command line names, or all of them, and remove those that nothing asks for."""
+    """Write the locks that the command line names, or all of them, and remove those that are not wanted."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -160,16 +152,16 @@ def main() -> None:
     wanted = locks()
     unknown = sorted(set(args.names) - set(wanted))
     if unknown:
-        parser.error(f"{unknown[0]} is no lock of the catalogue")
-    all_files: dict[str, File] = {}
+        parser.error(f"{unknown[0]} is not a lock of the catalogue")
+    new: set[File] = set()
     with ThreadPoolExecutor(4) as pool:  # each waits for the index
         for files in pool.map(lambda name: write(name, wanted[name], args.upgrade), args.names or wanted):
-            all_files |= files
+            new |= files
     if not args.names:
         for path in LOCKS.glob("*.txt"):
             if path.name not in wanted:
                 path.unlink()
-    keep_files(all_files)
+    keep_files(new, known_files())
 
 
 if __name__ == "__main__":

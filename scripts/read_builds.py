@@ -1,16 +1,13 @@
-"""Read again what the builds themselves say, and write it to the catalogue.
+"""Read the facts of the builds again, and write them to the catalogue.
 
     uv must be on PATH; python -m rekindle.environments.indexes runs this with pip's indexes
     read_builds.py [--check] [WHEEL…]
 
 From the package index, for each build: its Pythons, the glibc of its wheels, the CUDA runtime
 and NCCL that its metadata brings, and the newest Lightning and Transformers for it. From each WHEEL on disk
-(they are large: nothing is downloaded): the CUDA that it was compiled with and its architectures, of
-TensorFlow those of each library. --check
-writes nothing and exits with 1 if the catalogue says otherwise.
+(they are large: nothing is downloaded): the CUDA that it was compiled with and its architectures, for
+TensorFlow by library. --check writes nothing and exits with 1 if the catalogue differs.
 """
-
-from __future__ import annotations
 
 import argparse
 import json
@@ -59,7 +56,7 @@ def from_index(build: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
-    """Write what the wheel at ``path`` says to the build that it belongs to.
+    """Write the facts of the wheel at ``path`` to its build.
 
     Raises:
         SystemExit: it cannot be read, or the catalogue has no such build.
@@ -83,7 +80,7 @@ def from_wheel(path: Path, builds: list[dict[str, Any]]) -> None:
 
 
 def newest(data: dict[str, Any], pair: dict[str, Any], builds: list[dict[str, Any]]) -> str:
-    """Return the newest version, of what stands on torch, that a torch build resolves to everywhere."""
+    """Return the newest version of a framework on torch that a torch build resolves to everywhere."""
     own = [text.partition("==")[0] for text in data["requirements"]]
     versions = {
         package.version
@@ -111,7 +108,7 @@ def _glibc(package: Package, python: str, architecture: str) -> str:
     """Return the oldest glibc that a wheel of the package allows."""
     aliases = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
     versions = []
-    for tag in {tag for name in package.wheels for tag in parse_wheel_filename(name)[3]}:
+    for tag in {tag for file in package.wheels for tag in parse_wheel_filename(file.name)[3]}:
         if tag in linux_tags(python, architecture):
             policy = tag.platform.removesuffix(f"_{architecture}")
             versions.append(aliases.get(policy) or policy.removeprefix("manylinux_").replace("_", "."))
@@ -123,7 +120,6 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 def _text(data: dict[str, Any]) -> str:
-    """Return JSON with every list of words on one line."""
     lists = re.compile(r'\[\s+((?:"[^"]*",?\s+)+)\]')
     one_line = lists.sub(lambda match: f"[{' '.join(match[1].split())}]", json.dumps(data, indent=2))
     return one_line + "\n"
@@ -155,7 +151,7 @@ def main() -> int:
         from_wheel(path, builds)
     stale = [name for name in names if before[name] != _text(data[name])]
     for name in stale:
-        print(f"{name}.json {'is not what the builds say' if args.check else 'is written anew'}")
+        print(f"{name}.json {'differs from the builds' if args.check else 'is written anew'}")
         if not args.check:
             (CATALOGUE / f"{name}.json").write_text(_text(data[name]), encoding="utf-8")
     return 1 if args.check and stale else 0

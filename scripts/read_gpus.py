@@ -3,10 +3,8 @@
     read_gpus.py OPEN_GPU_KERNEL_MODULES PCIIDS
 
 Both are clones: NVIDIA/open-gpu-kernel-modules, whose README has a table of GPUs in each release, and
-pciutils/pciids, for GPUs older than Turing, which that table lacks. Of laptops and boards to build in, none.
+pciutils/pciids, for GPUs older than Turing, which that table lacks. Laptops and built-in boards are left out.
 """
-
-from __future__ import annotations
 
 import json
 import re
@@ -31,9 +29,9 @@ _BUILT_IN = re.compile(
 _BETA = re.compile(
     r"515\.49|525\.47|535\.43\.[01][3-9]|535\.43\.[12]|535\.43\.0[89]|550\.40\.[5-9]|570\.123|580\.94"
 )
-"""Of Vulkan's developers, which know a GPU before later releases of the same branch do."""
+"""Vulkan developer drivers, which know a GPU before later releases of the same branch do."""
 _SEEN = {"2E12": "580.95.05"}
-"""Shipped with a driver whose table lacks them: DGX Spark."""
+"""DGX Spark, shipped with a driver whose table lacks it."""
 
 
 def _git(folder: str, *arguments: str) -> str:

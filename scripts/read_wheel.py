@@ -1,6 +1,4 @@
-"""What a framework's wheel file says about the GPUs that it was compiled for."""
-
-from __future__ import annotations
+"""The GPUs that a framework's wheel was compiled for, from the wheel itself."""
 
 import ast
 import re
@@ -16,21 +14,21 @@ from rekindle.solver.catalogue import Kernels
 _FLAGS = re.compile(rb"(?:(?:sm|compute)_\d+[af]? )*(?:sm|compute)_\d+[af]?(?=\0)")
 
 _MODULE = re.compile(rb"\x50\xed\x55\xba\x01\x00\x10\x00")
-"""How one that nvcc or XLA's compiler made begins (fatbin): number, version, size of its header."""
+"""Beginning of a module (fatbin) of nvcc or XLA's compiler: number, version, size of its header."""
 _PART = struct.Struct("<H2xIQ8xHHI")
 """Kind, size of its header and of what follows, minor and major of the language, architecture."""
 
 
 @dataclass(frozen=True)
 class WheelReport:
-    """The build's own words, read without installing it."""
+    """The build's own description, read without installing it."""
 
     toolkit: str | None
     """CUDA that it was compiled with, ``12.8``; None for a CPU build."""
     arch_list: Sequence[str]
     """``sm_90`` is machine code, ``compute_90`` is PTX; empty for a CPU build."""
     kernels: Sequence[Kernels] = ()
-    """Of TensorFlow, whose kernels do not all have the same; largest first."""
+    """TensorFlow's, whose kernels differ; largest first."""
 
 
 def read_wheel(path: Path) -> WheelReport:
@@ -40,7 +38,7 @@ def read_wheel(path: Path) -> WheelReport:
     build_info.py what ``tf.sysconfig.get_build_info()`` returns.
 
     Raises:
-        ValueError: the file is no wheel of either, or says nothing about its GPUs.
+        ValueError: the file is not a wheel of either, or has no list of GPUs.
     """
     try:
         with zipfile.ZipFile(path) as wheel:
@@ -68,7 +66,7 @@ def _torch(path: Path, version: bytes, library: bytes) -> WheelReport:
 
 
 def _kernels(wheel: zipfile.ZipFile) -> tuple[Kernels, ...]:
-    """Return the kernels in the libraries of ``wheel``, without what is less than a thousandth of them."""
+    """Return the kernels in the libraries of ``wheel``, without groups below a thousandth of their size."""
     sizes: Counter[tuple[str, tuple[str, ...], str]] = Counter()
     for member in wheel.infolist():
         if ".so" in Path(member.filename).name:
@@ -88,7 +86,7 @@ def _kernels(wheel: zipfile.ZipFile) -> tuple[Kernels, ...]:
 
 
 def _join(sizes: Counter[tuple[str, tuple[str, ...], str]], library: str) -> None:
-    """Make one of what nvlink left in two: the machine code that it linked, and the PTX of its parts."""
+    """Join what nvlink leaves in two: the machine code that it linked, and the PTX of its parts."""
     own = [kind for kind in sizes if kind[0] == library]
     linked = [kind for kind in own if not kind[2]]
     parts = [kind for kind in own if not any(name.startswith("sm_") for name in kind[1])]
@@ -102,8 +100,8 @@ def _join(sizes: Counter[tuple[str, tuple[str, ...], str]], library: str) -> Non
 def _module(library: bytes, start: int) -> tuple[tuple[str, ...], str, int]:
     """Return the architectures of the module (fatbin) at ``start``, its PTX's version and its largest part.
 
-    After 16 bytes, which end with its size, come its parts: each a header, which tells its kind (1 PTX, 2
-    machine code), its own size, the part's, the language's version and the architecture, and the part.
+    After 16 bytes, which end with its size, come its parts: each a header with its kind (1 PTX, 2 machine
+    code), its own size, the part's, the language's version and the architecture, and the part.
     """
     names: dict[str, int] = {}
     ptx = ""

@@ -1,12 +1,10 @@
-"""Run tf_mirrored as it seems to deadlock, and as it passes; print what each came to and after how long.
+"""Run tf_mirrored as it seems to deadlock, and as it passes; print both verdicts and durations.
 
     .venv/bin/python scripts/reproduce_tf.py HOST_FOLDER
 
 HOST_FOLDER is results/<run>/<host> of this machine: host.json, plan.json and env.json with a TensorFlow
 environment. `make reproduce-tf` makes one first. It needs two GPUs.
 """
-
-from __future__ import annotations
 
 import shutil
 import sys

@@ -1,6 +1,4 @@
-"""What uv resolves a few requirements to, with the name, digest and size of every file."""
-
-from __future__ import annotations
+"""Resolves requirements by uv, with the name, digest and size of every file."""
 
 import os
 import subprocess
@@ -8,14 +6,14 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import tomllib
 from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 
-from rekindle.capsule.sizes import NEWEST_GLIBC_MINOR, wheel_tags
+from rekindle.locks import File, wheel_platforms, wheel_tags
 
 _NEWEST_OF_UV = "2_40"  # the newest --python-platform that uv 0.13 knows
 
@@ -24,29 +22,20 @@ class NoSolution(ValueError):
     """uv finds no versions that satisfy the requirements; the text is uv's."""
 
 
-class File(NamedTuple):
-    """A file of the index, or of UV_FIND_LINKS."""
-
-    sha256: str
-    size: int
-    """Bytes."""
-
-
 @dataclass(frozen=True)
 class Package:
     """One pinned distribution and its files for the platform that was asked for."""
 
     name: str
     version: str
-    wheels: Mapping[str, File]
-    """By file name."""
-    sdist: Mapping[str, File]
-    """The same, of one file or none."""
+    wheels: frozenset[File]
+    sdist: frozenset[File]
+    """At most one."""
 
 
 def linux_tags(python: str, architecture: str) -> frozenset[Tag]:
     """Return every tag of a wheel that CPython ``python`` on a glibc Linux can install."""
-    return frozenset(wheel_tags(python, architecture, f"2.{NEWEST_GLIBC_MINOR}"))
+    return frozenset(wheel_tags(python, wheel_platforms(architecture)))
 
 
 def resolve(  # noqa: PLR0913 - each is a part of the question
@@ -120,7 +109,8 @@ def compile_pylock(
         left_out = Path(folder, "left_out.txt")
         left_out.write_text("\n".join(without), encoding="utf-8")
         command = ["uv", "pip", "compile", "-", "--format=pylock.toml", f"--output-file={output}"]
-        command.append(f"--excludes={left_out}")
+        # One Python resolves for all of them, and an attempt to download another takes long.
+        command += [f"--excludes={left_out}", "--no-python-downloads"]
         done = subprocess.run(
             [*command, *options, "--quiet", "--no-config"],
             input="\n".join(requirements),
@@ -137,19 +127,19 @@ def compile_pylock(
 
 def _package(entry: Mapping[str, Any], tags: frozenset[Tag]) -> Package:
     wheels = files(entry.get("wheels", []))
-    usable = {name: file for name, file in wheels.items() if parse_wheel_filename(name)[3] & tags}
+    usable = frozenset(file for file in wheels if parse_wheel_filename(file.name)[3] & tags)
     return Package(
         entry["name"], entry["version"], usable, files([entry["sdist"]] if "sdist" in entry else [])
     )
 
 
-def files(entries: Iterable[Mapping[str, Any]]) -> dict[str, File]:
-    """Return the wheels or the sdist of a package of a pylock, by file name.
+def files(entries: Iterable[Mapping[str, Any]]) -> frozenset[File]:
+    """Return the wheels or the sdist of a package of a pylock.
 
     Raises:
-        SystemExit: the index tells no size.
+        SystemExit: the index has no size.
     """
-    by_name = {}
+    found = set()
     for entry in entries:
         place: str = entry.get("url") or entry["path"]
         name: str = entry.get("name") or unquote(place.rsplit("/", 1)[-1])
@@ -157,6 +147,6 @@ def files(entries: Iterable[Mapping[str, Any]]) -> dict[str, File]:
         if size is None and place.startswith("file:"):  # of UV_FIND_LINKS, where uv looks at names alone
             size = Path(unquote(urlsplit(place).path)).stat().st_size
         if size is None:
-            raise SystemExit(f"The index tells no size of {name}. Fix: lock against one that does.")
-        by_name[name] = File(entry["hashes"]["sha256"], size)
-    return by_name
+            raise SystemExit(f"The index has no size of {name}. Fix: lock against one that does.")
+        found.add(File(entry["hashes"]["sha256"], size, name))
+    return frozenset(found)

@@ -3,8 +3,6 @@
 .venv/bin/python scripts/write_evidence.py
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rekindle.judge import judge, known
@@ -30,7 +28,7 @@ def short_form(run: Path) -> str:
         "",
         "| claim | evidence | file |",
         "|---|---|---|",
-        *(f"| {claim.claim} | {claim.says} | {claim.file or ''}:{claim.line or ''} |" for claim in claims),
+        *(f"| {claim.claim} | {claim.message} | {claim.file or ''}:{claim.line or ''} |" for claim in claims),
         "",
         f"Beside its claims, {len(applied) - len(claims)} other checks hold, "
         f"and {len(verdict.evidence) - len(applied)} checks do not apply.",

@@ -3,8 +3,6 @@
 write_examples.py RESULTS…
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +11,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "examples.md"
 HEAD = """# NVFlare's own examples, as they were found
 
 Written by `scripts/write_examples.py` from results that `make examples CHECKOUT=/data/NVFlare` left: each
-example as it stands in that checkout, judged by what NVFlare's server saw of every result, its logs, models
-and results ([how](jobs.md)). Data sets that could not be reached had stand-ins, which each verdict says.
+example unchanged from that checkout, judged by what NVFlare's server saw of every result, its logs, models
+and results ([how](jobs.md)). Data sets that could not be reached had stand-ins, which each verdict names.
 
 """
 

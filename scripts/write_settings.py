@@ -3,8 +3,6 @@
 .venv/bin/python scripts/write_settings.py
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,6 +4,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from lab import LabError
+from lab.machine import check
 from plays import REPOSITORY, play
 from xdist.scheduler import LoadScopeScheduling
 
@@ -11,29 +13,37 @@ SCOPES = {
     "tests/faults": "torch",
     "tests/honest": "torch",
     "tests/lies": "torch",
-    "tests/site/test_safety.py": "torch",
+    "tests/site/test_installed.py": "torch",
+    "tests/site/test_containers.py": "jobs",
+    "tests/site/test_examples.py": "jobs",
+    "tests/site/test_other_jobs.py": "jobs",
+    "tests/site/test_upgrade.py": "jobs",
     "tests/hosts/test_lease_end.py": "pair",
     "tests/hosts/test_safety_over_ssh.py": "pair",
     "tests/hosts/test_site_over_ssh.py": "pair",
     "tests/hosts/test_slurm.py": "slurm",
     "tests/hosts/test_slurm_faults.py": "slurm",
+    "tests/unit/capsule/test_wheelhouse.py": "wheelhouse",
+    "tests/unit/report/test_callback.py": "callback",
+    "tests/unit/report/test_callback_refusals.py": "refusals",
 }
-"""What shares what a session makes once: torch's environment, the lab's two hosts or its cluster."""
+"""What shares what a session makes once: environments, the lab's two hosts or its cluster, a play."""
 LONGEST = (
     "slurm",
     "tests/hosts/test_cuts.py",
     "torch",
-    "tests/site/test_other_jobs.py",
+    "jobs",
     "pair",
     "tests/hosts/test_molecule.py",
-    "tests/site/test_examples.py",
-    "tests/site/test_installed.py",
     "tests/site/test_site.py",
+    "callback",
+    "refusals",
+    "wheelhouse",
 )
 """They begin first, so that no worker is left with one of them at the end."""
 
-JOBS_AT_ONCE = 3
-"""A run waits for NVFlare's polls more than it computes."""
+RUNS_AT_ONCE = 4
+"""A run waits for NVFlare's polls more than it works: on 2 cores four take less time at once than in turn."""
 
 os.environ["OMP_NUM_THREADS"] = "1"
 """Tests beside each other share few cores, and threads that wait for each other in a loop take them all."""
@@ -57,6 +67,17 @@ class Together(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config, log):
     return Together(config, log)
+
+
+@pytest.fixture(scope="session")
+def here():
+    """Skip what needs a lab where none can be, though never in CI."""
+    try:
+        check()
+    except LabError as error:
+        if "CI" in os.environ:
+            raise
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -98,13 +119,30 @@ def host_records(local, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def judged(request, host_records, tmp_path_factory):
-    """Return a future for the verdict on each job that was chosen, by its name."""
-    chosen = {
-        item.callspec.params["job"]
-        for item in request.session.items
-        if "judged" in item.fixturenames and not item.get_closest_marker("skip")
-    }
-    pool = ThreadPoolExecutor(JOBS_AT_ONCE)
-    yield {job: pool.submit(job.run, host_records, tmp_path_factory.mktemp(job.name)) for job in chosen}
+def runs_at_once():
+    """Return what runs jobs beside each other."""
+    pool = ThreadPoolExecutor(RUNS_AT_ONCE)
+    yield pool
     pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="session")
+def chosen(request):
+    """Return what returns the jobs that a fixture has to run for the tests of this session."""
+
+    def jobs(fixture, name):
+        """Return those that tests with ``fixture`` have as ``name``, without those that are skipped."""
+        using = [item for item in request.session.items if fixture in item.fixturenames]
+        params = [item.callspec.params for item in using if not item.get_closest_marker("skip")]
+        return {given[name].name: given[name] for given in params if name in given}.values()
+
+    return jobs
+
+
+@pytest.fixture(scope="session")
+def judged(chosen, host_records, runs_at_once, tmp_path_factory):
+    """Return a future for the verdict on each job that was chosen, by its name."""
+    return {
+        job: runs_at_once.submit(job.run, host_records, tmp_path_factory.mktemp(job.name))
+        for job in chosen("judged", "job")
+    }

@@ -1,7 +1,5 @@
 """Fleets as acceptance sees them, with the spread that real H200s have, and edits that break one host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -96,7 +94,7 @@ def _measured(gpus: tuple[AcceptedGpu, ...], of: Kind, random: Random) -> Iterat
 
 
 def _of(name: str, value: float | None, **rest: Any) -> Measurement:
-    return Measurement(name=name, value=value, unit=measures()[name].unit, says="", **rest)
+    return Measurement(name=name, value=value, unit=measures()[name].unit, message="", **rest)
 
 
 def edited(

@@ -1,13 +1,18 @@
 """A user's own jobs, run by the driver on this machine and judged: honest ones, and those that lie."""
 
 import shutil
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from plays import REPOSITORY
 
-from rekindle.driver.here import run_here
+from rekindle.driver.here import start_here
+from rekindle.driver.processes import status
 from rekindle.jobs import load_job
+from rekindle.records import VerdictRecord, read
 
 HONEST = Path(__file__).parent / "honest" / "jobs"
 JOBS = REPOSITORY / "flare_jobs"
@@ -60,6 +65,41 @@ def aggregator(returns):
     )
 
 
+GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+
+
+def supervisor(run):
+    """Return the driver's process of a run."""
+    return next(
+        process for process in psutil.process_iter(["cmdline"]) if str(run) in (process.info["cmdline"] or [])
+    )
+
+
+def wait_for_verdict(run, driver, limit_s):
+    """Wait for the verdict or for the driver's end."""
+    ends = time.monotonic() + limit_s
+    while not (run / "verdict.json").exists() and status(driver) not in GONE:
+        assert time.monotonic() < ends, f"{run}: no verdict within {limit_s} s"
+        time.sleep(0.05)
+
+
+def end_driver(driver):
+    """End a driver that has given its verdict: what is left to it is the blame ladder."""
+    with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
+        driver.terminate()
+        driver.wait(60)
+
+
+def first_verdict(job, jobs, host_records, work, others):
+    """Run a job here and return its first verdict, without the blame ladder."""
+    assert start_here(job, jobs, host_records, work, others) is None
+    run = work / "run"
+    driver = supervisor(run)
+    wait_for_verdict(run, driver, job.limit_s + 120)
+    end_driver(driver)
+    return read(run / "verdict.json", VerdictRecord)
+
+
 @dataclass(frozen=True)
 class OwnJob:
     """A job of ``tests/honest/jobs``, as it stands or edited, and what its verdict has to be."""
@@ -84,8 +124,8 @@ class OwnJob:
         for name, value in self.fields:
             Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
         job = load_job(JOBS, str(folder / "job.yml"))
-        verdict = run_here(job, JOBS, host_records, work, {job.name: folder})
+        verdict = first_verdict(job, JOBS, host_records, work, {job.name: folder})
         if (verdict.cause or "").startswith("A port that the run needs is held"):
             # NVFlare's simulator chooses ports that are free, which another job here may take before it does.
-            verdict = run_here(job, JOBS, host_records, work / "again", {job.name: folder})
+            verdict = first_verdict(job, JOBS, host_records, work / "again", {job.name: folder})
         return verdict

@@ -77,7 +77,7 @@ def look_again(
 
 
 def _add(known: Figures, figures: Figures) -> None:
-    """Add later figures to those of the same thing, of which there may be several, in their order."""
+    """Add later figures to the known ones of the same name, GPU, peer and size, in their order."""
     later = _by_thing(figures)
     for thing, same in _by_thing(known).items():
         for figure, again in zip(same, later.get(thing, ()), strict=False):

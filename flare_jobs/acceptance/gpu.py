@@ -47,8 +47,8 @@ def products(rank: Rank) -> None:
         rank.meet()
         time.sleep(0.05)
         bursts.append(2 * _SIDE**3 / seconds_of(bf16, _BURST, rank.device) / 1e12)
-    says = f"{shape}, {_BURST} after a rest, before its power limit is felt"
-    rank.note("bf16_matmul", bursts[1:], "TFLOP/s", says)
+    message = f"{shape}, {_BURST} after a rest, before its power limit is felt"
+    rank.note("bf16_matmul", bursts[1:], "TFLOP/s", message)
     sustained = {"bf16_matmul_sustained": bf16, **{f"{kind}_matmul": do for kind, do in formats.items()}}
     for name, multiply in sustained.items():
         rank.meet()
@@ -61,9 +61,9 @@ def products(rank: Rank) -> None:
 
 
 def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
-    """Hold one product to that of most GPUs, or, with one GPU, to its own second one.
+    """Compare one product with that of most GPUs, or, with one GPU, with its own second one.
 
-    Where as many GPUs have one result as have another, which is right cannot be told, and all differ.
+    If two results are equally frequent, it is not known which is right, and all differ.
     """
     product = multiply().view(torch.int16)
     digest = product.to(torch.int64).mul_(torch.arange(1, _SIDE + 1, device=rank.device)).sum()
@@ -79,10 +79,10 @@ def _compare(rank: Rank, multiply: Callable[[], torch.Tensor]) -> None:
     than = "its own second one" if rank.count == 1 else "that of most GPUs"
     if len(likeliest) > 1:
         dist.all_reduce(differing, dist.ReduceOp.MAX)
-        than = "those of other GPUs, and which is right cannot be told"
+        than = "those of other GPUs, and it is not known which is right"
     wrong = int(differing)
-    says = f"{wrong} of {_SIDE**2} values of one product differ from {than}"
-    rank.note("product_differs", [float(wrong)], "values", says)
+    message = f"{wrong} of {_SIDE**2} values of one product differ from {than}"
+    rank.note("product_differs", [float(wrong)], "values", message)
 
 
 def copies(rank: Rank) -> None:
@@ -93,20 +93,20 @@ def copies(rank: Rank) -> None:
     rank.note("device_copy", rates, "GB/s", f"{_COPY >> 20} MiB within its memory, read and written")
     pinned = torch.empty(_PINNED, dtype=torch.uint8, pin_memory=True)
     part = here[:_PINNED]
-    says = f"{_PINNED >> 20} MiB of pinned memory {rank.numa}"
+    message = f"{_PINNED >> 20} MiB of pinned memory {rank.numa}"
     ways = {
         "host_to_device": lambda: part.copy_(pinned, non_blocking=True),
         "device_to_host": lambda: pinned.copy_(part, non_blocking=True),
     }
     rank.meet()
     rates = [_PINNED / seconds / 1e9 for seconds in series_of(ways["host_to_device"], 4, rank.device)]
-    rank.note("host_to_device_together", rates, "GB/s", f"{says}, all GPUs at once")
+    rank.note("host_to_device_together", rates, "GB/s", f"{message}, all GPUs at once")
     for turn in range(rank.count):
         rank.meet()
         if turn == rank.number:
             for name, copy in ways.items():
                 rates = [_PINNED / seconds / 1e9 for seconds in series_of(copy, 2, rank.device)]
-                rank.note(name, rates, "GB/s", f"{says}, alone")
+                rank.note(name, rates, "GB/s", f"{message}, alone")
 
 
 def memory(rank: Rank) -> None:
@@ -134,10 +134,10 @@ def memory(rank: Rank) -> None:
         wrong += (chunk.sub_(number * size) != index).sum()
     tested = 100 * len(chunks) * size / free
     errors = int(wrong)
-    says = f"{len(chunks) * size >> 20} of {free >> 20} MiB that were free, three patterns"
-    rank.note("memory_tested", [tested], "%", says)
-    says = f"{errors} words of 8 bytes were read back otherwise"
-    rank.note("memory_errors", [float(errors)], "words", says)
+    message = f"{len(chunks) * size >> 20} of {free >> 20} MiB that were free, three patterns"
+    rank.note("memory_tested", [tested], "%", message)
+    message = f"{errors} words of 8 bytes were read back otherwise"
+    rank.note("memory_errors", [float(errors)], "words", message)
     del chunks, index
     torch.cuda.empty_cache()
 
@@ -156,8 +156,8 @@ def burn(rank: Rank, minutes: float) -> None:
         wrong += int(((a @ b).view(torch.int16) != first).sum())
         if rank.number == 0:
             print(f"{rates[-1]:.0f} TFLOP/s, {ends - time.monotonic():.0f} s left", flush=True)
-    says = f"products without a pause for {minutes:g} min"
-    rank.note("bf16_matmul_sustained", rates, "TFLOP/s", says)
+    message = f"products without a pause for {minutes:g} min"
+    rank.note("bf16_matmul_sustained", rates, "TFLOP/s", message)
     rank.note(
         "product_differs", [float(wrong)], "values", f"{wrong} values changed while it did the same product"
     )

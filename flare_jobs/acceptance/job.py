@@ -46,14 +46,14 @@ def main() -> None:
     began, started = time.monotonic(), time.gmtime()
     load, before = os.getloadavg()[0], smi.read(uuids)
     gpus = [before.gpus[uuid] for uuid in uuids]
-    with tempfile.TemporaryDirectory() as folder, meanwhile.Sampler(Path(folder), uuids) as sampler:
+    with tempfile.TemporaryDirectory() as folder, meanwhile.sampled(Path(folder), uuids) as read:
         ranks = _start(uuids, Path(folder), args.minutes)
         with ThreadPoolExecutor() as pool:
             disks = pool.submit(storage.measure, {"root": evidence, "tmp": Path(tempfile.gettempdir())})
             _wait(ranks, _LIMIT_S + 60 * args.minutes)
             figures = disks.result()
         figures += _figures(Path(folder))
-        conditions = sampler.conditions()
+        conditions = read()
         nccl_log = "\n".join(path.read_text(errors="replace") for path in Path(folder).glob("nccl-*.log"))
     for figure in figures:
         if figure["name"].startswith(_TOGETHER) and (links := _links(nccl_log)):
@@ -164,7 +164,7 @@ def _links(nccl_log: str) -> str:
 
 
 def _nvls(nccl_log: str) -> bool | None:
-    """Whether NCCL says that it uses NVLink SHARP; None if it says nothing of it."""
+    """Whether NCCL logs that it uses NVLink SHARP; None if it logs nothing about it."""
     counts = re.findall(r"(\S+) nvls channels", nccl_log)
     return any(count != "0" for count in counts) if counts else None
 

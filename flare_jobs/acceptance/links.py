@@ -34,14 +34,16 @@ def peers(rank: Rank) -> None:
 def _pair(rank: Rank, buffers: list[list[torch.Tensor]], sender: int, receiver: int) -> None:
     size = buffers[0][0].numel()
     direct = torch.cuda.can_device_access_peer(sender, receiver)
-    says = f"{size >> 20} MiB {'from GPU to GPU' if direct else 'through the host: they have no peer access'}"
+    message = (
+        f"{size >> 20} MiB {'from GPU to GPU' if direct else 'through the host: they have no peer access'}"
+    )
     who = {"gpu": rank.uuids[sender], "peer": rank.uuids[receiver]}
     source = torch.device("cuda", sender)
     rates = [
         size / seconds / 1e9
         for seconds in series_of(lambda: buffers[receiver][0].copy_(buffers[sender][0]), 5, source)
     ]
-    rank.note("peer_copy", rates, "GB/s", says, **who)
+    rank.note("peer_copy", rates, "GB/s", message, **who)
     if sender < receiver:
         # A copy waits for the streams of both ends, so that each way has its own on each.
         back = [torch.cuda.Stream(torch.device("cuda", number)) for number in (receiver, sender)]
@@ -57,7 +59,7 @@ def _pair(rank: Rank, buffers: list[list[torch.Tensor]], sender: int, receiver: 
             torch.cuda.synchronize(source)
             torch.cuda.synchronize(receiver)
             both.append(10 * size / 1e9 / (time.perf_counter() - began))
-        rank.note("peer_copy_both_ways", both[1:], "GB/s", f"{says}, both ways at once, summed", **who)
+        rank.note("peer_copy_both_ways", both[1:], "GB/s", f"{message}, both ways at once, summed", **who)
 
 
 def collectives(rank: Rank) -> None:
@@ -86,8 +88,8 @@ def _collect(rank: Rank, size: int) -> None:
         series = series_of(run, 50 if size < 1 << 20 else 10 if size < 1 << 28 else 3, rank.device)
         if rank.number == 0:
             _note_speed(rank, name, 4 * count, factor * (rank.count - 1) / rank.count, series)
-        says = f"{wrong} values that the {name} of {size} bytes left on it are wrong"
-        rank.note("collective_errors", [float(wrong)], "values", says, size=size)
+        message = f"{wrong} values that the {name} of {size} bytes left on it are wrong"
+        rank.note("collective_errors", [float(wrong)], "values", message, size=size)
 
 
 def _note_speed(rank: Rank, name: str, size: int, share: float, series: list[float]) -> None:
@@ -100,7 +102,7 @@ def _note_speed(rank: Rank, name: str, size: int, share: float, series: list[flo
 
 
 def _wrong(rank: Rank, name: str, run: Callable[[], object], whole: torch.Tensor, part: torch.Tensor) -> int:
-    """Run a collective over numbers that tell their place and rank; return how many came out wrong."""
+    """Run a collective over numbers that encode their place and rank; return how many came out wrong."""
     total = rank.count * (rank.count + 1) // 2
     places = torch.arange(whole.numel(), device=rank.device, dtype=torch.int32).remainder_(251)
     length = part.numel()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from statistics import linear_regression
-from types import TracebackType
 from typing import Any
 
 from smi import number_of
@@ -30,42 +31,30 @@ _LOADED = 0.5
 _HARD = {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
 
 
-class Sampler:
-    """nvidia-smi, asked again and again until the block ends."""
+@contextmanager
+def sampled(folder: Path, uuids: list[str]) -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """Have nvidia-smi sample these GPUs into ``folder`` until the block ends; yields what reads them."""
+    path, query = folder / "samples.csv", "--query-gpu=" + _FIELDS.format(_reasons())
+    with path.open("wb") as stream:
+        words = ["nvidia-smi", query, "--format=csv,noheader,nounits", "-lms", str(_PERIOD_MS)]
+        process = subprocess.Popen(words, stdout=stream, stderr=subprocess.DEVNULL)
+    try:
+        yield lambda: parse(path.read_text(errors="replace"), uuids)
+    finally:
+        process.kill()
+        process.wait()
 
-    def __init__(self, folder: Path, uuids: list[str]) -> None:
-        """Sample these GPUs, with a file in ``folder``."""
-        self._path, self._uuids = folder / "samples.csv", uuids
 
-    def __enter__(self) -> Sampler:
-        """Begin."""
-        query = "--query-gpu=" + _FIELDS.format(self._reasons())
-        with self._path.open("wb") as stream:
-            words = ["nvidia-smi", query, "--format=csv,noheader,nounits", "-lms", str(_PERIOD_MS)]
-            self._process = subprocess.Popen(words, stdout=stream, stderr=subprocess.DEVNULL)
-        return self
-
-    def _reasons(self) -> str:
-        for name in _REASONS:
-            words = ["nvidia-smi", f"--query-gpu={name}", "--format=csv"]
-            if subprocess.run(words, capture_output=True, timeout=30, check=False).returncode == 0:
-                return name
-        return "index"
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
-
-    def conditions(self) -> list[dict[str, Any]]:
-        """Return what was seen until now."""
-        return parse(self._path.read_text(errors="replace"), self._uuids)
+def _reasons() -> str:
+    for name in _REASONS:
+        words = ["nvidia-smi", f"--query-gpu={name}", "--format=csv"]
+        if subprocess.run(words, capture_output=True, timeout=30, check=False).returncode == 0:
+            return name
+    return "index"
 
 
 def parse(lines: str, uuids: list[str]) -> list[dict[str, Any]]:
-    """Return a Condition for each whole line that nvidia-smi printed of these GPUs."""
+    """Return a Condition for each complete line that nvidia-smi printed of these GPUs."""
     conditions, first = [], None
     for line in lines.splitlines():
         words = [word.strip() for word in line.split(",")]
@@ -98,8 +87,8 @@ def measurements(conditions: list[dict[str, Any]], uuids: list[str], burn: bool)
         samples = [condition for condition in conditions if condition["gpu"] == uuid]
         slowed = [sample for sample in samples if _HARD & set(sample["throttle"])]
         share = 100.0 * len(slowed) / len(samples) if samples else None
-        says = f"in {len(slowed)} of {len(samples)} samples"
-        figures.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "says": says})
+        message = f"in {len(slowed)} of {len(samples)} samples"
+        figures.append({"name": "throttled", "gpu": uuid, "value": share, "unit": "%", "says": message})
         if burn:
             figures += _slopes(uuid, samples)
         if burn and slowed:
@@ -125,6 +114,6 @@ def _slopes(uuid: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
             fit = linear_regression(*zip(*points, strict=True))
             middle = fit.intercept + fit.slope * points[len(points) // 2][0]
             value = 100 * fit.slope / middle if unit == "%/min" and middle else fit.slope
-        says = f"over {len(points)} samples of the load's second half"
-        figures.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "says": says})
+        message = f"over {len(points)} samples of the load's second half"
+        figures.append({"name": name, "gpu": uuid, "value": value, "unit": unit, "says": message})
     return figures

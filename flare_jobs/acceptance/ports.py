@@ -1,4 +1,4 @@
-"""Which of the host's InfiniBand ports are down, as the kernel tells."""
+"""Which of the host's InfiniBand ports are down, by the kernel."""
 
 from __future__ import annotations
 

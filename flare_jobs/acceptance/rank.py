@@ -41,7 +41,7 @@ class Rank:
         torch.cuda.synchronize()
         dist.all_reduce(torch.zeros(1))
 
-    def note(self, name: str, series: list[float], unit: str, says: str, **more: Any) -> None:
+    def note(self, name: str, series: list[float], unit: str, message: str, **more: Any) -> None:
         """Note a figure, by default of this GPU."""
         value = median(series) if series else None
         figure = {
@@ -51,11 +51,11 @@ class Rank:
             "unit": unit,
             "series": series,
         }
-        self.figures.append(figure | {"says": says} | more)
+        self.figures.append(figure | {"says": message} | more)
 
 
 def _bind(device: torch.device) -> str:
-    """Run on the cores of the GPU's own NUMA node, so that pinned memory comes to lie there; tell which."""
+    """Run on the cores of the GPU's own NUMA node, so that pinned memory lies there; return its name."""
     properties = torch.cuda.get_device_properties(device)
     bus = f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:{properties.pci_device_id:02x}.0"
     try:
@@ -68,7 +68,7 @@ def _bind(device: torch.device) -> str:
         }
         os.sched_setaffinity(0, near & os.sched_getaffinity(0) or near)
     except (OSError, ValueError):
-        return "wherever it lies, as its NUMA node is not told"
+        return "wherever it lies, as its NUMA node is not known"
     return f"on its NUMA node {node}"
 
 

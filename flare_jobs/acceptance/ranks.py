@@ -1,6 +1,6 @@
 """What one process for each GPU measures: ranks.py FOLDER MINUTES [NAME…], with RANK and WORLD_SIZE.
 
-With names, only the parts that measure these. All at once, but where it says alone; each writes
+With names, only the parts that measure these. All at once, except those marked alone; each writes
 FOLDER/rank-<n>.json, a list of Measurements.
 """
 

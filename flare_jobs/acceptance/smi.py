@@ -1,4 +1,4 @@
-"""What nvidia-smi tells of the GPUs, before and after."""
+"""What nvidia-smi reports of the GPUs, before and after."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINKS = ("SYS", "NODE", "PHB", "PXB", "PIX")
 
 
 def number_of(word: str) -> float | None:
-    """Return the number that a word is; None if it is none, or not finite."""
+    """Return a word as a number; None if it is not a finite number."""
     try:
         number = float(word)
     except ValueError:
@@ -38,12 +38,12 @@ class Gpu(NamedTuple):
     element: ElementTree.Element
 
     def text(self, path: str) -> str | None:
-        """Return what it says at ``path``; None if that is not there or not known."""
-        said = (self.element.findtext(path) or "").strip()
-        return said if said and not said.startswith(("N/A", "[", "Requested")) else None
+        """Return the text at ``path``; None if it is not there or not known."""
+        text = (self.element.findtext(path) or "").strip()
+        return text if text and not text.startswith(("N/A", "[", "Requested")) else None
 
     def number(self, path: str) -> float | None:
-        """Return the number that it says there, whatever its unit."""
+        """Return the number at ``path``, in any unit."""
         return number_of((self.text(path) or "").split(" ")[0].rstrip("x%"))
 
 
@@ -60,8 +60,8 @@ def read(uuids: list[str]) -> Report:
     """Ask nvidia-smi; ends the program with a sentence if it has no answer, or lacks one of these GPUs."""
     with ThreadPoolExecutor() as pool:
         report = parse(*pool.map(_output_of, (("-q", "-x"), ("nvlink", "-s"), ("nvlink", "-e"))))
-    if gone := [uuid for uuid in uuids if uuid not in report.gpus]:
-        sys.exit(f"nvidia-smi does not show {', '.join(gone)}: it was lost. {_FIX}")
+    if missing := [uuid for uuid in uuids if uuid not in report.gpus]:
+        sys.exit(f"nvidia-smi does not show {', '.join(missing)}: it was lost. {_FIX}")
     return report
 
 
@@ -70,8 +70,8 @@ def parse(report: str, lanes: str, errors: str) -> Report:
     try:
         root = ElementTree.fromstring(report)
     except ElementTree.ParseError:
-        said = " ".join(report.split())[:200]
-        sys.exit(f"nvidia-smi -q -x gave no whole XML document but: {said or 'nothing'}. {_FIX}")
+        printed = " ".join(report.split())[:200]
+        sys.exit(f"nvidia-smi -q -x gave no complete XML document but: {printed or 'nothing'}. {_FIX}")
     gpus = [
         Gpu(
             index=index,
@@ -120,7 +120,7 @@ def _output_of(words: tuple[str, ...]) -> str:
 
 
 def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[str, Any]]:
-    """Return the figures of each GPU that nvidia-smi tells."""
+    """Return the figures of each GPU by nvidia-smi."""
     figures = []
     for uuid in uuids:
         first, last = before.gpus[uuid], after.gpus[uuid]
@@ -140,7 +140,7 @@ def measurements(before: Report, after: Report, uuids: list[str]) -> list[dict[s
 
 
 def use(gpu: Gpu) -> dict[str, Any]:
-    """Return what is done on a GPU at this moment, and by which processes."""
+    """Return the use of a GPU at this moment, and its processes."""
     received, sent = (gpu.number(f"pci/{way}_util") for way in ("rx", "tx"))
     return {
         "gpu": gpu.uuid,
@@ -157,8 +157,8 @@ def use(gpu: Gpu) -> dict[str, Any]:
     }
 
 
-def _figure(name: str, uuid: str, value: float | None, unit: str, says: str = "") -> dict[str, Any]:
-    sentence = says or ("as nvidia-smi says" if value is not None else "nvidia-smi does not tell it")
+def _figure(name: str, uuid: str, value: float | None, unit: str, message: str = "") -> dict[str, Any]:
+    sentence = message or ("by nvidia-smi" if value is not None else "nvidia-smi does not report it")
     return {"name": name, "gpu": uuid, "value": value, "unit": unit, "says": sentence}
 
 
@@ -200,6 +200,6 @@ def _errors(gpu: Gpu) -> list[dict[str, Any]]:
             _figure(f"ecc_corrected_{memory}", gpu.uuid, gpu.number(f"{now}/{memory}_correctable"), "errors")
         )
     for what, name in (("pending", "remap_pending"), ("failure", "remap_failed")):
-        said = gpu.text(f"remapped_rows/remapped_row_{what}")
-        figures.append(_figure(name, gpu.uuid, None if said is None else float(said == "Yes"), "yes"))
+        text = gpu.text(f"remapped_rows/remapped_row_{what}")
+        figures.append(_figure(name, gpu.uuid, None if text is None else float(text == "Yes"), "yes"))
     return figures

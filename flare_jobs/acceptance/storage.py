@@ -37,9 +37,11 @@ def _rates(name: str, folder: Path) -> list[dict[str, Any]]:
         read, _ = _timed(path, os.O_RDONLY)
     except OSError as error:
         written, read, direct = [], [], False
-        said = f"{folder}: {error.strerror}"
+        message = f"{folder}: {error.strerror}"
     else:
-        said = "by direct I/O" if direct else "through the page cache, as its file system has no direct I/O"
+        message = (
+            "by direct I/O" if direct else "through the page cache, as its file system has no direct I/O"
+        )
     finally:
         Path(path).unlink()
     return [
@@ -48,7 +50,7 @@ def _rates(name: str, folder: Path) -> list[dict[str, Any]]:
             "value": median(rates) if rates else None,
             "unit": "MB/s",
             "series": rates,
-            "says": said,
+            "says": message,
         }
         for verb, rates in (("write", written), ("read", read))
     ]
@@ -56,7 +58,7 @@ def _rates(name: str, folder: Path) -> list[dict[str, Any]]:
 
 def _timed(path: str, flags: int) -> tuple[list[float], bool]:
     """Write or read the file block by block; return the rates of each eighth, and whether past the cache."""
-    buffer = mmap.mmap(-1, _BLOCK)  # direct I/O wants whole pages
+    buffer = mmap.mmap(-1, _BLOCK)  # direct I/O needs page-aligned blocks
     buffer.write(os.urandom(1 << 20) * (_BLOCK >> 20))
     direct = True
     try:

@@ -37,7 +37,7 @@ class Clock(TrainerCallback):
 
 
 class OverRounds(Trainer):
-    """Its schedule of the learning rate goes over all rounds, of which each is trained by itself."""
+    """Its schedule of the learning rate spans all rounds, which are trained separately."""
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         scheduler = super().create_scheduler(num_training_steps * self.rounds, optimizer)
@@ -102,9 +102,9 @@ def main() -> None:
         trainer.round, trainer.rounds = number, args.num_rounds
         trainer.train()
         seconds = time.perf_counter() - clock.began
-        told = trainer.state.log_history
-        loss = next(entry["eval_loss"] for entry in told if "eval_loss" in entry)
-        losses = [entry["loss"] for entry in told if "loss" in entry]
+        history = trainer.state.log_history
+        loss = next(entry["eval_loss"] for entry in history if "eval_loss" in entry)
+        losses = [entry["loss"] for entry in history if "loss" in entry]
         metrics = {"eval_loss": loss, "neg_eval_loss": -loss}
         evidence.round(
             number,

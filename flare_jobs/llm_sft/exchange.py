@@ -1,4 +1,4 @@
-"""What NVFlare's server and clients import: the exchanged weights, and whole tensors for filters."""
+"""What NVFlare's server and clients import: the exchanged weights, and complete tensors for filters."""
 
 from __future__ import annotations
 

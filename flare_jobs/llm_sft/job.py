@@ -1,4 +1,4 @@
-"""The federated job: FedAvg over a causal language model, whole (SFT) or by its adapters (PEFT)."""
+"""The federated job: FedAvg over a causal language model (SFT) or its adapters (PEFT)."""
 
 from __future__ import annotations
 

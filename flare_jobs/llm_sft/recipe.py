@@ -14,6 +14,7 @@ from nvflare.client.config import ExchangeFormat
 from tracking import track
 
 from rekindle.trainer import Sites
+from rekindle.trainer.server import job_of
 
 FORMATS = {"numpy": ExchangeFormat.NUMPY, "tensor": ExchangeFormat.PYTORCH}
 TRAIN = ["train"]
@@ -78,8 +79,9 @@ def quantise(recipe: FedAvgRecipe, mode: str) -> None:
 
 
 def stream(recipe: FedAvgRecipe, sites: Sites) -> None:
-    """Send tensors one by one as safetensors, instead of a whole model as one message."""
+    """Send tensors one by one as safetensors, instead of the model as one message."""
     recipe.add_client_output_filter(WholeTensors(), tasks=TRAIN)
-    recipe.job.to_server(TensorServerStreamer(), "tensor_server_streamer")
+    job = job_of(recipe)
+    job.to_server(TensorServerStreamer(), "tensor_server_streamer")
     for name in sites.names:
-        recipe.job.to(TensorClientStreamer(), name, "tensor_client_streamer")
+        job.to(TensorClientStreamer(), name, "tensor_client_streamer")

@@ -12,6 +12,7 @@ from nvflare.app_opt.pt.recipes.fedavg import FedAvgRecipe
 from nvflare.recipe import add_experiment_tracking
 
 from rekindle.trainer import Sites
+from rekindle.trainer.server import job_of
 
 TRACKERS = ("tensorboard", "mlflow", "mlflow_client", "wandb")
 Scalar = tuple[str, str, int, float]
@@ -36,9 +37,10 @@ def track(recipe: FedAvgRecipe, sites: Sites, trackers: list[str], project: str)
         recipe.add_client_file("mlflow_client.py")
         for name in sites.names:
             receiver = ClientMLflow(kw_args=names, events=["fed.analytix_log_stats"])
-            recipe.job.to(receiver, name, id="client_receiver")
+            job_of(recipe).to(receiver, name, id="client_receiver")
     if "wandb" in trackers:
         WANDB.mkdir()
+        os.environ["WANDB__SERVICE_WAIT"] = "300"  # s; its service does not start within 30 on a busy host
         run = {"project": project, "name": project, "group": project, "job_type": "train"}
         where = {"mode": "offline", "wandb_args": {**run, "dir": str(WANDB.absolute())}}
         add_experiment_tracking(recipe, "wandb", where)
@@ -106,9 +108,9 @@ def _wandb(folder: Path, sites: list[str]) -> list[Scalar]:
 
 
 def _leveldb_records(data: bytes) -> Iterator[bytes]:
-    """Yield the records of W&B's offline file: LevelDB's log format after seven bytes of its own.
+    """Yield the records of W&B's offline file: LevelDB's log format after its own seven bytes.
 
-    wandb 0.31 has no reader of its own files. A record comes whole (1) or as a first (2), middle (3) and
+    wandb 0.31 has no reader of its own files. A record is complete (1) or a first (2), middle (3) and
     last (4) part; each part stands behind its CRC, length and kind, and none crosses a block of 32 KiB.
     """
     at, parts = 7, b""

@@ -1,21 +1,17 @@
 """Action ``check_settings``: refuses settings that nobody reads or that cannot work; writes lease.json."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from rekindle import settings
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.host import places
 from rekindle.jobs import lease
 
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
-
-    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check the host's variables; nothing is asked of the host."""

@@ -3,14 +3,12 @@
 Under check, it fails unless every one could run there, within the lease.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from rekindle import jobs
-from rekindle.actions.base import Action, documented_options
+from rekindle.actions.base import Action
 from rekindle.host.places import JOBS
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError
@@ -19,8 +17,6 @@ from rekindle.records.folders import host_in, plan_in, verdict_in
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
-
-    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = True
 

@@ -1,6 +1,4 @@
-"""Action ``collect_facts``: from a host to its host.json, in one round trip and without Python there."""
-
-from __future__ import annotations
+"""Action ``collect_facts``: writes a host's host.json, in one round trip and without Python there."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import hostfacts, records
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders, places
 from rekindle.hostfacts import cluster, nodes
@@ -23,8 +21,6 @@ class ActionModule(Action):
     node-<name>.json a node of each other kind in the partition.
     """
 
-    OPTIONS = documented_options(__name__)
-
     _supports_check_mode = True
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
@@ -38,6 +34,9 @@ class ActionModule(Action):
         if args["slurm"]:
             wanted = records.convert(args["slurm"], records.Slurm)
             host, warnings = self._nodes(host, wanted, frames["root"].text.strip(), args)
+        host = hostfacts.with_brought(host, args["python_archive"])
+        if notice := hostfacts.notice(host):
+            warnings.append(notice)
         records.write(dest / folders.HOST_RECORD, host)
         lacks = hostfacts.unmet(host, gpus_required=args["gpus_required"], min_free_gb=args["min_free_gb"])
         if lacks:
@@ -47,7 +46,7 @@ class ActionModule(Action):
     def _nodes(
         self, login: records.HostRecord, wanted: records.Slurm, place: str, args: dict[str, Any]
     ) -> tuple[records.HostRecord, list[str]]:
-        """Return a node that SLURM gives, and what is to be said; write what the cluster and others are."""
+        """Return an allocated node and warnings; write the records of the cluster and other nodes."""
         login = replace(login, cluster=nodes.known_of(self._low_level_execute_command))
         records.write(Path(args["dest"], folders.LOGIN_RECORD), login)
         warnings: list[str] = []
@@ -61,5 +60,8 @@ class ActionModule(Action):
             if isinstance(seen, str):
                 warnings.append(seen)
             else:
-                records.write(Path(args["dest"], f"node-{name}.json"), seen)
+                records.write(
+                    Path(args["dest"], f"node-{name}.json"),
+                    hostfacts.with_brought(seen, args["python_archive"]),
+                )
         return host, warnings

@@ -1,6 +1,4 @@
-"""Action ``collect_run``: brings a run's folder home as one archive, and has it judged and sealed here."""
-
-from __future__ import annotations
+"""Action ``collect_run``: fetches a run's folder as one archive, and has it judged and sealed here."""
 
 import secrets
 import shlex
@@ -13,7 +11,7 @@ from ansible.utils.display import Display
 
 from rekindle import records
 from rekindle.actions import clock
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at
@@ -23,18 +21,15 @@ from rekindle.records.text import one_line
 from rekindle.results import received
 
 _DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
-_LOOKS = 3
-"""At the clock of a host that is measured."""
+_ROUND_TRIPS = 3
 
 
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
-    OPTIONS = documented_options(__name__)
-
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Pack there, fetch, unpack and judge here: what the host says names no file and is no verdict."""
+        """Pack there, fetch, unpack and judge here: the host names no file and gives no verdict."""
         path, dest = received.placed_in(Path(args["home"]), args["job"]), Path(args["home"], args["job"])
         if not path.exists():
             return {"skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
@@ -45,8 +40,8 @@ class ActionModule(Action):
         if answer["rc"] != 0:
             complaint = " ".join(answer["stderr"].split())[-500:]
             raise Failed(f"The run could not be packed on the host: {complaint}")
-        looks = 1 if placed.spec.job.federated else _LOOKS
-        now = clock.ask(self._low_level_execute_command, args["python"], looks)
+        trips = 1 if placed.spec.job.federated else _ROUND_TRIPS
+        now = clock.ask(self._low_level_execute_command, args["python"], trips)
         complaint = ""
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "run.tar.gz")
@@ -70,13 +65,12 @@ class ActionModule(Action):
         return {}
 
     def _digest(self, python: str, path: str) -> str:
-        """Return the SHA-256 of a file on the host; empty if it cannot be read."""
         command = shlex.join([python, "-ISc", _DIGEST, path])
         return clock.last_line(self._low_level_execute_command(command))
 
 
 def _left(run: Path) -> str:
-    """Say which files of a run that is home stayed on the host; nothing if none is known to."""
+    """Return which files of a collected run stayed on the host, or nothing."""
     if not (run / folders.LEFT).exists():
         return ""
     try:

@@ -1,6 +1,4 @@
-"""Action ``copy_file``: ansible.builtin.copy, whose task can be given up."""
-
-from __future__ import annotations
+"""Action ``copy_file``: ansible.builtin.copy with a time limit."""
 
 from ansible.plugins.action.copy import ActionModule as Copy
 

@@ -1,6 +1,4 @@
-"""Action ``copy_payload``: Rekindle's own code and the jobs, brought to the host in one file."""
-
-from __future__ import annotations
+"""Action ``copy_payload``: sends Rekindle's own code and the jobs to the host in one file."""
 
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,12 @@ from ansible.utils.display import Display
 from rekindle import records
 from rekindle.actions.base import documented_options
 from rekindle.actions.limits import limited
+from rekindle.capsule import python
 from rekindle.host import folders
 from rekindle.host.payload import build_payload, left_behind
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, example_names, load_job, load_planned
-from rekindle.records.folders import plan_in
+from rekindle.records.folders import host_in, plan_in
 
 
 @limited
@@ -25,29 +24,38 @@ class ActionModule(Copy):
     OPTIONS = documented_options(__name__)
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Bring it, and write payload.json; warn of files that may be missed on the host."""
+        """Send it, and write payload.json; warn of files that are not sent."""
         _, args = self.validate_argument_spec(self.OPTIONS)
-        plan = plan_in(Path(args["home"]))
+        plan, host = plan_in(Path(args["home"])), host_in(Path(args["home"]))
+        wheelhouse = Path(args["wheelhouse"]) if args["wheelhouse"] else None
+        for wanted in python.wanted(plan, host):
+            try:
+                brought = python.bring(
+                    wanted, wheelhouse, self._low_level_execute_command, self._connection.put_file
+                )
+            except records.RecordError as error:
+                return {"failed": True, "msg": str(error)}
+            if brought:
+                Display().display(f"{host.host}: Python {wanted.version} was copied to {host.root}.")
         own = {name: Path(path).parent for name, path in plan.own.items()}
         for folder, called in ((JOBS, "flare_jobs"), *((path, str(path)) for path in own.values())):
             if left := left_behind(folder):
                 names = ", ".join(f"{called}/{name}" for name in left[:5])
-                Display().warning(f"Not tracked by git and not brought to hosts: {names}. Fix: git add them.")
+                Display().warning(f"Not tracked by git and not sent to hosts: {names}. Fix: git add them.")
         others = {**_examples(plan, args["checkout"]), **own}
         payload = build_payload(JOBS, Path(args["results"], "payload"), others)
         there = f"{args['root']}/{folders.JOBS}/"
         self._task.args = {"src": str(payload), "dest": there, "mode": "0600", "directory_mode": "0700"}
         result: dict[str, Any] = super().run(tmp, task_vars)
         if not result.get("failed"):
-            host = (task_vars or {})["inventory_hostname"]
-            brought = records.PayloadRecord(host=host, path=there + payload.name)
-            records.write(Path(args["home"], folders.PAYLOAD_RECORD), brought)
+            record = records.PayloadRecord(host=host.host, path=there + payload.name)
+            records.write(Path(args["home"], folders.PAYLOAD_RECORD), record)
         return result
 
 
 def _examples(plan: records.PlanRecord, setting: str) -> dict[str, Path]:
-    """Return the folder of every example that the checkout has, where one is planned; all, so that a run's
-    inputs do not depend on what runs beside it.
+    """Return the folders of all examples in the checkout, if one is planned; all, so that a run's inputs
+    do not depend on what runs beside it.
     """
     if not any(job.example and job.example.folder for job in load_planned(JOBS, plan)):
         return {}

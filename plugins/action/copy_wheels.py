@@ -1,6 +1,4 @@
-"""Action ``copy_wheels``: brings the locked wheels of each environment that a host has not built yet."""
-
-from __future__ import annotations
+"""Action ``copy_wheels``: sends the locked wheels of each environment that a host has not built yet."""
 
 import os
 import secrets
@@ -10,7 +8,7 @@ from typing import Any
 
 from ansible.utils.display import Display
 
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import lacking, pins
@@ -23,12 +21,10 @@ from rekindle.records.folders import host_in, plan_in
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
-    OPTIONS = documented_options(__name__)
-
     _supports_check_mode = False
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Bring what the host lacks; fail if the wheelhouse itself is not whole."""
+        """Send what the host lacks; fail if the wheelhouse itself is not complete."""
         folder = Path(args["folder"])
         plan, host = plan_in(folder), host_in(folder)
         brought = 0
@@ -41,7 +37,7 @@ class ActionModule(Action):
                 there = self._there(target, built)
             except frames.FactsError:
                 raise Failed(
-                    f"{host.host} does not say which wheels it has.", "see that its login shell runs sh."
+                    f"{host.host} does not list its wheels.", "see that its login shell runs sh."
                 ) from None
             if there is None:
                 continue

@@ -1,12 +1,10 @@
 """Action ``inspect_environments``: which planned environments a host has; nothing is changed there."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import environment_specs
@@ -19,8 +17,6 @@ from rekindle.records.folders import host_in, plan_in
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
-
-    OPTIONS = documented_options(__name__)
 
     _supports_check_mode = True
 
@@ -46,14 +42,13 @@ class ActionModule(Action):
         return {"changed": False}
 
     def _standing(self, there: dict[str, Path], host: str) -> tuple[str, ...]:
-        """Return the names of those whose file in ``there`` is on the host."""
         nonce = secrets.token_hex(8)
-        looks = [frames.there(path, name, nonce) for name, path in there.items()]
-        answer = self._low_level_execute_command(f"{'; '.join(looks)}; printf '@@{nonce} end 0\\n'")
+        commands = [frames.there(path, name, nonce) for name, path in there.items()]
+        answer = self._low_level_execute_command(f"{'; '.join(commands)}; printf '@@{nonce} end 0\\n'")
         try:
             parsed = frames.parse(answer["stdout"], nonce)
             return tuple(name for name in there if parsed[name].answered)
         except frames.FactsError:
             raise Failed(
-                f"{host} does not say which environments it has.", "see that its login shell runs sh."
+                f"{host} does not list its environments.", "see that its login shell runs sh."
             ) from None

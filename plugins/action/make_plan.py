@@ -1,6 +1,4 @@
-"""Action ``make_plan``: from the host's host.json to its plan.json."""
-
-from __future__ import annotations
+"""Action ``make_plan``: turns the host's host.json into its plan.json."""
 
 import hashlib
 from datetime import datetime, timezone
@@ -10,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rekindle import capsule, records
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.capsule import wheelhouse
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
@@ -20,7 +18,6 @@ from rekindle.jobs import (
     environment_of,
     expand,
     foresee,
-    image_of,
     lease,
     load_job,
     own_path,
@@ -33,10 +30,8 @@ from rekindle.solver import solve
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
-    OPTIONS = documented_options(__name__)
-
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Write plan.json; fail if no job's environment can be had, or not from the wheelhouse.
+        """Write plan.json; fail if no job's environment can be built, or not from the wheelhouse.
 
         Under check, where this is the ``last`` stage, fail if a required job could not run, or not in time.
         """
@@ -70,7 +65,7 @@ class ActionModule(Action):
         own = {job.name: str(file) for name, job in asked.items() if (file := own_path(name))}
         plan = replace(plan, own=own, removed=removed)
         could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
-        images = dict.fromkeys(image for job in could if (image := image_of(job)))
+        images = dict.fromkeys(job.image for job in could if job.image)
         plan = replace(plan, images=tuple(images))
         if kept:
             plan = capsule.applied(plan, host, kept)

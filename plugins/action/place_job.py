@@ -1,6 +1,4 @@
-"""Action ``place_job``: what a job's run needs on the host, or the verdict that it cannot run there."""
-
-from __future__ import annotations
+"""Action ``place_job``: the spec of a job's run on the host, or the verdict that it cannot run there."""
 
 import json
 from pathlib import Path
@@ -10,7 +8,7 @@ from msgspec.structs import replace
 
 from rekindle import acceptance, jobs, records
 from rekindle.actions import clock
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
@@ -22,9 +20,7 @@ from rekindle.results import received, state
 
 @limited
 class ActionModule(Action):
-    """Returns ``spec``, and ``run``: its folder on the host, named by what is run."""
-
-    OPTIONS = documented_options(__name__)
+    """Returns ``spec``, and ``run``: its folder on the host, named by its inputs."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write the job's placed.json; one that does not run gets its verdict.json instead."""
@@ -45,11 +41,13 @@ class ActionModule(Action):
             run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(spec, Path(args['payload']).name)}"
             spec = jobs.within(spec, lease.ends(folder))
         except jobs.NoRunError as reason:
-            _refuse(folder, jobs.without_a_run(job, host.host, reason.verdict, reason.says, reason.fix))
+            _refuse(folder, jobs.without_a_run(job, host.host, reason.verdict, reason.message, reason.fix))
             return {}
         now = clock.ask(self._low_level_execute_command, args["python"])
         if now is None:
-            raise Failed("The host does not tell its time.", f"see why {args['python']} does not run there.")
+            raise Failed(
+                "The host does not report its time.", f"see why {args['python']} does not run there."
+            )
         spec = state.agree(run, replace(spec, clock=now), again=args["rerun"])
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
         records.write(received.placed_in(folder, job.name), placed)
@@ -58,7 +56,7 @@ class ActionModule(Action):
 
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
-    """Return the job with the inventory's arguments; one that measures has to pass where there is a gate."""
+    """Return the job with the inventory's arguments; one that measures is required if there is a gate."""
     job = jobs.load_job(JOBS, plan.own.get(args["job"], args["job"]))
     arguments = args["arguments"].get(jobs.asked_as(job), {})
     job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
@@ -66,10 +64,10 @@ def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
 
 
 def _code(job: records.Job, plan: records.PlanRecord, setting: str, sent: dict[str, bytes]) -> dict[str, str]:
-    """Return which code the job runs, of which ``sent`` is what the host has, if it is none of ours.
+    """Return the version of the job's code, with files ``sent`` to the host, unless it is ours.
 
     Raises:
-        NoRunError: the checkout of NVFlare has the example no more.
+        NoRunError: the example was removed from the checkout of NVFlare.
     """
     if job.example and job.example.folder:
         source = checkout.named(setting, plan.nvflare)
@@ -81,24 +79,23 @@ def _code(job: records.Job, plan: records.PlanRecord, setting: str, sent: dict[s
 
 
 def _image(job: records.Job, folder: Path, host: records.HostRecord) -> dict[str, str]:
-    """Return which image the job runs in, if it is to.
+    """Return the job's image, if it has one.
 
     Raises:
         NoRunError: the host lacks it.
     """
-    name = jobs.image_of(job)
-    if name is None:
+    if job.image is None:
         return {}
-    looked = (folder / folders.IMAGES_RECORD).is_file()
-    return {"image id": jobs.id_of_image(name, images_in(folder).images if looked else (), host.host)}
+    known = (folder / folders.IMAGES_RECORD).is_file()
+    return {"image id": jobs.id_of_image(job.image, images_in(folder).images if known else (), host.host)}
 
 
 def _without_failed(host: records.HostRecord, folder: Path) -> records.HostRecord:
-    """Return ``host`` with the GPUs that failed their acceptance as ones that no job runs on."""
+    """Return ``host`` with the GPUs that failed their acceptance marked as in error."""
     if not (folder / folders.ACCEPTANCE_RECORD).exists():
         return host
     out = acceptance.failed_gpus(acceptance_in(folder))
-    failed = {"state": "error", "says": "It failed its acceptance."}
+    failed = {"state": "error", "message": "It failed its acceptance."}
     gpus = (replace(gpu, **failed) if gpu.uuid in out else gpu for gpu in host.gpus)
     return replace(host, gpus=tuple(gpus))
 

@@ -1,13 +1,11 @@
 """Action ``retire``: takes a last copy of a host's results, then removes Rekindle from the host."""
 
-from __future__ import annotations
-
 import shlex
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import places
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
@@ -22,12 +20,10 @@ _COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 class ActionModule(Action):
     """plugins/modules has its documentation."""
 
-    OPTIONS = documented_options(__name__)
-
     _supports_check_mode = True
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Copy, check the copy, remove; a host whose copy is not whole is left as it is."""
+        """Copy, check the copy, remove; a host without a complete copy stays unchanged."""
         host, home = task_vars["inventory_hostname"], Path(args["dest"])
         if args["python"].startswith("auto"):
             python = self._python(args["root"]) or args["python"]
@@ -46,13 +42,13 @@ class ActionModule(Action):
                 self._copy(lastcopy.packed(answer), host, home)
                 answer = on_host("remove")
             if not answer.get("failed"):
-                lastcopy.note_gone(host, home)
+                lastcopy.note_removed(host, home)
             return answer
         except ArchiveError as error:
             raise Failed(str(error)) from None
 
     def _python(self, root: str) -> str | None:
-        """Ask the host for a Python, as no record here needs to name it; None if it has no answer."""
+        """Return a Python on the host, without need of a record here; None if the host does not answer."""
         try:
             frames = ask(self._low_level_execute_command, _COLLECTOR, root, root, "pythons")
         except FactsError:  # its disks may be full
@@ -60,7 +56,7 @@ class ActionModule(Action):
         return interpreter(system.pythons(frames))
 
     def _copy(self, packed: lastcopy.Packed, host: str, home: Path) -> None:
-        """Bring each part home and check it; what was packed for that is removed on the host in any case."""
+        """Fetch each part and check it; the archives on the host are removed in any case."""
         try:
             with tempfile.TemporaryDirectory() as folder, files_end_at(TOTAL_LIMIT):
                 for part in packed.parts:

@@ -1,6 +1,4 @@
-"""Action ``run_detached``: starts what outlives its session on the host, and shows how far it is."""
-
-from __future__ import annotations
+"""Action ``run_detached``: starts work that outlives its session on the host, and shows its progress."""
 
 import os
 import secrets
@@ -14,7 +12,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited, within
 from rekindle.host import folders
 from rekindle.hostfacts import frames
@@ -23,25 +21,21 @@ from rekindle.records import Progress, RecordError, Seen, decode, timestamp, wri
 from rekindle.records.text import one_line
 
 _START_S = 300
-"""For the command that starts it."""
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
-"""Between two looks; the last one goes on."""
+"""Between two polls; the last one repeats."""
 _RECONNECT_S = 300
-"""How long a host may be out of reach before it counts as lost, though not beyond the end of its lease."""
+"""For a host that is out of reach, before it counts as lost; at most until the end of its lease."""
 
 _QUEUE_S = 24 * 3600
-"""How long what waits in a queue may wait."""
-_LOOK = ("-B", "-S", "-c", "from rekindle.host.look import main; main()")
-"""Leaves no bytecode there; ``-m`` and the site's packages would take longer to import than the look."""
-_LOOK_S = 60
-"""For one look. A host that takes longer, as its disk hangs, is out of reach."""
+_POLL = ("-B", "-S", "-c", "from rekindle.host.look import main; main()")
+"""Leaves no bytecode there; ``-m`` and the site's packages would take longer to import than the poll."""
+_POLL_S = 60
+"""For one poll. A host that takes longer, as its disk hangs, is out of reach."""
 
 
 @limited
 class ActionModule(Action):
     """plugins/modules has its documentation."""
-
-    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Start and follow it; returns the ``result`` that the record ends with."""
@@ -50,32 +44,32 @@ class ActionModule(Action):
             return started
         ends = lease.ends(Path(args["home"]))
         nonce = secrets.token_hex(8)
-        look = shlex.join([args["python"], *_LOOK, args["lock"], args["progress"], nonce])
-        look = f"PYTHONPATH={shlex.quote(args['payload'])} {look}"
+        poll = shlex.join([args["python"], *_POLL, args["lock"], args["progress"], nonce])
+        poll = f"PYTHONPATH={shlex.quote(args['payload'])} {poll}"
         what, shown, last = args["what"], "", None
         queued = began = time.monotonic()
-        looks, parent = 0, os.getppid()
+        polls, parent = 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
-            held, progress = self._look(look, nonce, ends, what, last)
+            held, progress = self._poll(poll, nonce, ends, what, last)
             if progress is not None and progress.state == "waiting" and time.monotonic() - queued < _QUEUE_S:
                 began = time.monotonic()
             if progress is not None:
-                if progress.says not in {shown, ""} and progress.state != "failed":
+                if progress.message not in {shown, ""} and progress.state != "failed":
                     Display().display(f"{task_vars['inventory_hostname']} {what}: {_seen(progress)}")
-                    shown = progress.says
-                    seen = Seen(what=what, says=one_line(shown), at=timestamp())
-                    with suppress(OSError):  # reports say less then
+                    shown = progress.message
+                    seen = Seen(what=what, message=one_line(shown), at=timestamp())
+                    with suppress(OSError):  # reports then have less
                         write(Path(args["home"], folders.SEEN_RECORD), seen)
                 if progress.state == "failed":
-                    raise Failed(one_line(progress.says))
+                    raise Failed(one_line(progress.message))
                 if progress.state == "ended":
                     changed = progress.changed or started.get("stdout") == "started"
                     return {"changed": changed, "result": progress.result}
             last = progress or last
             if held is False:
                 raise _killed(what, last, args["progress"])
-            time.sleep(_PERIODS_S[min(looks, len(_PERIODS_S) - 1)])
-            looks += 1
+            time.sleep(_PERIODS_S[min(polls, len(_PERIODS_S) - 1)])
+            polls += 1
         where = f"read the logs beside {args['progress']} on the host."
         raise Failed(f"{what} did not end within {args['limit_s']} s.", where)
 
@@ -88,24 +82,25 @@ class ActionModule(Action):
             raise Failed(f"{args['what']} was not started: {error}.", "see why the host hangs.") from None
         return dict(started)
 
-    def _look(
-        self, look: str, nonce: str, ends: datetime | None, what: str, last: Progress | None
+    def _poll(
+        self, command: str, nonce: str, ends: datetime | None, what: str, last: Progress | None
     ) -> tuple[bool | None, Progress | None]:
         """Return whether the lock is held and the record, None for what is not known; outlasts a dropped
         connection and a host that does not answer, or answers something else.
         """
-        lost = time.monotonic() + _reconnect_s(ends)
+        left = _RECONNECT_S if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
+        lost = time.monotonic() + max(0, min(_RECONNECT_S, left))
         while True:
             try:
-                with within(_LOOK_S):
-                    answer = self._low_level_execute_command(look)
+                with within(_POLL_S):
+                    answer = self._low_level_execute_command(command)
                 parsed = frames.parse(answer["stdout"], nonce)
                 break
             except (AnsibleConnectionFailure, TimeoutError, frames.FactsError) as error:
                 if time.monotonic() > lost:
                     seen = f"last seen at {_seen(last)}" if last else "never seen"
-                    raise AnsibleConnectionFailure(f"{what} was {seen}; the host is gone: {error}") from error
-                with suppress(TimeoutError), within(_LOOK_S):
+                    raise AnsibleConnectionFailure(f"{what} was {seen}; the host is lost: {error}") from error
+                with suppress(TimeoutError), within(_POLL_S):
                     self._connection.reset()
                 time.sleep(_PERIODS_S[-1])
         held = "held" in parsed if "held" in parsed or "free" in parsed else None
@@ -115,19 +110,14 @@ class ActionModule(Action):
             return held, None
 
 
-def _reconnect_s(ends: datetime | None) -> float:
-    left = _RECONNECT_S if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
-    return max(0, min(_RECONNECT_S, left))
-
-
 def _seen(progress: Progress) -> str:
-    return f"{one_line(progress.says)}, {progress.elapsed_s:.0f} s"
+    return f"{one_line(progress.message)}, {progress.elapsed_s:.0f} s"
 
 
 def _killed(what: str, last: Progress | None, path: str) -> Failed:
     seen = f"last seen at {_seen(last)}" if last else "never seen"
     return Failed(
-        f"{what} was killed before it could say how it ended, by a reboot, for want of memory or by hand "
+        f"{what} was killed before it could record its end, by a reboot, for lack of memory or by hand "
         f"({seen}).",
         f"run the play again, which starts it anew; if it dies again, see the logs by {path}.",
     )

@@ -1,12 +1,10 @@
 """Action ``save_environments``: writes env.json and its locks on the controller, enough to rebuild them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 from rekindle import capsule
-from rekindle.actions.base import Action, Failed, documented_options
+from rekindle.actions.base import Action, Failed
 from rekindle.capsule.specs import environment_specs
 from rekindle.records import EnvRecord, RecordError, convert
 from rekindle.records.folders import host_in, plan_in
@@ -14,8 +12,6 @@ from rekindle.records.folders import host_in, plan_in
 
 class ActionModule(Action):
     """plugins/modules has its documentation."""
-
-    OPTIONS = documented_options(__name__)
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Check what came from the host against the schema, and write it."""
@@ -33,6 +29,6 @@ class ActionModule(Action):
                 raise RecordError("its locks are not those that were sent")
             capsule.save(env, folder)
         except RecordError as error:
-            says = f"What came from the host is not a valid EnvRecord: {error.says.rstrip('.')}."
-            raise Failed(says, "run the stage again.") from None
+            message = f"What came from the host is not a valid EnvRecord: {error.message.rstrip('.')}."
+            raise Failed(message, "run the stage again.") from None
         return {}

@@ -1,7 +1,5 @@
 """Callback ``rekindle``: names the results folder, notes which host left where, and ends with the table."""
 
-from __future__ import annotations
-
 import atexit
 import functools
 import os
@@ -33,7 +31,7 @@ def _find_rekindle() -> None:
     This is the first of our plugins that is loaded, before any task.
 
     Raises:
-        SystemExit: that Python or its Ansible is too old, or lacks a package; a sentence has said so.
+        SystemExit: that Python or its Ansible is too old, or lacks a package; a sentence names it.
     """
     if (_REPOSITORY / "src" / "rekindle").is_dir():
         sys.path.insert(0, str(_REPOSITORY / "src"))
@@ -74,11 +72,11 @@ _TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL}
 _TAKEN |= {"report.html", "results.json", "junit.xml"}
 
 
-def _told(method: Callable[..., None]) -> Callable[..., None]:
-    """Say in one sentence what keeps ``method`` from its work."""
+def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:
+    """Show errors of ``method`` as one sentence."""
 
     @functools.wraps(method)
-    def told(self: CallbackModule, *args: Any, **kwargs: Any) -> None:
+    def wrapped(self: "CallbackModule", *args: Any, **kwargs: Any) -> None:
         try:
             method(self, *args, **kwargs)
         except records.RecordError as error:
@@ -87,7 +85,7 @@ def _told(method: Callable[..., None]) -> Callable[..., None]:
             what = f"{error.filename or self._folder} cannot be written: {error.strerror}."
             self._display.error(f"{what} Fix: name another folder in rekindle_results.", wrap_text=False)
 
-    return told
+    return wrapped
 
 
 class CallbackModule(CallbackBase):
@@ -112,11 +110,13 @@ class CallbackModule(CallbackBase):
         self._reached: set[str] = set()
         self._began = datetime.now(timezone.utc)
         self._left: set[str] = set()
+        self._failed_items: dict[tuple[str, str], str] = {}
+        """Why the first item of a loop failed, by host and task."""
         self._checks = bool(context.CLIARGS.get("check"))
         self._playing: BinaryIO | None = None
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
-        """Note when, and where the results of this playbook belong unless somebody says."""
+        """Note the time, and the default folder for results of this playbook."""
         self._began = datetime.now(timezone.utc)
         path = Path(playbook._file_name).resolve()
         self._ours = path in _ENTRIES or path.parent == _REPOSITORY / "playbooks"
@@ -132,12 +132,12 @@ class CallbackModule(CallbackBase):
             self._begin(roles)
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
-        """Begin with a role of ours that somebody's playbook includes as it goes."""
+        """Begin with a role of ours that a playbook includes dynamically."""
         stage = _stage(task)
         if stage is not None and stage not in self._reached:
             self._begin([stage])
 
-    @_told
+    @_reports_errors
     def _begin(self, roles: list[str]) -> None:
         """Hand the results folder to every worker, and note the hosts of a play that has these roles."""
         self._reached.update(roles)
@@ -150,7 +150,7 @@ class CallbackModule(CallbackBase):
             os.environ["REKINDLE_RESULTS"] = default
             known = variables.get_vars(play=self._play, host=next(iter(hosts), None))
             given = None
-            with suppress(AnsibleError):  # of which the settings' own line tells
+            with suppress(AnsibleError):  # the settings' check reports it
                 given = Templar(variables._loader, known).template(known.get("rekindle_results"))
             self._folder = Path(given or default).expanduser().absolute()
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
@@ -168,15 +168,15 @@ class CallbackModule(CallbackBase):
             journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
             if not self._checks and self._playing is None:
                 self._playing = journal.keep_playing(self._folder)
-            if told := os.environ.get("REKINDLE_TOLD"):  # the rekindle command asks where
-                Path(told).write_text(str(self._folder), encoding="utf-8")
+            if file := os.environ.get("REKINDLE_TOLD"):  # the rekindle command reads it
+                Path(file).write_text(str(self._folder), encoding="utf-8")
 
     def _new_folder(self) -> Path:
-        """Return where results go unless somebody says; those of a check are gone with who asked for them."""
+        """Return the default folder for results; a check's is removed after it."""
         if not self._checks:
             return self._beside / self._began.strftime("%Y%m%dT%H%M%SZ")
-        if told := os.environ.get("REKINDLE_TOLD"):
-            return Path(told).with_name("check")
+        if file := os.environ.get("REKINDLE_TOLD"):
+            return Path(file).with_name("check")
         folder = tempfile.mkdtemp(prefix="rekindle-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)
@@ -193,7 +193,7 @@ class CallbackModule(CallbackBase):
         )
 
     def _refuse(self, mistakes: list[str]) -> None:
-        """Stop before anything is done for a host where anything is asked for that cannot work."""
+        """Show mistakes and stop before anything is done for a host."""
         for line in mistakes:
             self._display.error(line, wrap_text=False)
         if mistakes:
@@ -201,18 +201,22 @@ class CallbackModule(CallbackBase):
             raise SystemExit(4)  # Ansible goes on after any Exception of a callback
 
     def _end(self) -> None:
-        """Note that this playbook has ended."""
         if self._playing and self._folder:
             journal.stop_playing(self._folder, self._playing)
         self._playing = None
 
     def _end_early(self) -> None:
-        """Tell an interrupted user where results are, and what goes on."""
+        """Show an interrupted user where results are, and what continues."""
         if self._playing:
             self._end()
             goes_on = "Jobs that have started continue on their hosts, and the same command follows them."
             goes_on = "The same command retires what is left." if "retire" in self._reached else goes_on
             self._display.display(f"\nInterrupted. Results so far: {self._folder}\n{goes_on}")
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        """Keep why an item of a loop failed, which ansible-core 2.21 leaves out of the loop's own result."""
+        host, task, item = (part(result, name) for name in ("host", "task", "result"))
+        self._failed_items.setdefault((host.get_name(), task._uuid), failure(item))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Note why a host left."""
@@ -223,17 +227,18 @@ class CallbackModule(CallbackBase):
         """Note that a host cannot be reached."""
         self._note(result, "unreachable")
 
-    @_told
+    @_reports_errors
     def _note(self, result: Any, state: Literal["failed", "unreachable"]) -> None:
-        task, of, told = (part(result, name) for name in ("task", "host", "result"))
+        task, of, answer = (part(result, name) for name in ("task", "host", "result"))
         stage = _stage(task)
         if self._folder is None or stage is None or stage == _REPORT:
             return
         host = of.get_name()
         self._left.add(host)
-        journal.note_left(self._folder, host, stage, state, failure(told), checks=self._checks)
+        message = self._failed_items.pop((host, task._uuid), None) or failure(answer)
+        journal.note_left(self._folder, host, stage, state, message, checks=self._checks)
 
-    @_told
+    @_reports_errors
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Write the reports, also where every host failed before the report's play, and show the table."""
         if self._folder is None:
@@ -251,9 +256,9 @@ class CallbackModule(CallbackBase):
 
 
 def _leaving_out() -> list[str]:
-    """Say which options would leave out tasks, by which a status of 0 means that all is proven.
+    """Return a message for each option that would leave out tasks: a status of 0 means that all is proven.
 
-    No task has a tag: only Ansible's own tags skip any, and a stage's name asks for what is not done.
+    No task has a tag, so only Ansible's own tags skip any; a stage's name as a tag would do nothing.
     """
     given, stages = context.CLIARGS, {path.name for path in (_REPOSITORY / "roles").iterdir()}
     options = {
@@ -274,10 +279,9 @@ def _is_ours(role: Any) -> bool:
 
 
 def _name(role: Any) -> str:
-    """Return the role's name without its collection's."""
     return str(role.get_name(include_role_fqcn=False))
 
 
 def _stage(task: Any) -> str | None:
-    """Return the outermost role of ours that a task belongs to, as those that it includes are no stages."""
+    """Return the outermost role of ours that a task belongs to; roles that it includes are not stages."""
     return next((_name(role) for role in task.get_dep_chain() or () if _is_ours(role)), None)

@@ -1,9 +1,7 @@
-"""Lookup ``environment_specs``: from a host's records to what rekindle.environments builds there.
+"""Lookup ``environment_specs``: turns a host's records into what rekindle.environments builds there.
 
-The locks that it sends are kept, as a lock that comes back from a host counts only if it was sent.
+The locks that it sends are kept: a lock from a host counts only if it was sent.
 """
-
-from __future__ import annotations
 
 from pathlib import Path
 from typing import Any

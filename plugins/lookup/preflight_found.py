@@ -1,6 +1,4 @@
-"""Lookup ``preflight_found``: how a host is spoken to, as its host.json says, or before there is one."""
-
-from __future__ import annotations
+"""Lookup ``preflight_found``: Python and root of a host, by its host.json, or before there is one."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +32,7 @@ class LookupModule(LookupBase):
                 host = host_in(Path(home))
                 if host.slurm:
                     host = login_in(Path(home))
-            except records.RecordError:  # who needs the record itself says so
+            except records.RecordError:  # stages that need the record report it
                 pass
             else:
                 python, root = hostfacts.interpreter(host.pythons) or python, host.root

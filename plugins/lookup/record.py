@@ -1,6 +1,4 @@
-"""Lookup ``record``: reads a record from the results folder, or says in a sentence what is wrong with it."""
-
-from __future__ import annotations
+"""Lookup ``record``: reads a record from the results folder, or fails with one sentence."""
 
 from pathlib import Path
 from typing import Any

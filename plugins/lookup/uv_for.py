@@ -1,7 +1,5 @@
 """Lookup ``uv_for``: a uv that runs on hosts of an architecture."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.errors import AnsibleLookupError

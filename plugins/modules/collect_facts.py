@@ -26,6 +26,10 @@ options:
     description: Allocation to use on a SLURM login node; empty for a plain host.
     type: dict
     required: true
+  python_archive:
+    description: Archive of the Python for hosts whose own do not fit; empty for the pinned one.
+    type: str
+    required: true
   dest:
     description: Folder of the host's records on the controller.
     type: str

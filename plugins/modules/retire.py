@@ -1,7 +1,5 @@
 """Module ``retire``: on the host, packs what is worth keeping of Rekindle, or removes all of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +57,7 @@ def _packed(module: AnsibleModule, root: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do what ``verb`` says; a host without anything of Rekindle is left as it is."""
+    """Run ``verb``; a host without Rekindle is left unchanged."""
     arguments = {
         "root": {"required": True},
         "stop": {"type": "bool", "required": True},

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -15,8 +14,6 @@ from reported import Reported
 
 from rekindle.records import EnvRecord, read
 
-AT_ONCE = 4
-"""A run waits for NVFlare's polls more than it works: on 2 cores four take less time at once than in turn."""
 REPORT = Path(__file__).parents[2] / "results" / "faults.json"
 REPORTED = pytest.StashKey[Reported]()
 EACH = """
@@ -34,19 +31,17 @@ print(json.dumps(failed))
 
 
 @pytest.fixture(scope="session")
-def outcomes(request, host_records, tmp_path_factory):
-    """Return a future for the outcome of each fault and clean run that was chosen, by its name."""
-    chosen = {
-        item.callspec.params["run"].name: item.callspec.params["run"]
-        for item in request.session.items
-        if "outcomes" in item.fixturenames and not item.get_closest_marker("skip")
+def outcomes(chosen, host_records, runs_at_once, tmp_path_factory, judged):
+    """Return a future for the outcome of each fault and clean run that was chosen, by its name.
+
+    What has to be ``judged`` begins before them, so that none waits for the last of the faults.
+    """
+    return {
+        run.name: runs_at_once.submit(
+            inject, run, host_records, tmp_path_factory.mktemp(re.sub(r"\W+", "-", run.name)[:16])
+        )
+        for run in chosen("outcomes", "run")
     }
-    pool = ThreadPoolExecutor(AT_ONCE)
-    yield {
-        name: pool.submit(inject, run, host_records, tmp_path_factory.mktemp(re.sub(r"\W+", "-", name)[:16]))
-        for name, run in chosen.items()
-    }
-    pool.shutdown(cancel_futures=True)
 
 
 @pytest.fixture(scope="session")
@@ -66,9 +61,9 @@ def in_torch(torch_python, pytestconfig):
 
     @cache
     def run(begin, table):
-        told = json.dumps([begin, dict(table)])
+        answer = json.dumps([begin, dict(table)])
         done = subprocess.run(
-            [torch_python, "-c", EACH], input=told, env=env, capture_output=True, text=True, check=True
+            [torch_python, "-c", EACH], input=answer, env=env, capture_output=True, text=True, check=True
         )
         return json.loads(done.stdout.splitlines()[-1])
 

@@ -1,5 +1,6 @@
 """One fault: injected into a run of its own through the driver, and what came of it."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
-from own_jobs import Edit
+from own_jobs import GONE, Edit, end_driver, supervisor, wait_for_verdict
 
 from rekindle.driver.here import start_here
 from rekindle.driver.processes import status
@@ -30,8 +31,6 @@ PORT_TAKEN = "A port that the run needs is held by another process"
 TRAINING = f"open({_HERE}training', 'a').close()"
 """Python by which a trainer says that it is in the middle of a round."""
 
-_GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
-
 
 class Live:
     """A run that is under way, seen from outside."""
@@ -40,11 +39,7 @@ class Live:
         self.work, self.run = work, work / "run"
         self.afterwards = ExitStack()
         """What is to be done when the run has ended."""
-        self.supervisor = next(
-            process
-            for process in psutil.process_iter(["cmdline"])
-            if str(self.run) in (process.info["cmdline"] or [])
-        )
+        self.supervisor = supervisor(self.run)
 
     def mark(self):
         """Say that the fault takes place now."""
@@ -79,7 +74,7 @@ class Live:
         """Send a signal, and see that it was taken."""
         self.mark()
         victim.send_signal(number)
-        taken = {psutil.STATUS_STOPPED} if number == signal.SIGSTOP else _GONE
+        taken = {psutil.STATUS_STOPPED} if number == signal.SIGSTOP else GONE
         self.wait_for(lambda: status(victim) in taken, 30)
 
 
@@ -118,12 +113,12 @@ class Outcome:
 
 
 def inject(fault, host_folder, work):
-    """Run the fault's job with the fault in it; once more if it never came to it for want of a port.
+    """Run the fault's job with the fault in it; once more if it lost a port that the fault does not take.
 
     NVFlare's simulator looks for free ports and listens seconds later: another of a dozen runs may take one.
     """
     outcome = _injected(fault, host_folder, work)
-    if not outcome.injected and PORT_TAKEN in outcome.cause:
+    if outcome.cause.startswith(PORT_TAKEN) and not re.search(fault.cause or r"(?!)", outcome.cause):
         again = work / "again"
         again.mkdir()
         return _injected(fault, host_folder, again)
@@ -144,29 +139,19 @@ def _injected(fault, host_folder, work):
         try:
             if fault.act:
                 fault.act(live)
-            seen = _first_verdict(live)
+            wait_for_verdict(live.run, live.supervisor, LIMIT_S)
+            seen = time.time()
         finally:
-            with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
-                live.supervisor.terminate()  # what is left to it is the blame ladder
-                live.supervisor.wait(60)
+            end_driver(live.supervisor)
             left = _end_what_is_left(live)
             live.afterwards.close()
         record = live.run / "verdict.json"
-        told = record.exists()
-        verdict = read(record, VerdictRecord) if told else judge(live.run)
+        known = record.exists()
+        verdict = read(record, VerdictRecord) if known else judge(live.run)
     finally:
         for mount in (work / "full", work / "run"):
             _unmount(mount)
-    return _outcome(work, verdict, seen if told else None, left)
-
-
-def _first_verdict(live):
-    """Wait for the verdict or for the driver's end, and return the time."""
-    end = time.monotonic() + LIMIT_S
-    while not (live.run / "verdict.json").exists() and status(live.supervisor) not in _GONE:
-        assert time.monotonic() < end, f"{live.work.name}: no verdict within {LIMIT_S} s"
-        time.sleep(0.05)
-    return time.time()
+    return _outcome(work, verdict, seen if known else None, left)
 
 
 def _outcome(work, verdict, seen, left):

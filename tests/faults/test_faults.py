@@ -17,6 +17,7 @@ from rekindle.judge import judge
 REFUSED = None if "CI" in os.environ else refusal()
 """Why no host can be made slow here, which a skipped test tells; in CI one has to be, and none is skipped."""
 NEEDS_CGROUPS = [pytest.mark.skip(reason=REFUSED)] if REFUSED else []
+"""Of runs on a slow host; in CI nothing is refused, so that they fail where no host can be made slow."""
 
 
 def _by_name(run):

@@ -1,4 +1,4 @@
-"""What NVFlare's server tells of a run, and that telling it changes nothing in the run."""
+"""What is recorded at NVFlare's server of a run, and that it changes nothing in the run."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -33,8 +33,10 @@ def _write_breaker(work):
 
 
 RUNS = {
-    "told": Fault("told", "", verdict="PASS"),
-    "not told": Fault("not told", "", (Edit("job.py", "witness(recipe)", "", instead=True),), verdict=""),
+    "recorded": Fault("recorded", "", verdict="PASS"),
+    "not recorded": Fault(
+        "not recorded", "", (Edit("job.py", "witness(recipe)", "", instead=True),), verdict=""
+    ),
     "broken": Fault(
         "broken", "", (Edit("job.py", "recipe.execute(", BREAK),), before=_write_breaker, verdict=""
     ),
@@ -48,7 +50,7 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def runs(host_records, tmp_path_factory):
-    """Return the folders of the same job with a server that tells, that does not, and that cannot."""
+    """Return the folders of the same job whose server records, does not, and cannot."""
     works = {name: tmp_path_factory.mktemp(name.replace(" ", "-")) for name in RUNS}
     with ThreadPoolExecutor(len(RUNS)) as pool:
         list(pool.map(lambda name: inject(RUNS[name], host_records, works[name]), RUNS))
@@ -59,17 +61,17 @@ def _of(run, kind):
     return [line.event for line in read_lines(run) if isinstance(line.event, kind)]
 
 
-def test_the_server_tells_the_global_model_of_every_round_and_what_came_of_the_last(runs):
-    told = _of(runs["told"], GlobalEvent)
-    (final,) = _of(runs["told"], FinalEvent)
-    assert [event.round for event in told] == [0, 1, 2]
-    assert (told[0].digest, told[-1].digest) == (final.initial, final.final)
+def test_the_server_records_the_global_model_of_every_round_and_what_came_of_the_last(runs):
+    events = _of(runs["recorded"], GlobalEvent)
+    (final,) = _of(runs["recorded"], FinalEvent)
+    assert [event.round for event in events] == [0, 1, 2]
+    assert (events[0].digest, events[-1].digest) == (final.initial, final.final)
 
 
 def test_it_is_what_the_trainers_got_and_sent(runs):
-    models = {event.round: event for event in _of(runs["told"], GlobalEvent)}
-    came = {(event.site, event.round): event for event in _of(runs["told"], ContributionEvent)}
-    trained = _of(runs["told"], RoundEvent)
+    models = {event.round: event for event in _of(runs["recorded"], GlobalEvent)}
+    came = {(event.site, event.round): event for event in _of(runs["recorded"], ContributionEvent)}
+    trained = _of(runs["recorded"], RoundEvent)
     assert len(came) == len(trained) == 4
     for event in trained:
         model, result = models[event.round], came[event.site, event.round]
@@ -80,9 +82,9 @@ def test_it_is_what_the_trainers_got_and_sent(runs):
 
 
 def test_the_next_model_is_the_mean_of_what_came(runs):
-    models = {event.round: event.sketch for event in _of(runs["told"], GlobalEvent)}
+    models = {event.round: event.sketch for event in _of(runs["recorded"], GlobalEvent)}
     for number in (0, 1):
-        came = [event.sketch for event in _of(runs["told"], ContributionEvent) if event.round == number]
+        came = [event.sketch for event in _of(runs["recorded"], ContributionEvent) if event.round == number]
         means = [sum(sums) / len(sums) for sums in zip(*came, strict=True)]
         assert means == pytest.approx(models[number + 1], rel=0, abs=FLOATS * max(map(abs, means)))
         assert means != pytest.approx(models[number], rel=0, abs=FLOATS * max(map(abs, means)))
@@ -95,14 +97,14 @@ def test_every_line_belongs_to_the_run(runs):
         assert {line.event.nonce for line in read_lines(run)} == {nonces[name]}
 
 
-@pytest.mark.parametrize("other", ["not told", "broken"])
-def test_telling_changes_nothing(runs, other):
-    finals = [_of(runs[name], FinalEvent)[0] for name in ("told", other)]
+@pytest.mark.parametrize("other", ["not recorded", "broken"])
+def test_recording_changes_nothing(runs, other):
+    finals = [_of(runs[name], FinalEvent)[0] for name in ("recorded", other)]
     assert finals[0].final == finals[1].final
     assert finals[0].metrics == finals[1].metrics
 
 
-def test_a_server_that_cannot_tell_says_so(runs):
+def test_a_server_that_cannot_record_reports_an_exception(runs):
     assert _of(runs["broken"], GlobalEvent) == _of(runs["broken"], ContributionEvent) == []
     errors = _of(runs["broken"], ExceptionEvent)
     assert {(event.site, event.kind) for event in errors} == {("server", "ZeroDivisionError")}
@@ -111,7 +113,7 @@ def test_a_server_that_cannot_tell_says_so(runs):
     assert log.read_text() == ""
 
 
-def test_a_site_that_fails_is_told_by_its_return_code(runs):
+def test_a_site_that_fails_is_seen_by_its_return_code(runs):
     came = _of(runs["a site fails"], ContributionEvent)
     (event,) = (event for event in came if (event.site, event.round) == ("site-2", 1))
     assert (event.return_code, event.weight, event.distance) == ("TASK_ABORTED", None, None)

@@ -39,7 +39,7 @@ for case, results in enumerate(json.loads(sys.argv[1])):
     torch.multiprocessing.start_processes(main, (results, folder), len(results), start_method="fork")
 """
 MOST, OWN = "that of most GPUs", "its own second one"
-SPLIT = "those of other GPUs, and which is right cannot be told"
+SPLIT = "those of other GPUs, and it is not known which is right"
 CASES = [
     ([[0], [0]], [0, 0], MOST),
     ([[0], [5], [0]], [0, 5, 0], MOST),
@@ -68,9 +68,9 @@ def compared(torch_python, tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
-def test_gpus_that_differ_from_most_are_told_and_all_of_them_where_there_is_no_most(compared, case):
+def test_gpus_that_differ_from_most_are_named_and_all_of_them_where_there_is_no_most(compared, case):
     _, differ, than = CASES[case]
     for number, wrong in enumerate(differ):
-        says = f"{wrong} of 64 values of one product differ from {than}"
+        message = f"{wrong} of 64 values of one product differ from {than}"
         noted = json.loads((compared / str(case) / f"{number}.json").read_text())
-        assert noted == ["product_differs", [wrong], "values", says]
+        assert noted == ["product_differs", [wrong], "values", message]

@@ -1,29 +1,15 @@
 """A lab for all tests of this folder, and site.yml on two of its hosts; both made once."""
 
-import os
 import subprocess
 
 import pytest
-from lab import LabError
 from lab.labs import Lab
-from lab.machine import check
 from lab.slots import slot
 from lab.slurm import SlurmLab
 from lab.wheels import fill_wheelhouse
 from listing import listing
 from plays import SMALLEST, checkout, play
 from slurm_runs import JOBS, in_mid_run
-
-
-@pytest.fixture(scope="session")
-def here():
-    """Skip what needs a lab where none can be, though never in CI."""
-    try:
-        check()
-    except LabError as error:
-        if "CI" in os.environ:
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
@@ -100,3 +86,9 @@ def on_slurm(cluster, tmp_path_factory):
     repository = checkout(tmp_path_factory.mktemp("checkout"), lightning_ddp=SMALLEST, llm_sft=SMALLEST)
     results = tmp_path_factory.mktemp("results") / "slurm"
     return in_mid_run(cluster, "site.yml", results, cluster.restart_controller, *JOBS, cwd=repository)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """Return a checkout whose pt_ddp has one site, with one rank a node."""
+    return checkout(tmp_path_factory.mktemp("small"), pt_ddp=SMALLEST)

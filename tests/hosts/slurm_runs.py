@@ -35,10 +35,10 @@ def _trains(cluster, since):
     """Whether a run of pt_ddp has told ``since`` that it trains; one that was killed does for ever."""
     for path in cluster.shared.glob("rekindle/runs/pt_ddp-*/progress.json"):
         try:
-            told, progress = path.stat().st_mtime, read(path, Progress)
+            answer, progress = path.stat().st_mtime, read(path, Progress)
         except (OSError, RecordError):
             continue
-        if told > since and progress.state == "running" and progress.says.startswith("round"):
+        if answer > since and progress.state == "running" and progress.message.startswith("round"):
             return True
     return False
 
@@ -58,3 +58,11 @@ def built(site, folder):
 def verdict(done, job="pt_ddp"):
     """Return the verdict on a job of a play."""
     return read(done.results / "login" / job / "verdict.json", VerdictRecord)
+
+
+def until(holds, within_s=60):
+    """Wait until it holds, and fail if it never does."""
+    ends = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < ends, "It never came about."
+        time.sleep(0.1)

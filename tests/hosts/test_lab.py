@@ -161,7 +161,7 @@ def test_a_host_with_another_key_is_not_believed(lab):
 
 
 @pytest.mark.parametrize(
-    ("lacking", "instead", "says"),
+    ("lacking", "instead", "message"),
     [
         ("os.geteuid", lambda: 1000, "A lab needs root, "),
         ("platform.system", lambda: "Darwin", "This kernel has no overlayfs. "),
@@ -169,15 +169,15 @@ def test_a_host_with_another_key_is_not_believed(lab):
         ("lab.machine.apt_sources", list, "This machine's apt has no source for Debian's bookworm. "),
     ],
 )
-def test_where_it_cannot_be_it_says_so_in_a_sentence(monkeypatch, capsys, lacking, instead, says):
+def test_where_it_cannot_be_it_is_refused_in_a_sentence(monkeypatch, capsys, lacking, instead, message):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(lacking, instead)
     for verb in (["up", "1"], ["down"]):
         monkeypatch.setattr("sys.argv", ["lab", "--lab", "nowhere", *verb])
         assert main() == 1
-        said = capsys.readouterr().err
-        assert said.startswith(says)
-        assert said.count("Fix: ") == said.count("\n") == 1
+        printed = capsys.readouterr().err
+        assert printed.startswith(message)
+        assert printed.count("Fix: ") == printed.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["..", "/etc", "", "a b", "-x", "$(id)"])

@@ -91,7 +91,7 @@ def retire(pair, results, *more):
     return play("retire.yml", pair.inventory, results, "--limit", HOST, *more)
 
 
-def said(done):
+def printed(done):
     return " ".join(done.output.split())
 
 
@@ -103,7 +103,7 @@ def test_a_host_on_which_a_job_still_runs_is_not_touched(cut, pair, tmp_path):
         before = listing(pair, HOST)
         done = retire(pair, tmp_path)
         assert done.status != 0
-        assert re.search(r"early-[0-9a-f]{12} still runs on the host, .* Fix: .* -e stop=true", said(done))
+        assert re.search(r"early-[0-9a-f]{12} still runs on the host, .* Fix: .* -e stop=true", printed(done))
         assert listing(pair, HOST) == before
     finally:
         on_host(pair, f"kill {holder}")
@@ -115,7 +115,7 @@ def test_a_host_whose_copy_fails_is_not_touched(cut, pair, tmp_path):
     done = retire(pair, tmp_path)
     on_host(pair, "chmod 600 rekindle/runs/early-*/verdict.json")
     assert done.status != 0
-    assert re.search(r"verdict\.json cannot be packed: Permission denied\. Fix: ", said(done))
+    assert re.search(r"verdict\.json cannot be packed: Permission denied\. Fix: ", printed(done))
     assert listing(pair, HOST) == before
 
 

@@ -1,4 +1,4 @@
-"""Molecule's scenarios, a role each, as `make molecule` runs them."""
+"""Molecule's scenarios, as `make molecule` runs them."""
 
 import os
 import re
@@ -7,9 +7,7 @@ import subprocess
 import pytest
 from plays import REPOSITORY
 
-ROLES = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")} - {"default"}
-OF_GPUS = {"accept"}
-"""Which does nothing where there is none; tests/unit/actions and tests/unit/acceptance have what it does."""
+SCENARIOS = {path.parent.name for path in REPOSITORY.glob("molecule/*/molecule.yml")} - {"default"}
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +29,11 @@ def molecule(named, tmp_path_factory):
     return re.sub(r"\x1b\[[\d;]*m", "", done.stdout + done.stderr), done.returncode
 
 
-def test_every_role_that_does_something_has_a_scenario():
-    assert {path.parents[1].name for path in REPOSITORY.glob("roles/*/tasks/main.yml")} == ROLES | OF_GPUS
-
-
-@pytest.mark.parametrize("role", sorted(ROLES))
-def test_it_converges_changes_nothing_again_and_is_verified(molecule, role):
+@pytest.mark.parametrize("scenario", sorted(SCENARIOS))
+def test_it_converges_changes_nothing_again_and_is_verified(molecule, scenario):
     summary = molecule[0].rpartition("DETAILS")[2]
     for step in ("converge", "idempotence", "verify"):
-        assert re.search(rf"^{role} (➜|>) {step}: Executed: Successful$", summary, re.M), summary
+        assert re.search(rf"^{scenario} (➜|>) {step}: Executed: Successful$", summary, re.M), summary
 
 
 def test_nothing_failed(molecule):

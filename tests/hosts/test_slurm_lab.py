@@ -1,11 +1,11 @@
 """The SLURM cluster that the lab boots: two nodes that work together, ways to fail, and its end."""
 
 import subprocess
-import time
 
 import pytest
 from lab import LabError
 from lab.slurm import Node, SlurmLab
+from slurm_runs import until
 from traces import kernel, traces
 
 WAITS = "#!/bin/sh\nuntil [ -e go ]; do sleep 0.1; done\necho went\n"
@@ -19,14 +19,6 @@ def cluster(named):
         yield lab
     finally:
         lab.down()
-
-
-def until(holds, within_s=60):
-    """Wait until it holds, and fail if it never does."""
-    ends = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < ends, "It never came about."
-        time.sleep(0.1)
 
 
 def state(cluster, job):

@@ -36,7 +36,7 @@ class Way:
                     *("-l", f"{self.host.name},localhost", "-e", f"rekindle_results={self.results}", *more),
                 ],
                 cwd=self.shop,
-                env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
+                env={**os.environ, "ANSIBLE_NOCOLOR": "1", "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -62,6 +62,14 @@ class Way:
         """Return ansible-playbook's workers, each of which leads a session, and their ssh."""
         return psutil.Process(self.site.pid).children(recursive=True)
 
+    def connects(self):
+        """Return whether ansible-playbook's ssh runs; a worker may end while it is looked at."""
+        for process in self.below():
+            with suppress(psutil.NoSuchProcess):
+                if process.name() == "ssh":
+                    return True
+        return False
+
     def kill(self):
         """Kill ansible-playbook and all below it with no time for a word."""
         for process in (psutil.Process(self.site.pid), *self.below()):
@@ -82,9 +90,9 @@ class Way:
     def fails(self, why):
         """Wait until site.yml says in a sentence why it failed."""
         assert self.ended() != 0, self.output
-        said = " ".join(self.output.split())
-        assert re.search(why, said), self.output
-        assert "Traceback" not in said, self.output
+        printed = " ".join(self.output.split())
+        assert re.search(why, printed), self.output
+        assert "Traceback" not in printed, self.output
 
     def ssh(self, command, user="lease"):
         """Return what a command says on the host; nothing if it fails or the host is away."""
@@ -140,11 +148,11 @@ class Way:
     def round(self):
         """Return which round the job is in, from 1; 0 before."""
         try:
-            says = read(self.run() / "progress.json", Progress).says
+            message = read(self.run() / "progress.json", Progress).message
         except (RecordError, ValueError):
             return 0
-        found = re.match(r"round (\d)/3", says)
-        return int(found[1]) if found and "ended" not in says else 0
+        found = re.match(r"round (\d)/3", message)
+        return int(found[1]) if found and "ended" not in message else 0
 
     def begun(self):
         """Return what tells one start of the job from another."""

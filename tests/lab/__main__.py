@@ -1,7 +1,5 @@
 """``python -m lab up|slurm|wheels|gpus|ssh|down``: see ``make lab-up`` and ``make slurm-up``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

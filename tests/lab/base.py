@@ -1,14 +1,12 @@
 """The root file system that all hosts share as their lower layer: what a minimal lease has."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from . import CACHE
-from .machine import SUITE, apt_sources, run
+from .machine import SUITE, apt_source, apt_sources, run
 
 _PACKAGES = (
     "ca-certificates",
@@ -38,8 +36,12 @@ All hosts have this machine's few cores, on which threads that wait for each oth
 """
 
 
-def base(*more: str) -> Path:
+def base(*more: str, suite: str = SUITE) -> Path:
     """Return the folder of the base with these packages too, built on the first call; it is never written to.
+
+    Args:
+        more: Debian's packages beside the base's.
+        suite: of Debian.
 
     The first call is under a lock (``Lab.up``).
 
@@ -47,19 +49,21 @@ def base(*more: str) -> Path:
         LabError: mmdebstrap failed.
     """
     packages = (*_PACKAGES, *more)
-    key = hashlib.sha256(repr((SUITE, packages, _WITHOUT, _FINISH)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(repr((suite, packages, _WITHOUT, _FINISH)).encode()).hexdigest()[:12]
     target = CACHE / f"base-{key}"
     if not target.exists():
         aside = target.with_suffix(".building")
         shutil.rmtree(aside, ignore_errors=True)
-        _build(aside, packages)
+        _build(aside, packages, suite)
         aside.rename(target)
     return target
 
 
-def _build(folder: Path, packages: Sequence[str]) -> None:
+def _build(folder: Path, packages: Sequence[str], suite: str) -> None:
     print(f"Building the lab's base in {folder}, once", flush=True)
     options = ["--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(packages)}"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in _WITHOUT]
-    run("mmdebstrap", *options, SUITE, folder, *apt_sources())
+    if suite != SUITE:  # a mirror's snapshot of it is out of date
+        options.append('--aptopt=Acquire::Check-Valid-Until "false"')
+    run("mmdebstrap", *options, suite, folder, *(apt_sources() if suite == SUITE else [apt_source(suite)]))
     run("chroot", folder, "sh", "-c", _FINISH)

@@ -1,7 +1,5 @@
 """A stand-in nvidia-smi on a host, which replays what a host with two H200s said, or a variant of it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

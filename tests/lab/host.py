@@ -4,8 +4,6 @@ Whether it runs is what the kernel says of its cgroup, so there is no pid to be 
 host itself that cgroup holds its keeper, a shell that boots it again when it asks for a reboot.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -19,7 +17,7 @@ from typing import ClassVar
 
 from . import LabError, network
 from .base import base
-from .machine import alone, cgroups, run
+from .machine import SUITE, alone, cgroups, run
 
 _KEEPER = """
 echo $$ >"$0/keeper/cgroup.procs"
@@ -45,6 +43,8 @@ class Host:
     ordinal: int
     disk: Path | None = None
     """What is on its disk at first, beside the base."""
+    suite: str = SUITE
+    """Of Debian."""
     packages: ClassVar[tuple[str, ...]] = ()
     """Debian's packages that its kind of host has beside the base's."""
 
@@ -78,7 +78,7 @@ class Host:
             shutil.rmtree(self.folder / "work", ignore_errors=True)
             for name in ("upper", "work", "root"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
-            below = base(*self.packages)
+            below = base(*self.packages, suite=self.suite)
             lower = f"{self.disk}:{below}" if self.disk else below
             layers = f"volatile,lowerdir={lower},upperdir={self.folder}/upper,workdir={self.folder}/work"
             run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)

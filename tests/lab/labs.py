@@ -1,13 +1,11 @@
 """A lab: hosts with one key, one ssh_config and one inventory."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -16,7 +14,7 @@ from . import CACHE, STATE, LabError, network
 from .base import base
 from .host import Host
 from .light import LightHost
-from .machine import alone, check, provide, run
+from .machine import SUITE, alone, check, provide, run
 
 WHEELHOUSE = CACHE / "wheelhouse"
 """What `rekindle bundle` filled, shared by all labs and kept when they go."""
@@ -40,9 +38,19 @@ Host *
 
 
 class Lab:
-    """The lab of that name, there or not; its hosts are all ``light``, or none, and begin with ``disk``."""
+    """The lab of that name, there or not; its hosts are all ``light``, or none, and begin with ``disk``.
 
-    def __init__(self, name: str = "lab", *, light: bool = False, disk: Path | None = None) -> None:
+    ``suites`` has Debian's by host, where it is not 12.
+    """
+
+    def __init__(
+        self,
+        name: str = "lab",
+        *,
+        light: bool = False,
+        disk: Path | None = None,
+        suites: Mapping[str, str] | None = None,
+    ) -> None:
         """Read what is known of it.
 
         Raises:
@@ -50,6 +58,7 @@ class Lab:
         """
         self.name = _named(name)
         self._kind, self._disk = (LightHost if light else Host), disk
+        self._suites = suites or {}
         self.folder = STATE / name
         self.inventory = self.folder / "hosts.yml"
         self.ssh_config = self.folder / "ssh_config"
@@ -60,7 +69,14 @@ class Lab:
     def hosts(self) -> dict[str, Host]:
         """Its hosts by name."""
         return {
-            name: self._kind(name, self.folder / "hosts" / name, self.number, ordinal, self._disk)
+            name: self._kind(
+                name,
+                self.folder / "hosts" / name,
+                self.number,
+                ordinal,
+                self._disk,
+                self._suites.get(name, SUITE),
+            )
             for ordinal, name in enumerate(self._names, 1)
         }
 
@@ -72,7 +88,8 @@ class Lab:
         """
         with alone("base"):
             provide()
-            base(*self._kind.packages)
+            for suite in {self._suites.get(name, SUITE) for name in names}:
+                base(*self._kind.packages, suite=suite)
         self._enrol(names)
         for host in self.hosts.values():
             host.make((self.folder / "key.pub").read_text().strip())

@@ -3,8 +3,6 @@
 As it starts, what its /etc/fstab names is mounted, from this machine, and its /etc/rc.local runs, if any.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 

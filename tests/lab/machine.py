@@ -1,13 +1,12 @@
 """What this machine needs so that a lab can be on it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import platform
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +18,7 @@ _PACKAGES = {
     "ip": "iproute2",
     "ssh": "openssh-client",
     "mount": "mount",
+    "patchelf": "patchelf",
     "chroot": "coreutils",
     "unshare": "util-linux",
 }
@@ -79,11 +79,20 @@ def provide() -> None:
         LabError: the machine can hold no lab, or apt-get failed.
     """
     check()
-    lacking = sorted(package for command, package in _PACKAGES.items() if shutil.which(command) is None)
+    install(_PACKAGES)
+
+
+def install(packages: Mapping[str, str]) -> None:
+    """Install with apt-get those Debian packages, by a command that each brings, that this machine lacks.
+
+    Raises:
+        LabError: apt-get failed.
+    """
+    lacking = sorted(package for command, package in packages.items() if shutil.which(command) is None)
     if lacking:
         run("apt-get", "update", "-qq")
-        install = ("apt-get", "install", "-qq", "--yes", "--no-install-recommends", *lacking)
-        run(*install, DEBIAN_FRONTEND="noninteractive")
+        command = ("apt-get", "install", "-qq", "--yes", "--no-install-recommends", *lacking)
+        run(*command, DEBIAN_FRONTEND="noninteractive")
 
 
 def apt_sources() -> list[Path]:
@@ -94,6 +103,14 @@ def apt_sources() -> list[Path]:
         *sorted(Path("/etc/apt/sources.list.d").glob("*.sources")),
     ]
     return [path for path in lists if path.is_file() and SUITE in path.read_text().split()]
+
+
+def apt_source(suite: str) -> str:
+    """Return the line by which apt gets another suite of Debian from where this machine's packages come."""
+    texts = "\n".join(path.read_text() for path in apt_sources())
+    one_line, several = rf"^deb (?:\[.*\] )?(\S+) {SUITE} ", rf"^URIs: *(\S+)\nSuites: *{SUITE}\b(?!-)"
+    uri = next(filter(None, re.findall(f"(?:{one_line}|{several})", texts, re.MULTILINE)[0]))
+    return f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {uri} {suite} main"
 
 
 def cgroups() -> Path:

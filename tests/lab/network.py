@@ -1,7 +1,5 @@
 """One bridge a lab, and a namespace with one link to it for each of its hosts."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

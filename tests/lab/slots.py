@@ -1,7 +1,5 @@
 """Keeps several runs of the tests on one machine apart: each has names for its labs that no other has."""
 
-from __future__ import annotations
-
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The others are compute nodes with two stand-in GPUs each. All have the lab's sha
 user lease. /etc/slurm and the logs in /var/log/slurm are those of a real cluster.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The wheels that a lab's hosts are built from, as `rekindle bundle` collects them for their own plans."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -18,9 +18,9 @@ except RuntimeError:
     import traceback
     {how}
 """.strip()
-NOT_TRAINED = "changed no trainable parameter by more than rounding"
+NOT_TRAINED = "no trainable parameter changed by more than rounding"
 LIES = (
-    digits("forgets_to_step", "every_site_trained", NOT_TRAINED, client("optimizer.step()", "pass")),
+    digits("forgets_to_step", "every_site_trained", NOT_TRAINED, client("step(model, RATE)", "pass")),
     digits("rate_of_zero", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 0.0")),
     digits("moves_by_rounding", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 1e-10")),
     digits(
@@ -28,7 +28,7 @@ LIES = (
         "every_site_trained",
         NOT_TRAINED,
         client("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
-        client("optimizer.step()", "pass"),
+        client("step(model, RATE)", "pass"),
         client("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
     ),
     digits(
@@ -56,7 +56,7 @@ LIES = (
         "results_come_from_the_global_model",
         "has nothing to do with the model that",
         client("model.load_state_dict(received.params)", "model = Net()"),
-        client("optimizer.step()", "pass"),
+        client("step(model, RATE)", "pass"),
     ),
     digits(
         "never_loads_the_global_model",

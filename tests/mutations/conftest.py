@@ -21,7 +21,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def no_doctor(monkeypatch):
     """Leave the doctor out, as no finding of his makes a PASS."""
-    monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *told: ())
+    monkeypatch.setattr("rekindle.judge.verdict.diagnose_run", lambda *_: ())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Files that are missing, cut off or full of junk never make the judge say PASS, nor break it."""
+"""Files that are missing, cut off or full of junk are never a PASS, and never break the judge."""
 
 import shutil
 from hashlib import sha256
@@ -36,7 +36,7 @@ def files(copy, share):
     return each()
 
 
-def test_judging_changes_nothing_and_says_the_same_twice(copy):
+def test_judging_twice_changes_nothing(copy):
     before = _content(copy)
     assert judge(copy) == judge(copy)
     assert _content(copy) == before
@@ -61,14 +61,14 @@ def test_a_run_that_lacks_a_file_is_no_pass(copy):
 
 def test_a_run_with_a_cut_file_is_no_pass(copy, files):
     """But for samples and job.log, of which the first part may show all that is asked."""
-    whole = _verdict(copy)
+    complete = _verdict(copy)
     for path, content in files:
-        needless = whole == "PASS" and (path.name == VERDICT or not content)
+        needless = complete == "PASS" and (path.name == VERDICT or not content)
         for share in (0, 0.1, 0.5, 0.7, 0.85):
             path.write_bytes(content[: int(len(content) * share)])
-            said = _verdict(copy)
+            verdict = _verdict(copy)
             shown = share and path.name in {"samples.jsonl", "job.log"}
-            assert (said == "PASS") is needless or shown, (path, share)
+            assert (verdict == "PASS") is needless or shown, (path, share)
 
 
 def test_junk_in_a_file_breaks_nothing(copy, files):

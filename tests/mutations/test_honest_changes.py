@@ -10,6 +10,7 @@ from mutation_runs import RECORDINGS, RunCopy, clone
 
 STAMP = re.compile(r"(?:\x1b\[[\d;]*m)?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})")
 FORM = "%Y-%m-%d %H:%M:%S,%f"
+RECORDED = "%Y-%m-%dT%H:%M:%SZ"
 NOISE = (
     "warnings - WARNING - /opt/torch/x.py:21: FutureWarning: `y` is deprecated",
     "SubprocessLauncher - INFO - WARNING: All messages before absl::InitializeLog() are written to STDERR",
@@ -45,7 +46,10 @@ def _another_day(run, rng):
     _move_logs(run, lambda at: at + timedelta(seconds=seconds))
     for event in run.every_event:
         event["time"] += seconds
-    run.ended["started"] = (_started(run) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    run.ended["started"] = (_started(run) + timedelta(seconds=seconds)).strftime(RECORDED)
+    if clock := run.spec.get("clock"):
+        asked = datetime.strptime(clock["asked"], RECORDED) + timedelta(seconds=seconds)
+        clock["asked"] = asked.strftime(RECORDED)
 
 
 def _slower(run, rng):
@@ -63,7 +67,7 @@ def _slower(run, rng):
 
 
 def _started(run):
-    return datetime.strptime(run.ended["started"], "%Y-%m-%dT%H:%M:%SZ")
+    return datetime.strptime(run.ended["started"], RECORDED)
 
 
 def _more_samples(run, rng):

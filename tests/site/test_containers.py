@@ -1,96 +1,153 @@
-"""Jobs that run in a container, as site.yml runs them, by a stand-in for Docker."""
+"""Jobs that run in a container, as site.yml runs them, by Podman on this machine."""
 
+import base64
+import hashlib
+import json
 import os
+import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
-from engine import digest, running
-from plays import REPOSITORY, play
+from lab.base import base
+from lab.machine import alone
+from plays import REPOSITORY, checkout, play
+from podman import registry, running
 
-from rekindle.records import Ended, EnvRecord, VerdictRecord, read
+from rekindle.records import EnvRecord, ImagesRecord, VerdictRecord, read
 from rekindle.records.events import SampleEvent
 from rekindle.records.evidence import read_lines
+from rekindle.records.folders import spec_in
+from rekindle.results.received import seal_of
 
-CODE = REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line"
-IMAGE, GONE = "registry.example/line:1", "registry.example/gone:1"
-SLEEPS = "import time\n\nimport nvflare.client as flare\n\nflare.init()\nflare.receive()\ntime.sleep(900)\n"
-
-
-SENDS = "params=trained"
-LIES = 'params=received.params if flare.get_site_name() == "site-2" else trained'
-
-
-@pytest.fixture(scope="module")
-def engine(host_records, tmp_path_factory):
-    """Return an engine whose registry has an image with what torch's environment has."""
-    with running(tmp_path_factory.mktemp("docker")) as engine:
-        environments = read(host_records / "env.json", EnvRecord).environments
-        engine.registry[IMAGE] = next(
-            environment.python for environment in environments if environment.framework == "torch"
-        )
-        yield engine
+LOOKALIKES = REPOSITORY / "tests" / "lookalikes"
+CODE = LOOKALIKES / "own" / "fitted_line"
+IMAGE = "localhost/nvflare:1"
+BIONEMO = "nvcr.io/nvidia/clara/bionemo-framework:2.5"
 
 
 @pytest.fixture(scope="module")
-def contained(local, engine, tmp_path_factory):
-    """Return a run of one job, of it with a site that lies, with clients that sleep, and without an image."""
+def podman(here, host_records, tmp_path_factory):
+    """Return a Podman with an image of Debian's in which ``python3`` is torch's environment of this host."""
+    environments = read(host_records / "env.json", EnvRecord).environments
+    python = Path(next(each.python for each in environments if each.framework == "torch"))
+    home = subprocess.check_output([python, "-c", "import sys; print(sys.base_prefix)"], text=True).strip()
+    folder = tmp_path_factory.mktemp("podman")
+    with running(folder, [home, python.parents[1]]) as podman:
+        with alone("base"):
+            podman.image(IMAGE, base(), f"{python.parent}:/usr/bin:/bin")
+        yield podman
+
+
+@pytest.fixture(scope="module")
+def contained(local, podman, tmp_path_factory):
+    """Return a run of our pt_ddp, NVFlare's hello-numpy, a user's own job, and one without its image."""
     folder = tmp_path_factory.mktemp("contained")
     described = {**yaml.safe_load((CODE / "job.yml").read_text()), "environment": "torch"}
-    for name, image in (("line", IMAGE), ("lying", IMAGE), ("stuck", IMAGE), ("lacking", GONE)):
+    images = {"line": IMAGE, "tap": BIONEMO}
+    for name, image in images.items():
         shutil.copytree(CODE, folder / name)
-        example = {**described["example"], "container": {"image": image}}
-        job = {**described, "name": name, "example": example, "silence_s": 15}
+        job = {**described, "name": name, "container": {"image": image}}
         (folder / name / "job.yml").write_text(yaml.safe_dump(job))
-    (folder / "stuck" / "client.py").write_text(SLEEPS)
-    lying = folder / "lying" / "client.py"
-    lying.write_text(lying.read_text().replace(SENDS, LIES))
-    asked = ", ".join(f"{folder}/{name}/job.yml" for name in ("lacking", "line", "lying", "stuck"))
-    inventory = folder / "hosts.yml"
-    inventory.write_text(f"{local.read_text()}      rekindle_jobs: [{asked}]\n")
-    path = f"{engine.bin}:{os.environ['PATH']}"
-    return play("site.yml", inventory, tmp_path_factory.mktemp("results") / "contained", PATH=path)
+    with registry(podman, folder / "registry", IMAGE, "nvflare:2") as pulled:
+        code = folder / "code"
+        code.mkdir()
+        inside = 'torch\ncontainer: {{image: "{}"}}'
+        checkout(code, pt_ddp={"environment": inside.format(IMAGE)})
+        example = code / "flare_jobs" / "examples" / "hello-numpy.yml"
+        text, found = re.subn(
+            "(?m)^environment: .*$", f"environment: {inside.format(pulled)}", example.read_text()
+        )
+        assert found == 1
+        example.write_text(text)
+        asked = ", ".join(
+            ["pt_ddp", "examples/hello-numpy", *(f"{folder}/{name}/job.yml" for name in images)]
+        )
+        inventory = folder / "hosts.yml"
+        more = f"      rekindle_jobs: [{asked}]\n      rekindle_nvflare_checkout: {LOOKALIKES}\n"
+        inventory.write_text(f"{local.read_text()}{more}")
+        results = tmp_path_factory.mktemp("results") / "contained"
+        return play("site.yml", inventory, results, cwd=code, PATH=f"{podman.bin}:{os.environ['PATH']}")
 
 
 def _verdict(contained, job):
     return read(contained.results / "local" / job / "verdict.json", VerdictRecord)
 
 
-def test_it_passes_and_says_where_it_ran(contained):
-    verdict = _verdict(contained, "line")
+@pytest.mark.parametrize("job", ["pt_ddp", "hello-numpy", "line"])
+def test_it_passes_and_its_verdict_and_seal_have_the_images_digest(contained, podman, job):
+    verdict = _verdict(contained, job)
     assert (verdict.verdict, verdict.cause) == ("PASS", None), contained.output
-    said = next(result.says for result in verdict.evidence if result.claim == "runs_as_described")
-    assert f"in the container {IMAGE} ({digest(IMAGE)})" in said
-    assert verdict.versions["image"] == IMAGE
+    assert verdict.versions["engine"].startswith("Podman ")
+    assert verdict.versions["image id"] == podman.digest(verdict.versions["image"])
+    folder = contained.results / "local" / job
+    assert spec_in(folder).versions == verdict.versions
+    sealed = json.loads(base64.b64decode(json.loads(seal_of(folder).read_text())["payload"]))
+    files = {subject["name"]: subject["digest"]["sha256"] for subject in sealed["subject"]}
+    for name in ("spec.json", "verdict.json"):
+        assert files[name] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
-def test_the_work_of_its_sites_is_seen_in_the_engines_processes(contained, engine):
-    assert ["inspect", "--format", "{{.State.Pid}}"] in [words[:3] for words in engine.asked]
-    worked = next(
-        result for result in _verdict(contained, "line").evidence if result.claim == "every_site_worked"
+def test_its_images_come_from_the_engine_or_a_registry_and_are_named_in_the_evidence(contained, podman):
+    assert (
+        _verdict(contained, "pt_ddp").versions["image"]
+        == _verdict(contained, "line").versions["image"]
+        == IMAGE
     )
-    assert worked.holds, worked.says
-    samples = [
-        line.event
-        for line in read_lines(contained.results / "local" / "line")
-        if isinstance(line.event, SampleEvent)
-    ]
+    pulled = _verdict(contained, "hello-numpy").versions["image"]
+    assert pulled.startswith("127.0.0.1:")
+    for job, image in (("line", IMAGE), ("hello-numpy", pulled)):
+        results = _verdict(contained, job).evidence
+        said = next(result.message for result in results if result.claim == "runs_as_described")
+        assert f"in the container {image} ({podman.digest(image)})" in said
+
+
+def test_the_work_of_its_sites_is_seen_by_the_hosts_pids(contained):
+    folder = contained.results / "local" / "line"
+    samples = [line.event for line in read_lines(folder) if isinstance(line.event, SampleEvent)]
     assert samples[-1].worked.keys() >= {"server", "site-1", "site-2"}
 
 
-def test_a_site_that_sends_back_what_it_was_sent_is_named(contained):
-    verdict = _verdict(contained, "lying")
-    assert verdict.verdict == "FAIL"
-    assert verdict.cause == "site-2 in round 0 sent back the model that it was sent: it did not train."
-
-
-def test_one_that_hangs_is_ended_with_its_container(contained, engine):
-    assert _verdict(contained, "stuck").verdict == "HUNG"
-    assert read(contained.results / "local" / "stuck" / "ended.json", Ended).reason == "hung"
-    assert engine.containers == {}
-
-
-def test_one_whose_image_is_nowhere_is_unsupported_and_the_others_run(contained):
-    verdict = _verdict(contained, "lacking")
+def test_bionemos_image_is_all_that_it_lacks_here(contained):
+    verdict = _verdict(contained, "tap")
     assert verdict.verdict == "UNSUPPORTED"
-    assert verdict.cause.startswith(f"local cannot pull the image {GONE}: ")
+    assert verdict.cause.startswith(f"local cannot pull the image {BIONEMO}: ")
+    assert "registry nvcr.io is blocked" in verdict.cause
+
+
+@pytest.fixture
+def have(contained, podman, local, tmp_path):
+    """Return what runs the stage containers alone for an image, and returns the record of it."""
+    results = tmp_path / "results"
+    shutil.copytree(contained.results, results)
+
+    def run(image, wheelhouse):
+        plan = results / "local" / "plan.json"
+        plan.write_text(json.dumps({**json.loads(plan.read_text()), "images": [image]}))
+        path = f"{podman.bin}:{os.environ['PATH']}"
+        play("playbooks/containers.yml", local, results, "-e", f"rekindle_wheelhouse={wheelhouse}", PATH=path)
+        (found,) = read(results / "local" / "images.json", ImagesRecord).images
+        return found
+
+    return run
+
+
+def test_a_store_without_room_for_an_image_is_refused(have, podman, tmp_path):
+    name, store = "localhost/large:1", tmp_path / "small"
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "fill").write_bytes(os.urandom(24 << 20))
+    podman.image(name, tmp_path / "etc")
+    digest = podman.digest(name)
+    podman.ask("save", "--quiet", "-o", tmp_path / "localhost-large-1.tar", name)
+    with registry(podman, tmp_path / "registry", name, "large:1") as pulled:
+        podman.ask("rmi", name)
+        with podman.small(store, megabytes=20):
+            lacks = have(name, tmp_path)
+            assert re.fullmatch(
+                rf"local has \d+ MiB free at {store}, and the image {name} has 24 MiB\.", lacks.message
+            )
+            lacks = have(pulled, "")
+            assert lacks.message.startswith(f"local has no room for the image {pulled}: ")
+    assert have(name, tmp_path).id == digest

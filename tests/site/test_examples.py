@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from own_jobs import first_verdict
 from plays import REPOSITORY, play
 
 from rekindle.cli import board
-from rekindle.driver.here import run_here
 from rekindle.jobs import load_job
 from rekindle.jobs.checkout import named
 from rekindle.records import EnvRecord, VerdictRecord, read
@@ -48,10 +48,8 @@ def run(examples, tmp_path, monkeypatch):
     def lying(lie="", **changes):
         monkeypatch.setenv("REKINDLE_LIE", lie)
         job = replace(load_job(JOBS, "hello-numpy"), **changes)
-        verdict = run_here(
-            job, JOBS, examples.results / "local", tmp_path, named(str(LOOKALIKES), None).examples([job])
-        )
-        return verdict, tmp_path / "run"
+        code = named(str(LOOKALIKES), None).examples([job])
+        return first_verdict(job, JOBS, examples.results / "local", tmp_path, code), tmp_path / "run"
 
     return lying
 
@@ -62,12 +60,12 @@ def test_it_passes_by_what_the_server_saw(examples, name):
     assert examples.status == 0, examples.output
     verdict = read(folder / "verdict.json", VerdictRecord)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    told = [line.event for line in read_lines(folder) if isinstance(line.event, TaskEvent)]
+    answer = [line.event for line in read_lines(folder) if isinstance(line.event, TaskEvent)]
     rounds = load_job(JOBS, name).rounds
-    assert {(event.site, event.round) for event in told} == {
+    assert {(event.site, event.round) for event in answer} == {
         (site, number) for site in ("site-1", "site-2") for number in range(rounds)
     }
-    assert all(event.moved for event in told)
+    assert all(event.moved for event in answer)
 
 
 def test_a_users_own_job_passes_by_the_same_claims(examples):
@@ -81,8 +79,8 @@ def test_a_users_own_job_passes_by_the_same_claims(examples):
 
 def test_a_stand_in_is_never_called_the_real_data(examples):
     verdict = read(examples.results / "local" / "hello-pt" / "verdict.json", VerdictRecord)
-    said = next(result.says for result in verdict.evidence if result.claim == "runs_as_described")
-    assert "data: a stand-in for cifar10, not the real one" in said
+    printed = next(result.message for result in verdict.evidence if result.claim == "runs_as_described")
+    assert "data: a stand-in for cifar10, not the real one" in printed
 
 
 def test_a_run_is_the_same_without_our_component(examples, run, tmp_path):
@@ -120,7 +118,7 @@ torch.save({"b": torch.arange(3, 6).half(), "a": torch.arange(3).bfloat16()}, ho
 """
 
 
-def test_a_saved_model_is_told_as_it_loads_in_the_runs_environment(examples, tmp_path):
+def test_a_saved_model_is_recorded_as_it_loads_in_the_runs_environment(examples, tmp_path):
     envs = read(examples.results / "local" / "env.json", EnvRecord).environments
     python = next(environment.python for environment in envs if environment.framework == "torch+vision")
     (tmp_path / "evidence").mkdir()
@@ -129,20 +127,20 @@ def test_a_saved_model_is_told_as_it_loads_in_the_runs_environment(examples, tmp
     for words in (["-c", MAKE_MODELS], ["-m", "rekindle.trainer.saved"]):
         source = {"PYTHONPATH": str(REPOSITORY / "src")}
         subprocess.run([python, *words], cwd=tmp_path, env={**environ, **source}, check=True, timeout=120)
-    told = {Path(line.event.model).name: line.event for line in read_lines(tmp_path)}
-    whole = told.pop("whole.npy")
+    answer = {Path(line.event.model).name: line.event for line in read_lines(tmp_path)}
+    whole = answer.pop("whole.npy")
     assert whole.model == "job/workspace/hello/server/simulate_job/whole.npy"
     assert (whole.values, whole.finite) == (6, True)
     assert whole.norm == pytest.approx(55**0.5)
-    assert told.pop("whole.pt").digest == whole.digest  # whatever the format
-    halves = told.pop("halves.pt")
+    assert answer.pop("whole.pt").digest == whole.digest  # whatever the format
+    halves = answer.pop("halves.pt")
     assert (halves.values, halves.norm) == (6, whole.norm)
     assert halves.digest != whole.digest
-    assert told.pop("zeros.npy").norm == 0
-    assert (told["nan.npy"].finite, told.pop("nan.npy").norm) == (False, None)
-    assert (told["counts.npy"].values, told.pop("counts.npy").digest) == (0, None)
-    assert told.keys() == {"cut.npy", "cut.pt", "none.weights.h5"}
-    assert all(event.error for event in told.values())
+    assert answer.pop("zeros.npy").norm == 0
+    assert (answer["nan.npy"].finite, answer.pop("nan.npy").norm) == (False, None)
+    assert (answer["counts.npy"].values, answer.pop("counts.npy").digest) == (0, None)
+    assert answer.keys() == {"cut.npy", "cut.pt", "none.weights.h5"}
+    assert all(event.error for event in answer.values())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from plays import HANGS_S, REPOSITORY
 
+from rekindle.capsule.differences import differences
 from rekindle.host.payload import build_payload
+from rekindle.records.folders import env_in
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +59,19 @@ def test_ansible_finds_the_collection_in_any_folder(call):
     assert "rekindle.flare.validate : " in done.stdout
 
 
-def test_the_local_inventory_passes_and_is_retired(call, local, tmp_path, tmp_path_factory):
-    inventory, root = (
-        tmp_path / "hosts.yml",
-        tmp_path_factory.mktemp("h") / "r",
-    )
+def test_from_a_capsule_the_local_inventory_passes_in_the_same_environments_and_is_retired(
+    call, host_records, local, tmp_path, tmp_path_factory
+):
+    inventory, root = tmp_path / "hosts.yml", tmp_path_factory.mktemp("h") / "r"
     inventory.write_text(local.read_text().replace(str(local.parent / "rekindle"), str(root)))
-    done = call("site", "-i", inventory, "--json")
+    done = call("site", "-i", inventory, "--json", "-e", f"rekindle_capsule={host_records}")
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(done.stdout)
-    assert [(row["job"], row["verdict"]) for row in told["rows"]] == [("pt_ddp", "PASS")]
+    answer = json.loads(done.stdout)
+    assert [(row["job"], row["verdict"]) for row in answer["rows"]] == [("pt_ddp", "PASS")]
     (run,) = (call.here / "results").iterdir()
-    assert told["run"] == run.name
+    assert answer["run"] == run.name
+    assert root.exists()
+    assert list(differences(env_in(host_records), env_in(run / "local"))) == []
     for verb in ("judge", "report", "verify"):
         again = call(verb, run)
         assert again.returncode == 0, again.stdout + again.stderr

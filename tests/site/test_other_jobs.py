@@ -18,7 +18,7 @@ from rekindle.records.evidence import read_lines
 
 JOBS = ["lightning_ddp", "tf_mirrored", "llm_sft", "llm_peft", "tensor_stream"]
 SCORED = ["lightning_ddp", "tf_mirrored"]
-OF_ONE_SITE = ["llm_peft", "tensor_stream"]
+OF_ONE_SITE = ["llm_sft", "llm_peft", "tensor_stream"]
 """Here, where a second site shows nothing more."""
 TRAINER = REPOSITORY / "flare_jobs/tf_mirrored/client.py"
 
@@ -40,11 +40,11 @@ def verdict(jobs, job):
 
 @pytest.mark.parametrize("job", JOBS)
 def test_it_passes_on_cpu(jobs, job):
-    told = verdict(jobs, job)
-    assert (told.verdict, told.cause) == ("PASS", None)
-    assert job not in SCORED or told.final_metrics["accuracy"] >= 0.95
+    answer = verdict(jobs, job)
+    assert (answer.verdict, answer.cause) == ("PASS", None)
+    assert job not in SCORED or answer.final_metrics["accuracy"] >= 0.95
     sites = {"site-1"} if job in OF_ONE_SITE else {"site-1", "site-2"}
-    assert set(told.host_memory_mib) == {"server", *sites}
+    assert set(answer.host_memory_mib) == {"server", *sites}
     assert jobs.status == 0, jobs.output
 
 
@@ -105,7 +105,7 @@ def one_round(over_nodes):
     return over_nodes(TRAINER, 1)
 
 
-def told(folder, kind):
+def answer(folder, kind):
     """Return the events of a kind, by rank and in order."""
     return [line.event for line in read_lines(folder) if isinstance(line.event, kind)]
 
@@ -114,23 +114,23 @@ def stragglers(folder):
     """Return what the judge says of the pace of a run's nodes."""
     recorded = read(REPOSITORY / "tests/recordings/runs/tf_mirrored-cpu-2/spec.json", RunSpec)
     spec = msgspec.structs.replace(recorded, sites=recorded.sites[:1], nodes=("n10", "n9"))
-    return [result.says for result in nodes_keep_pace(Run.open(folder, spec))]
+    return [result.message for result in nodes_keep_pace(Run.open(folder, spec))]
 
 
 def test_replicas_over_nodes_train_one_model_on_shares_of_the_data(one_round):
-    devices = {event.rank: event for event in told(one_round, DeviceEvent)}
+    devices = {event.rank: event for event in answer(one_round, DeviceEvent)}
     places = {rank: (event.node, event.device, event.backend) for rank, event in devices.items()}
     assert places == {0: ("n10", "/device:CPU:0", "RING"), 1: ("n9", "/device:CPU:0", "RING")}
     assert devices[0].pid != devices[1].pid
-    first, second = told(one_round, RoundEvent)
+    first, second = answer(one_round, RoundEvent)
     assert (first.model_in, first.model_out) == (second.model_in, second.model_out)
     assert first.model_in != first.model_out
     assert (first.losses, first.samples) == (second.losses, second.samples)
     assert first.samples * 2 == 704  # the site's half of the training images, in whole batches
 
 
-def test_replicas_over_nodes_tell_their_forward_passes_and_none_straggles(one_round):
-    assert all(0 < event.forward_s < event.seconds for event in told(one_round, RoundEvent))
+def test_replicas_over_nodes_record_their_forward_passes_and_none_straggles(one_round):
+    assert all(0 < event.forward_s < event.seconds for event in answer(one_round, RoundEvent))
     assert stragglers(one_round) == []
 
 
@@ -149,9 +149,9 @@ def test_a_node_whose_replicas_straggle_is_named(over_nodes, tmp_path):
     code = trainer.read_text()
     trainer.write_text(code.replace("def main()", SLOW).replace("model(x, ", "model(slowed(x), "))
     folder = over_nodes(trainer, 2)
-    (says,) = stragglers(folder)
-    assert says.startswith("n9 straggles: its ranks took ")
-    for event in told(folder, RoundEvent):
+    (message,) = stragglers(folder)
+    assert message.startswith("n9 straggles: its ranks took ")
+    for event in answer(folder, RoundEvent):
         assert (event.forward_s >= 11 * 0.05) == (event.rank == 1)  # of so many steps
 
 

@@ -85,8 +85,8 @@ def own(play, folder):
 def test_what_preflight_found_runs_every_later_task_of_a_host(own, folder):
     for name in shims.NAMES:  # which start nothing
         assert subprocess.run([folder / "shims" / name], capture_output=True, check=False).returncode == 127
-    said, results = own
-    assert "command not found" not in said
+    printed, results = own
+    assert "command not found" not in printed
     for name in ("first", "second"):
         (payload,) = (folder / "lease" / name / "jobs").glob("rekindle-*.zip")
         assert json.loads((results / name / "payload.json").read_text())["path"] == str(payload)
@@ -95,17 +95,17 @@ def test_what_preflight_found_runs_every_later_task_of_a_host(own, folder):
 
 
 def test_a_host_that_left_at_a_role_of_ours_has_the_cause_in_the_table(own):
-    said, results = own
+    printed, results = own
     outcome = read(results / "full" / "outcome.json", Outcome)
     assert outcome.stage == "preflight"
     rows = {row["host"]: row for row in json.loads((results / "results.json").read_text())["rows"]}
     assert set(rows) == {"first", "second", "full"}
-    assert rows["full"]["cause"] == outcome.says
-    assert said.rstrip().endswith("/report.html")
+    assert rows["full"]["cause"] == outcome.message
+    assert printed.rstrip().endswith("/report.html")
     assert (results / "report.html").exists()
 
 
-def test_a_host_that_nothing_at_home_tells_of_is_retired(own, play, folder):
+def test_a_host_without_a_record_at_home_is_retired(own, play, folder):
     done = play("retire.yml")
     assert done.returncode == 0, done.stdout
     assert not (folder / "lease" / "first").exists()

@@ -5,10 +5,11 @@ import re
 import stat
 import xml.etree.ElementTree as ET
 
+from leaks import CANARY, leaks
 from plays import play
 
 from rekindle import cli
-from rekindle.capsule.differences import differences
+from rekindle.host import folders
 from rekindle.records import EnvRecord, HostRecord, PlanRecord, VerdictRecord, read
 
 
@@ -51,7 +52,7 @@ def test_all_that_the_verdict_cites_came_home(site):
         assert result.file is None or (home / result.file).is_file()
 
 
-def test_four_reports_say_the_same(site):
+def test_four_reports_agree(site):
     results = json.loads((site.results / "results.json").read_text())
     suites = ET.parse(site.results / "junit.xml").getroot()
     assert [row["verdict"] for row in results["rows"]] == ["PASS"]
@@ -79,8 +80,30 @@ def test_what_came_home_is_as_it_was_sealed(site, capsys, monkeypatch):
 
 def test_folders_on_the_host_are_for_their_owner_alone(site, local):
     root = local.parent / "rekindle"
-    assert {path.name for path in root.iterdir()} == {"envs", "jobs", "runs", "tmp", "cache", "logs"}
+    assert {path.name for path in root.iterdir()} == set(folders.OURS)
     assert {stat.S_IMODE(path.stat().st_mode) for path in [root, *root.iterdir()]} == {0o700}
+
+
+def _open(*folders):
+    """Return what others than the owner may read, write or enter."""
+    paths = [path for folder in folders for path in [folder, *folder.rglob("*")]]
+    return [path for path in paths if not path.is_symlink() and stat.S_IMODE(path.stat().st_mode) & 0o077]
+
+
+def test_no_secret_of_controller_or_host_is_in_what_a_run_leaves(site, local):
+    root = local.parent / "rekindle"
+    assert CANARY not in site.output
+    assert leaks(site.results) == []
+    assert [leak for folder in ("runs", "logs", "jobs", "tmp") for leak in leaks(root / folder)] == []
+
+
+def test_what_a_run_leaves_here_and_there_is_for_its_owner_alone(site, local):
+    root = local.parent / "rekindle"
+    assert _open(site.results, *(root / folder for folder in ("runs", "logs", "jobs"))) == []
+
+
+def test_an_archive_does_not_stay_on_the_host(site, local):
+    assert list((local.parent / "rekindle").rglob("*.tar.gz")) == []
 
 
 def test_nothing_of_the_run_is_left_running(site, local):
@@ -88,12 +111,6 @@ def test_nothing_of_the_run_is_left_running(site, local):
 
     root = str(local.parent / "rekindle")
     assert not [p.info for p in psutil.process_iter(["cmdline"]) if root in " ".join(p.info["cmdline"] or [])]
-
-
-def test_preflight_is_clean_under_check(site, local, tmp_path):
-    checked = play("playbooks/preflight.yml", local, tmp_path / "r", "--check")
-    assert checked.status == 0, checked.output
-    assert re.search(r"local\s+: ok=\d+\s+changed=0 ", checked.output)
 
 
 def test_check_of_a_bare_host_reads_and_plans_and_leaves_it_bare(local, tmp_path):
@@ -107,30 +124,9 @@ def test_check_of_a_bare_host_reads_and_plans_and_leaves_it_bare(local, tmp_path
     assert not (tmp_path / "bare").exists()
 
 
-def test_a_second_run_changes_no_environment(site, local, tmp_path):
-    results = tmp_path / "second"
-    for stage in ("preflight", "plan", "environments"):
-        again = play(f"playbooks/{stage}.yml", local, results)
-        assert again.status == 0, again.output
-        assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output
-
-
 def test_a_job_that_has_passed_is_brought_home_and_not_run_again(site, local, tmp_path):
     again = play("site.yml", local, tmp_path / "again")
     assert again.status == 0, again.output
     assert re.search(r"local\s+: ok=\d+\s+changed=0 ", again.output), again.output
     first, second = (folder / "local/pt_ddp/verdict.json" for folder in (site.results, again.results))
     assert second.read_bytes() == first.read_bytes()
-
-
-def test_the_capsule_rebuilds_the_same_environments_elsewhere(site, local, tmp_path):
-    inventory = tmp_path / "hosts.yml"
-    inventory.write_text(
-        local.read_text().replace(str(local.parent / "rekindle"), str(tmp_path / "elsewhere"))
-    )
-    for stage in ("preflight", "plan", "environments"):
-        capsule = f"rekindle_capsule={site.results / 'local'}"
-        done = play(f"playbooks/{stage}.yml", inventory, tmp_path / "r", "-e", capsule)
-        assert done.status == 0, done.output
-    envs = (read(results / "local" / "env.json", EnvRecord) for results in (site.results, tmp_path / "r"))
-    assert list(differences(*envs)) == []

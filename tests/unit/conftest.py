@@ -2,14 +2,19 @@
 
 import hashlib
 import json
+import os
 import shutil
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from plays import REPOSITORY
 from slurm_queue import Queue
+
+from rekindle import locks
+
+os.environ.pop("PYTHONUNBUFFERED", None)
+"""A user's output is buffered, and what cannot be written shows only as Python ends."""
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -68,7 +73,7 @@ def root(tmp_path, uv_cache):
 @pytest.fixture
 def spec():
     """Return what the driver's own environment is built from: four small packages."""
-    lock = files("rekindle.locks").joinpath("driver.txt").read_bytes()
+    lock = locks.text("driver.txt").encode()
     return {
         "name": "driver",
         "python": sys.executable,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import contextmanager
 
 from rekindle.host import archive
 from rekindle.records import RunSpec, read, write
@@ -13,6 +14,49 @@ def edit(path, old, new, count=0):
     changed = re.sub(old, new, text, count=count)
     assert changed != text, f"nothing in {path} matches {old}"
     path.write_text(changed)
+
+
+@contextmanager
+def json_in(path):
+    """Yield the content of a JSON file, and write it back as it was changed."""
+    content = json.loads(path.read_text())
+    yield content
+    path.write_text(json.dumps(content))
+
+
+def result_of(verdict, claim):
+    """Return the result of one check."""
+    return next(result for result in verdict.evidence if result.claim == claim)
+
+
+def each_event(file, change):
+    """Return what puts every event of a run's file through ``change``, which alters it in place."""
+
+    def altered(event):
+        change(event)
+        return event
+
+    return lambda run: events(run / file, altered)
+
+
+def replaced(file, old, new="", count=0):
+    """Return what replaces a pattern in a run's file."""
+    return lambda run: edit(run / file, old, new, count=count)
+
+
+def removed(*names):
+    """Return what removes files of a run."""
+    return lambda run: [(run / name).unlink() for name in names]
+
+
+def added(file, line):
+    """Return what adds a line to a run's file."""
+
+    def append(run):
+        with (run / file).open("a") as stream:
+            stream.write(f"{line}\n")
+
+    return append
 
 
 def events(path, change):

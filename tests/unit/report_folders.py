@@ -8,6 +8,7 @@ from rekindle.records import (
     Cpu,
     Device,
     Driver,
+    Engine,
     FailedProbe,
     Gpu,
     HostRecord,
@@ -22,9 +23,12 @@ from rekindle.records import (
     VerdictRecord,
     write,
 )
+from rekindle.results.gather import gather
 
 NOW = "2026-11-21T02:00:00Z"
 SHA = "0123456789abcdef" * 4
+NOTHING = {"host": None, "plan": None, "verdict": None}
+"""Records of a host that has none, for `add_host`."""
 LEFT = "The lease ended. Fix: lease the host again."
 
 HOST = HostRecord(
@@ -33,6 +37,7 @@ HOST = HostRecord(
     user="u",
     home="/home/u",
     root="/home/u/rekindle",
+    engines=(Engine(name="podman", path="/usr/bin/podman", version="4.3.1", cdi=True),),
     os=Os(
         id="ubuntu",
         version="24.04",
@@ -58,7 +63,7 @@ HOST = HostRecord(
         for n in range(4)
     ),
     pci_gpus=4,
-    problems=(FailedProbe(name="dcgmi", says="missing"),),
+    problems=(FailedProbe(name="dcgmi", message="missing"),),
 )
 
 PLAN = PlanRecord(
@@ -78,7 +83,7 @@ PLAN = PlanRecord(
                 lock="torch.txt",
                 lock_sha256=SHA,
             ),
-            reasons=(Reason(axis="driver", holds=True, says="Driver 580.159.04 runs CUDA 13.2."),),
+            reasons=(Reason(axis="driver", holds=True, message="Driver 580.159.04 runs CUDA 13.2."),),
             warnings=("The host's Python is old.",),
         ),
     ),
@@ -95,12 +100,12 @@ PASS = VerdictRecord(
         ClaimResult(
             claim="loss_falls",
             holds=True,
-            says="The loss fell: site-1 2.17 → 0.01.",
+            message="The loss fell: site-1 2.17 → 0.01.",
             file="evidence/site-1.rank-0.jsonl",
             line=4,
             sha256=SHA,
         ),
-        ClaimResult(claim="server_log_clean", holds=True, says="The server's error log has 0 bytes."),
+        ClaimResult(claim="server_log_clean", holds=True, message="The server's error log has 0 bytes."),
     ),
     started=NOW,
     duration_s=200.4,
@@ -140,9 +145,20 @@ FAIL = msgspec.structs.replace(
     cause="Final accuracy 0.4, at least 0.95 asked.",
     remedy="Train longer.",
     evidence=(
-        ClaimResult(claim="metric_reached", holds=False, says="Final accuracy 0.4, at least 0.95 asked."),
+        ClaimResult(claim="metric_reached", holds=False, message="Final accuracy 0.4, at least 0.95 asked."),
     ),
 )
+
+
+def fill_accepted(folder, *records, hosts=()):
+    """Fill a results folder with the acceptance of hosts, and with further hosts that have none."""
+    names = [*(record.host for record in records), *hosts]
+    write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=tuple(names)))
+    for record in records:
+        write(folder / record.host / "acceptance.json", record)
+    for name in hosts:
+        write(folder / name / "host.json", msgspec.structs.replace(HOST, host=name))
+    return folder
 
 
 def fill(folder, *hosts):
@@ -164,7 +180,7 @@ def add_host(  # noqa: PLR0913 - each record of a host can be left out
     if left:
         write(
             folder / name / "outcome.json",
-            Outcome(host=name, stage="validate", state=state, says=left),
+            Outcome(host=name, stage="validate", state=state, message=left),
         )
 
 
@@ -174,3 +190,7 @@ def three_hosts(folder):
     add_host(folder, "gpu-1")
     add_host(folder, "gpu-2", verdict=FAIL)
     return folder
+
+
+def rows(folder):
+    return [(row.host, row.job, row.kind) for row in gather(folder).rows]

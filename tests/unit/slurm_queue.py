@@ -1,34 +1,34 @@
-"""Stand-ins for the commands of SLURM's queue: each says what a test has it say, and keeps its words."""
+"""Stand-ins for SLURM's queue commands: each gives the answer that a test sets, and records its arguments."""
 
 import shlex
 
 _COMMAND = """#!/bin/sh
 printf '%s\\n' "$*" >> {kept}.asked
 env > {kept}.environ
-printf %s {says}
+printf %s {message}
 printf %s {errors} >&2
 exit {status}
 """
 
 
 class Queue:
-    """sbatch, squeue, scontrol, sinfo and scancel, which know of nothing until a test tells them."""
+    """sbatch, squeue, scontrol, sinfo and scancel, with empty answers until a test sets others."""
 
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir()
-        self.say("sbatch", "77;cluster\n")
+        self.set("sbatch", "77;cluster\n")
         for name in ("squeue", "scontrol", "sinfo", "scancel"):
-            self.say(name)
+            self.set(name)
 
-    def say(self, name, says="", errors="", status=0):
-        """Have a command answer this from now on."""
-        words = {"kept": self.folder / name, "says": says, "errors": errors}
+    def set(self, name, message="", errors="", status=0):
+        """Set the answer of a command."""
+        words = {"kept": self.folder / name, "message": message, "errors": errors}
         quoted = {key: shlex.quote(str(value)) for key, value in words.items()}
         self.put(name, _COMMAND.format(**quoted, status=status))
 
     def put(self, name, script):
-        """Have a command be this script."""
+        """Replace a command by this script."""
         path = self.folder / name
         path.write_text(script)
         path.chmod(0o755)

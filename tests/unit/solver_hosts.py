@@ -1,7 +1,5 @@
 """Hosts as preflight would find them, in a few words."""
 
-from __future__ import annotations
-
 from rekindle.records import Cpu, Driver, Gpu, HostRecord, Memory, Os, Python
 from rekindle.solver import solve
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tells what a host is, changing nothing on it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S [PROBE...]] < collect.sh
+# Prints the facts of a host, without changes to it:  sh -s -- NONCE ROOT TMPDIR [LIMIT_S [PROBE...]] < collect.sh
 #
 # All probes, or those named, run at once and write to files of their own. One that outlives the limit is killed but never
 # waited for, as an nvidia-smi in uninterruptible sleep does not die. Each answer is printed as
@@ -77,10 +77,11 @@ if sys.implementation.name == "cpython":
         os.execv(base, [base, "-I", "-B", "-c", sys.argv[1], sys.argv[1]])
 '
 
-pythons() { # one line of JSON from each interpreter; what is none (a shim without its Python) says nothing
+pythons() { # one line of JSON from each interpreter; a shim without its Python prints nothing
     set -- /usr/bin/python3 /usr/local/bin/python3 "$HOME"/.pyenv/versions/*/bin/python3 \
         "$HOME"/.local/share/uv/python/*/bin/python3 /opt/*/.venv/bin/python3 /opt/*/bin/python3 \
-        "$HOME"/*conda*/bin/python3 "$HOME"/*forge*/bin/python3 "${CONDA_PREFIX:-/usr}"/bin/python3
+        "$HOME"/*conda*/bin/python3 "$HOME"/*forge*/bin/python3 "${CONDA_PREFIX:-/usr}"/bin/python3 \
+        "$root"/pythons/*/bin/python3
     for minor in 9 10 11 12 13 14; do
         set -- "$@" "/usr/bin/python3.$minor" "/usr/local/bin/python3.$minor" \
             "$(command -v "python3.$minor")"
@@ -120,10 +121,15 @@ toolkit() {
     nvcc --version 2>/dev/null || /usr/local/cuda/bin/nvcc --version
 }
 
-container() { # where docker is, what its daemon says of itself, and where NVIDIA's toolkit is
-    command -v docker || return
-    timeout 15 docker info --format 'version={{.ServerVersion}} runtimes={{range $name, $_ := .Runtimes}}{{$name}} {{end}}' || return
-    command -v nvidia-container-runtime-hook || command -v nvidia-ctk || :
+engine() { # where a container engine is, and what it reports; Podman's info would make folders
+    command -v "$1" && timeout 15 "$@"
+}
+
+containers() { # what gives containers GPUs, and this user's subordinate ids
+    command -v nvidia-container-runtime-hook || command -v nvidia-ctk
+    grep -l 'GPU-[0-9a-f]*-' /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json 2>/dev/null
+    [ "$(id -u)" = 0 ] || grep -qE "^($(id -un)|$(id -u)):" /etc/subuid 2>/dev/null ||
+        getsubids "$(id -un)" >/dev/null 2>&1 || echo 'no subuids'
 }
 
 masked() { # files, or what comes in, without what URLs and proxies carry before an @ or after a ?
@@ -165,12 +171,12 @@ family() { # process $1 and all that descend from it, parents first
     cat /proc/[0-9]*/status 2>/dev/null | awk -v top="$1" '
         $1 == "Pid:" { pid = $2 }
         $1 == "PPid:" { children[$2] = children[$2] " " pid }
-        function tell(one,  list, i, n) {
+        function show(one,  list, i, n) {
             print one
             n = split(children[one], list, " ")
-            for (i = 1; i <= n; i++) tell(list[i])
+            for (i = 1; i <= n; i++) show(list[i])
         }
-        END { tell(top) }'
+        END { show(top) }'
 }
 
 unfinished() {
@@ -242,7 +248,10 @@ main() {
     probe driver-proc cat /proc/driver/nvidia/version
     probe pci pci
     probe toolkit toolkit
-    probe docker container
+    probe docker engine docker info --format 'version={{.ServerVersion}} runtimes={{range $name, $_ := .Runtimes}}{{$name}} {{end}}'
+    probe podman engine podman --version
+    probe apptainer engine apptainer --version
+    probe containers containers
     probe nccl sh -c 'env | grep ^NCCL_'
     probe pip-env pip_variables
     probe pip-xdg masked /etc/xdg/pip/pip.conf

@@ -1,6 +1,4 @@
-"""What each measurement is, the norms with their sources, and the limits of comparisons: data beside this."""
-
-from __future__ import annotations
+"""Measurements, norms with their sources, and the limits of comparisons, from data beside this."""
 
 from functools import cache
 from importlib.resources import files
@@ -9,68 +7,62 @@ from typing import Literal
 from rekindle.records import Kind, Measurement, Record, decodable, decode
 
 Fault = Literal["correctness", "health", "link", "occupied", "speed", "coverage"]
-"""What a failure means, the worst first: a wrong result is worse than a slow one."""
 _MOST = 1e9
 
 
 class Measure(Record, kw_only=True, frozen=True):
-    """What is measured under one name."""
+    """A measurement."""
 
     of: Literal["gpu", "pair", "gpus", "host"]
     unit: str
     better: Literal["higher", "lower", "zero"]
     distance: float | None = None
-    """From the median of others, relative to it, beyond which it may be an outlier; None: not compared."""
+    """Relative distance from the median of others that makes an outlier; None: not compared."""
     from_size: int = 0
-    """Bytes, below which it varies too much to be compared."""
+    """Smaller sizes, in bytes, vary too much to be compared."""
     placed: bool = False
-    """Whether it may differ by a GPU's place in its host, so that fleets are compared place by place."""
+    """Whether fleets are compared place by place, as it depends on a GPU's place in its host."""
     any_link: bool = False
-    """Whether hosts of other topology and driver may be compared, as the topology follows from it."""
+    """Whether hosts of other topology and driver are compared too."""
     signed: bool = False
-    """Whether it may be below zero."""
     shared: bool = False
-    """Whether it crosses PCIe, which neighbours share, so that one look does not condemn it."""
+    """Whether it crosses PCIe, which neighbours share: one look alone is no failure."""
     fault: Fault
     gates: bool = False
-    """Whether by default no job runs where it fails: it is a wrong result, bad memory, ECC or an Xid."""
+    """Whether a failure keeps jobs away by default: a wrong result, bad memory, ECC or an Xid."""
     remedy: str | None = None
-    """Instead of the one of its fault."""
     required: Literal["always", "several", "short", "burn", "never"] | None = None
-    """Always, with several GPUs, or in one mode: where it is missing nothing is proven. None: of each GPU if
-    others of its model in the host have it."""
-    says: str
+    """When a missing one makes a host UNPROVEN. None: if other GPUs of the model in the host have it."""
+    description: str
 
     @property
     def varies(self) -> bool:
-        """Whether a worse figure is measured again; errors and the state of links are facts at once."""
+        """Whether a worse figure is measured again, unlike errors and the state of links."""
         return self.fault in {"speed", "occupied"}
 
     def worse(self, value: float, than: float) -> float:
         """Return how much worse ``value`` is, relative to ``than``; below 0 where it is better.
 
-        Finite whatever the figures are: of 0, anything else is all of it away.
+        Finite for all figures.
         """
         short = than - value if self.better == "higher" else value - than
         return max(-_MOST, min(_MOST, short / abs(than))) if than else float((short > 0) - (short < 0))
 
 
 class Norm(Record, kw_only=True, frozen=True):
-    """A figure that a healthy GPU or host reaches, and of which that is true."""
+    """A figure that healthy GPUs or hosts reach, and which ones."""
 
     name: str
     value: float
     margin: float = 0.0
-    """Share of the value that may be missing, where that is no floor but what somebody measured."""
-    said: float | None = None
-    """What is worse than this is noted, and fails only by the value."""
+    """Share of the value that may be missing, where the value was measured and is not a floor."""
+    noted: float | None = None
+    """A figure worse than this is noted, and fails only by the value."""
     models: tuple[str, ...] = ()
-    """Keys of ``gpus``; none: of any."""
     count: int | None = None
     topologies: tuple[str, ...] = ()
     nvls: bool | None = None
     sizes: tuple[int, int] | None = None
-    """Bytes, from and to."""
     source: str
 
 
@@ -78,7 +70,7 @@ class Norm(Record, kw_only=True, frozen=True):
 class _Measures(Record, kw_only=True, frozen=True):
     remedies: dict[Fault, str]
     most: dict[str, float]
-    """By unit, what no figure is beyond."""
+    """Largest possible figure by unit."""
     measurements: dict[str, Measure]
 
 
@@ -87,12 +79,11 @@ class Norms(Record, kw_only=True, frozen=True):
     """All norms."""
 
     gpus: dict[str, tuple[str, ...]]
-    """Names that nvidia-smi gives a model."""
     norms: tuple[Norm, ...]
 
 
 class _Past(Record, kw_only=True, frozen=True):
-    said: float
+    noted: float
     fails: float
     source: str
 
@@ -104,7 +95,7 @@ class Limits(Record, kw_only=True, frozen=True):
     robust_z: float
     """In scaled MADs from the median."""
     mixed: float
-    """Share of hosts that are faster than the others, from which on there are two groups of them."""
+    """Smallest share of hosts that makes a group of its own."""
     history: _Past
     source: str
 
@@ -125,7 +116,7 @@ def measures() -> dict[str, Measure]:
 
 
 def possible(measurement: Measurement) -> bool:
-    """Whether a figure can be true, if there is one: no count is negative, and no share above 100 %."""
+    """Whether a figure is missing or can be true: no negative count, no share above 100 %."""
     measure = measures().get(measurement.name)
     if measure is None or measurement.value is None:
         return True
@@ -135,7 +126,7 @@ def possible(measurement: Measurement) -> bool:
 
 
 def comparable(measurement: Measurement) -> Measure | None:
-    """Return what a figure is if it is compared with the same of other GPUs, hosts and times."""
+    """Return the measure of a figure that is compared with other GPUs, hosts and times; else None."""
     measure = measures().get(measurement.name)
     if measure is None or measure.distance is None or measurement.value is None or not possible(measurement):
         return None
@@ -143,7 +134,7 @@ def comparable(measurement: Measurement) -> Measure | None:
 
 
 def best(measurement: Measurement) -> float | None:
-    """Return the best of all looks at a figure that is known here, as it is slow only if each look is."""
+    """Return the best of all looks at a figure: it is slow only if each look is."""
     measure = measures()[measurement.name]
     if measurement.value is None or not measure.varies:
         return measurement.value
@@ -165,7 +156,7 @@ def limits() -> Limits:
 
 @cache
 def norms() -> Norms:
-    """Return the norms, and by which names nvidia-smi calls the models that they are of."""
+    """Return the norms, and nvidia-smi's names of their models."""
     return decode(_content("norms.json"), Norms)
 
 

@@ -1,7 +1,5 @@
 """Figures of the same thing against each other: the outliers, and the GPUs that outlying pairs share."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median_high, median_low
@@ -10,18 +8,18 @@ from typing import NamedTuple
 from .catalogue import Measure, limits
 
 _SCALE = 1.4826
-"""Of a MAD to the standard deviation of a normal distribution."""
+"""Standard deviation of a normal distribution over its MAD."""
 
 
 class Stray(NamedTuple):
     """The outliers among figures."""
 
     worse: dict[int, float]
-    """Place of each → how much worse it is, relative to ``middle``."""
+    """How much worse each is, relative to ``middle``, by its place."""
     middle: float
-    """Median of all; of two groups, of the better."""
+    """Median of all, or of the better of two groups."""
     many: bool
-    """Whether half or more are worse than the others, so that these may be the odd ones."""
+    """Whether half or more are outliers, so that either half may be right."""
 
 
 def middle(figures: Sequence[float], measure: Measure) -> float:
@@ -32,7 +30,7 @@ def middle(figures: Sequence[float], measure: Measure) -> float:
 def stray(figures: Sequence[float], measure: Measure) -> Stray:
     """Return the figures, one or more, that are far from the middle both in MADs and relative to it.
 
-    Where there are two groups, which hide each other from a median, the worse of them are outliers.
+    Of two groups, which a median does not separate, the worse one are outliers.
     """
     order = sorted(range(len(figures)), key=lambda place: figures[place], reverse=measure.better != "higher")
     cut = _cut([figures[place] for place in order], measure)
@@ -47,7 +45,7 @@ def stray(figures: Sequence[float], measure: Measure) -> Stray:
 
 
 def _cut(figures: Sequence[float], measure: Measure) -> int:
-    """Return how many of the figures, the worst first, are a group of their own; 0 if all are one."""
+    """Return how many of the figures, the worst first, are a separate group; 0 without groups."""
     least = max(1, round(limits().mixed * len(figures)))
     places = range(least, len(figures) - least + 1)
     if not places:
@@ -69,7 +67,7 @@ def _spread(figures: Sequence[float], centre: float) -> float:
 
 
 def cover(pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
-    """Return a few GPUs that have all ``pairs`` among them, each with its own, most first."""
+    """Return a few GPUs that cover all ``pairs``, each with its pairs, most first."""
     left, covered = list(pairs), {}
     while left:
         gpu = Counter(member for pair in left for member in set(pair)).most_common(1)[0][0]

@@ -1,7 +1,5 @@
 """The figures of one host, compared with norms and with each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -14,21 +12,23 @@ from .catalogue import Measure, comparable, measures, norm_of, possible
 from .compare import Stray, cover, stray
 
 NOTE = " | As measured: "
-"""Between our sentence and the host's own of the same figure."""
+"""Separates our sentence from the host's on the same figure."""
 
 
 def evaluated(record: AcceptanceRecord) -> AcceptanceRecord:
-    """Return the record with ``norm``, ``source``, ``holds`` and ``says`` of each figure that is known here.
+    """Return the record with each known figure's ``norm``, ``source``, ``holds`` and ``message``.
 
-    Each look is evaluated beside the same look at the host's other GPUs. The host's own sentence stays at
-    the end of ``says``; a record that is evaluated already stays as it is.
+    Each look is compared with the same look at the host's other GPUs. The host's own sentence stays at the
+    end of ``message``; an evaluated record does not change.
     """
     first, *later = (_evaluated(look) for look in looks(record))
     measurements = []
     for place, figure in enumerate(first):
         holds = [look[place].holds for look in later[: len(figure.again)]]
         pairs = zip(figure.again, holds, strict=True)
-        measurements.append(replace(figure, again=tuple(replace(again, holds=held) for again, held in pairs)))
+        measurements.append(
+            replace(figure, again=tuple(replace(again, holds=result) for again, result in pairs))
+        )
     return replace(record, measurements=tuple(measurements))
 
 
@@ -47,11 +47,11 @@ def looks(record: AcceptanceRecord) -> Iterator[AcceptanceRecord]:
 
 def _evaluated(record: AcceptanceRecord) -> list[Measurement]:
     near = beside(record)
-    return [_held(record, figure, near.get(place)) for place, figure in enumerate(record.measurements)]
+    return [_compared(record, figure, near.get(place)) for place, figure in enumerate(record.measurements)]
 
 
 def where(record: AcceptanceRecord, measurement: Measurement) -> str:
-    """Return what a figure is of: ``GPU 3 (GPU-…)``."""
+    """Return a figure's GPUs or host: ``GPU 3 (GPU-…)``."""
     if measurement.gpu is None:
         many = measurement.name in measures() and measures()[measurement.name].of == "gpus"
         size = f" at {readable_size(measurement.size)}" if measurement.size is not None else ""
@@ -77,46 +77,48 @@ def readable_size(size: int) -> str:
 def reading(measurement: Measurement) -> str:
     """Return ``bf16_matmul is 790 TFLOP/s``; of several looks, ``…, then 791, 789, 790``."""
     unit = measures()[measurement.name].unit
-    says = f"{measurement.name} is {measurement.value:.4g}{' ' if unit else ''}{unit}"
+    message = f"{measurement.name} is {measurement.value:.4g}{' ' if unit else ''}{unit}"
     values = [f"{again.value:.4g}" for again in measurement.again]
-    return says + (f", then {', '.join(values)}" if values else "")
+    return message + (f", then {', '.join(values)}" if values else "")
 
 
-def _held(record: AcceptanceRecord, measurement: Measurement, near: tuple[float, bool] | None) -> Measurement:
+def _compared(
+    record: AcceptanceRecord, measurement: Measurement, near: tuple[float, bool] | None
+) -> Measurement:
     measure, value = measures().get(measurement.name), measurement.value
     if measure is None or value is None or not possible(measurement):
         return replace(measurement, holds=None)
     norm, source = _norm(record, measurement, measure)
     holds = None if norm is None else value >= norm if measure.better == "higher" else value <= norm
-    says = f"{where(record, measurement)}: {reading(measurement)}"
+    message = f"{where(record, measurement)}: {reading(measurement)}"
     if measurement.name == "xids" and value:
         codes, holds = _codes(measurement)
-        says += f", {codes}"
+        message += f", {codes}"
     if norm is not None:
         most = "at least " if measure.better == "higher" else "at most " if norm else ""
-        says += f", and the norm is {most}{norm:.4g} ({source})"
+        message += f", and the norm is {most}{norm:.4g} ({source})"
     elif measure.distance is not None:
-        says += ", and no norm is known for such a host"
+        message += ", and no norm is known for such a host"
     if near:
-        distance, stands_out = near
+        distance, outlier = near
         worse = f"{abs(distance):.1%} {'worse' if distance > 0 else 'better'} than"
-        says += f"; it is {worse if round(distance, 3) else 'as'} the median of the host's own"
-        holds = False if stands_out else holds
-    known = measurement.says.startswith(f"{where(record, measurement)}: {measurement.name} is ")
-    note = measurement.says.partition(NOTE)[2] if known else measurement.says
+        message += f"; it is {worse if round(distance, 3) else 'as'} the median of the host's own"
+        holds = False if outlier else holds
+    known = measurement.message.startswith(f"{where(record, measurement)}: {measurement.name} is ")
+    note = measurement.message.partition(NOTE)[2] if known else measurement.message
     return replace(
         measurement,
         norm=norm,
         source=source,
         holds=holds,
-        says=shortened(f"{says}." + (f"{NOTE}{note}" if note else "")),
+        message=shortened(f"{message}." + (f"{NOTE}{note}" if note else "")),
     )
 
 
 def _norm(
     record: AcceptanceRecord, measurement: Measurement, measure: Measure
 ) -> tuple[float | None, str | None]:
-    """Return the norm and its source; what a link can be is what the host found of both its ends."""
+    """Return the norm and its source; a link's norm is the host's own, from both ends."""
     norm = norm_of(measurement, record.kind)
     if norm is None:
         own = measurement.norm if measure.fault == "link" else None
@@ -127,16 +129,15 @@ def _norm(
 
 
 def _codes(measurement: Measurement) -> tuple[str, bool]:
-    """Return the driver's error codes with what to do about each, and whether none of them matters."""
     codes = sorted({int(code) for code in measurement.series})
     named = "; ".join(xids.named(code) for code in codes) or "without their codes"
     return named, bool(codes) and not any(xids.fails(code) for code in codes)
 
 
 def beside(record: AcceptanceRecord) -> dict[int, tuple[float, bool]]:
-    """Return by place how much worse a figure is than the median of its host, and whether it stands out.
+    """Return by place how much worse a figure is than the median of its host, and whether it is an outlier.
 
-    Where more than a quarter would, the host is built so: GPUs on two sockets, links of two kinds.
+    If more than a quarter are, the host is built so (two sockets, two kinds of links) and none is.
     """
     models = {gpu.uuid: gpu.name for gpu in record.gpus}
     groups: dict[tuple[str, int | None, object], list[int]] = {}

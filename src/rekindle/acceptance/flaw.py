@@ -1,6 +1,4 @@
-"""What is wrong with a host or with a GPU of it, or is not known."""
-
-from __future__ import annotations
+"""What is wrong with, or unknown of, a host or one of its GPUs."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -22,29 +20,28 @@ class Flaw(msgspec.Struct, kw_only=True, frozen=True):
 
     host: str
     gpu: int | None
-    """Index; None: of the host, or of all its GPUs together."""
+    """Index; None: the host, or all its GPUs together."""
     uuid: str | None
     measurement: str
     verdict: Grave | None = "FAIL"
-    """That it stands for; None: it is noted, and changes nothing."""
+    """None: it is noted, and changes nothing."""
     worse: float | None
     """Relative to what it is compared with: 0.1 is 10 %."""
-    says: str
-    """One sentence, which names the GPU."""
+    message: str
     remedy: str
 
 
 def flaw_of(
-    record: AcceptanceRecord, name: str, uuid: str | None, says: str, worse: float | None = None
+    record: AcceptanceRecord, name: str, uuid: str | None, message: str, worse: float | None = None
 ) -> Flaw:
-    """Return a failure of the measurement ``name``, of a GPU by its UUID or of the host."""
+    """Return a failure of the measurement ``name`` of a GPU or the host."""
     return Flaw(
         host=record.host,
         gpu=next((gpu.index for gpu in record.gpus if gpu.uuid == uuid), None),
         uuid=uuid,
         measurement=name,
         worse=worse,
-        says=shortened(says),
+        message=shortened(message),
         remedy=remedy(name),
     )
 
@@ -52,7 +49,7 @@ def flaw_of(
 def flaws_of_pairs(
     record: AcceptanceRecord, slow_pairs: list[tuple[Measurement, float]], than: str
 ) -> Iterator[Flaw]:
-    """Yield a failure for each GPU that slow pairs have in common.
+    """Yield a failure for each GPU that slow pairs share.
 
     Args:
         record: of the host.
@@ -63,8 +60,8 @@ def flaws_of_pairs(
     for uuid, pairs in cover(by_pair).items():
         measurement, worse = max((by_pair[pair] for pair in pairs), key=lambda slow: slow[1])
         peers = {peer for pair in pairs for peer in pair if peer != uuid}
-        says = f"{where(record, measurement)}: {reading(measurement)}, {than}"
+        message = f"{where(record, measurement)}: {reading(measurement)}, {than}"
         if len(pairs) > 1:
             label = gpu_label(record, uuid)
-            says += f"; so are {len(pairs)} directions between {label} and {len(peers)} others"
-        yield flaw_of(record, measurement.name, uuid, f"{says}.", worse)
+            message += f"; so are {len(pairs)} directions between {label} and {len(peers)} others"
+        yield flaw_of(record, measurement.name, uuid, f"{message}.", worse)

@@ -1,6 +1,4 @@
-"""Hosts of one kind against each other, after all of them: median and MAD of each measurement."""
-
-from __future__ import annotations
+"""Hosts of one kind compared with each other by median and MAD of each measurement."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -16,11 +14,11 @@ from .flaw import Flaw, flaw_of, flaws_of_pairs
 
 
 class Compared(NamedTuple):
-    """What a fleet says of its hosts."""
+    """The comparison of a fleet's hosts."""
 
     flaws: tuple[Flaw, ...]
     hosts: frozenset[str]
-    """Those whose speed was compared with another's, so that no norm is needed."""
+    """Hosts whose speed was compared with another's, and needs no norm."""
 
 
 class _Figure(NamedTuple):
@@ -28,14 +26,14 @@ class _Figure(NamedTuple):
     measurement: Measurement
     value: float
     place: tuple[int | str | None, ...]
-    """Of the GPU, or of both of a pair, in their host, where that may matter; or else their models."""
+    """Places of the GPUs in their host, where they matter, or else their models."""
 
 
 def compared(records: Iterable[AcceptanceRecord]) -> Compared:
-    """Compare hosts; there may be any number of each kind, and of each host there is one record.
+    """Compare hosts of any kinds, by one record each.
 
-    A host that is slow as a whole is one flaw of its own. Where half of the hosts or more are slower than the
-    others, it is not known which are right: theirs are UNPROVEN.
+    A slow host is one flaw. Where half of the hosts or more are slower than the others, they are UNPROVEN, as
+    either may be right.
     """
     flaws: list[Flaw] = []
     hosts: set[str] = set()
@@ -56,7 +54,6 @@ def compared(records: Iterable[AcceptanceRecord]) -> Compared:
 
 
 def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, object], list[_Figure]]:
-    """Return figures by name, size and kind of host."""
     groups: dict[tuple[str, int | None, object], list[_Figure]] = {}
     for record in records:
         gpus = {gpu.uuid: gpu for gpu in record.gpus}
@@ -75,7 +72,6 @@ def _groups(records: Iterable[AcceptanceRecord]) -> dict[tuple[str, int | None, 
 
 
 def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Flaw]:
-    """Return the hosts of which most figures are bad."""
     hosts = list(by_host.values())
     outliers = stray([middle([figure.value for figure in host], measure) for host in hosts], measure)
     flaws = []
@@ -85,18 +81,17 @@ def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Fla
         many = len(figures) > 1
         value = middle([figure.value for figure in figures], measure)
         median = f"{len(figures)} figures of {measurement.name} have the median {value:.4g} {measure.unit}"
-        says = f"The host: {median}" if many else f"{where(record, measurement)}: {reading(measurement)}"
+        message = f"The host: {median}" if many else f"{where(record, measurement)}: {reading(measurement)}"
         others = len(hosts) - len(outliers.worse)
-        says += f", {distance:.1%} worse than the {outliers.middle:.4g} of {others} others"
-        doubt = ", which are no more, so that either may be right" if outliers.many else ""
+        message += f", {distance:.1%} worse than the {outliers.middle:.4g} of {others} others"
+        doubt = ", which are not more, so either may be right" if outliers.many else ""
         uuid = None if many else measurement.gpu
-        slow = flaw_of(record, measurement.name, uuid, f"{says}{doubt}.", distance)
+        slow = flaw_of(record, measurement.name, uuid, f"{message}{doubt}.", distance)
         flaws.append(replace(slow, verdict="UNPROVEN") if outliers.many else slow)
     return flaws
 
 
 def _outliers(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
-    """Yield the GPUs, pairs and hosts that stand out among all in the same place."""
     places: dict[tuple[int | str | None, ...], list[_Figure]] = {}
     for figure in figures:
         places.setdefault(figure.place, []).append(figure)
@@ -111,8 +106,8 @@ def _outliers(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
                 pairs.setdefault((record.host, outliers.many), []).append((measurement, distance))
                 continue
             than = f"{distance:.1%} worse than the median {outliers.middle:.4g} of {len(group)} of its kind"
-            says = f"{where(record, measurement)}: {reading(measurement)}, {than}."
-            slow = flaw_of(record, measurement.name, measurement.gpu, says, distance)
+            message = f"{where(record, measurement)}: {reading(measurement)}, {than}."
+            slow = flaw_of(record, measurement.name, measurement.gpu, message, distance)
             yield replace(slow, verdict="UNPROVEN") if outliers.many else slow
     for (host, many), slow_pairs in pairs.items():
         for slow in flaws_of_pairs(records[host], slow_pairs, "far from the same pairs of the fleet"):

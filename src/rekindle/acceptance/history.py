@@ -1,6 +1,4 @@
-"""A GPU against itself: what it did when it was last measured, on this lease or another."""
-
-from __future__ import annotations
+"""A GPU compared with its own past, on this lease or another."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,11 +14,11 @@ Key = tuple[str, int | None, str, str | None]
 
 
 def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) -> Iterator[Flaw]:
-    """Yield each figure of a GPU that is another than when it was last measured, wherever that was.
+    """Yield each figure of a GPU that differs from when it was last measured, on any host.
 
     Args:
-        record: of now.
-        earlier: any others; those that are not older say nothing, nor do those of another model.
+        record: the newest.
+        earlier: any others; those that are not older, or of another model, do not count.
     """
     past = limits().history
     same = (previous for previous in earlier if previous.kind.model == record.kind.model)
@@ -35,18 +33,19 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
             continue
         measure = measures()[measurement.name]
         worse = measure.worse(value, before)
-        if abs(worse) <= past.said:
+        if abs(worse) <= past.noted:
             continue
         fails = worse > (max(past.fails, measure.distance) if measure.distance else 0.0)
         how = f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {before:.4g} of {when[:40]}"
-        says = f"{where(record, measurement)}: {reading(measurement)}, {how} ({past.source})."
-        change = flaw_of(record, measurement.name, measurement.gpu, says, worse)
+        message = f"{where(record, measurement)}: {reading(measurement)}, {how} ({past.source})."
+        change = flaw_of(record, measurement.name, measurement.gpu, message, worse)
         yield change if fails else replace(change, verdict=None)
 
 
 def _figures(record: AcceptanceRecord) -> Iterator[tuple[Measurement, float, list[Key]]]:
-    """Yield the figures of GPUs that are compared at all, by serial and by UUID: a host may lack the one, and
-    have the other anew. Boards without a serial have zeros, or one that another GPU of the host has too.
+    """Yield the comparable figures of GPUs with their keys, by serial and by UUID.
+
+    A host may lack serials, and UUIDs may change. Boards without a serial report zeros, or share one.
     """
     serials = [gpu.serial for gpu in record.gpus]
     by_uuid = {gpu.uuid: gpu.uuid for gpu in record.gpus}

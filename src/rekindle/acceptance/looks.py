@@ -1,6 +1,4 @@
-"""What several looks at a figure show together, and who else used the host meanwhile."""
-
-from __future__ import annotations
+"""The outcome of several looks at a figure, and who else used the host meanwhile."""
 
 import json
 import sys
@@ -14,23 +12,23 @@ from .catalogue import measures
 from .evaluate import evaluated
 
 LATER = 3
-"""Looks after the first at what is worse than it should be."""
+"""Looks after the first at a worse figure."""
 _BUSY_MB_S = 100.0
-"""Over PCIe, from which on others are worth a word: an idle GPU shows about 1."""
+"""PCIe throughput that is reported: an idle GPU has about 1."""
 _BUSY_PERCENT = 5.0
 
 
 class Outcome(NamedTuple):
-    """Of all looks at one figure of which at least one is worse than it should be."""
+    """Of all looks at one figure, at least one of them worse than it should be."""
 
     verdict: Literal["FAIL", "UNPROVEN"] | None
     """None: it is noted, and changes nothing."""
-    says: str
+    message: str
     """Ends the sentence on the figure; empty where there was one look alone."""
 
 
 def outcome(measurement: Measurement) -> Outcome | None:
-    """Return what all looks show of an evaluated figure; None where none is worse than it should be.
+    """Return the outcome of all looks at an evaluated figure; None if no look is worse than it should be.
 
     A figure that varies fails only if every look is worse. It is noted if one look alone was and all later
     looks were taken; else it is unsteady. Any other figure fails by any look.
@@ -61,9 +59,9 @@ def seen_once(record: AcceptanceRecord) -> frozenset[tuple[str, str | None]]:
 
 
 def worse_names(host_record: object) -> frozenset[str]:
-    """Return what a host is to measure again, by name.
+    """Return the names of what a host is to measure again.
 
-    Nothing where an error or a wrong result decides already, or where the record, as JSON has it, is none.
+    Empty where an error or a wrong result decides already, or where the JSON is not a valid record.
     """
     try:
         record = evaluated(convert(host_record, AcceptanceRecord))
@@ -76,7 +74,7 @@ def worse_names(host_record: object) -> frozenset[str]:
 
 
 def others(record: AcceptanceRecord) -> dict[str | None, str]:
-    """Return who else used the host and each GPU in all looks, a sentence each; None stands for any GPU."""
+    """Return a sentence on who else used each GPU and the host in all looks; None stands for any GPU."""
     if len(record.looks) < 2:
         return {}
     by_gpu: dict[str | None, list[GpuUse]] = {None: []}
@@ -89,7 +87,6 @@ def others(record: AcceptanceRecord) -> dict[str | None, str]:
 
 
 def _seen(uses: list[GpuUse]) -> str:
-    """Return the processes on a GPU, its PCIe throughput and its utilisation, where they are worth a word."""
     processes = {process.pid: process for use in uses for process in use.processes}
     found = [
         f"{shortened(process.name, 100)} (pid {process.pid}"

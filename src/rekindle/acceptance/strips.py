@@ -1,6 +1,4 @@
-"""What is shown of a fleet: of each measurement every GPU as a point, and the worst of them."""
-
-from __future__ import annotations
+"""The figures of a fleet as they are drawn: each measurement with every GPU as a point, and the worst."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,20 +11,19 @@ from .evaluate import reading, where
 from .flaw import Flaw
 
 _PRECISE = 0.1
-"""Distances above are of figures that vary too much for a GPU to be named by them alone."""
+"""Figures with larger distances vary too much to name a GPU by them."""
 
 
 class Point(NamedTuple):
     """One GPU, or a host's GPUs together."""
 
     host: str
-    says: str
+    message: str
     """``GPU 3 (GPU-…): bf16_matmul is 790 TFLOP/s``; of its worst pair."""
     value: float
     worse: float
-    """Than the median of the strip, relative to it."""
+    """Relative to the strip's median."""
     bad: bool
-    """Whether something is found of it under this name."""
 
 
 class Strip(NamedTuple):
@@ -47,7 +44,7 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
 
     Args:
         records: as `evaluated` returns them, one a host.
-        flaws: what was found of them.
+        flaws: theirs.
     """
     bad = {(flaw.host, flaw.uuid, flaw.measurement) for flaw in flaws if flaw.verdict and flaw.worse}
     groups: dict[tuple[str, Kind, str], list[tuple[AcceptanceRecord, Measurement, float]]] = {}
@@ -79,7 +76,7 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
 
 
 def worst(drawn: Iterable[Strip]) -> list[Point]:
-    """Return the three GPUs that are furthest below a median, each once, what was found of them first."""
+    """Return the three GPUs that are furthest below a median, each once, those with flaws first."""
     points = [
         point
         for strip in drawn
@@ -88,12 +85,12 @@ def worst(drawn: Iterable[Strip]) -> list[Point]:
         if point.worse > 0
     ]
     points.sort(key=lambda point: (not point.bad, -point.worse))
-    by_gpu = {(point.host, point.says.partition(":")[0]): point for point in reversed(points)}
+    by_gpu = {(point.host, point.message.partition(":")[0]): point for point in reversed(points)}
     return sorted(by_gpu.values(), key=lambda point: (not point.bad, -point.worse))[:3]
 
 
 def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measurement, float]]:
-    """Return one figure for each GPU and name: of its pairs the worst, of a host's sizes the largest."""
+    """Return one figure for each GPU and name: its worst pair, or the largest size."""
     shown: dict[tuple[str, str | None], tuple[Measurement, float]] = {}
     for measurement in record.measurements:
         measure = comparable(measurement)

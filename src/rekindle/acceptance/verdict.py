@@ -1,6 +1,4 @@
-"""The verdict on one host's acceptance, and which of its GPUs are to be left out."""
-
-from __future__ import annotations
+"""The verdict on one host's acceptance, and its GPUs to leave out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -20,12 +18,11 @@ from .looks import Outcome, others, outcome, seen_once
 _RANK: dict[str, int] = {fault: rank for rank, fault in enumerate(get_args(Fault))}
 _GRAVITY = {"FAIL": 0, "UNPROVEN": 1, None: 2}
 _Of = tuple[str | None, str | None]
-"""UUIDs of a GPU and of its peer."""
 _ALONE = "Accept a second host of its kind with it, or put a norm with its source into acceptance/norms.json."
 
 
 class Judgement(msgspec.Struct, kw_only=True, frozen=True):
-    """What acceptance says of a host."""
+    """The verdict of acceptance on a host."""
 
     host: str
     verdict: Literal["PASS", "FAIL", "UNPROVEN"]
@@ -36,7 +33,7 @@ class Judgement(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def unsteady(self) -> bool:
-        """Whether it is UNPROVEN by nothing but figures that vary from look to look."""
+        """Whether it is UNPROVEN only by figures that vary from look to look."""
         grave = [flaw for flaw in self.flaws if flaw.verdict]
         return self.verdict == "UNPROVEN" and all(measures()[flaw.measurement].varies for flaw in grave)
 
@@ -46,7 +43,7 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
 
     Args:
         record: as `evaluated` returns it.
-        outside: what the fleet and the past say of this host.
+        outside: flaws by comparison with the fleet and the past.
         compared: whether its speed was compared with other hosts of its kind.
     """
     flaws: dict[tuple[str, str | None], Flaw] = {}
@@ -65,16 +62,16 @@ def judged(record: AcceptanceRecord, outside: Iterable[Flaw] = (), compared: boo
     return Judgement(
         host=record.host,
         verdict=first.verdict or "UNPROVEN",
-        cause=shortened(f"{first.says.removesuffix('.')}{more}."),
+        cause=shortened(f"{first.message.removesuffix('.')}{more}."),
         remedy=first.remedy,
         flaws=tuple(ordered),
     )
 
 
 def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
-    """Return the UUIDs of the GPUs that fail by what is said of their host alone, which `evaluated` returns.
+    """Return the UUIDs of the GPUs that fail in a record that `evaluated` returned.
 
-    What fails and is not one GPU's (the fabric manager, a collective operation) is all of theirs.
+    Failures that are not one GPU's (the fabric manager, a collective operation) are all GPUs'.
     """
     failed = [flaw.uuid for flaw in judged(record).flaws if flaw.verdict == "FAIL"]
     if None in failed:
@@ -83,26 +80,25 @@ def failed_gpus(record: AcceptanceRecord) -> frozenset[str]:
 
 
 def only_slow(record: AcceptanceRecord) -> bool:
-    """Whether a host fails, and neither by a wrong result nor by its memory, ECC or an Xid."""
+    """Whether a host fails by speed alone: not by a wrong result, its memory, ECC or an Xid."""
     failed = [flaw.measurement for flaw in judged(record).flaws if flaw.verdict == "FAIL"]
     return bool(failed) and not any(measures()[name].gates for name in failed)
 
 
 def _doubted(flaw: Flaw) -> Flaw:
-    """Return a failure that neighbours may have caused, and at which nobody looked again, as UNPROVEN."""
+    """Return a failure of one look, which neighbours may have caused, as UNPROVEN."""
     if flaw.verdict != "FAIL":
         return flaw
-    says = f"{flaw.says.removesuffix('.')}; it was measured once, and what crosses PCIe varies by chance."
-    return replace(flaw, verdict="UNPROVEN", says=shortened(says))
+    once = "it was measured once, and what crosses PCIe varies by chance"
+    message = f"{flaw.message.removesuffix('.')}; {once}."
+    return replace(flaw, verdict="UNPROVEN", message=shortened(message))
 
 
 def _weight(flaw: Flaw) -> tuple[int, int, float]:
-    """Return what to sort by: what fails before what cannot be told, wrong results before slow ones."""
     return _GRAVITY[flaw.verdict], _RANK[measures()[flaw.measurement].fault], -(flaw.worse or 0.0)
 
 
 def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
-    """Yield what does not hold; pairs of GPUs by the GPU that they share."""
     pairs: dict[tuple[str, int | None, Outcome], list[tuple[Measurement, float]]] = {}
     near, meanwhile = beside(record), others(record)
     for place, measurement in enumerate(record.measurements):
@@ -117,46 +113,44 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
         if measure.of == "pair":
             pairs.setdefault((measurement.name, measurement.size, found), []).append((measurement, worse))
             continue
-        says = f"{_sentence(measurement).removesuffix('.')}{found.says}."
-        says += meanwhile.get(measurement.gpu, "") if measurement.again else ""
-        broken = flaw_of(record, measurement.name, measurement.gpu, says, worse)
+        message = f"{_sentence(measurement).removesuffix('.')}{found.message}."
+        message += meanwhile.get(measurement.gpu, "") if measurement.again else ""
+        broken = flaw_of(record, measurement.name, measurement.gpu, message, worse)
         yield replace(broken, verdict="UNPROVEN" if measure.fault == "coverage" else found.verdict)
     for (_, _, found), slow in pairs.items():
         norm = slow[0][0].norm
         than = f"and the norm is at least {norm:.4g}" if norm else "far from the host's other pairs"
-        for flaw in flaws_of_pairs(record, slow, than + found.says):
+        for flaw in flaws_of_pairs(record, slow, than + found.message):
             yield replace(flaw, verdict=found.verdict)
 
 
 def _noted(record: AcceptanceRecord) -> Iterator[Flaw]:
-    """Yield what holds, and is worth a word."""
     for measurement in record.measurements:
         norm = norm_of(measurement, record.kind) if measurement.holds else None
         value = measurement.value or 0.0
-        if norm and norm.said is not None and measures()[measurement.name].worse(value, norm.said) > 0:
+        if norm and norm.noted is not None and measures()[measurement.name].worse(value, norm.noted) > 0:
             noted = flaw_of(record, measurement.name, measurement.gpu, _sentence(measurement))
             yield replace(noted, verdict=None)
 
 
 def _sentence(measurement: Measurement) -> str:
-    """Return what is said of it, without the norm's source and the host's own words."""
-    return measurement.says.partition(NOTE)[0].replace(f" ({measurement.source})", "")
+    """Return its sentence without the norm's source and the host's note."""
+    return measurement.message.partition(NOTE)[0].replace(f" ({measurement.source})", "")
 
 
 def _unmeasured(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
-    """Yield what has to be measured and was not, and speed for which there is no measure."""
     uuids = {gpu.uuid for gpu in record.gpus}
     if not record.gpus or not record.kind.count == len(record.gpus) == len(uuids):
-        says = f"{record.kind.count} GPUs were to be measured, and {len(uuids)} were."
-        yield _unproven(record, "memory_tested", None, says)
+        message = f"{record.kind.count} GPUs were to be measured, and {len(uuids)} were."
+        yield _unproven(record, "memory_tested", None, message)
     model, models = record.kind.model, " + ".join(sorted({gpu.name for gpu in record.gpus}))
     if record.gpus and model != models:
-        says = f"It was measured as {shortened(model, 200)}, and its GPUs are {shortened(models, 200)}."
-        yield _unproven(record, "memory_tested", None, says)
+        message = f"It was measured as {shortened(model, 200)}, and its GPUs are {shortened(models, 200)}."
+        yield _unproven(record, "memory_tested", None, message)
     for measurement in record.measurements:
         if not possible(measurement):
-            says = f"{where(record, measurement)}: {reading(measurement)}, which cannot be."
-            yield _unproven(record, measurement.name, measurement.gpu, says)
+            message = f"{where(record, measurement)}: {reading(measurement)}, which cannot be."
+            yield _unproven(record, measurement.name, measurement.gpu, message)
     taken: dict[str, list[Measurement]] = {}
     for measurement in record.measurements:
         taken.setdefault(measurement.name, []).append(measurement)
@@ -164,12 +158,12 @@ def _unmeasured(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
         yield from _missing(record, name, measure, taken.get(name, []))
     if record.gpus and not compared and not _has_speed_norm(record):
         kind = f"{record.kind.count} × {shortened(record.kind.model, 200)}"
-        says = f"No norm is known for {kind}, nor was it compared with another: its speed cannot be told."
-        yield replace(_unproven(record, "fp16_matmul", None, says), remedy=_ALONE)
+        message = f"No norm is known for {kind}, nor was it compared with another: its speed is unknown."
+        yield replace(_unproven(record, "fp16_matmul", None, message), remedy=_ALONE)
 
 
-def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, says: str) -> Flaw:
-    return replace(flaw_of(record, name, uuid, says), verdict="UNPROVEN", remedy=remedy("memory_tested"))
+def _unproven(record: AcceptanceRecord, name: str, uuid: str | None, message: str) -> Flaw:
+    return replace(flaw_of(record, name, uuid, message), verdict="UNPROVEN", remedy=remedy("memory_tested"))
 
 
 def _missing(
@@ -179,7 +173,7 @@ def _missing(
     have: Counter[tuple[str | None, str | None, int | None]] = Counter()
     for figure in taken:
         if figure.value is None:
-            why[figure.gpu, figure.peer] = figure.says
+            why[figure.gpu, figure.peer] = figure.message
         else:
             have[figure.gpu, figure.peer, figure.size] += 1
     counts: dict[int | None, int] = {}
@@ -192,13 +186,13 @@ def _missing(
     ]
     for uuid in dict.fromkeys(pair[0] for pair in lacking):
         reasons = (why[pair] for pair in lacking if pair[0] == uuid and why.get(pair))
-        reason = next(reasons, "nobody said why.")
+        reason = next(reasons, "no reason was given.")
         of = gpu_label(record, uuid) if uuid else "The host"
         yield _unproven(record, name, uuid, f"{of}: {name} was not measured: {reason}")
 
 
 def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -> list[_Of]:
-    """Return the GPUs, pairs, or None for the host, that need a measurement which the GPUs ``have``."""
+    """Return the GPUs, pairs, or None for the host, that need a measurement."""
     if measure.of == "gpu" and measure.required is None:
         models = {gpu.uuid: gpu.name for gpu in record.gpus}
         known = {models.get(uuid or "") for uuid in have}
@@ -213,7 +207,6 @@ def _needed(record: AcceptanceRecord, measure: Measure, have: set[str | None]) -
 
 
 def _has_speed_norm(record: AcceptanceRecord) -> bool:
-    """Whether matrix products of every GPU were compared with a norm; a failure is a flaw of its own."""
     figures = (figure for figure in record.measurements if figure.norm is not None)
     compared = {figure.gpu for figure in figures if "_matmul" in figure.name}
     return compared >= {gpu.uuid for gpu in record.gpus}

@@ -1,4 +1,4 @@
-"""What every action of ours does the same way: its arguments are checked, its failure is a complaint."""
+"""The base of our actions: it checks arguments, and reports complaints as failures."""
 
 from typing import Any, ClassVar
 
@@ -10,13 +10,13 @@ from rekindle.records import Complaint
 
 
 class Failed(Complaint):
-    """What a task fails with."""
+    """A failure of a task."""
 
 
 def documented_options(action: str) -> dict[str, dict[str, Any]]:
-    """Return the options that the documentation of an action in plugins/modules lists.
+    """Return the options in the documentation of an action in plugins/modules.
 
-    Read as the action's own module is loaded, which is once: each task runs in a process of its own.
+    They are read once, when the action's module is loaded: each task runs in its own process.
     """
     module = places.repository() / "plugins" / "modules" / f"{action.rpartition('.')[2]}.py"
     options: dict[str, dict[str, Any]] = read_docstring(str(module))["doc"]["options"]
@@ -24,10 +24,14 @@ def documented_options(action: str) -> dict[str, dict[str, Any]]:
 
 
 class Action(ActionBase):
-    """An action, of which `act` is what it does; plugins/modules has its documentation."""
+    """An action; `act` does its work, and plugins/modules has its documentation."""
 
     OPTIONS: ClassVar[dict[str, dict[str, Any]]]
-    """Those that it takes, as Ansible specifies arguments."""
+
+    def __init_subclass__(cls) -> None:
+        """Take its options from its documentation."""
+        if "OPTIONS" not in vars(cls):
+            cls.OPTIONS = documented_options(cls.__module__)
 
     def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Do the task."""
@@ -39,7 +43,7 @@ class Action(ActionBase):
             return {**result, "failed": True, "msg": str(error)}
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Return what the task's result has, but for its failure.
+        """Do the work, and return the fields of the task's result.
 
         Raises:
             Complaint: it cannot be done.

@@ -1,4 +1,4 @@
-"""How far a host's clock is from the controller's."""
+"""The offset of a host's clock from the controller's."""
 
 import shlex
 import time
@@ -11,16 +11,16 @@ from rekindle.records import Clock, RecordError, checked, timestamp
 TIME = "import time; print(time.time())"
 
 
-def ask(execute: Callable[[str], dict[str, Any]], python: str, looks: int = 1) -> Clock | None:
-    """Return the clock of a host by the shortest of a few round trips; None if the host tells no time.
+def ask(execute: Callable[[str], dict[str, Any]], python: str, trips: int = 1) -> Clock | None:
+    """Return the clock of a host by the shortest of a few round trips; None if the host does not answer.
 
     Args:
         execute: runs a command on the host.
         python: interpreter there.
-        looks: how many round trips.
+        trips: number of round trips.
     """
     clocks = []
-    for _ in range(looks):
+    for _ in range(trips):
         began = time.time()
         answer = execute(f"{shlex.quote(python)} -ISc {shlex.quote(TIME)}")
         ended = time.time()
@@ -32,5 +32,5 @@ def ask(execute: Callable[[str], dict[str, Any]], python: str, looks: int = 1) -
 
 
 def last_line(answer: dict[str, Any]) -> str:
-    """Return the last line that a command printed: a host may greet whoever logs in before it."""
+    """Return the last line that a command printed: a login may print others before it."""
     return next(iter(reversed(str(answer["stdout"]).splitlines())), "")

@@ -1,37 +1,26 @@
-"""Limits of what speaks to a host: nothing waits for ever, and what waited leaves no ssh behind."""
+"""Limits for actions that connect to a host: nothing waits forever, or leaves an ssh behind."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import psutil
 
 CLEANUP_S = 30
-"""For the removal of a task's own files on the host, which Ansible itself does without any limit."""
+"""For the removal of a task's files on the host, for which Ansible has no limit."""
 
-
-class Action(Protocol):
-    """Of Ansible's ActionBase, what a limit is put on."""
-
-    def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Do the task."""
-
-    def cleanup(self, *args: Any, **kwargs: Any) -> None:
-        """Remove the task's own files on the host."""
-
-
-ActionT = TypeVar("ActionT", bound=Action)
+ActionT = TypeVar("ActionT", bound=type[Any])
 
 
 class _Rung(BaseException):
-    """The time is over; no ``except Exception`` on the way may take it for its own."""
+    """The time is over; no ``except Exception`` must catch it."""
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Let what is done here take so long, in the main thread; then the processes that it started end.
+    """Limit the block's time, in the main thread; at the limit the processes that it started end.
 
     Raises:
         TimeoutError: it took longer.
@@ -55,7 +44,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def end_children() -> None:
-    """End every process below this one, also one that does not listen."""
+    """End every process below this one, with SIGKILL if necessary."""
     children = psutil.Process().children(recursive=True)
     for end in (psutil.Process.terminate, psutil.Process.kill):
         for child in children:
@@ -65,9 +54,9 @@ def end_children() -> None:
 
 
 def without_facts(result: Any) -> Any:
-    """Drop the facts of a task's result: by Ansible's default they become variables of the host's choice.
+    """Drop the facts of a task's result: Ansible would make variables of them, chosen by the host.
 
-    The Python that Ansible found there stays, so that it is not looked for again.
+    The discovered Python stays, so that Ansible does not search again.
     """
     facts = result.pop("ansible_facts", None)
     if isinstance(facts, dict):
@@ -77,24 +66,24 @@ def without_facts(result: Any) -> Any:
     return result
 
 
-def limited(action: type[ActionT]) -> type[ActionT]:
-    """Decorate an action that speaks to a host, so that its task's ``timeout`` holds whatever the host does.
+def limited(action: ActionT) -> ActionT:
+    """Decorate an action that connects to a host, so that its task's ``timeout`` holds in any case.
 
-    Ansible raises that in ``run``, leaves ssh behind, and then tidies up on the same host without a limit.
+    Ansible raises it in ``run``, leaves ssh behind, and then removes files on the same host without a limit.
     """
     run, cleanup = action.run, action.cleanup
 
-    def limited_run(self: ActionT, *args: Any, **kwargs: Any) -> Any:
+    def limited_run(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return without_facts(run(self, *args, **kwargs))
         except BaseException as error:
-            if not isinstance(error, Exception):  # as the timeout is none
+            if not isinstance(error, Exception):  # as the timeout is not one
                 end_children()
             raise
 
-    def limited_cleanup(self: ActionT, *args: Any, **kwargs: Any) -> None:
+    def limited_cleanup(self: Any, *args: Any, **kwargs: Any) -> None:
         with suppress(TimeoutError), within(CLEANUP_S):
             cleanup(self, *args, **kwargs)
 
-    action.run, action.cleanup = limited_run, limited_cleanup  # type: ignore[assignment,method-assign]
+    action.run, action.cleanup = limited_run, limited_cleanup
     return action

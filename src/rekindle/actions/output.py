@@ -1,4 +1,4 @@
-"""What Ansible displays, and what it returns of a task that failed."""
+"""Ansible's display, and the results of failed tasks."""
 
 import functools
 import sys
@@ -10,7 +10,7 @@ from rekindle.records.text import for_terminal
 
 
 def clean_display() -> None:
-    """Have every text cleaned that Ansible shows: a task's error, a module's stderr, ssh's own words."""
+    """Clean every text that Ansible shows: a task's error, a module's stderr, ssh's messages."""
     display = Display.display
 
     @functools.wraps(display)
@@ -26,12 +26,10 @@ def part(result: Any, name: str) -> Any:
 
 
 def failure(result: dict[str, Any]) -> str:
-    """Return what a failed task says of itself; of a loop, what its first failed item says."""
-    items = [item for item in result.get("results", ()) if isinstance(item, dict) and item.get("failed")]
-    said = items[0] if items else result
-    message = str(said.get("msg") or said.get("censored") or "")
-    if said.get("rc"):  # of a command, which says more than Ansible does of it
-        message = str(said.get("stderr") or said.get("stdout") or message)
-    if said.get("module_stderr"):
-        message = f"{message}: {said['module_stderr']}"
+    """Return why a task failed."""
+    message = str(result.get("msg") or result.get("censored") or "")
+    if result.get("rc"):  # a command's own words are better than Ansible's
+        message = str(result.get("stderr") or result.get("stdout") or message)
+    if result.get("module_stderr"):
+        message = f"{message}: {result['module_stderr']}"
     return message.removeprefix("Task failed: ")

@@ -6,11 +6,11 @@ results/<run>/<host>/locks/<lock>
 
 import hashlib
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
+from rekindle import locks
 from rekindle.host import folders
 from rekindle.records import (
     Build,
@@ -36,14 +36,15 @@ def lock_text(name: str, sha256: str, capsule: Path | None) -> str:
     """Return the lock ``name`` with that digest, from the capsule's folder or from our own locks.
 
     Raises:
-        RecordError: neither has it, or it is more than pins and their digests.
+        RecordError: neither has it, or it has more than pins and their digests.
     """
-    own = files("rekindle.locks").joinpath(name)
-    for path in (capsule / "locks" / name if capsule else None, own):
-        if path is not None and path.is_file():
-            content = path.read_bytes()
-            if hashlib.sha256(content).hexdigest() == sha256:
-                return _pins_alone(name, content)
+    kept = capsule / "locks" / name if capsule else None
+    if kept is not None and kept.is_file():
+        content = kept.read_bytes()
+        if hashlib.sha256(content).hexdigest() == sha256:
+            return _pins_alone(name, content)
+    if locks.sha256(name) == sha256:
+        return locks.text(name)
     where = f"{capsule}/locks or rekindle/locks" if capsule else "rekindle/locks"
     raise RecordError(f"No lock {name} with digest {sha256[:12]} is in {where}.", "run the plan stage again.")
 
@@ -65,11 +66,11 @@ def save(env: EnvRecord, folder: Path) -> None:
 
 
 def _sent_lock_text(name: str, sha256: str) -> str:
-    """Return the lock ``name`` with that digest, of those that were sent from here and our own."""
+    """Return the lock ``name`` with that digest, from those that were sent from here and our own."""
     text = state.sent_lock(sha256)
     try:
         return text or lock_text(name, sha256, None)
-    except RecordError:  # whoever names it may have made it up
+    except RecordError:  # the host may have invented it
         raise RecordError(
             f"The lock {name} with digest {sha256[:12]} was never sent from here, and no capsule has it.",
             "run playbooks/environments.yml on that host from here, then this again.",
@@ -86,17 +87,17 @@ def pins(capsule: Path) -> dict[str, str]:
 
 
 def require_locks(capsule: Path) -> None:
-    """Require of a capsule what it is rebuilt from.
+    """Require that a capsule has all of its locks.
 
     Raises:
-        RecordError: ``capsule`` has no env.json, or not a lock that it names.
+        RecordError: ``capsule`` has no env.json, or lacks a lock that it names.
     """
     for environment in _environments(capsule):
         lock_text(environment.lock, environment.lock_sha256, capsule)
 
 
 def applied(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
-    """Return ``plan`` with the capsule's own locks and Pythons, refused where this host cannot have them.
+    """Return ``plan`` with the capsule's locks and Pythons, or refusals where this host cannot have them.
 
     Raises:
         RecordError: ``capsule`` has no env.json.
@@ -112,7 +113,7 @@ def applied(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
 
 
 def _pins_alone(name: str, content: bytes) -> str:
-    """Return a lock, in which no line may lead pip or uv elsewhere, as options and URLs do."""
+    """Return the text of a lock without lines that redirect pip or uv, such as options and URLs."""
     text = content.decode(errors="replace")
     if strange := [line for line in text.splitlines() if not _LINE.fullmatch(line)]:
         raise RecordError(

@@ -7,7 +7,7 @@ from rekindle.records import Environment, EnvRecord
 
 
 def differences(first: EnvRecord, second: EnvRecord) -> Iterator[str]:
-    """Yield what differs, environment by environment; when and where they were built does not count."""
+    """Yield the differences, environment by environment; time and place of the build do not count."""
     left = {environment.framework: environment for environment in first.environments}
     right = {environment.framework: environment for environment in second.environments}
     for name in sorted(left.keys() | right.keys()):
@@ -29,7 +29,7 @@ def _facts(environment: Environment) -> dict[str, Any]:
     facts |= {f"package {name}": version for name, version in environment.packages.items()}
     facts |= {f"lent by the host: {name}": version for name, version in environment.system_site.items()}
     build, gpus = environment.probe.get("build"), environment.probe.get("gpus")
-    facts |= {f"build says {name}": value for name, value in build.items()} if isinstance(build, dict) else {}
+    facts |= {f"build {name}": value for name, value in build.items()} if isinstance(build, dict) else {}
     facts["GPUs"] = (
         [gpu.get("name") if isinstance(gpu, dict) else gpu for gpu in gpus]
         if isinstance(gpus, list)

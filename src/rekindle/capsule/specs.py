@@ -1,9 +1,8 @@
-"""From a plan to the specifications that ``build`` takes; on the controller."""
+"""Turns a plan into the specifications that ``build`` takes; on the controller."""
 
-import hashlib
-from importlib.resources import files
 from pathlib import Path
 
+from rekindle import locks
 from rekindle.environments import Specification
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
@@ -20,24 +19,23 @@ def environment_specs(
     """Return the driver's environment and each planned one.
 
     Args:
-        plan: what was decided.
-        host: what it was decided for.
-        offline: whether the host installs from a wheelhouse alone.
+        plan: the builds.
+        host: of the plan.
+        offline: whether the host installs only from a wheelhouse.
         capsule: folder of the env.json that is rebuilt, if one is.
 
     Raises:
-        RecordError: the plan refuses everything, or a lock that it names is not there.
+        RecordError: the plan has no build, or one of its locks is missing.
     """
     builds = [planned.build for planned in plan.environments if planned.build is not None]
     if not builds:
         raise RecordError(f"The plan for {plan.host} names no build.", "see the refusals in its plan.json.")
-    text = files("rekindle.locks").joinpath(_DRIVER_LOCK).read_text(encoding="utf-8")
     driver: Specification = {
         "name": "driver",
         "python": builds[0].python,
         "lock": _DRIVER_LOCK,
-        "lock_sha256": hashlib.sha256(text.encode()).hexdigest(),
-        "lock_text": text,
+        "lock_sha256": locks.sha256(_DRIVER_LOCK) or "",
+        "lock_text": locks.text(_DRIVER_LOCK),
         "system_site": False,
         "gpus": [],
         "local": "",

@@ -1,4 +1,4 @@
-"""The uv that builds a host's environments: a controller's own only runs on hosts like it."""
+"""The uv that builds a host's environments; the controller's runs only on hosts of its kind."""
 
 import hashlib
 import platform
@@ -17,17 +17,17 @@ from .wheelhouse import Target, fetch
 
 _LOCK = "requirements/uv.txt"
 _GLIBC = "2.17"
-"""That of uv's oldest wheels for Linux."""
+"""Of uv's oldest wheels for Linux."""
 
 
 def uv_for(architecture: str) -> Path:
-    """Return a uv for Linux: this machine's own where that runs there, else the locked one, which is kept.
+    """Return a uv for Linux: this machine's own if it runs there, else the locked one, which is cached.
 
     Args:
         architecture: of the host's processor, such as ``aarch64``.
 
     Raises:
-        RecordError: this machine has none, or the one that is fetched cannot be kept.
+        RecordError: this machine has none, or the fetched one cannot be cached.
         BundleError: pip could not fetch it.
     """
     if (platform.system(), platform.machine()) == ("Linux", architecture):

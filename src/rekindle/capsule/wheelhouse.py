@@ -1,8 +1,9 @@
-"""``rekindle bundle``: collects exactly the locked wheels of one or more plans, for hosts without a network.
+"""``rekindle bundle``: collects the locked wheels of one or more plans, for hosts without a network.
 
     wheelhouse/<first 12 digits of the lock's SHA-256>/*.whl
+    wheelhouse/<the same of its own>/cpython-*.tar.gz, where the controller brings a host its Python
 
-Files that two locks share are hard links. What is there and intact is not fetched again.
+Files that two locks share are hard links. Intact files are not fetched again.
 """
 
 import os
@@ -15,11 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rekindle.environments.lockfile import Pin, digests, pins
+from rekindle.gpus.models import version_key
 from rekindle.host import folders
+from rekindle.locks import wheel_platforms
 from rekindle.records import Complaint, HostRecord, PlanRecord, RecordError, read
 from rekindle.records.folders import host_in
 
-from .sizes import wheel_platforms
+from . import python
 from .specs import environment_specs
 
 _AT_ONCE = 4
@@ -55,20 +58,23 @@ def bundle(plans: list[Path], wheelhouse: Path) -> list[Bundled]:
     """Fill ``wheelhouse`` for each plan.json, whose host.json lies beside it; prints its progress.
 
     Raises:
-        RecordError: a plan or its host record is none.
+        RecordError: a plan or its host record is missing or broken.
         BundleError: pip could not fetch a file; what was fetched stays.
     """
     targets = dict.fromkeys(target for plan in plans for target in _targets(plan))
     wheelhouse.mkdir(parents=True, exist_ok=True)
+    wanted = (python.wanted(read(plan, PlanRecord), host_in(plan.parent)) for plan in plans)
+    for brought in {found.sha256: found for of_plan in wanted for found in of_plan}.values():
+        print(f"Python {brought.version}: {python.bundle(brought, wheelhouse)}", flush=True)
     return [_fill(wheelhouse, target) for target in targets]
 
 
 def require_files(
     home: Path, plan: PlanRecord, host: HostRecord, wheelhouse: Path, capsule: Path | None
 ) -> None:
-    """Require of a wheelhouse as many files of each lock of a host's plan as it pins.
+    """Require that a wheelhouse has as many files of each lock of a host's plan as it pins.
 
-    That takes no second; which wheel is missing or altered is reported when they are sent.
+    This only counts; missing and altered wheels are named when the wheels are sent.
 
     Args:
         home: folder of the host's plan.json.
@@ -78,7 +84,7 @@ def require_files(
         capsule: folder of the env.json that is rebuilt, if one is.
 
     Raises:
-        RecordError: it has fewer, or a lock is not what it should be.
+        RecordError: it has fewer, or a lock is not as planned.
     """
     for spec in environment_specs(plan, host, capsule=capsule):
         wanted = len(pins(spec["lock_text"], host.os.architecture))
@@ -97,7 +103,7 @@ def _targets(path: Path) -> list[Target]:
     try:
         specs = environment_specs(plan, host)
     except RecordError as error:
-        raise RecordError(f"{path}: {error.says}", error.fix) from None
+        raise RecordError(f"{path}: {error.message}", error.fix) from None
     return [
         Target(
             spec["lock"],
@@ -135,12 +141,13 @@ def _fill(wheelhouse: Path, target: Target) -> Bundled:
 
 
 def fetch(pin: Pin, folder: Path, target: Target) -> int:
-    """Fetch the file of one pin with pip, which knows the machine's indexes; returns its size in bytes.
+    """Fetch the file of one pin with pip, by the machine's indexes; return its size in bytes.
 
     Raises:
         BundleError: pip could not.
     """
-    platforms = [f"--platform={name}" for name in wheel_platforms(target.architecture, target.glibc)]
+    names = wheel_platforms(target.architecture, version_key(target.glibc))
+    platforms = [f"--platform={name}" for name in names]
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as aside:
         requirement = Path(aside, "requirement.txt")
         requirement.write_text(pin.requirement + "\n", encoding="utf-8")
@@ -151,7 +158,7 @@ def fetch(pin: Pin, folder: Path, target: Target) -> int:
                 *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"),
                 *(f"--python-version={target.python}", "--implementation=cp", *platforms),
                 *(f"--dest={aside}/files", f"--requirement={requirement}"),
-                f"--build-constraint={lock}",  # what reads a source's metadata is of the lock as well
+                f"--build-constraint={lock}",  # build dependencies come from the lock as well
             ],
             capture_output=True,
             text=True,

@@ -1,4 +1,4 @@
-"""``rekindle accept RESULTS…``: hosts and GPUs against norms, from the records of any number of runs."""
+"""``rekindle accept RESULTS…``: re-checks hosts and GPUs from the records of many runs."""
 
 from rekindle.records import RecordError
 from rekindle.report import accepted_text, terminal
@@ -9,7 +9,7 @@ from .verb import OF_STATE, Answer, Json, Verb, answer
 
 
 def run(folders: Runs, json: Json = False) -> Answer:
-    """Compare each host with norms, the fleet and its own past, and print what was found.
+    """Compare each host with norms, the fleet and its own past, and print the flaws.
 
     Raises:
         RecordError: a folder has no run, or no run an acceptance.

@@ -1,4 +1,4 @@
-"""``rekindle board RESULTS…``: what is true now of every job, in which environment, where, and since when."""
+"""``rekindle board RESULTS…``: the newest verdict on every job by environment and host, and since when."""
 
 from contextlib import suppress
 from typing import Annotated
@@ -46,10 +46,10 @@ VERB = Verb(
 
 
 def of(results: list[Results], unread: list[str]) -> Board:
-    """Return the board of runs, by the jobs and the known issues that are known here."""
+    """Return the board of runs, with the jobs and known issues of this version."""
     frameworks: dict[str, str] = {}
     for name in expand(JOBS, known_jobs(JOBS)):
-        with suppress(RecordError):  # whoever runs the job sees it
+        with suppress(RecordError):  # its run reports it
             job = load_job(JOBS, name)
             frameworks[job.name] = job.environment
     issues = {issue.name: issue for issue in known_issues()}

@@ -25,7 +25,7 @@ def run(
     """Fill the wheelhouse, and report the progress.
 
     Raises:
-        RecordError: a plan or its host record is none.
+        RecordError: a plan or its host record is not valid.
         BundleError: a file could not be fetched.
     """
     paths = [path for plan in plans for path in records(plan, folders.PLAN_RECORD)]

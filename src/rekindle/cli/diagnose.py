@@ -1,4 +1,4 @@
-"""``rekindle diagnose [PATH …]``: what made a run fail, from its files or any log."""
+"""``rekindle diagnose [PATH …]``: why a run failed, from its files or any log."""
 
 import sys
 from pathlib import Path
@@ -24,10 +24,10 @@ def run(
     ] = None,
     json: Json = False,
 ) -> Answer:
-    """Print what is found, echoes last.
+    """Print the findings, echoes last.
 
     Raises:
-        RecordError: a path is not there.
+        RecordError: a path does not exist.
     """
     given = paths or ["-"]
     found = doctor.diagnose_paths([Path(path) for path in given if path != "-"])

@@ -26,7 +26,7 @@ def run(
     second: Annotated[Path, typer.Argument(metavar="ENV_B", help="Another.")],
     json: Json = False,
 ) -> Answer:
-    """Print each difference on a line of its own.
+    """Print one difference a line.
 
     Raises:
         RecordError: there is no env.json.

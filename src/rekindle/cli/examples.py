@@ -1,4 +1,4 @@
-"""``rekindle examples [RESULTS…]``: which of NVFlare's examples there are, and which could run where."""
+"""``rekindle examples [RESULTS…]``: NVFlare's examples, and where each could run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,6 @@ class OnHost(msgspec.Struct):
     """None: its host.json was not collected."""
     refusal: str | None
     verdict: RowKind | None
-    """The newest there, with its cause; None if there is none."""
     cause: str | None
     run: str | None
 
@@ -39,7 +38,6 @@ class ExampleData(msgspec.Struct):
     """One of NVFlare's examples."""
 
     job: Job
-    """What it needs; all data sets in ``example.data`` are stand-ins."""
     hosts: list[OnHost]
 
 
@@ -50,7 +48,7 @@ def run(
     ] = None,
     json: Json = False,
 ) -> Answer:
-    """Print what there is, and for each host of the results whether it could run there.
+    """Print the examples, and for each host of the results whether they could run there.
 
     Raises:
         RecordError: a folder has no run, or an example's description is broken.
@@ -82,7 +80,7 @@ VERB = Verb(
 def _on_host(
     name: str, host: HostRecord | None, loaded: list[Job], lines: list[BoardLine]
 ) -> Iterator[OnHost]:
-    """Yield what is known of each example on a host, as if nothing were pinned there."""
+    """Yield each example on a host, as if nothing were pinned there."""
     refusals: dict[str, str | None] = {}
     if host:
         frameworks = list(dict.fromkeys(job.environment for job in loaded))
@@ -96,12 +94,11 @@ def _on_host(
         yield OnHost(name, could, refusal, *last)
 
 
-def _limits(example: Example) -> Iterator[str]:
-    """Yield what keeps an example from running as it stands, or in every checkout of its releases."""
+def _limits(job: Job, example: Example) -> Iterator[str]:
     if example.removed:
         yield f"Removed after {example.removed.commit}: {example.removed.why}."
-    if example.container:
-        yield f"Runs in the container {example.container.image}."
+    if job.image:
+        yield f"Runs in the container {job.image}."
     for mend in example.mends:
         yield f"Mended{' on CPU' if mend.where == 'cpu' else ''} ({mend.fault}): {mend.because}."
 
@@ -113,7 +110,7 @@ def _text(examples: list[ExampleData]) -> str:
             "environment": data.job.environment,
             "sites": f"{data.job.sites} × {data.job.ranks_per_site}",
             "data": ", ".join(f"{name} (stand-in)" for name in example.data) or "its own",
-            "what": " ".join([f"{data.job.summary}.", *_limits(example)]),
+            "what": " ".join([f"{data.job.summary}.", *_limits(data.job, example)]),
         }
         for data in examples
         if (example := data.job.example)

@@ -1,4 +1,4 @@
-"""Which records a folder on the command line stands for: a results folder, a host's, or the file itself."""
+"""The records of a path on the command line: a results folder, a host's, or the file itself."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,24 +33,24 @@ _OF_A_HOST = (
 
 
 def is_results(path: Path) -> bool:
-    """Whether that is a results folder."""
+    """Whether ``path`` is a results folder."""
     return is_ours(path / folders.PLAY_RECORD)
 
 
 def is_host(path: Path) -> bool:
-    """Whether that is a host's folder of results."""
+    """Whether ``path`` is a host's folder of results."""
     return any(is_ours(path / name) for name in _OF_A_HOST)
 
 
 def host_alone(path: Path) -> HostResults | None:
-    """Return what was collected from the host whose folder that is; None if it is another, or a run's."""
+    """Return what was collected from a host, by its folder; None for any other folder."""
     if is_host(path) and not (path / folders.SPEC).exists():
         return gather_host(path, path.resolve().name)
     return None
 
 
 def records(path: Path, name: str) -> list[Path]:
-    """Return the record of each host in ``path``, or ``path`` itself if it is no folder.
+    """Return the record of each host in ``path``, or ``path`` itself if it is a file.
 
     Raises:
         RecordError: no host there has it, or run.json is broken.
@@ -65,10 +65,10 @@ def records(path: Path, name: str) -> list[Path]:
 
 
 def record(path: Path, name: str) -> Path:
-    """Return the one that `records` finds.
+    """Return the only record that `records` finds.
 
     Raises:
-        RecordError: there is none, or several hosts have one.
+        RecordError: there is none, or more than one.
     """
     files = records(path, name)
     if len(files) > 1:
@@ -78,10 +78,10 @@ def record(path: Path, name: str) -> Path:
 
 
 def runs(given: list[Path]) -> tuple[list[Results], list[str]]:
-    """Return each results folder that is one of those ``given`` or lies in one, and why some are left out.
+    """Return each results folder among or in those ``given``, and a sentence for each that was not read.
 
     Raises:
-        RecordError: one of them is neither, or nothing can be read.
+        RecordError: a folder has no results, or nothing can be read.
     """
     paths: dict[Path, None] = {}
     for folder in given:

@@ -1,4 +1,4 @@
-"""``rekindle judge FOLDER``: verdicts again, from the files of the runs."""
+"""``rekindle judge FOLDER``: judges runs again from their files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from .verb import FAILED, OK, UNKNOWN, Answer, Json, Verb, answer
 
 
 def run(folder: Folder, json: Json = False) -> Answer:
-    """Print the verdict of the run, or of each in a results folder or a host's.
+    """Print the verdict on the run, or on each in a results folder or a host's.
 
     Raises:
         RecordError: there is no run.
@@ -43,7 +43,7 @@ VERB = Verb(
 
 
 def _several(rows: list[tuple[Path, Row]], json: bool) -> Answer:
-    """Judge each row's run; of one without a run, what was collected instead counts."""
+    """Judge each row's run; without a run, what was collected counts."""
     verdicts: list[VerdictRecord] = []
     lines: list[str] = []
     bad = unknown = False
@@ -74,7 +74,7 @@ def _lines(verdict: VerdictRecord) -> Iterator[str]:
     for result in verdict.evidence:
         mark = "FAILS" if result.state == "fails" else result.state
         place = f" ({result.file}{f':{result.line}' if result.line else ''})" if result.file else ""
-        yield f"  {result.claim}: {mark}. {result.says}{place}"
+        yield f"  {result.claim}: {mark}. {result.message}{place}"
     for rung in verdict.rungs:
         word = {True: "holds", False: "FAILS", None: "not tried"}[rung.holds]
-        yield f"  step {rung.name}: {word}. {rung.says}"
+        yield f"  step {rung.name}: {word}. {rung.message}"

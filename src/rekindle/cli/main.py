@@ -1,4 +1,4 @@
-"""The command line: every verb's answer reaches its reader, and whatever goes wrong is one sentence."""
+"""The command line: prints every verb's answer, and every failure as one sentence."""
 
 import codecs
 import io
@@ -37,8 +37,8 @@ def _root(
 ) -> None:
     """Bring a leased GPU host back as a proven NVIDIA FLARE environment, and redo any stage from its records.
 
-    Exit status: 0 good, 1 the answer is bad (failed, differs, found), 2 called wrongly, 3 refused or not
-    known.
+    Exit status: 0 good, 1 the answer is bad (failed, differs, found), 2 called wrongly, 3 refused or
+    unknown.
     """
 
 
@@ -64,21 +64,24 @@ def main() -> int:
         if isinstance(answer, Answer):
             _print(answer.text)
             return answer.status
-        return int(answer)  # of --help or --version
-    except SystemExit as error:  # typer's own, of completion, or where the reader of --help has gone
+        _print("")  # what --help or --version printed has to arrive, too
+        return int(answer)
+    except SystemExit as error:  # typer's own, after completion or --help into a closed pipe
         if sys.stdout is not out:
             _forget_output()
             return OK
         return UNKNOWN if error.code else OK
     except Exception as error:
         message, status = _failure(error)
+        if isinstance(error, OSError) and error.filename is None:
+            _forget_output()  # Python would try it again as it ends
         with suppress(OSError):
             print(one_line(message), file=sys.stderr, flush=True)
         return status
 
 
 def _failure(error: Exception) -> tuple[str, int]:
-    """Return what is wrong in a sentence, and the status; none may read as a bad answer."""
+    """Return the failure in a sentence, and a status other than that of a bad answer."""
     match error:
         case VersionError() | BundleError():
             return str(error), UNKNOWN
@@ -90,11 +93,11 @@ def _failure(error: Exception) -> tuple[str, int]:
             what = f"{error.filename or 'The output'} cannot be used: {error.strerror}."
             return f"{what} Fix: see its rights and room.", UNKNOWN
     traceback.print_exc()
-    return "That is a bug of Rekindle. Fix: report what stands above.", UNKNOWN
+    return "That is a bug of Rekindle. Fix: report the traceback above.", UNKNOWN
 
 
 def _print(text: str) -> None:
-    """Print it; a reader that has gone (``| head``) wants no more, and the answer is what it was."""
+    """Print it; a closed pipe (``| head``) does not change the answer."""
     try:
         print(text, end="\n" if text else "", flush=True)
     except BrokenPipeError:
@@ -102,25 +105,24 @@ def _print(text: str) -> None:
 
 
 def _forget_output() -> None:
-    """Let nothing more be written, also not what Python does at its end."""
+    """Discard further output, also at Python's end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
 
 
 def _called_wrongly(error: typer.TyperException) -> str:
-    """Return what is wrong with the command line, and where to find the right one."""
-    says = error.format_message().replace("Value error, ", "").rstrip(".")
+    message = error.format_message().replace("Value error, ", "").rstrip(".")
     for near in getattr(error, "possibilities", None) or ():
-        says = f"{says.partition(' (Possible')[0]}. Did you mean {near}?"
+        message = f"{message.partition(' (Possible')[0]}. Did you mean {near}?"
         break
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "rekindle"
-    return f"{says}{'' if says.endswith('?') else '.'} Fix: see {path} --help."
+    return f"{message}{'' if message.endswith('?') else '.'} Fix: see {path} --help."
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Write what a terminal lacks as it would be typed: ``–`` as ``-``, and ``?`` for what cannot be."""
+    """Replace what a terminal lacks by ASCII: ``–`` by ``-``, others by ``?``."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     typed = error.object[error.start : error.end].translate(_ASCII)

@@ -1,4 +1,4 @@
-"""``rekindle plan HOST.json…``: the solver on any machine, from host records alone."""
+"""``rekindle plan HOST.json…``: plans on any machine, from host records alone."""
 
 import hashlib
 import re
@@ -37,7 +37,7 @@ def _environment(name: str) -> str:
 def _driver(text: str) -> str:
     match = _DRIVER.fullmatch(text)
     if match is None:
-        raise typer.BadParameter(f"{text!r} is no driver; write one as driver=580 or driver=580.95.05")
+        raise typer.BadParameter(f"{text!r} is not a driver; write one as driver=580 or driver=580.95.05")
     return match[1]
 
 
@@ -46,25 +46,25 @@ def run(
         list[Path],
         typer.Argument(
             metavar="HOST.json...",
-            help="A record, or a folder of results with it; of several, one build for all is sought.",
+            help="A record, or a folder of results with it; several share one build if any fits all.",
         ),
     ],
     framework: Annotated[
         str | None,
-        typer.Option(help="Plan this one alone, such as torch or torch+vision.", parser=_environment),
+        typer.Option(help="Plan only this one, such as torch or torch+vision.", parser=_environment),
     ] = None,
     what_if: Annotated[
         str | None,
         typer.Option(
             "--what-if",
             metavar="driver=VERSION",
-            help="Show what that driver would change; --json prints the plan of now and the one of then.",
+            help="Show what that driver would change; --json prints both plans.",
             parser=_driver,
         ),
     ] = None,
     json: Json = False,
 ) -> Answer:
-    """Print the plan for each host record; a host that shows no trace of a GPU gets the CPU builds.
+    """Print the plan for each host record; a host without a trace of a GPU gets the CPU builds.
 
     Raises:
         RecordError: there is no host.json.
@@ -82,7 +82,12 @@ def run(
         plans = [plan for pair in zip(plans, then, strict=True) for plan in pair]
         several, planned = True, then
     elif len(hosts) > 1:
-        shared = {name: together([_request(host, name) for _, host in host_records]) for name in wanted}
+        shared = {
+            name: together(
+                [Request(name, host, trace(host), rules().nvflare.version) for _, host in host_records]
+            )
+            for name in wanted
+        }
         lines = [line for name, grouping in shared.items() for line in _shared(name, grouping, plans)]
         plans = [
             _plan(path, host, wanted, pins=_pins(shared, plan))
@@ -90,8 +95,10 @@ def run(
         ]
         planned = plans
     else:
-        lines = [line for plan in plans for line in (*([f"{plan.host}:"] if several else []), *_text(plan))]
-        planned = plans
+        lines, planned = [], plans
+        for plan in plans:
+            lines += [f"{plan.host}:"] if several else []
+            lines += [line for environment in plan.environments for line in plan_lines(environment)]
     built = all(environment.build for plan in planned for environment in plan.environments)
     text = "\n".join(map(printed, lines))
     return answer(OK if built else UNKNOWN, text, plans if several else plans[0], json)
@@ -115,7 +122,6 @@ VERB = Verb(
 
 
 def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[tuple[Path, HostRecord]]:
-    """Return hosts with names of their own: of those that several have, with the file."""
     names = Counter(host.host for _, host in host_records)
     return [
         (path, replace(host, host=f"{host.host} of {path}") if names[host.host] > 1 else host)
@@ -140,16 +146,7 @@ def _plan(
     )
 
 
-def _request(host: HostRecord, framework: Framework) -> Request:
-    return Request(framework, host, trace(host), rules().nvflare.version)
-
-
-def _text(plan: PlanRecord) -> list[str]:
-    return [line for environment in plan.environments for line in plan_lines(environment)]
-
-
 def _change(host: HostRecord, now: PlanRecord, then: PlanRecord, version: str) -> Iterator[str]:
-    """Yield what driver ``version`` would change on ``host``, framework by framework."""
     here = host.driver.version if host.driver else "none"
     yield f"{host.host} with driver {version} instead of {here}:"
     lost = losses(host, version)
@@ -171,7 +168,6 @@ def _build(environment: PlannedEnvironment) -> str:
 
 
 def _shared(framework: Framework, grouping: Together, plans: Iterable[PlanRecord]) -> Iterator[str]:
-    """Yield the build that all hosts can share, or those of the fewest groups."""
     if len(grouping.groups) == 1:
         group = grouping.groups[0]
         yield f"{framework}: {group.build.title} fits all of {', '.join(group.hosts)}"
@@ -190,7 +186,7 @@ def _shared(framework: Framework, grouping: Together, plans: Iterable[PlanRecord
 
 
 def _pins(shared: dict[Framework, Together], plan: PlanRecord) -> dict[str, str]:
-    """Return the shared builds that a host would not get by its own ``plan``, by framework."""
+    """Return the shared builds that differ from a host's own ``plan``, by framework."""
     builds = (entry.build for entry in plan.environments if entry.build)
     own = {(build.framework, f"{build.version}+{build.variant}") for build in builds}
     pins = {

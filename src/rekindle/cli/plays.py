@@ -1,7 +1,7 @@
-"""``rekindle site``, ``check`` and ``retire``: the plays, by ansible-runner, where its user is.
+"""``rekindle site``, ``check`` and ``retire``: the plays, by ansible-runner, in the user's folder.
 
-What ansible-runner sets for its own callback and cache, and that host keys are not checked, is not taken:
-everything is as ``ansible-playbook`` has it.
+ansible-runner's own settings (callback, cache, unchecked host keys) are not used: everything is as with
+``ansible-playbook``.
 """
 
 import locale
@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 import typer
@@ -26,10 +26,12 @@ from rekindle.results.gather import gather
 from .folders import is_results
 from .verb import FAILED, OK, UNKNOWN, USAGE, Answer, Json, Verb, answer
 
+T = TypeVar("T")
+
 _NOT_PROVEN = (2, 4, 8)
-"""Ansible's statuses of plays that began and in which a host failed, was unreachable, or ended the play."""
+"""Ansible's statuses of plays in which a host failed, was unreachable, or ended the play."""
 _NO_ANSWER = (99, 250, 254, 255)
-"""Of an interrupt, and of errors that nobody expected: Ansible's and ansible-runner's."""
+"""Ansible's and ansible-runner's statuses after an interrupt or an unexpected error."""
 
 
 def _results(folder: Path) -> ResultsData:
@@ -37,20 +39,19 @@ def _results(folder: Path) -> ResultsData:
 
 
 def _running(playbook: str, *options: str, read: Callable[[Path], Any] = _results) -> Callable[..., Answer]:
-    """Return what runs a playbook of ours; with ``json`` Ansible's output goes to standard error.
+    """Return a verb's function that runs a playbook; with ``json`` Ansible's output goes to standard error.
 
-    ``read`` returns what is printed of a folder of results.
+    ``read`` returns what is printed of a results folder.
     """
 
     def run(context: typer.Context, json: Json = False) -> Answer:
-        arguments = [str(places.repository() / "playbooks" / playbook), *options, *context.args]
-        status, found = _play(arguments, json, read)
-        return answer(status, "", found, json) if json and found else Answer(status, "")
+        status, found = play(playbook, [*options, *context.args], json, read if json else None)
+        return answer(status, "", found, json) if found else Answer(status, "")
 
     return run
 
 
-_PASSES_ON = "Everything but --json goes to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
+PASSES_ON = "Everything but --json goes to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
 _OF_PLAYS: dict[str, Any] = {
     "answer": ResultsData,
     "wrong": "called wrongly: nothing began, and Ansible reports why",
@@ -60,7 +61,7 @@ _OF_PLAYS: dict[str, Any] = {
 SITE = Verb(
     "site",
     _running("site.yml"),
-    f"Bring hosts back and prove their jobs; results go to results/ here. {_PASSES_ON}",
+    f"Bring hosts back and prove their jobs; results go to results/ here. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m", "-i lease_hosts --json 2> log"),
     good="every required job on every host is PASS",
     bad="one is not, or a host was not reached",
@@ -69,7 +70,7 @@ SITE = Verb(
 CHECK = Verb(
     "check",
     _running("site.yml", "--check", read=check),
-    f"Show what site would do on each host, and change nothing there nor here. {_PASSES_ON}",
+    f"Show what site would do on each host, and change nothing there nor here. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m --json 2> log"),
     good="every host is ready",
     bad="one is refused",
@@ -78,7 +79,7 @@ CHECK = Verb(
 RETIRE = Verb(
     "retire",
     _running("retire.yml"),
-    f"Take a last copy of what hosts have, and leave nothing of Rekindle there. {_PASSES_ON}",
+    f"Take a last copy of what hosts have, and leave nothing of Rekindle there. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts -e stop=true"),
     good="nothing of Rekindle is left on any host",
     bad="a host was left as it is",
@@ -86,13 +87,19 @@ RETIRE = Verb(
 )
 
 
-def _play(arguments: list[str], json: bool, read: Callable[[Path], Any]) -> tuple[int, Any]:
-    """Run ansible-playbook; return our exit status, and what ``read`` returns of a run that began."""
+def play(
+    playbook: str, arguments: list[str], json: bool, read: Callable[[Path], T] | None
+) -> tuple[int, T | None]:
+    """Run a playbook of ours, with ``json`` to standard error.
+
+    Return our exit status, and what ``read`` returns of the results folder if a play began.
+    """
+    path = str(places.repository() / "playbooks" / playbook)
     with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
         note = Path(folder, "results")
         runner = init_command_config(
             sys.executable,
-            ["-P", "-m", "ansible", "playbook", *arguments],  # -P: no module of the user's folder
+            ["-P", "-m", "ansible", "playbook", path, *arguments],  # -P: no module of the user's folder
             private_data_dir=folder,
             input_fd=sys.stdin,
             output_fd=sys.stderr if json else sys.stdout,
@@ -103,31 +110,31 @@ def _play(arguments: list[str], json: bool, read: Callable[[Path], Any]) -> tupl
         with _signals_are_ansibles():
             runner.run()
         results = Path(note.read_text(encoding="utf-8")) if note.exists() else None
-        found = read(results) if json and results and is_results(results) else None
+        found = read(results) if read and results and is_results(results) else None
     return _status(runner.rc, results is not None), found
 
 
 def _environment(note: Path) -> dict[str, str]:
-    """Return the user's environment, and what finds our plays; the callback notes the results in ``note``."""
+    """Return the user's environment and ours; the callback writes the results' path to ``note``."""
     environment = {
         **os.environ,
         "REKINDLE_TOLD": str(note),
         "ANSIBLE_CONFIG": str(places.repository() / "ansible.cfg"),
     }
     if locale.getlocale()[1] != "UTF-8":
-        environment["LC_ALL"] = "C.UTF-8"  # or Ansible does not start
+        environment["LC_ALL"] = "C.UTF-8"  # else Ansible does not start
     return environment
 
 
 def _forget_environment(status: dict[str, Any], runner_config: Any) -> None:
-    """Remove the file in which ansible-runner keeps the environment, as there may be secrets in it."""
+    """Remove ansible-runner's file of the environment, which may have secrets."""
     if status["status"] == "running":
         Path(runner_config.artifact_dir, "command").unlink()
 
 
 @contextmanager
 def _signals_are_ansibles() -> Iterator[None]:
-    """Leave Ctrl-C to Ansible, which has it from the terminal as well, and pass on what ends this process."""
+    """Leave Ctrl-C to Ansible, which gets it from the terminal too, and pass on SIGTERM."""
 
     def end(*_: object) -> None:
         for child in psutil.Process().children():
@@ -144,7 +151,6 @@ def _signals_are_ansibles() -> Iterator[None]:
 
 
 def _status(ended: int, began: bool) -> int:
-    """Return our exit status for Ansible's."""
     if ended == 0:
         return OK
     if ended < 0 or ended in _NO_ANSWER:

@@ -1,4 +1,4 @@
-"""``rekindle report FOLDER``: the reports of a results folder again, or the table of one run alone."""
+"""``rekindle report FOLDER``: writes the reports of a results folder again, or prints one run's table."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ _RECORDED = "Verdicts are as they were recorded and were not judged again: `reki
 
 
 def run(folder: Folder, json: Json = False) -> Answer:
-    """Write the reports of the results folder that this is or lies in, and print the table.
+    """Write the reports of the results folder that has ``folder``, and print the table.
 
-    Of a run that lies in none, only the table is printed.
+    For a run outside of results folders, only print the table.
 
     Raises:
-        RecordError: there is nothing to report on, or the folder cannot be written.
+        RecordError: there is no run, or the folder cannot be written.
     """
     here = folder.absolute()
     around = next(filter(is_results, (folder, here.parent, here.parent.parent)), None)
@@ -54,7 +54,7 @@ VERB = Verb(
 
 
 def standing(results: Results) -> int:
-    """Return the exit status that results stand for."""
+    """Return the exit status for results."""
     if results.passed:
         return OK
     bad = [row for row in results.rows if row.required and row.kind != "PASS"]
@@ -62,5 +62,4 @@ def standing(results: Results) -> int:
 
 
 def _alone(folder: Path, host: HostResults) -> Results:
-    """Return the results of a host that lies in no results folder."""
     return Results(PlaybookRecord(run=folder.resolve().name, started="", hosts=(host.name,)), (host,))

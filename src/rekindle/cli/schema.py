@@ -1,4 +1,4 @@
-"""``rekindle schema VERB``: the JSON schema of what a verb prints with ``--json``."""
+"""``rekindle schema VERB``: the JSON schema of a verb's answer with ``--json``."""
 
 import difflib
 import json
@@ -7,13 +7,14 @@ from typing import Annotated
 import msgspec
 import typer
 
-from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, verify
+from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, upgrade, verify
 from .verb import OK, Answer, Verb
 
 VERBS = (
     plays.SITE,
     plays.CHECK,
     plays.RETIRE,
+    upgrade.VERB,
     plan.VERB,
     judge.VERB,
     diagnose.VERB,
@@ -25,7 +26,6 @@ VERBS = (
     accept.VERB,
     examples.VERB,
 )
-"""Those that answer in JSON."""
 _NAMED = {verb.name: verb for verb in VERBS}
 
 
@@ -36,7 +36,7 @@ def run(
     if verb not in _NAMED:
         near = difflib.get_close_matches(verb, _NAMED, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
-        raise typer.BadParameter(f"{verb!r} is none of {', '.join(_NAMED)}.{meant}", param_hint="VERB")
+        raise typer.BadParameter(f"{verb!r} is not one of {', '.join(_NAMED)}.{meant}", param_hint="VERB")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return Answer(OK, json.dumps(schema | msgspec.json.schema(_NAMED[verb].answer), indent=2))
 

@@ -1,4 +1,4 @@
-"""What all verbs have in common: their answers and exit statuses, and the help beside their options."""
+"""What all verbs share: answers, exit statuses, and the end of their help."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import typer
 from rekindle.records.text import as_json
 
 OK, FAILED, USAGE, UNKNOWN = range(4)
-"""Exit statuses: of a good answer, a bad one, a wrong call, and of what is refused or not known."""
+"""Exit statuses of a good answer, a bad one, a wrong call, and of what is refused or unknown."""
 OF_STATE = {"good": OK, "bad": FAILED, "untold": UNKNOWN}
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
@@ -30,14 +30,13 @@ class Verb:
     run: Callable[..., Answer]
     help: str
     answer: Any
-    """Type of what ``--json`` prints."""
     examples: tuple[str, ...]
     good: str
     bad: str = ""
     wrong: str = "called wrongly: there is no such folder, file, record or option"
-    unknown: str = "not known, as a record is of another version of Rekindle or a file cannot be read"
+    unknown: str = "unknown: a record is of another version of Rekindle, or a file cannot be read"
     passes_on: bool = False
-    """Whether options that it does not know are Ansible's."""
+    """Whether unknown options are passed on to Ansible."""
 
     @property
     def epilog(self) -> str:

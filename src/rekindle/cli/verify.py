@@ -1,7 +1,6 @@
 """``rekindle verify RESULTS``: whether a results folder and its runs are as they were sealed."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,8 @@ import msgspec
 import typer
 
 from rekindle.host.folders import EARLIER, RESULTS_SEAL, SPEC, VERDICT
-from rekindle.records import PlacedRecord, RecordError, read
+from rekindle.records import PlacedRecord, RecordError
+from rekindle.records.base import read_valid
 from rekindle.records.text import one_line
 from rekindle.results import seal, sealing, state
 from rekindle.results.received import placed_in, seal_of, why_absent
@@ -18,36 +18,34 @@ from .folders import is_results
 from .verb import FAILED, OK, Answer, Json, Verb, answer
 
 _OF_RUNS = (".placed.json", ".seal.json", ".pem", ".zip")
-"""How the names of files end that belong to runs and lie outside of their folders."""
+"""Endings of the files of runs outside of the runs' folders."""
 
 
 class Verified(msgspec.Struct):
-    """One run, and what differs from its seal, a sentence each; none if nothing does."""
+    """One run, and a sentence for each difference from its seal."""
 
     host: str
     job: str
     differs: list[str] = []
     judged: str | None = None
     verdict: str | None = None
-    """When it was sealed, and with which verdict; None if its seal proves nothing."""
+    """When it was sealed, and with which verdict; None if its seal is not valid."""
     absent: str | None = None
-    """Why it was never collected, and so has no seal."""
     sealed_with: bool = False
-    """Whether the results folder was to be sealed as well, when this run was."""
+    """Whether the results folder has a seal of its own since this run was sealed."""
 
 
 class Verification(msgspec.Struct):
-    """A results folder and every run in it, and by whose key they were checked."""
+    """A results folder and every run in it, and whose key was used."""
 
     runs: list[Verified]
     keys: str
     """``yours``, ``asked`` (with ``--key``) or ``beside``: only their user knows whose those are."""
     differs: list[str] = []
-    """What else differs from the folder's seal, a sentence each."""
+    """A sentence for each other difference from the folder's seal."""
     sealed: str | None = None
-    """When the folder was sealed; None if its seal proves nothing or it has none."""
     unchecked: str | None = None
-    """Why nothing but the runs was checked, if so."""
+    """Why only the runs were checked, if so."""
 
 
 def run(
@@ -114,7 +112,8 @@ def _verified(folder: Path, keys: list[bytes]) -> Verified:
         verified.sealed_with = statement.predicateType != "urn:x-rekindle:run:1"
         changes = seal.differences(seal.sealed_files(statement), seal.files(folder))
         verified.differs = [f"{name}/{difference}." for difference in changes]
-        if not earlier and sealed.nonce and sealed.nonce != _placed(folder, sealed.nonce):
+        placed = None if earlier else read_valid(placed_in(host, folder.name), PlacedRecord)
+        if placed and sealed.nonce and sealed.nonce != placed.spec.nonce:
             verified.differs.append(
                 f"{name} is another run than {name}.placed.json asked for: their nonces differ. "
                 "Another run's folder was put here, or the run that was asked for was not collected."
@@ -122,25 +121,20 @@ def _verified(folder: Path, keys: list[bytes]) -> Verified:
     except seal.SealError as error:
         verified.differs = [f"{name}: its seal {error}."]
     except FileNotFoundError:
-        gone = "was placed on its host, and neither its files nor its seal are here"
-        verified.absent = None if folder.exists() else why_absent(folder) or None
-        verified.differs = (
-            [] if verified.absent else [f"{name} {'has no seal' if folder.exists() else gone}."]
-        )
+        if folder.exists():
+            verified.differs = [f"{name} has no seal."]
+        elif why := why_absent(folder):
+            verified.absent = why
+        else:
+            verified.differs = [
+                f"{name} was placed on its host, and neither its files nor its seal are here."
+            ]
     except OSError as error:
         verified.differs = [f"{name}: {error.filename} cannot be read: {error.strerror}."]
     return verified
 
 
-def _placed(folder: Path, otherwise: str) -> str:
-    """Return the nonce under which a run was placed; ``otherwise`` where no record has it."""
-    with suppress(RecordError):
-        return read(placed_in(folder.parent, folder.name), PlacedRecord).spec.nonce
-    return otherwise
-
-
 def _verify_folder(results: Path, keys: list[bytes], verification: Verification) -> None:
-    """Note how the files of a results folder differ from its seal, but for those that runs' seals are of."""
     try:
         statement = seal.opened((results / RESULTS_SEAL).read_bytes(), keys, seal.ResultsStatement)
     except seal.SealError as error:

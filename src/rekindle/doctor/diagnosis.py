@@ -1,17 +1,17 @@
-"""What the files of a run, or any logs, show of a failure."""
+"""Findings from the files of a run, or from any logs."""
 
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec.structs import replace
 
 from rekindle.host import folders
 from rekindle.host.files import MOST
-from rekindle.records import Ended, Finding, Record, RecordError, RunSpec, read
+from rekindle.records import Ended, Finding, RecordError, RunSpec
+from rekindle.records.base import read_valid
 from rekindle.records.evidence import read_lines
 
 from . import texts
@@ -19,17 +19,15 @@ from .gpu_memory import name_holder
 from .root_cause import root_first
 from .texts import Text
 
-RecordT = TypeVar("RecordT", bound=Record)
-
 
 def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, ...]:
     """Return what the files of a run, or of any workspace of NVFlare, show: the root cause, then its echoes.
 
-    A trainer's own exception comes first: everything that follows it is an echo. Files are relative to
-    ``run_dir``; versions and what was on the GPUs are those of ``spec``, or of spec.json, if there is one.
+    A trainer's own exception comes first, and what follows it is an echo. Files are relative to ``run_dir``;
+    versions and earlier processes on GPUs are from ``spec``, or else from spec.json.
     """
-    spec = spec or _record(run_dir / folders.SPEC, RunSpec)
-    ended = _record(run_dir / folders.ENDED, Ended)
+    spec = spec or read_valid(run_dir / folders.SPEC, RunSpec)
+    ended = read_valid(run_dir / folders.ENDED, Ended)
     logs = list(_logs(run_dir, ended))
     failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
     findings = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)
@@ -38,7 +36,6 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, .
 
 
 def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
-    """Have the cause name the node whose autopsy shows it."""
     for node in nodes:
         if finding.file and re.fullmatch(rf"{folders.AUTOPSY}/\w+-{re.escape(node)}\.txt", finding.file):
             return replace(finding, cause=f"On {node}: {finding.cause}")
@@ -46,7 +43,7 @@ def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
 
 
 def diagnose_texts(logs: Iterable[Text]) -> tuple[Finding, ...]:
-    """Return what texts of any origin show together, as `diagnose_run` does."""
+    """Return the findings from texts of any origin, as `diagnose_run` does."""
     logs = list(logs)
     return tuple(name_holder(finding, None, None, logs) for finding in root_first([], logs, {}, False))
 
@@ -70,22 +67,14 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
             for finding in diagnose_run(path):
                 findings.append(replace(finding, file=str(path / finding.file) if finding.file else None))
         except OSError as error:
-            raise RecordError(
-                f"{path} cannot be read: {error.strerror}.", "name a log file, or the folder of a run."
-            ) from None
+            message = f"{path} cannot be read: {error.strerror}."
+            raise RecordError(message, "name a log file, or the folder of a run.") from None
     return tuple(sorted([*findings, *diagnose_texts(files)], key=lambda finding: finding.echo))
 
 
 def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:
-    """Read the logs of a run, as many as are read at all; one that cannot be read is no cause of anything."""
+    """Read the logs of a run, up to a bound; one that cannot be read is left out."""
     for path in islice(texts.logs(run_dir), MOST):
         with suppress(OSError):
             log = texts.read(path, path.relative_to(run_dir).as_posix())
             yield texts.since(log, ended.started) if ended and log.file.startswith("autopsy/kernel") else log
-
-
-def _record(path: Path, kind: type[RecordT]) -> RecordT | None:
-    try:
-        return read(path, kind) if path.exists() else None
-    except RecordError:
-        return None

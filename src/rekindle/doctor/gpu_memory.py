@@ -1,4 +1,4 @@
-"""Who holds the memory of a GPU that has none left: the server, a site, a stranger, or the trainer."""
+"""Who holds the memory of a full GPU: the server, a site, a stranger, or the trainer."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,24 +25,24 @@ _TENSORFLOW = re.compile(
     r"device:GPU:\d{1,3} with (?P<held>\d{1,9}) MB",
     re.MULTILINE,
 )
-"""Searched in the raw text: only a trainer's output stands behind a logger's prefix."""
+"""Searched in the raw text: only a trainer's output has a logger's prefix."""
 _PROCESS = re.compile(
     r"^(?P<pid>\d{1,8}) of \d{1,8} [^\n]{0,120}? MiB (?P<command>[^\n]{0,1000})", re.MULTILINE
 )
-_UNTOLD = " These files do not show who holds it."
+_UNKNOWN = " These files do not show who holds it."
 
 
 def name_holder(finding: Finding, run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> Finding:
-    """Return ``finding``, with who holds the memory where it is about a GPU without any left."""
+    """Return ``finding``; one on a full GPU with who holds its memory."""
     if finding.name != "gpu_memory_taken":
         return finding
     holders = _holders(run_dir, spec, logs)
-    held = " It is held by " + "; ".join(dict.fromkeys(holders)) + "." if holders else _UNTOLD
+    held = " It is held by " + "; ".join(dict.fromkeys(holders)) + "." if holders else _UNKNOWN
     return replace(finding, cause=finding.cause + held)
 
 
 def _holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> list[str]:
-    """Who holds how much: by torch's message, else by samples and nvidia-smi, else by TensorFlow's log."""
+    """Return who holds how much by torch's message, samples and nvidia-smi, or TensorFlow's log, in turn."""
     events = [line.event for line in read_lines(run_dir)] if run_dir else []
     tables = [log.raw for log in logs if log.file.endswith("processes.txt")]
     names = _names(spec, tables, events)
@@ -69,7 +69,6 @@ def _holders(run_dir: Path | None, spec: RunSpec | None, logs: list[Text]) -> li
 
 
 def _sampled(events: Iterable[AnyEvent], logs: list[Text]) -> Iterator[tuple[int, int]]:
-    """Find each process that the driver's samples or nvidia-smi show on a GPU, and the MiB that it held."""
     for event in events:
         if isinstance(event, SampleEvent):
             for gpu in event.gpus.values():
@@ -79,7 +78,6 @@ def _sampled(events: Iterable[AnyEvent], logs: list[Text]) -> Iterator[tuple[int
 
 
 def _names(spec: RunSpec | None, tables: list[str], events: Iterable[AnyEvent]) -> dict[int, str]:
-    """Return who a process is, by PID: a trainer, another of the run's, or one from before the run."""
     names: dict[int, str] = {}
     for gpu in spec.gpus if spec else ():
         for process in gpu.processes:
@@ -94,7 +92,6 @@ def _names(spec: RunSpec | None, tables: list[str], events: Iterable[AnyEvent]) 
 
 
 def _role(command: str) -> str:
-    """Return what a process of the run is, by its command line."""
     site = client_in(command)
     if site:
         return f"NVFlare's client of {site}"

@@ -1,4 +1,4 @@
-"""Which of the findings is the root cause of a failure, and which only echo it."""
+"""Orders findings: the root cause of a failure, and its echoes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -8,25 +8,24 @@ from rekindle.records import Finding
 from rekindle.records.events import AnyEvent, ExceptionEvent
 from rekindle.records.evidence import Line
 
+from .across_texts import ended_scripts, overwritten
 from .scan import Found, known, one_line, raised, search
 from .texts import Text
-from .whole_texts import ended_scripts, overwritten
 
 _MOST = 1_000
-"""Exceptions that are looked at, from the first: what a thousand do not show, more do not."""
 
 
 def root_first(
     lines: Iterable[Line[AnyEvent]], logs: list[Text], installed: Mapping[str, str], failed: bool
 ) -> list[Finding]:
-    """Return the root cause, then what else is found, each name once.
+    """Return the root cause, then other findings, each name once.
 
     Args:
-        lines: evidence, of which trainers' exceptions come before all that logs say but another run's
-            being in the same workspace.
-        logs: the logs of the same run.
+        lines: evidence; trainers' exceptions come before findings in logs, except another run in the same
+            workspace.
+        logs: of the same run.
         installed: versions by package.
-        failed: whether it is known that something failed.
+        failed: whether the run is known to have failed.
     """
     exceptions = sorted(_exceptions(lines, installed), key=lambda found: found.order[0])
     in_logs = sorted(
@@ -47,13 +46,12 @@ def root_first(
 
 
 def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Found]:
-    """Find what trainers wrote down as they raised it, the earliest first."""
     raised_events = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
     for event, line in sorted(raised_events, key=lambda pair: pair[0].time)[:_MOST]:
         exception = one_line(f"{event.kind}: {event.message}")
         entry = known(f"{event.kind}: {event.message}", installed)
         cause = f"{event.who} raised {exception} at {event.place}."
-        remedy = f"Mend what raises at {event.place}."
+        remedy = f"Correct what raises at {event.place}."
         unknown = Finding(name="exception", cause=cause, layer="job", remedy=remedy, confidence="certain")
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)

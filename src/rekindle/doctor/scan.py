@@ -1,4 +1,4 @@
-"""Searching a text for the failures that the catalogue knows, and for the exception that it does not."""
+"""Searches a text for the catalogue's failures, and for unknown exceptions."""
 
 import re
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ _TRACEBACK = re.compile(
 )
 _FRAME = re.compile(r'^ +File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
 _ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
-"""Exceptions by which a process is told to end, or tells that another one failed."""
+"""Exceptions that end a process on request, or report that another one failed."""
 
 
 class Found(NamedTuple):
-    """A finding, and what it is ordered by."""
+    """A finding, and its order."""
 
     finding: Finding
     rank: Rank
@@ -33,13 +33,13 @@ class Found(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str, int, str, int]:
-        """Causes before symptoms before echoes; of equals the earliest, then the nearest to what failed."""
+        """Causes before symptoms before echoes; then the earliest, then the nearest to what failed."""
         line = self.finding.line or 0
         return _RANKS.index(self.rank), self.time, self.nearness, self.finding.file or "", line
 
 
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
-    """Return the first place of each entry that ``text`` shows; ``installed`` are versions by package."""
+    """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
     by_place: dict[tuple[int, Rank], Found] = {}
     for entry in catalogue():
         applies = versions.apply(entry.versions, installed)
@@ -50,7 +50,7 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
         sure = entry.confidence if applies else _LESS[entry.confidence]
         finding = Finding(
             name=entry.name,
-            cause=one_line(entry.says(match)),
+            cause=one_line(entry.message(match)),
             layer=entry.layer,
             remedy=entry.remedy,
             confidence=sure,
@@ -63,14 +63,14 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
 
 
 def known(text: str, installed: Mapping[str, str]) -> Found | None:
-    """Return what the catalogue knows of an exception's own text."""
+    """Return the catalogue's finding in an exception's own text."""
     return min(search(Text("", text), installed), key=lambda found: found.order, default=None)
 
 
 def raised(text: Text, failed: bool) -> Found | None:
-    """Return the last exception in ``text`` that no entry knows.
+    """Return the last exception in ``text`` that matches no entry.
 
-    Unless it is known that something ``failed``, one that more text follows has been handled.
+    Unless something is known to have ``failed``, one that more text follows was handled.
     """
     for match in reversed(list(_TRACEBACK.finditer(text.body))):
         exception = one_line(f"{match['kind']}: {match['message'] or ''}")
@@ -87,7 +87,7 @@ def raised(text: Text, failed: bool) -> Found | None:
             name="exception",
             cause=f"A process raised {exception} at {place}.",
             layer="job",
-            remedy=f"Mend what raises at {place}.",
+            remedy=f"Correct what raises at {place}.",
             confidence="likely",
             file=text.file,
             line=line,
@@ -97,6 +97,6 @@ def raised(text: Text, failed: bool) -> Found | None:
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` in one line that a person still reads."""
+    """Return ``text`` in one line, shortened."""
     words = " ".join(text.split()).rstrip(": ")
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} …"

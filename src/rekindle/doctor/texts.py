@@ -1,4 +1,4 @@
-"""Reading logs: any bytes of any size become a text in which the catalogue's patterns can be searched."""
+"""Reads logs of any bytes and size into texts that the catalogue's patterns can search."""
 
 import os
 import re
@@ -15,12 +15,11 @@ from rekindle.flare.workspace import ERROR_LOGS, LOG, SERVER
 from rekindle.host import files, folders
 
 LIMIT = files.LIMIT
-"""Bytes of one file that are searched; of a larger one its first and last halves of it."""
+"""Bytes of one file that are searched, from both ends of a larger one."""
 _NAMES = re.compile(rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err)")
 _LAST = "~"
-"""Behind every time."""
 _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
-"""Of an autopsy: the logs are read themselves, the others are for people."""
+"""Files of an autopsy that are not searched: copies of logs, and files for people."""
 _PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
@@ -30,15 +29,14 @@ _TIME = re.compile(
 
 @dataclass(frozen=True)
 class Text:
-    """What one file says."""
+    """The text of one file."""
 
     file: str
     raw: str
-    """As it stands there, without colours."""
 
     @cached_property
     def body(self) -> str:
-        """``raw`` without what loggers put before each line; its lines have the same numbers."""
+        """``raw`` without loggers' prefixes, in the same lines."""
         return _PREFIX.sub("", self.raw)
 
     @cached_property
@@ -62,7 +60,7 @@ class Text:
     def time(self, line: int) -> str:
         """Return the host's local time of a line, or of the last one before it that has one; else nothing.
 
-        What the ladder tried is later than all that the run itself said.
+        The ladder's files are later than all of the run's.
         """
         if self.file.startswith(f"{folders.LADDER}/"):
             return _LAST
@@ -72,18 +70,18 @@ class Text:
 
     @property
     def begins(self) -> str:
-        """Time of the first line that has one; else nothing."""
+        """Time of the first line that has one, or nothing."""
         return next(iter(self._times[1]), "")
 
     @property
     def nearness(self) -> int:
-        """How close the file is to what failed: a site's log, then the server's, then what repeats them."""
+        """How close the file is to what failed: a site's log, then the server's, then others."""
         parts = Path(self.file).parts
         return 0 if any(part.startswith("site") for part in parts) else 1 if SERVER in parts else 2
 
 
 def text(file: str, content: bytes) -> Text:
-    """Return the text of any bytes, without zeros, which a hole in a file reads as."""
+    """Return the text of any bytes, without zeros, as holes in a file have."""
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
     return Text(file, _COLOUR.sub("", decoded))
 
@@ -99,7 +97,7 @@ def read(path: Path, file: str) -> Text:
 
 
 def read_stream(stream: BinaryIO, file: str) -> Text:
-    """Read an open file; of one beyond `LIMIT` the middle is left out, though its lines may count."""
+    """Read an open file; the middle of one beyond `LIMIT` becomes empty lines."""
     size = os.fstat(stream.fileno()).st_size
     if size <= LIMIT:
         return text(file, stream.read(LIMIT))
@@ -127,7 +125,7 @@ def logs(folder: Path) -> Iterator[Path]:
 
 
 def since(kernel: Text, started: str) -> Text:
-    """Return a kernel log without the lines from before the run: they blame what is long over."""
+    """Return a kernel log without the lines from before the run."""
     beginning = _moment(started.replace("Z", "+00:00"))
     kept = []
     for line in kernel.raw.split("\n"):
@@ -138,7 +136,6 @@ def since(kernel: Text, started: str) -> Text:
 
 
 def _moment(text: str) -> datetime | None:
-    """Return the time that ``text`` tells with its zone; None if it tells none."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whether a version fits a specifier of PEP 440, for the releases that catalogues name."""
+"""Whether a version fits a specifier of PEP 440, on hosts without the package ``packaging``."""
 
 import operator
 import re
@@ -24,14 +24,14 @@ def fits(version: str, specifier: str) -> bool:
     for clause in specifier.split(","):
         parsed = _CLAUSE.fullmatch(clause)
         if parsed is None:
-            raise ValueError(f"{clause!r} is no operator and release.")
+            raise ValueError(f"{clause!r} is not an operator and a release.")
         if not _OPERATORS[parsed[1]](_release(version), _release(parsed[2])):
             return False
     return True
 
 
 def apply(wanted: Mapping[str, str], versions: Mapping[str, str]) -> bool | None:
-    """Whether ``versions`` are among the ``wanted`` ones; None where a package is not among them."""
+    """Whether ``versions`` fit the ``wanted`` ones; None if a package's version is unknown."""
     known = [fits(versions[name], specifier) for name, specifier in wanted.items() if name in versions]
     if not all(known):
         return False

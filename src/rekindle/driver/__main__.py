@@ -1,12 +1,10 @@
 """``python -m rekindle.driver start|restart|supervise|watch|autopsy RUN_DIR``, on the host.
 
 ``start`` reads a RunSpec from standard input, makes the run's folder, leaves a supervisor behind that
-is detached from this session, or queues one where SLURM gives nodes, and says ``started``. Called again for
-the same run it starts nothing, and says nothing.
+is detached from this session, or queues one where SLURM gives nodes, and prints ``started``. Called again for
+the same run it starts nothing and prints nothing.
 ``watch`` is what the supervisor starts on each further node of a run, and ``autopsy`` if it has to end it.
 """
-
-from __future__ import annotations
 
 import os
 import signal
@@ -30,13 +28,13 @@ from .supervise import supervise
 
 
 class BusyError(RuntimeError):
-    """Another run goes on; the text is one sentence with the fix."""
+    """Another run is in progress; the text is one sentence with the fix."""
 
 
 def start(run_dir: Path, *, again: bool = False) -> bool:
     """Start the run unless it runs, or has passed under the nonce sent and is not asked for ``again``.
 
-    What a run before it left is cleared away first, also the processes of runs whose supervisor was killed.
+    First removes what an earlier run left, including the processes of runs whose supervisor was killed.
 
     Returns:
         Whether it was started.
@@ -51,14 +49,14 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
         if lock is None or slurm.queued(run_dir):
             return False
         if not again and (passed := _passed(run_dir, spec.nonce)) is not None:
-            _tell_the_end(run_dir, passed)
+            _record_end(run_dir, passed)
             return False
         if others := [name for name in running(root) if name not in {run_dir.name, BUILDER}]:
             raise BusyError(
                 f"{others[0]} still runs on the host, and one job runs there at a time. Fix: wait for it, "
                 "or have site.yml follow it there, with the inputs that it was started with."
             )
-        end_all(members(run_dir.parent))  # which killed supervisors left
+        end_all(members(run_dir.parent))  # left by killed supervisors
         _remove_all_but(folders.DRIVER_LOCK, run_dir)
         if not spec.slurm and Path(spec.tmpdir) == root / folders.TMP and BUILDER not in running(root):
             _remove_all_but("ansible", root / folders.TMP)
@@ -82,7 +80,7 @@ def _passed(run_dir: Path, nonce: str) -> VerdictRecord | None:
     return None
 
 
-def _tell_the_end(run_dir: Path, passed: VerdictRecord) -> None:
+def _record_end(run_dir: Path, passed: VerdictRecord) -> None:
     """Record the end for a supervisor that was killed between its verdict and its last record."""
     with suppress(RecordError):
         if progress_in(run_dir).state == "ended":
@@ -116,7 +114,7 @@ def main() -> int:
     elif verb == "autopsy":
         autopsy(run_dir, spec_in(run_dir).tmpdir, lambda: members(run_dir), slurm.node(os.environ))
     else:
-        sys.exit(f"{verb!r} is no verb of the driver. Fix: use start, restart or supervise.")
+        sys.exit(f"{verb!r} is not a verb of the driver. Fix: use start, restart or supervise.")
     return 0
 
 

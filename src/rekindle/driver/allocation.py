@@ -1,6 +1,4 @@
-"""What SLURM gave a run: its nodes with their GPUs, its environment on their disks, the end of its steps."""
-
-from __future__ import annotations
+"""A run's SLURM allocation: its nodes and GPUs, the environment on their disks, the end of its steps."""
 
 import json
 import os
@@ -24,7 +22,7 @@ _GPUS = ("nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader")
 
 
 class AllocationError(RuntimeError):
-    """The allocation is not what the run needs, or a node of it takes no part; one sentence."""
+    """The allocation does not fit the run, or a node of it takes no part; one sentence."""
 
 
 def allocated(run_dir: Path, spec: RunSpec) -> RunSpec:
@@ -65,7 +63,7 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
             kinds = " and ".join(sorted(map(str, planned)))
             raise AllocationError(
                 f"{node_name} has {' and '.join(others)}, and the run was planned for {kinds}: "
-                "say which nodes by --constraint in rekindle_slurm's extra."
+                "select nodes by --constraint in rekindle_slurm's extra."
             )
         by_node[node_name] = sorted(found)
 
@@ -80,7 +78,6 @@ def _with_gpus(spec: RunSpec, nodes: tuple[str, ...]) -> RunSpec:
 
 
 def _gpus(name: str) -> dict[str, str]:
-    """Return the names of a node's GPUs by UUID."""
     srun = ("srun", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}")
     command = _GPUS if name == node(os.environ) else (*srun, *_GPUS)
     try:
@@ -101,12 +98,12 @@ def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str]
     """Have the environment on each node of the run, built there unless it is; returns once all have it.
 
     Args:
-        run_dir: the run; what the nodes say goes to a log in it.
+        run_dir: the run; what the nodes print goes to a log in it.
         spec: what is to be run, on nodes that are known.
         report: is called meanwhile, with the seconds so far.
 
     Raises:
-        AllocationError: a node cannot have it, or says nothing.
+        AllocationError: a node cannot have it, or does not answer.
     """
     if spec.slurm is None or spec.slurm.local_disk is None:
         return
@@ -133,7 +130,7 @@ def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str]
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     answers = {answer["node"]: answer["says"] for line in lines if (answer := _answer(line))}
     for name in nodes:
-        if why := answers.get(name, f"it did not say why: {next(reversed(lines), 'nothing')}"):
+        if why := answers.get(name, f"it gave no reason: {next(reversed(lines), 'nothing')}"):
             raise AllocationError(f"{name} cannot have its environment: {why.partition(' Fix: ')[0]}")
 
 
@@ -153,7 +150,6 @@ def _answer(line: str) -> Any:
 
 _LOOK_S = 0.3
 _END_LIMIT_S = 10.0
-"""For SLURM to answer, or to end a step."""
 
 
 def end_steps(name: str) -> None:
@@ -170,7 +166,7 @@ def end_steps(name: str) -> None:
 
 
 def _running(name: str) -> list[str] | None:
-    """Return those of our allocation that are named so, such as ``17.2``; None if SLURM does not answer."""
+    """Return the allocation's steps with such a name, as in ``17.2``; None if SLURM does not answer."""
     if not shutil.which("squeue"):
         return []
     job = os.environ.get("SLURM_JOB_ID", "")

@@ -1,7 +1,5 @@
 """``autopsy/``: what is kept of a run before it is killed, a file per question, for people and the doctor."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -20,11 +18,11 @@ from .processes import descendants, stack
 _LIMIT_S = 20
 _LAST_LINES = 40
 _NCCL_DUMP_S = 3.0
-"""torch's heartbeat thread looks at its pipe once a second."""
+"""torch's heartbeat thread polls its pipe once a second."""
 
 
 def autopsy(
-    run_dir: Path, tmpdir: str, look: Callable[[], list[psutil.Process]] = descendants, node: str = ""
+    run_dir: Path, tmpdir: str, find: Callable[[], list[psutil.Process]] = descendants, node: str = ""
 ) -> None:
     """Write down the state of the run's processes, of the GPUs, ports, disks, kernel and logs.
 
@@ -34,7 +32,7 @@ def autopsy(
     folder = run_dir / folders.AUTOPSY
     if not node:
         fresh(folder)
-    processes = look()
+    processes = find()
     questions: dict[str, Callable[[], Iterable[str]]] = {
         "processes": lambda: map(_process, processes),
         "stacks": lambda: (stack(process.pid) for process in processes if _is_python(process)),
@@ -69,7 +67,7 @@ def _process(process: psutil.Process) -> str:
         return (
             f"{pid} of {parent} {status} {seconds:.1f} s {resident} MiB {waits} {' '.join(process.cmdline())}"
         )
-    return f"{process.pid} gone"
+    return f"{process.pid} has ended"
 
 
 def _is_python(process: psutil.Process) -> bool:
@@ -110,10 +108,10 @@ def _logs(run_dir: Path) -> Iterable[str]:
 
 
 def _flight_records(evidence: Path, folder: Path) -> Iterable[str]:
-    """Ask each rank's torch for its record of collectives; the pipes are there if it keeps one."""
+    """Ask each rank's torch for its record of collectives; a rank that keeps one has a pipe."""
     pipes = [path for path in files.found(evidence, "*.pipe") if path.is_fifo() and not path.is_symlink()]
     for pipe in pipes:
-        with suppress(OSError):  # nobody reads it: the rank is gone
+        with suppress(OSError):  # nobody reads it: the rank has ended
             descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
             os.write(descriptor, b"1")
             os.close(descriptor)

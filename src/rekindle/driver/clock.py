@@ -1,6 +1,4 @@
-"""The clock of a run, which stands while SLURM has the run suspended."""
-
-from __future__ import annotations
+"""The clock of a run, which stops while SLURM has the run suspended."""
 
 import time
 from pathlib import Path
@@ -9,10 +7,9 @@ from rekindle.host import slurm
 from rekindle.records import Suspension
 
 _GAP_S = 5.0
-"""Between two looks, from which on SLURM is asked; they are a second apart."""
-
+"""Between two readings, usually a second apart; SLURM is asked about a longer gap."""
 _KEPT = 100
-"""As many suspensions as a record has; a cluster that runs jobs in turn has any number."""
+"""Suspensions in a record, at most; a cluster that runs jobs in turn has any number."""
 
 
 class Clock:
@@ -38,6 +35,5 @@ class Clock:
         return self._elapsed
 
     def _was_suspended(self, folder: Path) -> bool:
-        """Whether SLURM resumed the run since it was asked last."""
-        resumed, self._resumed = self._resumed, slurm.resumed(folder) or self._resumed
-        return resumed != self._resumed
+        before, self._resumed = self._resumed, slurm.resumed(folder) or self._resumed
+        return before != self._resumed

@@ -1,7 +1,5 @@
 """What a run's own process is started with."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -28,7 +26,6 @@ def job_arguments(spec: RunSpec) -> list[str]:
 
 
 def _options(spec: RunSpec) -> list[str]:
-    """Return the job's arguments as options of a command line."""
     words: list[str] = []
     for name, value in spec.job.arguments.items():
         if isinstance(value, tuple):

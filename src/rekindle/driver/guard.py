@@ -1,11 +1,9 @@
 """What ends the processes that a killed driver leaves on its node of a SLURM allocation.
 
-SLURM ends the steps of a job whose batch script is gone; what that script, the driver, started beside them it
-ends by cgroups alone. So a process waits beside the driver, outside of its session and its tree, and reads a
-pipe that the driver alone can write to: if it closes without a word, the driver is gone.
+SLURM ends the steps of a job whose batch script, the driver, was killed; other processes that it started end
+only where SLURM uses cgroups. So a guard waits outside the driver's session and tree, and reads a pipe that
+only the driver can write to: if it closes without a message, the driver was killed.
 """
-
-from __future__ import annotations
 
 import os
 import signal
@@ -23,13 +21,13 @@ from .container import Container
 from .processes import end_until_none, started_with
 
 _RUN, _JOB = "REKINDLE_RUN", "SLURM_JOB_ID"
-"""Variables of all that the driver starts: its run, whose next start has another of SLURM's jobs."""
+"""Variables that mark what the driver starts; the next start of the run has another SLURM job."""
 _ENDED = b"ended"
 
 
 @contextmanager
 def guarded(run_dir: Path) -> Iterator[None]:
-    """Have a guard beside this process, if SLURM gave it its nodes, until this is left without an error.
+    """Keep a guard beside this process, if SLURM gave it its nodes, until this is left without an error.
 
     Raises:
         RecordError: the run's spec cannot be read.
@@ -62,10 +60,10 @@ def main() -> None:
 def _end(run_dir: Path) -> None:
     spec = spec_in(run_dir)
     mark = (str(run_dir), os.environ.get(_JOB))
-    print("The driver is gone: its guard ends what it left.", flush=True)
+    print("The driver was killed: its guard ends what it left.", flush=True)
     end_until_none(lambda: started_with(lambda own: (own.get(_RUN), own.get(_JOB)) == mark))
-    if spec.docker:
-        Container(spec, spec.docker).end()
+    if spec.engine:
+        Container(run_dir, spec).end()
     end_steps(step_name(spec.nonce))
 
 

@@ -1,6 +1,4 @@
-"""One job on this very machine by its driver, for scripts, benchmarks and tests."""
-
-from __future__ import annotations
+"""Runs one job on this machine by its driver, for scripts, benchmarks and tests."""
 
 import os
 import secrets
@@ -42,7 +40,7 @@ def start_here(
     try:
         spec = replace(prepare(job, host, plan, env, str(work)), nonce=secrets.token_hex(16))
     except NoRunError as reason:
-        return without_a_run(job, host.host, reason.verdict, reason.says, reason.fix)
+        return without_a_run(job, host.host, reason.verdict, reason.message, reason.fix)
     driver = next(built.python for built in env.environments if built.framework == "driver")
     subprocess.run(
         [driver, "-m", "rekindle.driver", "start", str(work / "run")],
@@ -69,12 +67,8 @@ def run_here(
         return refused
     run = work / "run"
     end = time.monotonic() + job.limit_s + _GRACE_S
-    while not _ended(run):
+    while not (run / folders.PROGRESS).exists() or progress_in(run).state != "ended":
         if time.monotonic() > end:
             raise TimeoutError(f"{job.name} has no verdict. Fix: see {run / folders.DRIVER_LOG}.")
         time.sleep(0.5)
     return verdict_in(run)
-
-
-def _ended(run: Path) -> bool:
-    return (run / folders.PROGRESS).exists() and progress_in(run).state == "ended"

@@ -1,7 +1,5 @@
 """The blame ladder: from the GPU up to the job under NVFlare, the first step that fails is to blame."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator
@@ -20,15 +18,12 @@ from .autopsy import fresh
 from .processes import end_descendants
 
 _TRAINING_LIMIT_S = 120.0
-"""For one round of every site's trainers without NVFlare."""
-
-
 _STEPS = ("GPUs visible", "matrix product", "collective", "training alone", "under NVFlare")
-
 
 _Result = tuple["bool | None", str]
 """Whether a step holds, and a sentence."""
 _NOT_ALONE = (None, "An example's trainers do not train without NVFlare.")
+_INSIDE = (None, "Trainers are in the container alone.")
 
 
 def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
@@ -43,32 +38,35 @@ def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, 
     results, failed = _results(run_dir, spec, environ), False
     for name in _STEPS:
         began = time.monotonic()
-        holds, says = (None, "Not tried.") if failed else next(results)
-        rungs.append(Rung(name=name, holds=holds, says=says, seconds=round(time.monotonic() - began, 2)))
+        holds, message = (None, "Not tried.") if failed else next(results)
+        rungs.append(
+            Rung(name=name, holds=holds, message=message, seconds=round(time.monotonic() - began, 2))
+        )
         failed = failed or holds is False
     return tuple(rungs)
 
 
 def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[_Result]:
-    """Yield what comes of each step, which is tried as it is asked for; after one that fails nobody asks."""
+    """Yield the result of each step, which is tried only when its result is requested."""
     if _trained(run_dir, spec):
         yield from [(True, "Every rank trained a round in this very run.")] * 4
     else:
         yield _visible(spec)
         yield from _probed(spec)
-        yield _alone(run_dir, spec, environ) if spec.job.example is None else _NOT_ALONE
+        if spec.job.image:
+            yield _INSIDE
+        else:
+            yield _alone(run_dir, spec, environ) if spec.job.example is None else _NOT_ALONE
     yield (False, "This run.")
 
 
 def _trained(run_dir: Path, spec: RunSpec) -> bool:
-    """Whether each rank has recorded a round."""
     rounds = [line.event for line in read_lines(run_dir) if isinstance(line.event, RoundEvent)]
     ranks = {(site.name, rank) for site in spec.sites for rank in range(site.ranks)}
     return ranks <= {(event.site, event.rank) for event in rounds}
 
 
 def _gpus(spec: RunSpec) -> list[str]:
-    """Return those of this machine."""
     return sorted(spec.gpus_on(next(iter(spec.nodes), None)))
 
 
@@ -86,7 +84,7 @@ def _visible(spec: RunSpec) -> _Result:
 
 
 def _probed(spec: RunSpec) -> Iterator[_Result]:
-    """Yield what the environment's own probe says of a product, and then of a collective."""
+    """Yield the result of the environment's probe for a product, and then for a collective."""
     gpus = _gpus(spec)
     where = f"each of {len(gpus)} GPUs" if gpus else "CPU"
     try:
@@ -118,8 +116,8 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     events = (line.event for line in read_lines(folder))
     raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
-        says = f"{raised.who} raised {raised.kind}: {raised.message}"
-        return (False, f"Without NVFlare too, {says}.")
+        message = f"{raised.who} raised {raised.kind}: {raised.message}"
+        return (False, f"Without NVFlare too, {message}.")
     lines = files.end(log, 1 << 16).decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
     return (False, f"The trainers fail without NVFlare too: {last[:200]}.")

@@ -1,10 +1,8 @@
-"""A run over several nodes of a SLURM allocation: what is seen on the others, and the end of all its steps.
+"""A run over several nodes of a SLURM allocation: samples of the other nodes, and the end of all its steps.
 
 The driver, NVFlare's server and its clients run on the first node. On all nodes, this one too, trainers are
 children of SLURM's own daemon; a process belongs to the run whose folder its REKINDLE_EVIDENCE lies in.
 """
-
-from __future__ import annotations
 
 import os
 import signal
@@ -54,7 +52,7 @@ def members(folder: Path) -> list[psutil.Process]:
 def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
     """Take samples on this node, one of the others, until ``stopped``; then end what is left of the run here.
 
-    What it sees goes to the driver too, line by line on standard output.
+    Each sample also goes to the driver, as a line on standard output.
     """
     here = node(os.environ)
     sampler = Sampler(run_dir / folders.samples(here), spec.gpus_on(here), spec.nonce or None)
@@ -72,10 +70,10 @@ def watch(run_dir: Path, spec: RunSpec, stopped: threading.Event) -> None:
 
 
 class Nodes:
-    """The nodes of one run, as its driver on the first sees them; nothing but this machine if it has none."""
+    """The nodes of one run, as seen by its driver on the first; only this machine if it has none."""
 
     def __init__(self, run_dir: Path, spec: RunSpec) -> None:
-        """Take the run, which no process of is there yet."""
+        """Take a run that has no process yet."""
         self._run_dir, self._spec = run_dir, spec
         self._steps = step_name(spec.nonce)
         self._newest: dict[str, _Look] = {}
@@ -99,7 +97,7 @@ class Nodes:
         self._reader.start()
 
     def _on_others(self, verb: str, name: str) -> list[str]:
-        """Return what does something on each of the other nodes, as a step of that name."""
+        """Return the command that runs a verb of the driver on each other node, as a step of that name."""
         others = self._spec.nodes[1:]
         return [
             *step(f"{self._steps}-{name}", len(others), f"--nodelist={','.join(others)}"),
@@ -107,7 +105,7 @@ class Nodes:
         ]
 
     def autopsy(self) -> None:
-        """Have an autopsy on each of the other nodes, as far as they answer; it never fails."""
+        """Run an autopsy on each of the other nodes that answers; it never fails."""
         if self._spec.nodes[1:]:
             command, silent = self._on_others("autopsy", "autopsy"), subprocess.DEVNULL
             with suppress(OSError, subprocess.TimeoutExpired):
@@ -123,7 +121,7 @@ class Nodes:
                 self._newest[look.node] = look
 
     def check(self) -> None:
-        """See that each of the other nodes took its sampler, as far as is known by now.
+        """Check that each of the other nodes started its sampler, as far as is known by now.
 
         The step of a run's ranks may hang where a node takes none, for as long as its rendezvous waits.
 
@@ -135,7 +133,7 @@ class Nodes:
         if missing := [name for name in self._spec.nodes[1:] if name not in self._newest]:
             lines = files.end(self._run_dir / _LOG, 1 << 16).decode("utf-8", "replace").splitlines()
             errors = [line for line in lines if "error" in line.lower()]
-            why = next(reversed(errors or lines), "srun does not say why")
+            why = next(reversed(errors or lines), "srun gave no reason")
             raise AllocationError(f"No sampler started on {', '.join(missing)}: {why[:200]}")
 
     def processes(self) -> list[psutil.Process]:
@@ -144,20 +142,20 @@ class Nodes:
         return list({process.pid: process for process in found}.values())
 
     def samplers(self) -> list[psutil.Process]:
-        """Return the processes here by which samplers run on the other nodes, where they end what is left."""
+        """Return this node's srun processes that run the samplers on the other nodes."""
         with suppress(psutil.Error):
             return [self._srun, *self._srun.children()] if self._srun else []
         return []
 
     def join(self, now: Snapshot, gpus: Mapping[str, GpuSample]) -> tuple[Snapshot, dict[str, GpuSample]]:
-        """Return what this node shows at a moment together with the newest of the others."""
+        """Return this node's snapshot and GPU samples, with the newest of the other nodes."""
         looks = list(self._newest.values())
         others = (replace(process, node=look.node) for look in looks for process in look.processes)
         together = {uuid: gpu for look in looks for uuid, gpu in look.gpus.items()}
         return replace(now, processes=(*now.processes, *others)), {**gpus, **together}
 
     def end(self) -> None:
-        """End all steps of the run, and what is left on this node; samplers see to the others."""
+        """End all steps of the run, and what is left on this node; samplers do so on the others."""
         if not self._spec.nodes:
             return
         end_steps(self._steps)

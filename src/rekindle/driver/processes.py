@@ -1,7 +1,5 @@
 """Process trees: who descends from the supervisor, how they end, and their Python stacks by py-spy."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 import sys
@@ -28,18 +26,18 @@ def descendants() -> list[psutil.Process]:
 
 
 def status(process: psutil.Process) -> str:
-    """Return a process's state by psutil's names; dead for one that is gone."""
+    """Return a process's state by psutil's names; dead for one that has ended."""
     with suppress(psutil.NoSuchProcess):
         return str(process.status())
     return str(psutil.STATUS_DEAD)
 
 
-def started_with(says: Callable[[Mapping[str, str]], bool]) -> list[psutil.Process]:
-    """Return the processes of this machine whose environment ``says`` so, whoever is their parent."""
+def started_with(matches: Callable[[Mapping[str, str]], bool]) -> list[psutil.Process]:
+    """Return the processes of this machine whose environment ``matches``, whoever is their parent."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if says(process.environ()):
+            if matches(process.environ()):
                 found.append(process)
     return found
 
@@ -75,7 +73,7 @@ _ENDING = ("_python_exit (concurrent/futures/thread.py", "_shutdown (threading.p
 
 
 def stack(pid: int) -> str:
-    """Return the stacks of all threads of a process, or py-spy's word on why there are none."""
+    """Return the stacks of all threads of a process, or py-spy's reason why there are none."""
     command = [str(Path(sys.executable).with_name("py-spy")), "dump", "--pid", str(pid)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)

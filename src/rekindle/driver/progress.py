@@ -1,6 +1,4 @@
-"""Tells how far a run is: its round, its loss, and about how long its training still takes."""
-
-from __future__ import annotations
+"""A run's progress: its round, its loss, and an estimate of the time that its training still takes."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,14 +8,14 @@ from rekindle.records import Job, RecordError
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, TaskEvent, decode_event
 
 _AT_ONCE = 1 << 20
-"""Bytes of a file that one look reads; the next one goes on there."""
+"""Bytes of a file that one report reads, at most; the next report continues there."""
 
 
 class Reporter:
-    """Writes a run's progress.json; what the trainers wrote down is read once."""
+    """Writes a run's progress.json; reads each line of the trainers' evidence once."""
 
     def __init__(self, run_dir: Path, job: Job) -> None:
-        """Tell of ``job`` in ``run_dir``."""
+        """Report on ``job`` in ``run_dir``."""
         self._run_dir, self._path, self._job = run_dir, run_dir / folders.PROGRESS, job
         self._read: dict[Path, int] = {}
         self._began: float | None = None
@@ -26,28 +24,28 @@ class Reporter:
         self._results = 0
         self._result: TaskEvent | None = None
 
-    def report(self, elapsed_s: float, says: str | None = None) -> None:
-        """Write ``says``, or how far the trainers are."""
-        self._look()
-        detached.write_progress(self._path, "running", says or self._done() or "starting", elapsed_s)
+    def report(self, elapsed_s: float, message: str | None = None) -> None:
+        """Write ``message``, or how far the trainers are."""
+        self._read_events()
+        detached.write_progress(self._path, "running", message or self._done() or "starting", elapsed_s)
 
-    def wait(self, elapsed_s: float, says: str) -> None:
+    def wait(self, elapsed_s: float, message: str) -> None:
         """Write what the run waits for before it starts."""
-        detached.write_progress(self._path, "waiting", says, elapsed_s)
+        detached.write_progress(self._path, "waiting", message, elapsed_s)
 
     def end(self, elapsed_s: float) -> None:
         """Write that the run has ended, and how far it came."""
-        self._look()
+        self._read_events()
         done = self._done()
         detached.write_progress(self._path, "ended", f"ended after {done}" if done else "ended", elapsed_s)
 
-    def _look(self) -> None:
+    def _read_events(self) -> None:
         for path in files.found(self._run_dir, folders.EVENTS):
             try:
                 with files.opened(path) as file:
                     file.seek(self._read.get(path, 0))
                     new = file.read(_AT_ONCE)
-            except OSError:  # the judge says so
+            except OSError:  # the judge reports it
                 continue
             lines = new[: new.rfind(b"\n") + 1]
             self._read[path] = self._read.get(path, 0) + len(lines)

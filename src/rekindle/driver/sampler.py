@@ -1,7 +1,5 @@
 """What a job takes while it runs: GPUs' utilisation, memory and errors, processes' memory and CPU time."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable
@@ -77,7 +75,6 @@ def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None, by: tuple[
 
 
 def _uncorrected(handle: Any) -> int | None:
-    """Return the errors of a GPU's memory that were not corrected since the driver was loaded."""
     kind, since = pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC
     try:
         return int(pynvml.nvmlDeviceGetTotalEccErrors(handle, kind, since))
@@ -99,17 +96,17 @@ def _by_process(handle: Any, since_us: int) -> dict[str, int] | None:
 
 
 class Work:
-    """Adds up what it is shown."""
+    """Adds up CPU time, bytes and sockets of each member's processes."""
 
     def __init__(self) -> None:
-        """Know of no process yet."""
+        """Start without processes."""
         self._seen: dict[tuple[int, float], tuple[str, Process]] = {}
 
     def worked(self, processes: Iterable[Process]) -> dict[str, Worked]:
-        """Return what each member's processes took until now, by name: of the server, or of a site.
+        """Return what each member's processes took until now, by the member's name: the server or a site.
 
-        A process is of the member that it names, or that the nearest process above it is of. One that was
-        seen stays with its member also where its parent has ended.
+        A process belongs to the member that it names, or to that of its nearest ancestor that names one. It
+        stays with its member after its parent has ended.
         """
         present = {process.pid: process for process in processes}
         for process in present.values():

@@ -1,6 +1,4 @@
-"""What a run's processes and files are like at one moment, read once for all who look at it."""
-
-from __future__ import annotations
+"""A run's processes and files at one moment, read once for all users."""
 
 import os
 import time
@@ -47,33 +45,30 @@ class Process:
     state: str
     """Letter of proc(5): ``T`` is stopped, ``D`` waits for the kernel."""
     site: str | None = None
-    """Of a trainer."""
     nvflare: str | None = None
-    """Who it is of NVFlare's own: ``server``, or the client's site."""
+    """Of NVFlare's own processes: ``server``, or the client's site."""
     memory_kib: int = 0
     peak_kib: int = 0
-    """Most host memory so far."""
     parent: int = 0
     born: float = 0.0
-    """Tells it from another of its PID."""
+    """Distinguishes processes with the same PID."""
     cpu_s: float = 0.0
     """CPU time, of threads that have ended too, which the kernel rounds down to 10 ms."""
     written: int = 0
-    """Bytes that it has had written to disks."""
+    """Bytes written to disks."""
     sockets: int = 0
-    """That it has open."""
+    """Open ones."""
     threads: dict[int, Times] = field(default_factory=dict)
-    """By thread id."""
     node: str | None = None
     """Where it is, if not on this machine."""
 
     @property
     def key(self) -> Key:
-        """Its own."""
+        """What identifies it in its run."""
         return self.node, self.pid
 
     def __str__(self) -> str:
-        """Return what a sentence calls it."""
+        """Return its name in messages."""
         return f"{self.pid}{f' on {self.node}' if self.node else ''} ({self.title})"
 
 
@@ -96,15 +91,15 @@ class Snapshot:
         return found
 
 
-def snapshot(run_dir: Path, look: Callable[[], list[psutil.Process]] = descendants) -> Snapshot:
-    """Look at a run's processes, by default all below this one, and at its files."""
-    return Snapshot(time.monotonic(), seen(look), _sizes(run_dir))
+def snapshot(run_dir: Path, find: Callable[[], list[psutil.Process]] = descendants) -> Snapshot:
+    """Return a snapshot of a run's files and processes, which are by default all below this one."""
+    return Snapshot(time.monotonic(), seen(find), _sizes(run_dir))
 
 
-def seen(look: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
-    """Look at those processes that have not ended."""
+def seen(find: Callable[[], list[psutil.Process]]) -> tuple[Process, ...]:
+    """Return the processes that have not ended."""
     processes = []
-    for process in look():
+    for process in find():
         with suppress(psutil.Error, OSError):
             with process.oneshot():
                 found = _process(process)
@@ -165,6 +160,6 @@ def _title(command: list[str], site: str | None) -> str:
 def _sizes(run_dir: Path) -> dict[Path, int]:
     sizes = {}
     for path in (path for pattern in _FILES for path in run_dir.glob(pattern)):
-        with suppress(OSError):  # another run of the name takes files away as we look
+        with suppress(OSError):  # another run of the same name may remove files
             sizes[path] = path.lstat().st_size
     return sizes

@@ -1,7 +1,5 @@
 """One run from its start to its verdict."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time
@@ -47,9 +45,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let signals interrupt what is done here; what comes after it, records above all, is done in peace.
+    """Let signals interrupt the block; they are blocked after it, so that records are written.
 
-    A signal that comes in between waits for the next that may be interrupted.
+    A signal that arrives in between interrupts the next such block.
     """
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in numbers:
@@ -64,7 +62,7 @@ def _interruptible() -> Iterator[None]:
 class _End(NamedTuple):
     reason: Literal["finished", "limit", "hung", "interrupted"]
     exit_status: int | None = None
-    says: str | None = None
+    message: str | None = None
 
 
 def supervise(run_dir: Path) -> None:
@@ -93,12 +91,12 @@ def supervise(run_dir: Path) -> None:
         end = _run(run_dir, spec, environ, running, reporter)
         running.read()
     except AllocationError as error:
-        end = _End("interrupted", says=str(error))
+        end = _End("interrupted", message=str(error))
     except _Interrupted:
         end = _End("interrupted")
     if spec.slurm and end == _End("interrupted"):
         with suppress(OSError):
-            end = _End("interrupted", says=slurm.record_end(run_dir))
+            end = _End("interrupted", message=slurm.record_end(run_dir))
     reserve.unlink(missing_ok=True)
     duration = time.monotonic() - clock
     ended = Ended(
@@ -107,7 +105,7 @@ def supervise(run_dir: Path) -> None:
         duration_s=round(duration, 2),
         reason=end.reason,
         exit_status=end.exit_status,
-        says=end.says,
+        message=end.message,
         waited_s=waited,
         suspensions=tuple(running.suspensions),
     )
@@ -132,13 +130,13 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
     """
     here = next(iter(spec.nodes), None)
     sampler = Sampler(run_dir / folders.samples(here), spec.gpus_on(here), spec.nonce or None)
-    container = Container(spec, spec.docker) if spec.docker else None
+    container = Container(run_dir, spec) if spec.engine else None
     nodes = Nodes(run_dir, spec)
-    words, look = command(run_dir, spec), nodes.processes
+    words, find = command(run_dir, spec), nodes.processes
     if container:
-        container.end()  # which a killed supervisor may have left
-        words, look = container.command(words, run_dir, environ), container.processes
-    watchdog = Watchdog(spec, replace(snapshot(run_dir, look), at=clock.read()))
+        container.end()  # a killed supervisor may have left it
+        (words, environ), find = container.start(words, environ), container.processes
+    watchdog = Watchdog(spec, replace(snapshot(run_dir, find), at=clock.read()))
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
@@ -156,13 +154,13 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                     nodes.check()
                     elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None
-                    now = replace(snapshot(run_dir, look), at=elapsed)
-                    says = watchdog.look(*nodes.join(now, sampler.sample(now)))
-                    if says is not None:
-                        end = _End("hung", says=says)
+                    now = replace(snapshot(run_dir, find), at=elapsed)
+                    message = watchdog.look(*nodes.join(now, sampler.sample(now)))
+                    if message is not None:
+                        end = _End("hung", message=message)
                     reporter.report(elapsed)
                     if end is not None:
-                        autopsy(run_dir, spec.tmpdir, look)
+                        autopsy(run_dir, spec.tmpdir, find)
                         nodes.autopsy()
                         return end
                     time.sleep(_PERIOD_S)
@@ -171,12 +169,12 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
             return _End("interrupted")
         except OSError as error:
             what = "start the job" if error.filename in {words[0], "srun"} else "write down what it sees"
-            return _End("interrupted", says=f"The driver cannot {what}: {error.strerror}.")
+            return _End("interrupted", message=f"The driver cannot {what}: {error.strerror}.")
         finally:
+            if container:
+                container.end()
             end_descendants(but=nodes.samplers())
             nodes.end()
             end_descendants()
-            if container:
-                container.end()
             for pipe in (run_dir / folders.EVIDENCE).glob("*.pipe"):
                 pipe.unlink()

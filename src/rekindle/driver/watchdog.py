@@ -1,10 +1,8 @@
-"""Tells that a run is dead by what is seen of it from outside: stopped, ended without going, or silent.
+"""Detects from outside that a run is dead: a process is stopped, has ended but stays, or the run is silent.
 
-NVFlare itself says so after 300 s, with an error about something else. Slow is not dead: a thread that runs
-or waits for a CPU all the time works, however little of one a busy machine or a quota leaves it.
+NVFlare itself reports this after 300 s, as another error. Slow is not dead: a thread that always runs or
+waits for a CPU works, however small its share on a busy machine or under a quota.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
@@ -21,24 +19,24 @@ STOPPED_S = 5.0
 DISK_SLEEP_S = 30.0
 """D state without any CPU time: the kernel waits for a device or a file system, which a sound one answers."""
 ENDED_S = 15.0
-"""NVFlare gives trainers 10 s to end after the job; one that ends well is gone by then, as is the server."""
+"""NVFlare gives trainers 10 s to end after the job; the server and a trainer that ends well need less."""
 LOOK_S = 5.0
-"""Between two looks at what works, and at idle trainers' main threads, which stops each for milliseconds."""
+"""Between two samples of work and of idle trainers' main threads; py-spy stops a process for milliseconds."""
 _IDLE_SHARE = 0.02
 _WORKING_SHARE = 0.5
 """Of one core's time, all processes of the run together; NVFlare's polls alone take a few hundredths."""
 _EAGER_SHARE = 0.8
 """Of the time in which a thread ran or waited for a CPU; one that computes comes to 1.0 on any host."""
 _SLICE_S = 0.0002
-"""For which an eager thread keeps a CPU each time. NVFlare's polls take 0.03 to 0.08 ms, and ran or waited
-for 0.3 of the time at load 20 on 2 cores; a thread that computes kept it for 2 ms at 0.2 cores."""
+"""Shortest time for which an eager thread keeps a CPU. NVFlare's polls take 0.03 to 0.08 ms, and ran or
+waited for 0.3 of the time at load 20 on 2 cores; a thread that computes kept it for 2 ms at 0.2 cores."""
 _LOADED_KIB = 16 << 10
-"""More memory of a process than ever before, by so much between two looks: it imports, or loads data.
-NVFlare's that wait take 1 to 7 MiB more from look to look, for minutes."""
+"""Growth of a process's peak memory between two samples that shows imports or loading of data.
+NVFlare's waiting processes grow by 1 to 7 MiB per sample, for minutes."""
 _FRUITLESS = 10
-"""Times ``silence_s`` of one thread's CPU time may pass with nothing to show for it …"""
+"""CPU time that one thread may take without any result, in units of ``silence_s`` …"""
 _LONGER = 3
-"""… or so many times as much as it took in this run before something came of it."""
+"""… or in units of the longest that it took in this run before a result."""
 
 
 class Work(NamedTuple):
@@ -53,7 +51,7 @@ class Work(NamedTuple):
 
     @property
     def works(self) -> bool:
-        """Whether it is at work, as far as it is let."""
+        """Whether it computes, or would if it had a CPU."""
         return self.ran > _WORKING_SHARE or self.eager
 
 
@@ -92,12 +90,12 @@ class _Lasting:
 
 
 class Watchdog:
-    """Looks at one run, again and again; its time is the snapshots'."""
+    """Decides from successive snapshots whether a run is stuck; its time is the snapshots'."""
 
     def __init__(
         self, spec: RunSpec, start: Snapshot, has_ended: Callable[[int], bool] = main_thread_has_ended
     ) -> None:
-        """Watch a run from ``start`` on; ``has_ended`` looks at a process's main thread."""
+        """Watch a run from ``start`` on; ``has_ended`` reports on the main thread of a PID."""
         self._silence_s, self._sites, self._has_ended = spec.silence_s, spec.sites, has_ended
         # Others may give their trainers longer to end.
         self._ending_s = spec.silence_s if spec.job.example else ENDED_S
@@ -108,23 +106,23 @@ class Watchdog:
         self._clients: set[str] = set()
 
     def look(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
-        """Return what is wrong with the run, one sentence; None as long as it may go on.
+        """Return what is wrong with the run, one sentence; None if it may continue.
 
         Args:
             now: the run at this moment.
             gpus: the newest sample of the assigned GPUs, by UUID.
         """
-        says = self._stuck(now)
-        if says is None and now.at - self._last.at >= LOOK_S:
+        message = self._stuck(now)
+        if message is None and now.at - self._last.at >= LOOK_S:
             done = work(self._last, now)
             if self._moves(now, gpus, done):
                 self._moved_at = now.at
             self._last = now
-            says = self._ended(now, done) or self._lost(now, done) or self._silent(now, gpus)
-        return says
+            message = self._ended(now, done) or self._lost(now, done) or self._silent(now, gpus)
+        return message
 
     def _stuck(self, now: Snapshot) -> str | None:
-        """Look for processes that are stopped, or wait for the kernel without any CPU time."""
+        """Find processes that are stopped, or wait for the kernel without any CPU time."""
         for process in now.processes:
             key, named = process.key, f"Process {process}"
             seconds = self._lasting.seconds((key, "T"), process.state == "T", now)
@@ -137,7 +135,7 @@ class Watchdog:
         return None
 
     def _ended(self, now: Snapshot, done: dict[Key, Work]) -> str | None:
-        """Look at the main threads of idle trainers, and of those whose thread is gone for the kernel."""
+        """Find idle trainers whose main thread has ended."""
         for process in now.processes:
             pid, did = process.pid, done[process.key]
             ours = process.site is not None and process.node is None
@@ -151,7 +149,7 @@ class Watchdog:
         return None
 
     def _lost(self, now: Snapshot, done: dict[Key, Work]) -> str | None:
-        """Look for NVFlare's clients that have been there and are gone, while its server idles."""
+        """Find NVFlare's clients that have ended while its server idles."""
         members = {process.nvflare for process in now.processes}
         servers = [process.key for process in now.processes if process.nvflare == SERVER]
         server_idles = any(not done[key].works for key in servers)
@@ -179,7 +177,7 @@ class Watchdog:
 
         A rank that waits in a collective keeps its GPU at 100 % and its memory idle, and a core busy: neither
         counts. (H200, NCCL 2.28: utilisation 100 and 0, where training has either memory in use or pauses.)
-        On a CPU work alone counts as long as it takes no longer than it well may until something comes of it.
+        On a CPU, work without a result counts until it exceeds the run's patience.
         """
         grew = now.sizes != self._last.sizes or self._loads(now.processes)
         on_gpu = any(gpu.processes for gpu in gpus.values())
@@ -194,7 +192,6 @@ class Watchdog:
         return works and self._fruitless_s <= self._patience_s
 
     def _loads(self, processes: tuple[Process, ...]) -> bool:
-        """Whether a process holds much more memory than it ever did."""
         peaks = self._peaks_kib
         grew = any(process.memory_kib > peaks.get(process.key, 0) + _LOADED_KIB for process in processes)
         peaks |= {process.key: max(process.memory_kib, peaks.get(process.key, 0)) for process in processes}

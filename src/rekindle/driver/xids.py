@@ -1,7 +1,5 @@
 """Xid errors of GPUs, from NVML's events and the kernel's log; this reads only, and sets nothing."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re
@@ -41,10 +39,8 @@ class Xids:
             try:
                 for uuid, xid in source.errors():
                     new[uuid].add(xid)
-            except (
-                OSError,
-                pynvml.NVMLError,
-            ):  # it watches no more: what came before counts, and no GPU has none
+            except (OSError, pynvml.NVMLError):
+                # The source has failed: errors read before count, and no GPU is shown to have none.
                 new = {uuid: xids for uuid, xids in new.items() if xids}
             for uuid, xids in new.items():
                 found.setdefault(uuid, set()).update(xids)
@@ -53,7 +49,7 @@ class Xids:
 
 
 class _Events:
-    """NVML's own, which need no rights; some virtual machines have none."""
+    """NVML's events, which need no rights; some virtual machines have none."""
 
     def __init__(self, handles: dict[str, Any]) -> None:
         self.watched: dict[int | None, str] = {}
@@ -115,7 +111,7 @@ class _KernelLog:
 
 
 def _address(handle: Any) -> int | None:
-    """Return what identifies an NVML handle, also when its GPU answers no more."""
+    """Return what identifies an NVML handle, even after its GPU stopped answering."""
     return ctypes.cast(handle, ctypes.c_void_p).value
 
 

@@ -2,13 +2,11 @@
 
 ``start`` reads a JSON list of specifications (see ``build.build``) from standard input and leaves a process
 behind, detached from this session, that builds them and records its progress in logs/environments/: here, or
-with ``start ROOT SLURM``, what to ask for in JSON, on a node of the cluster. Called while that one runs it
-starts none: who asks for the same follows the one that is there.
+with ``start ROOT SLURM``, a Slurm record in JSON, on a node of the cluster. While one runs, a second call
+with the same specifications starts nothing, and its caller follows the first.
 
-``have`` builds one of them on this node's own disk too, unless it is there, and says in JSON what is wrong.
+``have`` builds one of them on this node's own disk too, unless it is there, and prints any failure in JSON.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -24,7 +22,7 @@ from .progress import Reporter
 
 
 def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
-    """Leave a process behind that builds ``specs``, unless one is at it; on a node, if SLURM is ``asked``."""
+    """Leave a process behind that builds ``specs``, unless one does; on a node, if SLURM is ``asked``."""
     for folder in (*folders.OURS, folders.BUILDS):
         (root / folder).mkdir(parents=True, exist_ok=True)
     logs = root / folders.BUILDS
@@ -49,8 +47,9 @@ def start(root: Path, specs: str, asked: dict[str, Any] | None = None) -> None:
 
 
 def build_all(root: Path) -> None:
-    """Build what ``start`` wrote down, one after the other."""
-    _clear(root)
+    """Build what ``start`` recorded, one after the other."""
+    for path in (*root.glob(f"{folders.ENVS}/.*.building*"), *root.glob(f"{folders.UV_CACHE}/.tmp*")):
+        own.remove(path)  # left by a killed builder or its uv
     logs = root / folders.BUILDS
     specs = json.loads((logs / "specs.json").read_text(encoding="utf-8"))
     local = next((Path(spec["local"]) for spec in specs if spec["local"]), None)
@@ -66,22 +65,16 @@ def build_all(root: Path) -> None:
 
 
 def have(root: Path, name: str) -> None:
-    """Have an environment that was built on one node on this one's own disk too."""
-    says = None
+    """Build an environment on this node's own disk as it was built on another."""
+    message = None
     try:
         spec = disks.kept(root, name)
         keep_below(root / folders.CACHE, Path(spec["local"]))
         disks.note(root, spec["local"])
         build(root, spec)
     except (BuildError, OSError) as error:
-        says = str(error)
-    print(json.dumps({"node": slurm.node(os.environ), "says": says}), flush=True)
-
-
-def _clear(root: Path) -> None:
-    """Remove what a builder that was killed, or its uv, had not finished."""
-    for path in (*root.glob(f"{folders.ENVS}/.*.building*"), *root.glob(f"{folders.UV_CACHE}/.tmp*")):
-        own.remove(path)
+        message = str(error)
+    print(json.dumps({"node": slurm.node(os.environ), "says": message}), flush=True)
 
 
 def main() -> int:

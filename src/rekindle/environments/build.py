@@ -1,6 +1,4 @@
-"""One locked environment: built aside, renamed into place, and known again by its lock's digest."""
-
-from __future__ import annotations
+"""One locked environment: built aside, renamed into place, and identified by its lock's digest."""
 
 import errno
 import fcntl
@@ -40,7 +38,7 @@ class BuildError(RuntimeError):
 def build(
     root: Path, spec: Specification, on_line: Callable[[str], None] | None = None
 ) -> tuple[dict[str, Any], bool]:
-    """Make the environment that ``spec`` asks for under ``root``, or on the node's own disk.
+    """Build the environment ``spec`` under ``root``, or on the node's own disk.
 
     Args:
         root: Rekindle's folder on the host, where uv and the wheels are.
@@ -98,7 +96,7 @@ def build(
         except ProbeError as error:
             raise BuildError(
                 f"The {spec['name']} environment was built from {spec['lock']} and does not work: {error}. "
-                "Fix: pin another build with rekindle_pins, or mend the host."
+                "Fix: pin another build with rekindle_pins, or repair the host."
             ) from None
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -106,7 +104,6 @@ def build(
 
 
 def _known(target: Path, spec: Specification) -> dict[str, Any] | None:
-    """Return the record of a finished, undamaged environment that was made for ``spec``."""
     try:
         marker = json.loads((target / folders.ENV_MARKER).read_text(encoding="utf-8"))
         same = marker["spec"] == _identity(spec)
@@ -118,13 +115,12 @@ def _known(target: Path, spec: Specification) -> dict[str, Any] | None:
 
 
 def _identity(spec: Specification) -> dict[str, object]:
-    """Return what identifies this environment."""
     named = ("name", "python", "lock_sha256", "system_site", "gpus")
     return {name: value for name, value in spec.items() if name in named}
 
 
 def _fingerprint(folder: Path) -> str:
-    """Digest every file's path and size, but for bytecode, which Python writes as it likes."""
+    """Digest every file's path and size, except bytecode, which Python writes at any time."""
     total = hashlib.sha256()
     for base, inner, names in os.walk(folder):
         inner[:] = sorted(name for name in inner if name != "__pycache__")
@@ -154,7 +150,7 @@ def _install(
     python = str(aside / "bin" / "python")
     try:
         _run([uv, "venv", "--quiet", "--relocatable", "--python", spec["python"], str(aside)], environ)
-        # What builds a source distribution is checked against the lock's digests too.
+        # Build dependencies of source distributions have to match the lock's digests too.
         locked = ["--require-hashes", "--build-constraints", str(lock_file), str(lock_file)]
         _run([uv, "pip", "sync", "--python", python, *locked], environ, on_line)
     finally:
@@ -171,20 +167,19 @@ def _install(
 
 
 def _packages(python: str) -> list[str]:
-    """Return the folders of a Python's packages, those that are compiled last."""
+    """Return the folders of a Python's packages: pure ones, then compiled ones."""
     paths = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('platlib'))"
     return _run([python, "-I", "-c", paths], for_jobs(os.environ)).splitlines()
 
 
 def _needs_operators(lock: str) -> bool:
-    """Whether torchvision is of another build than torch, whose operators it cannot load."""
+    """Whether torchvision is of another build than torch, so that its operators cannot be loaded."""
     versions = {pin.name: pin.version for pin in pins(lock, platform.machine())}
     torch, torchvision = versions.get("torch", ""), versions.get("torchvision", "+cpu")
     return torch.endswith("+cpu") and not torchvision.endswith("+cpu")
 
 
 def _on_disk(folder: str) -> Path:
-    """Make the folder of ours on a node's own disk, and in it what an installation needs."""
     home = Path(folder)
     try:
         home.mkdir(mode=0o700, exist_ok=True)
@@ -221,12 +216,12 @@ def _run(command: list[str], environ: dict[str, str], on_line: Callable[[str], N
         raise BuildError(f"{shown} cannot be started: {error.strerror}. Fix: run the play again.") from None
     watchdog = threading.Timer(_LIMIT_S, process.kill)
     watchdog.start()
-    said = []
+    lines = []
     with process:
         if process.stdout is None or process.stderr is None:
             raise RuntimeError("pipes were asked for")
         for line in process.stderr:
-            said.append(line)
+            lines.append(line)
             if on_line:
                 on_line(line)
         answer = process.stdout.read()
@@ -234,6 +229,6 @@ def _run(command: list[str], environ: dict[str, str], on_line: Callable[[str], N
     if process.returncode == -signal.SIGKILL:
         raise BuildError(f"{shown} took longer than {_LIMIT_S} s. Fix: look at disk and network.")
     if process.returncode != 0:
-        text = masked(" ".join(" ".join(said).split()))[-1500:]
-        raise BuildError(f"{shown} failed: {text} Fix: mend what it names and run the play again.")
+        text = masked(" ".join(" ".join(lines).split()))[-1500:]
+        raise BuildError(f"{shown} failed: {text} Fix: correct what it names and run the play again.")
     return answer

@@ -6,8 +6,6 @@ certificates and proxies are configured there.
     python -m rekindle.environments.indexes uv pip sync …      runs a command with them
 """
 
-from __future__ import annotations
-
 import configparser
 import os
 import re
@@ -18,8 +16,6 @@ from pathlib import Path
 
 _LONGEST = 1_000
 """Characters of a URL; searching a longer word takes the square of its length."""
-
-
 _VARIABLES = {
     "index-url": ("UV_DEFAULT_INDEX", None),
     "extra-index-url": ("UV_INDEX", " "),
@@ -29,13 +25,13 @@ _VARIABLES = {
     "proxy": ("ALL_PROXY", " "),
     "timeout": ("UV_HTTP_TIMEOUT", None),
 }
-"""uv's variable of each of pip's options, and what stands between its words; None: the first alone counts."""
+"""uv's variable of each pip option, and the separator of its words; None: only the first counts."""
 
 
 def configuration_files(environ: Mapping[str, str]) -> list[Path]:
     """Return pip's configuration files in its order of precedence, weakest first.
 
-    The user's own are not read where PIP_CONFIG_FILE names a file, and none is where it names /dev/null.
+    The user's own are not read if PIP_CONFIG_FILE names a file, and none is read if it names /dev/null.
     """
     home = Path(environ.get("HOME", "/"))
     configured = environ.get("PIP_CONFIG_FILE")
@@ -76,7 +72,7 @@ def pip_settings(texts: Iterable[str], environ: Mapping[str, str]) -> dict[str, 
 
 
 def masked(text: str) -> str:
-    """Hide what URLs and proxies in ``text`` carry before an @ or after a ?, and words that are too long."""
+    """Mask credentials in URLs and proxies (before an @ or after a ?), and words that are too long."""
     return re.sub(r"\S+", lambda word: _masked(word[0]), text)
 
 
@@ -93,9 +89,9 @@ def _option(name: str) -> str:
 
 
 def uv_variables(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that make uv do as pip's settings say.
+    """Return the variables that make uv follow pip's settings.
 
-    pip takes the best version from all of its indexes; uv has to be told to (``unsafe-best-match``).
+    pip takes the best version from all of its indexes; uv does so with ``unsafe-best-match``.
     """
     words = {name: value.split() for name, value in settings.items() if value.strip()}
     if "default-timeout" in words:

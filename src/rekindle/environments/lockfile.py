@@ -1,6 +1,4 @@
-"""Reads a lock: what it pins, and whether a folder of wheels has it all, unaltered."""
-
-from __future__ import annotations
+"""Reads a lock: its pins, and what a folder of wheels lacks of them."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +15,7 @@ _PIN = re.compile(
 
 
 class Pin(NamedTuple):
-    """One pinned distribution, and the SHA-256 of each file that may stand for it."""
+    """One pinned distribution, and the SHA-256 of each of its allowed files."""
 
     name: str
     version: str
@@ -45,7 +43,7 @@ def digests(folder: Path) -> dict[str, Path]:
 
 
 def lacking(wanted: list[Pin], folder: Path) -> Iterator[str]:
-    """Say what ``folder`` lacks of ``wanted``: each file that is missing, or is not the locked one."""
+    """Yield a clause for each of ``wanted`` that ``folder`` lacks, or has in another file than the locked."""
     have = digests(folder)
     names = {re.sub(r"[-_.]+", "-", path.name).lower(): path.name for path in have.values()}
     for pin in wanted:

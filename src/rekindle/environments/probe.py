@@ -1,6 +1,4 @@
-"""Asks a built environment what it is and whether it works, in processes of its own with a limit."""
-
-from __future__ import annotations
+"""Lists what a built environment has and tests whether it works, in its own processes with a limit."""
 
 import json
 import os
@@ -21,9 +19,9 @@ _COLLECTIVES = ("NcclAllReduce", "HierarchicalCopyAllReduce")
 class ProbeError(RuntimeError):
     """An environment does not work; the text is one sentence."""
 
-    def __init__(self, says: str, step: str = "product") -> None:
+    def __init__(self, message: str, step: str = "product") -> None:
         """Fail in ``step``: ``product`` (or before it) or ``collective``."""
-        super().__init__(says)
+        super().__init__(message)
         self.step = step
 
 
@@ -36,7 +34,7 @@ def probe(python: Path, framework: str, gpus: list[str], tmpdir: Path) -> dict[s
     """Probe an environment of ``framework``, extended or not; ``gpus`` are the UUIDs that it has to see.
 
     Returns:
-        ``build`` (what it says of itself), ``gpus``, ``collective``, and for TensorFlow the
+        ``build`` (as the framework reports it), ``gpus``, ``collective``, and for TensorFlow the
         ``cross_device_ops`` that its jobs have to use.
 
     Raises:
@@ -91,7 +89,7 @@ def _run(python: Path, script: str, arguments: list[str], tmpdir: Path, gpus: li
             output, _ = process.communicate()
             raise ProbeError(f"{name} hung for {_LIMIT_S} s", _step(output)) from None
     if process.returncode != 0:
-        last = next((line for line in reversed(errors.splitlines()) if line.strip()), "no word")
+        last = next((line for line in reversed(errors.splitlines()) if line.strip()), "no output")
         raise ProbeError(f"{name} failed: {last.strip()}", _step(output))
     report: dict[str, Any] = json.loads(output.splitlines()[-1])
     return report

@@ -1,10 +1,8 @@
-"""Tells how far the builds are: bytes that came down, at which rate, and what is left.
+"""Progress of the builds: bytes that were downloaded, their rate, and what is left.
 
 uv prints the size of each large file as its download begins; what has arrived is the growth of its cache
 since the first.
 """
-
-from __future__ import annotations
 
 import os
 import re
@@ -23,10 +21,10 @@ _PERIOD_S = 1.0
 
 
 class Reporter:
-    """Writes a Progress record once a second, from a thread; says why on an exception."""
+    """Writes a Progress record once a second, from a thread; an exception becomes its message."""
 
     def __init__(self, path: Path, cache: Path) -> None:
-        """Tell in ``path``; ``cache`` is where uv's downloads arrive."""
+        """Write to ``path``; ``cache`` is where uv's downloads arrive."""
         self._path, self._cache = path, cache
         self._began = time.monotonic()
         self._stop = threading.Event()
@@ -34,8 +32,8 @@ class Reporter:
         self._name, self._sizes, self._since = "", dict[str, int](), self._began
         self._before = self._arrived = 0
 
-    def __enter__(self) -> Reporter:
-        """Start telling."""
+    def __enter__(self) -> "Reporter":
+        """Start the thread."""
         self._thread.start()
         return self
 
@@ -49,27 +47,27 @@ class Reporter:
             self._write("failed", str(error) or type(error).__name__)
 
     def begin(self, name: str) -> None:
-        """Say that the environment ``name`` is next."""
+        """Begin with the environment ``name``."""
         self._name, self._sizes, self._arrived = name, {}, 0
 
     def take(self, line: str) -> None:
-        """Note the size of the download that a line of uv's announces, if it does."""
+        """Note the size of a download that a line of uv's announces."""
         if found := _SIZE.match(line):
-            if not self._sizes:  # only now is all that makes the cache smaller done
+            if not self._sizes:  # from here on uv no longer removes files from the cache
                 self._before, self._since = _size(self._cache), time.monotonic()
             self._sizes[found[1]] = int(float(found[2]) * _UNITS[found[3]])
 
     def end(self, changed: bool, result: dict[str, Any]) -> None:
-        """Tell the end, with what came of it."""
+        """Record the end and the result."""
         self._stop.set()
         self._thread.join()
         self._write("ended", "built" if changed else "nothing to do", changed=changed, result=result)
 
     def _run(self) -> None:
         while not self._stop.wait(_PERIOD_S):
-            self._write("running", self._says())
+            self._write("running", self._message())
 
-    def _says(self) -> str:
+    def _message(self) -> str:
         total = sum(self._sizes.values())
         if not total:
             return self._name
@@ -84,12 +82,11 @@ class Reporter:
         left = f"{(total - arrived) / rate:.0f} s left" if rate > 0 else "not begun"
         return f"{self._name}: {arrived / 1e6:.0f} of {total / 1e6:.0f} MB at {rate / 1e6:.1f} MB/s, {left}"
 
-    def _write(self, state: detached.State, says: str, **more: Any) -> None:
-        detached.write_progress(self._path, state, says, time.monotonic() - self._began, **more)
+    def _write(self, state: detached.State, message: str, **more: Any) -> None:
+        detached.write_progress(self._path, state, message, time.monotonic() - self._began, **more)
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes of all files below ``folder``; one that goes while we look does not count."""
     total = 0
     for base, _, names in os.walk(folder):
         for name in names:

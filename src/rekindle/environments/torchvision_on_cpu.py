@@ -1,10 +1,8 @@
-"""Lets torchvision's CUDA build import beside a CPU torch, where an index has no other.
+"""Lets torchvision's CUDA build import beside a CPU torch, where an index has only that.
 
 Copied into such an environment, and imported by each Python that starts there. Its compiled operators stay
 missing; data sets, transforms and models need none.
 """
-
-from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
@@ -18,7 +16,7 @@ _SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
 class _Finder(MetaPathFinder):
-    """Finds torchvision as Python would, and declares the operators before it is executed."""
+    """Finds torchvision as Python does, and declares the operators before it is executed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -32,7 +30,7 @@ class _Finder(MetaPathFinder):
         def executed(module: Any) -> None:
             import torch  # noqa: PLC0415 - only where torchvision is imported
 
-            # What it declares is there as long as it is.
+            # Its declarations last as long as the library object.
             module.library = torch.library.Library("torchvision", "FRAGMENT")
             for operator in _OPERATORS:
                 module.library.define(operator + _SIGNATURE)

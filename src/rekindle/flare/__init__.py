@@ -1,5 +1,5 @@
 """Where NVFlare 2.7 leaves files, how its processes are called, and what it starts trainers with.
 
-Also the tasks that any of its workflows logs, and what models and trackers leave in files. What else its logs
-say of a run is known to the claims and rules that are about it.
+Also the tasks that any of its workflows logs, and the files of models and trackers. Other lines of its logs
+are known to the checks that need them.
 """

@@ -1,8 +1,5 @@
-"""What a job announced of itself to NVFlare: its sites, and its workflows with their rounds."""
+"""What a job announced to NVFlare: its sites, and its workflows with their rounds."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,19 +7,18 @@ from .workspace import SERVER, Workspace
 
 
 class Flow(NamedTuple):
-    """How a class of workflows goes."""
+    """How a class of workflows runs."""
 
     rounds: int | None = None
     """Rounds where its configuration leaves them out; None if it has none to announce."""
     tasks: tuple[tuple[str, int | None], ...] = (("train", 1),)
-    """Name of each task, and how many a site has in a round, or at all where there are no rounds; None is
-    one or more."""
+    """Name of each task, and how many a site has in a round, or in all without rounds; None is one or
+    more."""
     round_done: str | None = None
-    """Regular expression of what the server logs once in each round that it finished."""
+    """Regular expression of the server's message at the end of each round."""
     done: str | None = None
-    """Regular expression of what it logs at the end of all."""
+    """Regular expression of its message at the end."""
     trains: bool = True
-    """Whether it makes a global model."""
     refusable: frozenset[str] = frozenset()
     """Tasks that a site may refuse in a good run."""
 
@@ -65,7 +61,6 @@ class Workflow:
 
     id: str
     kind: str
-    """The name of its class."""
     arguments: dict[str, Any]
     flow: Flow | None
     """None for a class that is not known."""
@@ -74,8 +69,8 @@ class Workflow:
     def rounds(self) -> int | None:
         """Rounds announced, or the class's default; None if it announces none."""
         default = self.flow.rounds if self.flow else None
-        told = self.arguments.get("num_rounds", default) if default or not self.flow else None
-        return told if isinstance(told, int) and not isinstance(told, bool) and told >= 0 else None
+        count = self.arguments.get("num_rounds", default) if default or not self.flow else None
+        return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
     @property
     def may_stop(self) -> bool:
@@ -83,9 +78,9 @@ class Workflow:
         return bool(self.arguments.get("stop_cond") or self.arguments.get("allow_early_termination"))
 
     def sampled(self, sites: int) -> int:
-        """Return how many of ``sites`` it asks in a round."""
-        told = self.arguments.get("num_clients")
-        return min(sites, told) if isinstance(told, int) and told > 0 else sites
+        """Return how many of ``sites`` take part in a round."""
+        count = self.arguments.get("num_clients")
+        return min(sites, count) if isinstance(count, int) and count > 0 else sites
 
     def tasks(self) -> dict[str, int | None]:
         """Return how many tasks of each name a site has in all; None is one or more."""
@@ -105,11 +100,11 @@ class Workflow:
 
 
 def sites(workspace: Workspace) -> list[str]:
-    """Return the sites that the job was to run at, in its order; none if nothing tells."""
+    """Return the sites that the job was to run at, in its order; empty if they are not known."""
     for name in (SERVER, *workspace.sites):
         member = workspace.members.get(name)
-        told = member.json("simulate_job/meta.json") or member.json("meta.json") if member else {}
-        clients = _dicts(told.get("job_clients"))
+        meta = member.json("simulate_job/meta.json") or member.json("meta.json") if member else {}
+        clients = _dicts(meta.get("job_clients"))
         names = [client["name"] for client in clients if isinstance(client.get("name"), str)]
         if names:
             return list(dict.fromkeys(names))
@@ -117,20 +112,17 @@ def sites(workspace: Workspace) -> list[str]:
 
 
 def workflows(workspace: Workspace) -> list[Workflow]:
-    """Return the job's workflows in their order; none if nothing tells."""
+    """Return the job's workflows in their order; empty if they are not known."""
     for name in (SERVER, *workspace.sites):
-        found = list(_configured(workspace, name))
+        found = []
+        for flow in _dicts(configuration(workspace, name).get("workflows")):
+            path, arguments = flow.get("path") or flow.get("name"), flow.get("args") or {}
+            if isinstance(path, str) and isinstance(arguments, dict):
+                kind = path.rpartition(".")[2]
+                found.append(Workflow(str(flow.get("id")), kind, arguments, FLOWS.get(kind)))
         if found:
             return found
     return []
-
-
-def _configured(workspace: Workspace, name: str) -> Iterator[Workflow]:
-    for flow in _dicts(configuration(workspace, name).get("workflows")):
-        path, arguments = flow.get("path") or flow.get("name"), flow.get("args") or {}
-        if isinstance(path, str) and isinstance(arguments, dict):
-            kind = path.rpartition(".")[2]
-            yield Workflow(str(flow.get("id")), kind, arguments, FLOWS.get(kind))
 
 
 def components(workspace: Workspace) -> list[dict[str, Any]]:
@@ -144,18 +136,18 @@ def components(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def launches(workspace: Workspace, site: str) -> bool:
-    """Whether the site's client launches its trainers, which else run in it."""
+    """Whether the site's client launches its trainers, instead of running them itself."""
     member = workspace.members.get(site)
-    told = member.json("config/config_fed_client.json") if member else {}
-    launchers = any(component.get("id") == "launcher" for component in _dicts(told.get("components")))
-    executors = (entry.get("executor") for entry in _dicts(told.get("executors")))
+    config = member.json("config/config_fed_client.json") if member else {}
+    launchers = any(component.get("id") == "launcher" for component in _dicts(config.get("components")))
+    executors = (entry.get("executor") for entry in _dicts(config.get("executors")))
     args = (executor.get("args") for executor in _dicts(list(executors)))
     return launchers or any("command" in given for given in _dicts(list(args)))  # since NVFlare 2.9
 
 
-def _dicts(told: object) -> list[dict[str, Any]]:
-    """Return what of a list in a configuration are mappings; of anything else, nothing."""
-    return [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
+def _dicts(value: object) -> list[dict[str, Any]]:
+    """Return the mappings in a list of a configuration; nothing for anything else."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def configuration(workspace: Workspace, name: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The trainers of a job by themselves: NVFlare's own commands for them, run without NVFlare."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -20,14 +18,14 @@ class Trainers(NamedTuple):
 
 
 def trainers(job_folder: Path) -> dict[str, Trainers]:
-    """Return the trainers of each site, by name, from what NVFlare's simulator deployed for the job.
+    """Return the trainers of each site, by name, from the job as NVFlare's simulator deployed it.
 
-    With REKINDLE_ROUNDS in the environment they train that many rounds alone. Nothing is returned for a
-    job that died before it was deployed, and for sites that train inside NVFlare's client.
+    With REKINDLE_ROUNDS in the environment they train that many rounds alone. The result is empty for a job
+    that died before it was deployed, and lacks sites that train inside NVFlare's client.
 
     Raises:
         OSError: a site's configuration cannot be read.
-        ValueError: it is not JSON, or a command in it is no shell's.
+        ValueError: it is not JSON, or a command in it has unbalanced quotes.
         KeyError: it is not as NVFlare writes it.
     """
     found = {}

@@ -1,6 +1,4 @@
-"""A log of NVFlare's as records."""
-
-from __future__ import annotations
+"""NVFlare's logs as records."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,13 +11,13 @@ TRAINERS = ("SubprocessLauncher", "ExternalProcessBackend", "TaskScriptRunner")
 and scripts that train inside the client."""
 _STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"
 PREFIX = rf"{_STAMP} - (?:[\w.]{{1,80}} - )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
-"""Regular expression of what stands before a message; on a console also without the logger."""
+"""Regular expression of the text before a message; a console's may lack the logger."""
 _RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - (?:(\[identity=[^\]]*\]) - )?(.*)")
 
 
 @dataclass(slots=True)
 class LogRecord:
-    """What NVFlare logged at once: its first line and those without a time stamp that follow it."""
+    """One message of NVFlare's: its first line and those without a time stamp that follow it."""
 
     file: str
     line: int
@@ -29,13 +27,13 @@ class LogRecord:
     logger: str
     level: str
     context: str
-    """``[identity=…, peer=…, peer_rc=OK]``, whom the record is about; empty for most."""
+    """The record's subject, ``[identity=…, peer=…, peer_rc=OK]``; empty for most."""
     message: str
     more: list[str] = field(default_factory=list)
 
     @property
     def at(self) -> LogLine:
-        """Where it stands."""
+        """Its place in the log."""
         return LogLine(self.match, self.file, self.line)
 
 

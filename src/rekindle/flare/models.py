@@ -1,6 +1,4 @@
-"""Models as NVFlare's server saves them, read without a framework and without running what is in them."""
-
-from __future__ import annotations
+"""Models as NVFlare's server saves them, read without a framework and without running their code."""
 
 import re
 import struct
@@ -13,7 +11,7 @@ from .values import UnknownFormatError, UnreadableError, Values
 from .workspace import Member
 
 _DIRECTORY = 4 << 20
-"""Bytes of a zip file's directory at most: forty thousand tensors."""
+"""Bytes of a zip file's directory, at most: forty thousand tensors."""
 _HEADER = 64 << 10
 _NPY = re.compile(
     rb"\{'descr': '([<>|=])([fiubc]\d{1,2})', "
@@ -21,16 +19,16 @@ _NPY = re.compile(
 )
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _TAIL = 22 + 65535 + 76
-"""Bytes at the end of a zip file in which its directory's size stands."""
+"""Bytes at the end of a zip file that include its directory's size."""
 READ = (".npy", ".npz", ".pt", ".pth", ".ckpt")
 """Endings of the files whose numbers can be read."""
 
 
 def read_model(member: Member, name: str) -> Values | None:
-    """Look at the numbers of the model ``name``; None if its format shows no more than that it is whole.
+    """Read the numbers of the model ``name``; None if its format only shows that it is complete.
 
     Raises:
-        UnreadableError: it is damaged, or no format that is known here.
+        UnreadableError: it is damaged, or its format is not known here.
         OSError: it cannot be read.
     """
     with member.open(name) as stream:
@@ -75,7 +73,7 @@ def _npz(archive: zipfile.ZipFile, values: Values) -> None:
 
 
 def _hdf5(stream: BinaryIO) -> None:
-    """HDF5 says where it ends; nothing else of it is read."""
+    """Compare a file's size with the one in its header; nothing else of HDF5 is read."""
     head = stream.read(64)
     if head[:8] != _HDF5 or len(head) < 48:
         raise UnreadableError("it does not begin as HDF5 files do")
@@ -89,7 +87,7 @@ def opened_zip(stream: BinaryIO) -> zipfile.ZipFile:
     """Open a zip file whose directory is of a bounded size.
 
     Raises:
-        UnreadableError: it is none, or its directory is too large.
+        UnreadableError: it is no zip file, or its directory is too large.
         zipfile.BadZipFile: it is damaged.
     """
     size = stream.seek(0, 2)

@@ -1,6 +1,4 @@
-"""Which of NVFlare's own processes a command line is: its simulator's server, or the client of a site."""
-
-from __future__ import annotations
+"""Identifies NVFlare's own processes by their command lines: the simulator's server and sites' clients."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +10,7 @@ _SHOWN_CLIENT = re.compile(r"simulator_worker[^\n]{0,500}? --client (\S{1,80})")
 
 
 def member(command: Sequence[str]) -> str | None:
-    """Return ``server``, or the name of the site whose client it is; None if the process is neither.
+    """Return ``server``, or the name of the client's site; None if the process is neither.
 
     Args:
         command: the words of a process's command line.

@@ -1,7 +1,5 @@
 """Messages of Protocol Buffers as TensorBoard and W&B write them, by the numbers of their fields."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

@@ -1,6 +1,4 @@
-"""What NVFlare's server logged of the tasks that it gave to sites, and of what came of each: any workflow."""
-
-from __future__ import annotations
+"""The tasks that NVFlare's server logged, and the results of each, for any workflow."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ OK = "OK"
 _NAMED = re.compile(r"(\w{1,40})=([^,\]]{0,300})")
 GIVEN = re.compile(r"assigned task to client (\S{1,200}): name=(\S{1,200}), id=(\S{1,200})$")
 CAME = re.compile(r"got result from client (\S{1,200}) for task: name=(\S{1,200}), id=(\S{1,200})$")
-"""What the server logs as it gives a task, and as its result comes: site, task and the task's id."""
+"""The server's messages when it assigns a task and gets its result: site, task and the task's id."""
 _EMPTY = re.compile(r"Empty result from client (\S{1,200}), skipping\.")
 _ENDED = re.compile(r"Server runner finished")
 
@@ -28,15 +26,14 @@ class Task:
     site: str
     name: str
     workflow: str
-    """Id of its workflow in the configuration; empty if the log does not tell."""
+    """Id of its workflow in the configuration; empty if the log lacks it."""
     last: LogRecord
-    """What the server logged of it last: that it was given, or that its result came."""
+    """The server's last message about it: that it was assigned, or that its result came."""
     came: bool = False
-    """Whether a result came."""
     code: str | None = None
-    """Return code of its result, `OK` if it is good; None if the log does not tell."""
+    """Return code of its result, `OK` if it is good; None if the log lacks it."""
     empty: LogRecord | None = None
-    """Where the server says that the result had no parameters."""
+    """The server's message that the result had no parameters."""
 
     @property
     def good(self) -> bool:
@@ -45,7 +42,7 @@ class Task:
 
 
 class Account:
-    """What was announced of a run, and what its server logged of it."""
+    """What a job announced, and what its server logged."""
 
     def __init__(self, workspace: Workspace) -> None:
         """Take the run's files."""
@@ -65,20 +62,20 @@ class Account:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """Every task that the server's log tells of, in the order in which they were given."""
+        """Every task in the server's log, in the order of assignment."""
         found: dict[str, Task] = {}
         for record in self.records:
-            told = dict(_NAMED.findall(record.context))
+            context = dict(_NAMED.findall(record.context))
             for pattern in (GIVEN, CAME) if record.logger == "ServerRunner" else ():
                 match = pattern.search(record.message)
                 if match:
                     site, name, key = match.groups()
-                    task = found.setdefault(key, Task(site, name, told.get("wf", ""), record))
+                    task = found.setdefault(key, Task(site, name, context.get("wf", ""), record))
                     task.last, task.came = record, pattern is CAME
-            known = found.get(told.get("task_id", ""))
+            known = found.get(context.get("task_id", ""))
             if known is None:
                 continue
-            known.code = known.code or told.get("peer_rc")
+            known.code = known.code or context.get("peer_rc")
             empty = _EMPTY.search(record.message)
             if empty and empty[1] == known.site:
                 known.empty = record
@@ -89,7 +86,7 @@ class Account:
         return [task for task in self.tasks if task.workflow == flow.id or len(self.flows) == 1]
 
     def logged(self, flow: Workflow, pattern: str) -> Iterator[LogLine]:
-        """Yield where the server logged something that ``pattern`` finds while this workflow ran."""
+        """Yield each message of this workflow that ``pattern`` matches."""
         search = re.compile(pattern).search
         for record in self.records:
             mine = len(self.flows) == 1 or dict(_NAMED.findall(record.context)).get("wf") == flow.id

@@ -1,6 +1,4 @@
-"""The tensors in a file of torch.save: found by its pickle's opcodes, of which none is ever run."""
-
-from __future__ import annotations
+"""The tensors in a file of torch.save: found by its pickle's opcodes, without ever running one."""
 
 import io
 import pickletools
@@ -49,7 +47,7 @@ class _Tensor(NamedTuple):
 
 
 def read(archive: zipfile.ZipFile, values: Values) -> None:
-    """Look at all tensors of the model in ``archive``; of NVFlare's own file, at those below ``model``.
+    """Read all tensors of the model in ``archive``; in NVFlare's own file, those below ``model``.
 
     Raises:
         UnreadableError: it is not what torch.save writes.
@@ -68,12 +66,12 @@ def read(archive: zipfile.ZipFile, values: Values) -> None:
         raise UnreadableError(f"its data.pkl has more than {_PICKLE} bytes")
     machine = _Machine()
     try:
-        whole = machine.run(pickled)
+        content = machine.run(pickled)
     except UnreadableError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, struct.error, OverflowError) as error:
         raise UnreadableError(f"its data.pkl cannot be followed ({str(error)[:100]})") from None
-    model = whole.get("model") if isinstance(whole, dict) else None
+    model = content.get("model") if isinstance(content, dict) else None
     below = (
         [value for value in model.values() if isinstance(value, _Tensor)] if isinstance(model, dict) else []
     )
@@ -106,7 +104,7 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def run(self, pickled: bytes) -> Any:
-        """Return what is pickled, of which only dictionaries and tensors are what they were."""
+        """Return what is pickled, with stand-ins for everything except dictionaries and tensors."""
         for count, (opcode, argument, _) in enumerate(pickletools.genops(io.BytesIO(pickled))):
             if opcode.name == "STOP":
                 return self._stack[-1]
@@ -135,18 +133,6 @@ class _Machine:
         else:
             self._stack.append(argument)
 
-    def _mark(self) -> None:
-        self._marks.append(len(self._stack))
-
-    def _memoize(self) -> None:
-        self._memo[len(self._memo)] = self._stack[-1]
-
-    def _import(self) -> None:
-        self._stack.append(_Name(*self._off(2)))
-
-    def _persistent(self) -> None:
-        self._stack.append(tuple(self._stack.pop()))
-
     def _call(self) -> None:
         made, arguments = self._off(2)
         self._stack.append(self._called(made, arguments))
@@ -155,7 +141,6 @@ class _Machine:
         self._stack.append(tuple(self._marked() if count is None else self._off(count)))
 
     def _off(self, count: int) -> list[Any]:
-        """Take the last ``count`` off the stack."""
         if len(self._stack) < count:
             raise ValueError("its stack is empty")
         taken = self._stack[-count:]
@@ -163,7 +148,6 @@ class _Machine:
         return taken
 
     def _marked(self) -> list[Any]:
-        """Take all since the last mark off the stack."""
         at = self._marks.pop()
         taken = self._stack[at:]
         del self._stack[at:]
@@ -212,15 +196,15 @@ _PUSHED: dict[str, Callable[[], Any]] = {
 }
 _IGNORED = {"PROTO", "FRAME"}
 _CHANGES: dict[str, Callable[[_Machine], Any]] = {
-    "MARK": _Machine._mark,
+    "MARK": lambda machine: machine._marks.append(len(machine._stack)),
     "TUPLE": _Machine._tuple,
     "TUPLE1": lambda machine: machine._tuple(1),
     "TUPLE2": lambda machine: machine._tuple(2),
     "TUPLE3": lambda machine: machine._tuple(3),
     "POP": lambda machine: machine._off(1),
-    "MEMOIZE": _Machine._memoize,
-    "STACK_GLOBAL": _Machine._import,
-    "BINPERSID": _Machine._persistent,
+    "MEMOIZE": lambda machine: machine._memo.update({len(machine._memo): machine._stack[-1]}),
+    "STACK_GLOBAL": lambda machine: machine._stack.append(_Name(*machine._off(2))),
+    "BINPERSID": lambda machine: machine._stack.append(tuple(machine._stack.pop())),
     "REDUCE": _Machine._call,
     "NEWOBJ": _Machine._call,
     "BUILD": lambda machine: machine._off(1),
@@ -230,4 +214,4 @@ _CHANGES: dict[str, Callable[[_Machine], Any]] = {
     "APPENDS": lambda machine: machine._marked(),
     "ADDITEMS": lambda machine: machine._marked(),
 }
-"""What each opcode that takes from the stack does; those not named here push their argument."""
+"""The effect of each opcode that takes from the stack; all others push their argument."""

@@ -1,6 +1,4 @@
-"""What trackers kept of a run, read with the standard library: TensorBoard, MLflow and W&B offline."""
-
-from __future__ import annotations
+"""A run's scalars in TensorBoard, MLflow and W&B offline, read with the standard library."""
 
 import json
 import math
@@ -20,11 +18,13 @@ _FILES = 10_000
 """Files of a tracker that are read."""
 _ROWS = 1_000_000
 _STEPS = 20_000_000
-"""Steps of SQLite's machine, which a hostile database could go on with for ever."""
+"""Steps of SQLite's virtual machine; a hostile database could take any number."""
+_NVFLARES = {"metrics_summary.json", "round_metrics.jsonl"}
+"""Files in a folder of NVFlare's that is called as MLflow's is, since 2.9."""
 _WANDB_HEAD, _BLOCK = b":W&B", 1 << 15
 _HISTORY, _RUN, _DISPLAY_NAME = 2, 17, 8
 """Numbers of W&B's records and of the field with a run's name."""
-_HOW = ("?", "whole", "first", "middle", "last")
+_HOW = ("?", "full", "first", "middle", "last")
 
 
 class Scalar(NamedTuple):
@@ -40,7 +40,7 @@ class Scalar(NamedTuple):
 
 
 class BrokenTrackerError(ValueError):
-    """What a tracker left cannot be read; the text says of which file and why."""
+    """A tracker's file cannot be read; the text names it and the reason."""
 
 
 def kept(workspace: Workspace, tracker: str) -> list[Scalar]:
@@ -59,7 +59,7 @@ def kept(workspace: Workspace, tracker: str) -> list[Scalar]:
 
 
 def _beside(workspace: Workspace) -> Iterator[Member]:
-    """Yield what an example keeps beside its workspace, in a folder named for its server."""
+    """Yield the folder that an example keeps beside its workspace for its server."""
     if SERVER in workspace.members:
         own = workspace.members[SERVER].path(LOG).parents[1]
         folder = own.parent / SERVER / "simulate_job"
@@ -78,7 +78,7 @@ def _tensorboard(member: Member) -> Iterator[Scalar]:
 
 
 def _events(content: bytes) -> Iterator[bytes]:
-    """Yield the records of a file of TensorBoard's, but for a last one that is cut."""
+    """Yield the complete records of a file of TensorBoard's."""
     at = 0
     while at + 12 <= len(content):
         size = struct.unpack_from("<Q", content, at)[0]
@@ -108,7 +108,7 @@ def _summary(run: str, event: bytes) -> Iterator[Scalar]:
 
 
 def _mlflow(member: Member) -> Iterator[Scalar]:
-    for name in _named(member, lambda path: path.parent.name == "metrics" and len(path.parts) > 2):
+    for name in _named(member, _of_mlflow):
         home = PurePosixPath(name).parents[1]
         run = (member.read(f"{home}/tags/mlflow.runName") or b"").decode("utf-8", "replace").strip()
         for line in (member.read(name) or b"").decode("utf-8", "replace").splitlines()[:_ROWS]:
@@ -121,8 +121,11 @@ def _mlflow(member: Member) -> Iterator[Scalar]:
         yield from _database(member.path(name))
 
 
+def _of_mlflow(path: PurePosixPath) -> bool:
+    return path.parent.name == "metrics" and len(path.parts) > 2 and path.name not in _NVFLARES
+
+
 def _database(path: Path) -> Iterator[Scalar]:
-    """Yield the metrics in MLflow's SQLite file, if it is one."""
     try:
         with files.opened(path) as stream:
             if stream.read(16) != b"SQLite format 3\0":
@@ -151,7 +154,6 @@ def _wandb(member: Member) -> Iterator[Scalar]:
 
 
 def _offline(content: bytes) -> Iterator[Scalar]:
-    """Yield what the history of an offline run has."""
     if content[:4] != _WANDB_HEAD:
         raise ValueError("it does not begin as W&B's files do")
     run = ""
@@ -164,13 +166,13 @@ def _offline(content: bytes) -> Iterator[Scalar]:
 
 
 def _history(run: str, row: bytes) -> Iterator[Scalar]:
-    told: dict[str, object] = {}
+    values: dict[str, object] = {}
     for number, item in fields(row):
         if number == 1 and isinstance(item, bytes):
             key = (field(item, 1) or field(item, 2)).decode("utf-8", "replace")
-            told[key] = json.loads(field(item, 16) or b"null")
-    step = told.get("_step")
-    for key, value in told.items():
+            values[key] = json.loads(field(item, 16) or b"null")
+    step = values.get("_step")
+    for key, value in values.items():
         if not key.startswith("_") and isinstance(value, (int, float)) and not isinstance(value, bool):
             yield Scalar(run, key, step if isinstance(step, int) else 0, float(value))
 
@@ -189,8 +191,8 @@ def _records(content: bytes) -> Iterator[bytes]:
             return
         if how >= len(_HOW):
             raise ValueError(f"it has a record of the kind {how}")
-        parts = [part] if _HOW[how] in ("whole", "first") else [*parts, part]
-        if _HOW[how] in ("whole", "last"):
+        parts = [part] if _HOW[how] in ("full", "first") else [*parts, part]
+        if _HOW[how] in ("full", "last"):
             yield b"".join(parts)
         at += 7 + size
 
@@ -200,4 +202,4 @@ def _named(member: Member, chosen: Callable[[PurePosixPath], bool]) -> list[str]
 
 
 TRACKERS = {"tensorboard": _tensorboard, "mlflow": _mlflow, "wandb": _wandb}
-"""What reads the files of each, in the folder of a server or of a site."""
+"""The reader of each tracker's files in the folder of a server or a site."""

@@ -1,6 +1,4 @@
-"""Numbers as they lie in files, told about without keeping them: whether finite, whether all zero."""
-
-from __future__ import annotations
+"""Numbers in files, checked without keeping all of them: whether finite, whether all zero."""
 
 import math
 import struct
@@ -9,9 +7,9 @@ from array import array
 from typing import BinaryIO
 
 CHUNK = 1 << 20
-"""Bytes that are looked at at once; a multiple of every width."""
+"""Bytes that are read at once; a multiple of every width."""
 MOST = 256 << 20
-"""Bytes of one model that are looked at."""
+"""Bytes of one model that are read."""
 KEPT = 100_000
 """Numbers that are kept, to compare them with others."""
 _CODES = {
@@ -24,34 +22,34 @@ WIDTHS = {**{kind: int(kind[1]) for kind in _CODES}, "f2": 2, "bf": 2, "c8": 8, 
 
 
 class UnreadableError(ValueError):
-    """A file is not what its name says; the text is a clause that says why."""
+    """A file is not what its name promises; the text is a clause with the reason."""
 
     damaged = True
-    """Whether that is the file's fault, and not ours."""
+    """Whether the file is at fault, not our reader."""
 
 
 class UnknownFormatError(UnreadableError):
-    """A file's format takes more than there is here to be read."""
+    """A file's format cannot be read here."""
 
     damaged = False
 
 
 class Values:
-    """What a model's numbers are like."""
+    """Properties of a model's numbers."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without numbers."""
         self.count = 0
         self.finite = True
         self.zero = True
         self.whole = True
-        """Whether all of them were looked at."""
+        """Whether all of them were read."""
         self.kept: list[float] | None = []
-        """Them in their order; None if they are more than `KEPT`."""
+        """The numbers in their order; None if they are more than `KEPT`."""
         self._left = MOST
 
     def take(self, stream: BinaryIO, kind: str, count: int, big: bool = False) -> None:
-        """Look at ``count`` numbers of a ``kind`` in `WIDTHS`, ``big``-endian or not, from ``stream`` on.
+        """Read ``count`` numbers of a ``kind`` in `WIDTHS`, ``big``-endian or not, from ``stream``.
 
         Raises:
             UnreadableError: there are not so many, or the kind is unknown.
@@ -72,9 +70,9 @@ class Values:
                 raise UnreadableError(f"it ends {left - len(raw)} bytes too early")
             left -= len(raw)
             self._left -= len(raw)
-            self._look(raw, kind, big)
+            self._check(raw, kind, big)
 
-    def _look(self, raw: bytes, kind: str, big: bool) -> None:
+    def _check(self, raw: bytes, kind: str, big: bool) -> None:
         found = _numbers(raw, kind, big)
         self.zero = self.zero and not any(found)
         if kind[0] in "bfc" and kind != "b1" and not math.isfinite(sum(found)):
@@ -83,7 +81,7 @@ class Values:
             self.kept.extend(found)
 
 
-def _numbers(raw: bytes, kind: str, big: bool) -> array[float] | tuple[float, ...]:
+def _numbers(raw: bytes, kind: str, big: bool) -> "array[float] | tuple[float, ...]":
     if kind == "f2":
         return struct.unpack(f"{'>' if big else '<'}{len(raw) // 2}e", raw)
     if kind == "bf":  # the upper half of a float32

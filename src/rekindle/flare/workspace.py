@@ -1,6 +1,4 @@
-"""Where NVFlare leaves its files: the simulator's workspace, and one job of a POC."""
-
-from __future__ import annotations
+"""NVFlare's files: the simulator's workspace, and one job of a POC."""
 
 import errno
 import io
@@ -21,14 +19,13 @@ from rekindle.records.evidence import not_read
 
 LOG = "log.txt"
 ERROR_LOGS = ("log_error.txt", "error_log.txt")
-"""The errors among what `LOG` has: up to NVFlare 2.7, and from 2.8 on."""
+"""The errors of `LOG`: up to NVFlare 2.7, and from 2.8 on."""
 SERVER = "server"
 """The server's folder; a site's has its name."""
 _WORKSPACES = f"{folders.WORKSPACE}/*"
 MEMBERS = f"{_WORKSPACES}/*"
-"""Folders of the simulator's server and sites, by job, below that of the job.py that runs it."""
+"""Folders of the simulator's server and sites, below the folder of job.py."""
 LOGS = f"{folders.JOB}/{MEMBERS}/{LOG}"
-"""Their logs, below a run's folder."""
 ALL_LOGS = f"{folders.JOB}/{MEMBERS}/*log*.txt"
 _OF_SITES = "/cross_site_val/"
 """Where the server keeps models that sites sent to be evaluated."""
@@ -37,7 +34,7 @@ _MODELS = (".pt", ".pth", ".npy", ".npz", ".h5", ".keras", ".ckpt", ".safetensor
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line of a log that matters, and the match in it."""
+    """A line of a log, and the match in it."""
 
     match: re.Match[str]
     file: str
@@ -121,9 +118,8 @@ class Workspace:
     """NVFlare's files of one run."""
 
     folder: Path
-    """What a verdict names its files in."""
+    """Verdicts name its files relative to this."""
     members: dict[str, Member]
-    """``server`` and the sites, by name."""
     job: str = ""
     """Name of the simulator's workspace, or the job's id in a POC."""
 
@@ -143,7 +139,7 @@ class Workspace:
         return [LogLine(match, file, number) for number, match in found if match]
 
     def unread(self) -> Iterator[str]:
-        """Say which logs are there and cannot be read, one sentence each."""
+        """Yield a sentence for each log that exists and cannot be read."""
         logs = (LOG, *ERROR_LOGS)
         for path in (member.path(log) for member in self.members.values() for log in logs):
             try:
@@ -154,15 +150,12 @@ class Workspace:
                 yield not_read(path.relative_to(self.folder).as_posix(), error)
 
     def models(self) -> dict[str, int]:
-        """Bytes of each model file that the server saved of its own, by its name."""
+        """Bytes of each model file that the server saved, by its name."""
         sizes = self.members[SERVER].sizes if SERVER in self.members else {}
         return {name: size for name, size in sizes.items() if _is_model(name)}
 
     def models_among(self, files: Iterable[str]) -> dict[str, str]:
-        """Return which ``files``, of the run's folder, would be such models, by the name that the server has.
-
-        Values are their names in the run's folder.
-        """
+        """Return the models among ``files`` of the run's folder: their names there, by the server's names."""
         if SERVER not in self.members:
             return {}
         folder = f"{self.members[SERVER].path('').relative_to(self.folder).as_posix()}/"
@@ -187,7 +180,7 @@ def of_run(run_dir: Path) -> list[Workspace]:
 
 
 def _simulated(folder: Path, root: Path) -> Workspace | None:
-    """Return the simulator's workspace ``folder``, if it is one; evidence names files in ``root``."""
+    """Return the simulator's workspace ``folder``, if it is one; files are named relative to ``root``."""
     if not (folder / SERVER).is_dir() or folder.name.startswith("prod_"):
         return None
     members = {path.name: Member(path) for path in sorted(folder.iterdir()) if os.path.lexists(path / LOG)}
@@ -240,7 +233,7 @@ def _jobs(poc: Path) -> list[str]:
 
 
 def _of_poc(poc: Path, job: str) -> Workspace:
-    """Return one job of a POC; its server moves the job's folder into the job store as the job ends."""
+    """Return one job of a POC; the server moves the job's folder into the job store when the job ends."""
     logs = sorted(poc.glob(f"*/prod_*/*/{job}/{LOG}"))
     members = {log.parents[1].name: Member(log.parent) for log in logs}
     archive = poc / "jobs-storage" / job / "workspace"

@@ -1,6 +1,4 @@
-"""What is known of a model of GPU by its name or its PCI device id: data, with a source for each fact."""
-
-from __future__ import annotations
+"""Facts about models of GPUs by name or PCI device id: data, with a source for each."""
 
 import functools
 import re
@@ -16,12 +14,12 @@ class Model(Record, kw_only=True, frozen=True):
     """GPUs of one capability and kind."""
 
     name: str
-    """Pattern of the words by which the driver's name of it is known."""
+    """Pattern of words in the driver's name of it."""
     capability: str
     open_module: bool | None = None
-    """Whether it needs the open kernel module; None where it runs with either."""
+    """Whether it needs the open kernel module; None if it runs with either."""
     last_driver: str | None = None
-    """Newest branch that knows it; None while there is no end to that."""
+    """Newest branch that supports it; None if current branches do."""
 
 
 @decodable
@@ -34,26 +32,30 @@ class _Models(Record, kw_only=True, frozen=True):
 class _Devices(Record, kw_only=True, frozen=True):
     sources: dict[str, str]
     drivers: dict[str, tuple[str, ...]]
-    """First driver → device ids; a GPU that is in none is known to every driver that a build runs on."""
+    """First driver → device ids; a GPU without an entry is supported by every driver that a build runs on."""
     devices: dict[str, str]
     """PCI device id, four hexadecimal digits → name."""
 
 
 @functools.lru_cache(maxsize=4096)
 def version_key(text: str) -> tuple[int, ...]:
-    """Return the numbers of a version, for comparison; what is no number counts as 0."""
+    """Return the numbers of a version, for comparison; other parts count as 0."""
     public, _, _ = text.partition("+")
     return tuple(int(part) if _NUMBER.fullmatch(part) else 0 for part in public.split("."))
 
 
 def newest_python(pythons: Iterable[Python]) -> Python | None:
-    """Return the interpreter to use: one outside of a virtual environment first, then the newest."""
-    return max(pythons, key=lambda python: (not python.venv, version_key(python.version)), default=None)
+    """Return the interpreter to use: the host's own, outside of a virtual environment, then the newest."""
+
+    def preference(python: Python) -> tuple[bool, bool, tuple[int, ...]]:
+        return python.archive is None, not python.venv, version_key(python.version)
+
+    return max(pythons, key=preference, default=None)
 
 
 @functools.lru_cache(maxsize=4096)
 def model_of(name: str | None) -> Model | None:
-    """Return what is known of the GPU that a driver calls ``name``; None if that is not known."""
+    """Return the facts about the GPU that a driver calls ``name``; None if it is not known."""
     return next((model for pattern, model in _patterns() if pattern.search(name or "")), None)
 
 
@@ -63,15 +65,15 @@ def capability_of(name: str | None) -> str | None:
     return model.capability if model else None
 
 
-def capability(name: str | None, said: str | None, device: str | None) -> str | None:
+def capability(name: str | None, reported: str | None, device: str | None) -> str | None:
     """Return a GPU's compute capability, ``9.0``; None if it is not known.
 
     Args:
-        name: that the driver gives it.
-        said: what the driver says of it, which drivers up to 470 do not.
+        name: given by the driver.
+        reported: by the driver; drivers up to 470 do not report it.
         device: its PCI device id.
     """
-    figure = re.match(r"[0-9]{1,2}\.[0-9]{1,2}(?=[af]?\Z)", (said or "").strip())
+    figure = re.match(r"[0-9]{1,2}\.[0-9]{1,2}(?=[af]?\Z)", (reported or "").strip())
     return figure[0] if figure else capability_of(name) or capability_of(device_name(device))
 
 
@@ -81,7 +83,7 @@ def device_name(device: str | None) -> str | None:
 
 
 def first_driver(device: str | None) -> str | None:
-    """Return the oldest driver that knows a PCI device id; None if every driver does that a build runs on."""
+    """Return the oldest driver for a PCI device id; None if every driver that a build runs on supports it."""
     wanted = (device or "").upper()
     return next((driver for driver, ids in _devices().drivers.items() if wanted in ids), None)
 

@@ -1,6 +1,4 @@
-"""Which GPUs of a host jobs can use; and those that its driver does not show, with the cure."""
-
-from __future__ import annotations
+"""Which GPUs of a host jobs can use, and which its driver does not show, with the remedy."""
 
 import re
 from collections import Counter
@@ -14,7 +12,7 @@ from rekindle.records.text import one_line
 from .models import capability_of, device_name, first_driver, model_of, version_key
 
 OLDEST_DRIVER = "525.60.13"
-"""That a build of the catalogue runs on; tests compare it with the catalogue."""
+"""For a build of the catalogue; tests compare it with the catalogue."""
 
 _NO_TOOL = "nvidia-smi is not on this host."
 _CONTAINER = (
@@ -22,9 +20,8 @@ _CONTAINER = (
     "preflight again, or use another host"
 )
 _MODULE = {True: " with its open kernel module", False: " with its proprietary kernel module", None: ""}
-"""By what a model needs."""
 _OTHER_MODULE = ({True, False}, {True, None})
-"""What a model needs and what is loaded, where these are two; an unknown one may be the other one."""
+"""Module that a model needs and loaded module, where they differ; an unknown one may be either."""
 _ANOTHER = "or use another host"
 _BY_WORDS = (
     (
@@ -38,21 +35,21 @@ _BY_WORDS = (
     (r"access blocked by the operating system", "update Windows' driver, which WSL uses, and restart WSL"),
     (
         r"NVML: Unknown Error",
-        "start the container again, which lost its devices, or the host where it is none",
+        "start the container again, which lost its devices, or restart the host if there is no container",
     ),
 )
-"""What nvidia-smi says → the cure, whichever GPUs there are."""
+"""Message of nvidia-smi → the remedy for any GPU."""
 
 
 def trace(host: HostRecord) -> bool:
-    """Whether anything on ``host`` points to a GPU: itself, the bus, a driver, an nvidia-smi that fails."""
+    """Whether anything on ``host`` points to a GPU: the GPU, the bus, a driver, a failing nvidia-smi."""
     failed = host.failed("nvidia-smi")
-    fails = failed and failed.says != _NO_TOOL and (failed.timed_out or host.pci_gpus is None)
+    fails = failed and failed.message != _NO_TOOL and (failed.timed_out or host.pci_gpus is None)
     return bool(host.gpus or host.pci_gpus or host.pci_devices or host.driver or fails)
 
 
 def expected(host: HostRecord) -> tuple[Gpu, ...]:
-    """Return the GPUs that a driver would show, of those on the bus whose model is known."""
+    """Return the GPUs on the bus whose model is known, as a driver would show them."""
     named_devices = ((pci_gpu.device, device_name(pci_gpu.device)) for pci_gpu in host.pci_devices)
     return tuple(
         Gpu(index=index, state="ok", name=name, device=device, compute_capability=capability_of(name))
@@ -68,7 +65,7 @@ def least_driver(host: HostRecord) -> str:
 
 
 def absent(host: HostRecord) -> Complaint | None:
-    """Return why no GPU of ``host`` shows although something points to one; None where that is not so."""
+    """Return why no GPU of ``host`` shows although something points to one; None if that is not the case."""
     if host.gpus or not trace(host):
         return None
     failed = host.failed("nvidia-smi")
@@ -79,43 +76,37 @@ def absent(host: HostRecord) -> Complaint | None:
             "look for Xid lines in dmesg, then restart the host or ask for another one.",
         )
     which = f" ({_named(host.pci_devices)})" if host.pci_devices else ""
-    cure = _by_words(failed)
+    words = failed.message if failed else ""
+    cure = next((cure for pattern, cure in _BY_WORDS if re.search(pattern, words, re.IGNORECASE)), None)
     if host.driver is None:
         on_bus = "an unknown number of" if host.pci_gpus is None else str(host.pci_gpus)
-        says = f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs{which} are on the PCI bus{reason}"
-        return Complaint(says, f"{cure or _load(host)}.")
+        message = f"No NVIDIA driver is loaded, and {on_bus} NVIDIA GPUs{which} are on the PCI bus{reason}"
+        return Complaint(message, f"{cure or _load(host)}.")
     on_bus = "how many are on the PCI bus cannot be read"
     if host.pci_gpus is not None:
         on_bus = f"{host.pci_gpus}{which} are on the PCI bus"
-    says = f"Driver {host.driver.version} shows no GPU, and {on_bus}{reason}"
+    message = f"Driver {host.driver.version} shows no GPU, and {on_bus}{reason}"
     if cure is None and host.pci_gpus:
-        cure = _tool(host.driver) if failed and failed.says == _NO_TOOL else _cure(host, host.pci_devices)
-    return Complaint(says, f"{cure or _CONTAINER}.")
-
-
-def _tool(driver: Driver) -> str:
-    return f"install nvidia-smi of driver {driver.version}, and run preflight again"
+        cure = _cure(host, host.pci_devices)
+        if failed and failed.message == _NO_TOOL:
+            cure = f"install nvidia-smi of driver {host.driver.version}, and run preflight again"
+    return Complaint(message, f"{cure or _CONTAINER}.")
 
 
 def hidden(host: HostRecord) -> Complaint | None:
-    """Return which GPUs on the bus the driver does not show beside others; None if it shows all."""
+    """Return which GPUs on the bus a driver that shows others does not show; None if it shows all."""
     if not host.gpus or (host.pci_gpus or 0) <= len(host.gpus):
         return None
     shown = {_address(gpu.pci_bus_id or "") for gpu in host.gpus}
     out = [pci_gpu for pci_gpu in host.pci_devices if _address(pci_gpu.address) not in shown]
     missing = ", ".join(f"{_name(pci_gpu)} at {pci_gpu.address}" for pci_gpu in out)
-    says = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}"
-    return Complaint(f"{says}{f': {missing} is missing' if missing else ''}.", f"{_cure(host, out)}.")
+    message = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}"
+    return Complaint(f"{message}{f': {missing} is missing' if missing else ''}.", f"{_cure(host, out)}.")
 
 
 def reason_of(failed: FailedProbe | None) -> str:
     """Return the end of a sentence: why a probe failed, or a full stop if it did not."""
-    return f": {failed.says}" if failed else "."
-
-
-def _by_words(failed: FailedProbe | None) -> str | None:
-    says = failed.says if failed else ""
-    return next((cure for words, cure in _BY_WORDS if re.search(words, says, re.IGNORECASE)), None)
+    return f": {failed.message}" if failed else "."
 
 
 def _load(host: HostRecord) -> str:
@@ -139,11 +130,8 @@ def _cure(host: HostRecord, out: Iterable[PciGpu]) -> str:
     """Return what makes the loaded driver show GPUs that are on the bus."""
     driver, out = host.driver, list(out)
     for pci_gpu in out if driver else ():
-        model, since, name = (
-            model_of(device_name(pci_gpu.device)),
-            first_driver(pci_gpu.device),
-            _name(pci_gpu),
-        )
+        model, since = model_of(device_name(pci_gpu.device)), first_driver(pci_gpu.device)
+        name = _name(pci_gpu)
         if driver is None or model is None:
             continue
         kind, last = _MODULE[model.open_module], model.last_driver
@@ -198,7 +186,7 @@ def in_mig_mode(gpu: Gpu) -> Complaint:
 
 
 def none_usable(host: HostRecord) -> Complaint | None:
-    """Return why no GPU of ``host`` can be used although something points to one; None if that is not so."""
+    """Return why no GPU of ``host`` can be used although something points to one; None if not the case."""
     if usable_gpus(host):
         return None
     if not host.gpus:
@@ -208,8 +196,9 @@ def none_usable(host: HostRecord) -> Complaint | None:
         return in_mig_mode(in_parts[0])
     first = host.gpus[0]
     return Complaint(
-        f"None of this host's {len(host.gpus)} GPUs answers: GPU {first.index} is "
-        f"{'lost' if first.state == 'lost' else 'in error'}: {one_line(first.says or 'no reason is given')}.",
+        f"None of this host's {len(host.gpus)} GPUs answers: "
+        f"GPU {first.index} is {'lost' if first.state == 'lost' else 'in error'}: "
+        f"{one_line(first.message or 'no reason is given')}.",
         "reset them (nvidia-smi --gpu-reset, as root) or restart the host, or use another host.",
     )
 

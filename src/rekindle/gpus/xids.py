@@ -1,7 +1,5 @@
 """What the driver's error codes (Xid) mean, by the vendor's catalog."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 
@@ -11,16 +9,16 @@ from rekindle.records import Record, decodable, decode
 class _Xid(Record, kw_only=True, frozen=True):
     means: str
     asks: str | None
-    """What the vendor asks for; None where that is nothing."""
+    """What the vendor asks for, if anything."""
     fails: bool
-    """Whether a GPU that met it is not accepted: it asks for more than the application's start."""
+    """Whether a GPU with it is not accepted: it asks for more than a restart of the application."""
 
 
 @decodable
 class _Xids(Record, kw_only=True, frozen=True):
     source: str
     disagree: str
-    """In what other sources differ."""
+    """Where other sources differ."""
     ignored: str
     xids: dict[str, _Xid]
 
@@ -29,13 +27,13 @@ _UNKNOWN = _Xid(means="not in our list", asks="look it up in the vendor's catalo
 
 
 def named(code: int) -> str:
-    """Return such as ``Xid 79 (GPU has fallen off the bus; restart the host)``."""
+    """Return a description, as in ``Xid 79 (GPU has fallen off the bus; restart the host)``."""
     xid = _of(code)
     return f"Xid {code} ({xid.means}; {xid.asks or _xids().ignored})"
 
 
 def fails(code: int) -> bool:
-    """Whether a GPU that met it is not to be accepted; so it is with one that is not known."""
+    """Whether a GPU with it is not accepted; an unknown code counts too."""
     return _of(code).fails
 
 

@@ -1,6 +1,4 @@
-"""A run's folder as one archive: packed on the host, unpacked on the controller with no trust in it."""
-
-from __future__ import annotations
+"""A run's folder as one archive: packed on the host, unpacked on the controller without trust."""
 
 import gzip
 import hashlib
@@ -40,13 +38,12 @@ _FIRST = (
     re.compile(rf"[^/]+\.log|{folders.JOB}/workspace/[^/]+/[^/]+/(log|log_error|error_log)\.txt"),
     re.compile(rf"({folders.AUTOPSY}|{folders.LADDER})/.*|(.*/)?(log|log_error|error_log)\.txt"),
 )
-"""What is worth more than anything else, in this order: it comes before the rest and may be larger."""
+"""The most important files, in this order: they come before the rest and may be larger."""
 _CODE = re.compile(rf"{folders.JOB}/(?!{folders.WORKSPACE}/).*")
-"""What comes next: it is compared with what was sent."""
+"""Comes next: it is compared with what was sent."""
 _NAMED = 1000
-"""Files that it names."""
 _LEFT_LIMIT = 2 << 20
-"""Bytes kept free for it."""
+"""Bytes kept free for left.json."""
 _ABANDONED_S = 7200
 """No collector takes so long."""
 
@@ -56,14 +53,14 @@ class ArchiveError(RuntimeError):
 
 
 class Packed(NamedTuple):
-    """What an archive has of a folder, and what not."""
+    """Which files of a folder are in an archive, and which are not."""
 
     files: dict[str, str]
     """SHA-256 by name."""
     left: dict[str, str]
-    """Why, by name; of folders, which end with ``/``, all that is in them."""
+    """The reason by name, of files and of entire folders, which end with ``/``."""
     closed: list[str]
-    """Of these, what its owner may not read."""
+    """Those in ``left`` that their owner may not read."""
 
     def leave(self, name: str, error: OSError) -> None:
         """Leave out a file or folder that cannot be read."""
@@ -76,7 +73,7 @@ def pack(run_dir: Path, target: Path) -> Packed:
     """Write the regular files of ``run_dir`` to ``target``: proof first, then by size.
 
     Links, large files and what cannot be read stay behind; ``left.json`` in the archive, a LeftBehind of
-    records/run.py, says so.
+    records/run.py, lists them.
     """
     packed = Packed({}, {}, [])
     made: set[PurePosixPath] = set()
@@ -96,7 +93,11 @@ def pack(run_dir: Path, target: Path) -> Packed:
             made, total = made | new, total + len(content)
             packed.files[name] = _add(archive, name, content)
         if packed.left:
-            packed.files[folders.LEFT] = _add(archive, folders.LEFT, _left_record(packed.left))
+            first = sorted(packed.left, key=lambda name: (_lateness(name), name))[:_NAMED]
+            named = {name: packed.left[name] for name in first}
+            record = {"schema": "rekindle/left/1", "files": named, "more": len(packed.left) - len(named)}
+            encoded = json.dumps(record, indent=1, ensure_ascii=False).encode()
+            packed.files[folders.LEFT] = _add(archive, folders.LEFT, encoded)
     return packed
 
 
@@ -106,7 +107,7 @@ def _lateness(name: str) -> int:
 
 
 def _candidates(run_dir: Path, packed: Packed) -> Iterator[tuple[int, int, str]]:
-    """Find what may be files of a run: how late each comes, its bytes, its name; ``packed`` leaves others."""
+    """Yield how late each possible file of a run comes, its bytes and its name; leave out others."""
 
     def unread(error: OSError) -> None:
         packed.leave(_shown(f"{Path(error.filename).relative_to(run_dir).as_posix()}/"), error)
@@ -139,13 +140,6 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _left_record(left: dict[str, str]) -> bytes:
-    """Return ``left.json``, with the files first that matter most."""
-    named = {name: left[name] for name in sorted(left, key=lambda name: (_lateness(name), name))[:_NAMED]}
-    record = {"schema": "rekindle/left/1", "files": named, "more": len(left) - len(named)}
-    return json.dumps(record, indent=1, ensure_ascii=False).encode()
-
-
 @contextmanager
 def files_end_at(limit: int) -> Iterator[None]:
     """Keep this process and its children, which fetch an archive, from files above ``limit`` bytes."""
@@ -158,11 +152,11 @@ def files_end_at(limit: int) -> Iterator[None]:
 
 
 def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = None) -> None:
-    """Have in ``dest`` the files of ``archive`` and no others, all of them or none.
+    """Replace ``dest`` by the files of ``archive``, all of them or none.
 
-    What ``finish`` does to them, in a folder aside, is done before any of them is there.
+    ``finish`` is called first on the folder aside in which they are unpacked.
 
-    Nothing is written outside of ``dest``, and what was there, be it a link, is neither followed nor kept.
+    Nothing is written outside of ``dest``; a link in its place is replaced, not followed.
 
     Raises:
         ArchiveError: the archive is damaged, or holds what no run packs.
@@ -173,8 +167,8 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
         try:
             _extract(archive, new)
         except (tarfile.TarError, zlib.error, OSError, EOFError) as error:
-            says = f"The archive from the host cannot be unpacked: {error}. Fix: collect it again."
-            raise ArchiveError(says) from None
+            message = f"The archive from the host cannot be unpacked: {error}. Fix: collect it again."
+            raise ArchiveError(message) from None
         if finish:
             finish(new)
         with own.alone(dest.parent):
@@ -199,7 +193,7 @@ def _aside(dest: Path) -> Iterator[Path]:
 
 
 def _plain(name: str) -> bool:
-    """Whether a name is relative, leads nowhere up, and holds only what a terminal shows as it is."""
+    """Whether a name is relative, never leads up, and is printable."""
     return (
         name.isprintable()
         and "\\" not in name
@@ -263,7 +257,7 @@ def main() -> None:
     os.umask(0o077)
     run_dir, target = Path(sys.argv[1]), Path(sys.argv[2])
     if not run_dir.is_dir():
-        sys.exit(f"{run_dir} is gone from the host. Fix: run site.yml again, which runs its job anew.")
+        sys.exit(f"The host no longer has {run_dir}. Fix: run site.yml again, which runs its job anew.")
     for path in run_dir.parent.glob(f"{run_dir.name}.*.tar.gz"):
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _ABANDONED_S:

@@ -1,6 +1,4 @@
-"""What is asked of SLURM: a short batch script, and the options that it has."""
-
-from __future__ import annotations
+"""Jobs for SLURM: a short batch script and its options."""
 
 import json
 import shlex
@@ -12,10 +10,10 @@ from . import own, slurm
 
 SCRIPT = "batch.sh"
 NOTICE_S = 120
-"""Before its time is over a job is asked to end; SLURM may do so up to a minute earlier."""
+"""SLURM asks a job to end so long before its time is over, or up to a minute earlier."""
 _SHORT = "-A -D -J -N -o -p -t".split()  # noqa: SIM905 - so they read as sbatch's manual has them
 _SPOIL = "-a -e -n -W --array --error --ntasks --requeue --test-only --wait --wrap".split()  # noqa: SIM905
-"""Options of sbatch's that would make another thing of a script of ours."""
+"""Options of sbatch's that would break a script of ours."""
 
 
 class SlurmError(RuntimeError):
@@ -23,16 +21,16 @@ class SlurmError(RuntimeError):
 
 
 def options(asked: Mapping[str, Any]) -> list[str]:
-    """Return what sbatch and srun take alike for what a record of Slurm asks for, but for nodes."""
+    """Return the options of both sbatch and srun for a Slurm record, without its number of nodes."""
     named = {"partition": asked["partition"], "account": asked.get("account"), "time": asked["time"]}
     named["gpus-per-node"] = asked.get("gpus_per_node")
     return [f"--{name}={value}" for name, value in named.items() if value] + list(asked.get("extra", ()))
 
 
 def is_ours(option: str) -> bool:
-    """Whether each script of ours sets this option of sbatch's itself, or would be spoilt by it.
+    """Whether our scripts set this option of sbatch's themselves, or would break with it.
 
-    sbatch takes the beginning of a long option's name for it, and the value of a short one without a space.
+    sbatch accepts a prefix of a long option's name, and the value of a short one without a space.
     """
     every = {"partition": "x", "account": "x", "time": "x", "gpus_per_node": 1}
     lines = ("--nodes", *_fixed(Path()), *options(every))
@@ -61,14 +59,13 @@ def submit(folder: Path, command: list[str], asked: Iterable[str], environ: Mapp
     given = {name: value for name, value in environ.items() if not name.startswith(("SBATCH_", "SLURM_"))}
     answer = slurm.ask(["sbatch", "--parsable", str(folder / SCRIPT)], given)
     if answer is None or answer.returncode:
-        said = " ".join(answer.stderr.split())[-300:] if answer else "sbatch does not answer"
-        fix = "mend rekindle_slurm, or see what sinfo says"
-        raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {said}. Fix: {fix}.")
+        reason = " ".join(answer.stderr.split())[-300:] if answer else "sbatch does not answer"
+        fix = "correct rekindle_slurm, or see what sinfo lists"
+        raise SlurmError(f"SLURM does not take {folder / SCRIPT}: {reason}. Fix: {fix}.")
     own.write(folder / slurm.JOB, json.dumps({"job": answer.stdout.strip().partition(";")[0]}).encode())
 
 
 def _fixed(folder: Path) -> tuple[str, ...]:
-    """Return the options that every job of ours has."""
     return (
         f"--job-name=rekindle-{folder.name}",
         "--ntasks-per-node=1",

@@ -1,7 +1,5 @@
 """Where Python and the frameworks keep their caches: below Rekindle's root, not in the host's own folders."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
@@ -22,10 +20,10 @@ _VARIABLES = {
 
 
 def keep_below(cache: Path, local: Path | None = None) -> None:
-    """Set for all child processes where those caches are, but for what the host's own environment sets.
+    """Set the folders of those caches for all child processes, unless the host's environment sets them.
 
-    Hugging Face's is used where it is already, for the models and the token in it. Bytecode is kept below
-    ``local``, a node's own folder, where there is one: it is of environments there.
+    Hugging Face's existing cache is used, for the models and the token in it. Bytecode is kept below
+    ``local``, a node's own folder, where there is one, as the environments are there.
     """
     if local:
         os.environ.setdefault("PYTHONPYCACHEPREFIX", str(local / CACHE / _VARIABLES["PYTHONPYCACHEPREFIX"]))
@@ -37,9 +35,9 @@ def keep_below(cache: Path, local: Path | None = None) -> None:
 
 
 def move_bytecode(source: Path, target: Path) -> None:
-    """Have Python find what it compiled of the folder ``source``, which is about to become ``target``.
+    """Move the bytecode of the folder ``source``, which is about to become ``target``.
 
-    It keeps that by the path of what it compiled, unless it lies beside that and moves with it.
+    Under a prefix Python keeps bytecode by its source's path; elsewhere it lies in the folder itself.
     """
     if prefix := os.environ.get("PYTHONPYCACHEPREFIX"):
         compiled, wanted = (Path(prefix, *path.absolute().parts[1:]) for path in (source, target))

@@ -1,6 +1,4 @@
-"""Work that outlives the session which starts it: a lock that it holds, and a record of how far it is."""
-
-from __future__ import annotations
+"""Work that outlives the session that starts it: a lock that it holds, and a record of its progress."""
 
 import fcntl
 import json
@@ -28,9 +26,9 @@ def locked(lock: Path) -> Iterator[BinaryIO | None]:
 
 
 def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Run a module with its arguments in a session of its own; it holds ``lock`` until it ends.
+    """Run a module with its arguments in its own session; it holds ``lock`` until it ends.
 
-    ``log`` is made anew for what it prints; ``environ`` are its variables, or else those of this process.
+    Its output goes to a new ``log``; ``environ`` are its variables, by default those of this process.
     """
     with log.open("wb") as output:
         subprocess.Popen(
@@ -47,8 +45,17 @@ def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, s
 State = Literal["waiting", "running", "ended", "failed"]
 
 
-def write_progress(record: Path, state: State, says: str, elapsed_s: float, **more: Any) -> None:
-    """Write a Progress of records/run.py, whole or not at all; ``more`` is its ``changed`` and ``result``."""
-    fields = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": round(elapsed_s, 1)}
-    text = json.dumps({**fields, "changed": False, "result": {}, **more}, indent=2)
-    own.write(record, f"{text}\n".encode())
+def progress(state: State, message: str, elapsed_s: float, **more: Any) -> str:
+    """Return a Progress of records/run.py as JSON; ``more`` is its ``changed`` and ``result``."""
+    fields = {
+        "schema": "rekindle/progress/1",
+        "state": state,
+        "says": message,
+        "elapsed_s": round(elapsed_s, 1),
+    }
+    return json.dumps({**fields, "changed": False, "result": {}, **more}, indent=2) + "\n"
+
+
+def write_progress(record: Path, state: State, message: str, elapsed_s: float, **more: Any) -> None:
+    """Write a `progress`, completely or not at all."""
+    own.write(record, progress(state, message, elapsed_s, **more).encode())

@@ -1,9 +1,7 @@
-"""Environments on the own disks of a cluster's nodes: what they are of, which nodes have any, and their end.
+"""Environments on the own disks of a cluster's nodes: their specifications, their nodes, their removal.
 
-All of it is written down in the root, which the nodes share. Standard library alone, for the end of a lease.
+All of it is recorded in the root, which the nodes share. Standard library alone, for the end of a lease.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -17,11 +15,11 @@ from . import batch, folders, own, slurm
 
 _ASKED, _NODES = "asked.json", "nodes"
 _PATIENCE_S = 60
-"""For SLURM to give a node that is to be cleared; a busy one is not waited for."""
+"""For SLURM to allocate a node that is to be cleared; nothing waits for a busy one."""
 
 
 def keep(root: Path, asked: Mapping[str, Any], specs: Iterable[Mapping[str, Any]]) -> None:
-    """Write down, of what is built for a Slurm record ``asked``, what belongs on nodes' own disks."""
+    """Record the environments that belong on nodes' own disks, and the Slurm record ``asked``."""
     for spec in specs:
         if spec["local"]:
             name = folders.environment(root, spec["name"], spec["lock_sha256"]).name
@@ -33,19 +31,19 @@ def kept(root: Path, name: str) -> Any:
     """Return the Specification of an environment by the name of its folder.
 
     Raises:
-        OSError: none of that name was built for this root.
+        OSError: no environment of that name was built for this root.
     """
     return json.loads((root / folders.LOCAL / f"{name}.json").read_bytes())
 
 
 def note(root: Path, local: str) -> None:
-    """Write down that this node is about to have something below ``local``; nothing if that is empty."""
+    """Record that this node is about to have files below ``local``; do nothing if that is empty."""
     if local:
         own.write(root / folders.LOCAL / _NODES / slurm.node(os.environ), local.encode())
 
 
 def clear(root: Path) -> list[str]:
-    """Have the nodes that SLURM gives within a minute remove what they have; return which keep theirs."""
+    """Remove the environments on each node that SLURM gives within a minute; return a message for others."""
     local = root / folders.LOCAL
     nodes = {path.name: path.read_text(encoding="utf-8") for path in sorted(local.glob(f"{_NODES}/[!.]*"))}
     if not nodes:
@@ -66,12 +64,12 @@ def clear(root: Path) -> list[str]:
     ends, left = time.monotonic() + 2 * _PATIENCE_S, []
     for node, step in steps.items():
         try:
-            _, said = step.communicate(timeout=max(1.0, ends - time.monotonic()))
+            _, errors = step.communicate(timeout=max(1.0, ends - time.monotonic()))
         except subprocess.TimeoutExpired:
             step.terminate()
-            said = f"it took longer than {2 * _PATIENCE_S} s"
+            errors = f"it took longer than {2 * _PATIENCE_S} s"
         if step.returncode != 0:
-            why = " ".join(said.split())[-200:] or "SLURM does not say why"
+            why = " ".join(errors.split())[-200:] or "SLURM gives no reason"
             left.append(
                 f"{node} keeps {nodes[node]}: {why}. Fix: remove it there, once the node can be reached."
             )

@@ -1,6 +1,6 @@
 """Files that someone else wrote, read without trust: regular ones of bounded size, and never with a wait.
 
-Each look of ``run_detached`` begins by importing it, so that it imports nothing that takes long.
+``run_detached`` imports it for each poll, so it imports nothing that takes long.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import stat
 from itertools import islice
 
-TYPE_CHECKING = False  # typing's takes longer to import than a look does
+TYPE_CHECKING = False  # typing's takes longer to import than a poll does
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 LIMIT = 64 << 20
 """Bytes of one file that are read at once."""
 MOST = 1000
-"""Files of one kind in a folder that are looked at."""
+"""Files of one kind in a folder that are read."""
 _BLOCK = 1 << 20
 _LINKED, _PEERLESS = errno.ELOOP, errno.ENXIO
-"""What open(2) says of a link that is not followed, and of a socket."""
+"""open(2)'s errors for a link that is not followed, and for a socket."""
 
 
 class UnfitError(OSError):
@@ -48,7 +48,7 @@ def opened(path: str | Path, flags: int = os.O_RDONLY) -> BinaryIO:
 
 
 def content(path: str | Path, limit: int = LIMIT) -> bytes:
-    """Return the whole content of the regular file at ``path``.
+    """Return the content of the regular file at ``path``.
 
     Raises:
         UnfitError: it is no regular file, or has more than ``limit`` bytes.
@@ -78,11 +78,11 @@ def sha256(path: str | Path) -> str:
     Raises:
         OSError: it is no regular file, or cannot be read.
     """
-    import hashlib  # noqa: PLC0415 - no look needs it
+    import hashlib  # noqa: PLC0415 - no poll needs it
 
     digest = hashlib.sha256()
     with opened(path) as stream:
-        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # one that grows has an end too
+        for _ in range(os.fstat(stream.fileno()).st_size // _BLOCK + 1):  # ends for a file that grows
             digest.update(stream.read(_BLOCK))
     return digest.hexdigest()
 

@@ -1,6 +1,4 @@
-"""What lies where in a run's folder, and in Rekindle's folder on a host: each name stands here alone."""
-
-from __future__ import annotations
+"""The names in a run's folder, and in Rekindle's folder on a host; each is defined only here."""
 
 import hashlib
 from pathlib import Path
@@ -13,33 +11,32 @@ VERDICT = "verdict.json"
 LADDER_RECORD = "ladder.json"
 RECORDS = (SPEC, PROGRESS, ENDED, VERDICT, LADDER_RECORD)
 LEFT = "left.json"
-"""What stayed on the host; in collected runs alone."""
+"""Files that stayed on the host; only in collected runs."""
 SAMPLES = "samples.jsonl"
 ALL_SAMPLES = "samples*.jsonl"
 """That file, or those of each node of a run over several."""
 EVIDENCE = "evidence"
 EVENTS = f"{EVIDENCE}/*.jsonl"
-"""What trainers and NVFlare's server wrote down."""
+"""Of trainers and NVFlare's server."""
 SERVER_EVENTS = f"{EVIDENCE}/server.jsonl"
-"""What our component at the server wrote, of a run's only simulation or the first."""
+"""Of our component at the server, in a run's first simulation."""
 JOB = "job"
-"""A copy of the job's code, which it runs in; NVFlare's workspace comes there too."""
+"""A copy of the job's code, in which it runs; also has NVFlare's workspace."""
 WORKSPACE = "workspace"
 """Of NVFlare's simulator, in `JOB`."""
 HOOK = "hook"
-"""Which an example's processes load first."""
+"""Loaded first by an example's processes."""
 DATA = "data"
 """An example's stand-ins for data sets that are not reached."""
 CLOCK = "clock.json"
-"""How far the host's clock is from the controller's; in collected runs."""
+"""The offset of the host's clock from the controller's; only in collected runs."""
 JOB_LOG = "job.log"
-"""What job.py printed."""
 DRIVER_LOG = "driver.log"
 DRIVER_LOCK = "driver.lock"
 """Held by a run's supervisor as long as it lives."""
 AUTOPSY = "autopsy"
 LADDER = "ladder"
-"""What the trainers left that ran once more without NVFlare."""
+"""Evidence and log of the trainers that ran once more without NVFlare."""
 
 # A host's folder of results, results/<run>/<host>/; the play's own record lies above it.
 PLAY_RECORD = "run.json"
@@ -49,17 +46,16 @@ RESULTS_SEAL = "results.seal.json"
 LEASE_RECORD = "lease.json"
 HOST_RECORD = "host.json"
 LOGIN_RECORD = "login.json"
-"""Of a SLURM cluster's login node, where host.json is of a node that SLURM gave."""
+"""Of a SLURM cluster's login node; host.json is then of an allocated node."""
 PLAN_RECORD = "plan.json"
 PAYLOAD_RECORD = "payload.json"
 ENV_RECORD = "env.json"
 STANDING_RECORD = "standing.json"
 IMAGES_RECORD = "images.json"
 ACCEPTANCE_RECORD = "acceptance.json"
-"""What a job that measures the host found, compared with norms."""
 OUTCOME_RECORD = "outcome.json"
 REFUSAL_RECORD = "refusal.json"
-"""The outcome of a check, which says nothing of a run."""
+"""The outcome of a check; no run's record has it."""
 SEEN_RECORD = "seen.json"
 RETIRED_RECORD = "retired.json"
 
@@ -70,19 +66,21 @@ JOBS = "jobs"
 """The payload."""
 CACHE = "cache"
 LOGS = "logs"
+PYTHONS = "pythons"
+"""Those that the controller brought."""
 TMP = "tmp"
-OURS = (ENVS, RUNS, TMP, CACHE, LOGS, JOBS)
-"""All that Rekindle makes in it."""
+OURS = (ENVS, PYTHONS, RUNS, TMP, CACHE, LOGS, JOBS)
 BUILDS = f"{LOGS}/environments"
-"""How far the build of environments is: specs.json, progress.json, log.txt."""
+"""Of the build of environments: specs.json, progress.json, log.txt."""
 LOCAL = f"{LOGS}/local"
-"""Of environments on nodes' own disks: what each is built from, and a file for each node that has any."""
+"""Of environments on nodes' own disks: their specifications, and a file for each node that has any."""
 BUILD_LOCK = f"{BUILDS}/lock"
-"""Held by who builds them."""
+IMAGES = f"{CACHE}/images"
+"""Of containers, where they are files."""
 UV = f"{CACHE}/bin/uv"
 UV_CACHE = f"{CACHE}/uv"
 ENV_MARKER = "rekindle-env.json"
-"""In a complete environment: what it was made of, and its record."""
+"""In a complete environment: its specification and its record."""
 
 
 def samples(node: str | None) -> str:
@@ -91,7 +89,7 @@ def samples(node: str | None) -> str:
 
 
 def server_events(simulation: str) -> str:
-    """Return where our component writes at the server of a later simulation of one run, by its workspace."""
+    """Return the evidence file of the server of a later simulation of one run, by its workspace."""
     return f"{EVIDENCE}/server.{simulation}.jsonl"
 
 
@@ -111,7 +109,7 @@ def on_disk(disk: str, root: Path) -> Path:
 
 
 def marker(root: Path, name: str, lock_sha256: str) -> Path:
-    """Return the file by which that environment is known to be complete."""
+    """Return the file that marks that environment as complete."""
     return environment(root, name, lock_sha256) / ENV_MARKER
 
 

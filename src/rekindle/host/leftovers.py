@@ -1,14 +1,13 @@
-"""What Rekindle has on a host beside its root: processes, and folders for temporary files.
+"""What Rekindle has on a host outside its root: processes, and folders for temporary files.
 
-Standard library alone, as a host that is retired may have nothing else that works.
+Standard library alone, as nothing else may work on a host that is retired.
 """
-
-from __future__ import annotations
 
 import json
 import os
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import folders, slurm
+from .engines import KINDS, name_of
 from .look import held
 
 BUILDER = "environments"
@@ -26,28 +26,38 @@ _ABANDONED_S = 120
 
 
 def running(root: Path) -> list[str]:
-    """Return the names of the runs that go on, and BUILDER's if environments are being built."""
+    """Return the names of the runs in progress, and BUILDER if environments are being built."""
     locks = {BUILDER: root / folders.BUILD_LOCK}
     locks |= {run.name: run / folders.DRIVER_LOCK for run in sorted(root.glob(f"{folders.RUNS}/*"))}
     return [name for name, path in locks.items() if held(path) or slurm.queued(path.parent)]
 
 
 def end_processes(root: Path) -> None:
-    """Have runs end themselves, and their verdicts written; then end what else runs out of ``root``."""
+    """Ask runs to end themselves and write their verdicts; then end what else runs from ``root``."""
     for name in running(root):
         slurm.cancel(root / (folders.BUILDS if name == BUILDER else f"{folders.RUNS}/{name}"))
     for pid, command in _processes(root).items():
         if _is_ours(command, root):
             _signal(pid, signal.SIGTERM)
     _wait(lambda: not running(root), _STOPS_WITHIN_S)
+    _end_containers(root)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in _processes(root):
             _signal(pid, number)
         _wait(lambda: not _processes(root), 3)
 
 
+def _end_containers(root: Path) -> None:
+    """Kill and remove those that killed drivers left."""
+    for path in root.glob(f"{folders.RUNS}/*/{folders.SPEC}"):
+        with suppress(ValueError, KeyError, TypeError, OSError, subprocess.TimeoutExpired):
+            engine = json.loads(path.read_text(encoding="utf-8"))["engine"]
+            for command in KINDS[engine["name"]](engine["path"], str(root)).end(name_of(path.parent)):
+                subprocess.run(command, capture_output=True, timeout=_STOPS_WITHIN_S, check=False)
+
+
 def outside(root: Path) -> list[Path]:
-    """Return the folders that Rekindle made elsewhere: runs' own in TMPDIR, and what a killed task left."""
+    """Return Rekindle's folders elsewhere: of runs in TMPDIR, and of killed tasks."""
     found = set()
     for path in root.glob(f"{folders.RUNS}/*/{folders.SPEC}"):
         with suppress(ValueError, KeyError, TypeError, OSError):
@@ -56,13 +66,9 @@ def outside(root: Path) -> list[Path]:
                 found.add(tmpdir)
     for parent in {Path("/dev/shm"), Path("/tmp"), Path(tempfile.gettempdir()), Path.home()}:
         with suppress(OSError):
-            found |= {path for path in parent.glob("rekindle-*") if _abandoned(path)}
+            ours = [path for path in parent.iterdir() if re.fullmatch(r"rekindle-[0-9a-f]{16}", path.name)]
+            found |= {path for path in ours if time.time() - path.stat().st_mtime > _ABANDONED_S}
     return [path for path in sorted(found) if _own(path)]
-
-
-def _abandoned(path: Path) -> bool:
-    unused_s = time.time() - path.stat().st_mtime
-    return re.fullmatch(r"rekindle-[0-9a-f]{16}", path.name) is not None and unused_s > _ABANDONED_S
 
 
 def _own(path: Path) -> bool:
@@ -70,10 +76,13 @@ def _own(path: Path) -> bool:
 
 
 def _processes(root: Path) -> dict[int, list[str]]:
-    """Return the command of each process that was started out of ``root``, or for a run in it."""
+    """Return the command of each other process that was started from ``root``, or for a run in it."""
     found = {}
+    ours = {str(os.getpid()), str(os.getppid())}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
+            if folder.name in ours:
+                continue
             command = (folder / "cmdline").read_text(errors="replace").split("\0")
             runs = f"REKINDLE_EVIDENCE={root}/{folders.RUNS}/".encode() in (folder / "environ").read_bytes()
             if runs or command[0].startswith(f"{root}/") or _is_ours(command, root):

@@ -1,6 +1,6 @@
-"""Whether detached work goes on, and how far it is.
+"""Whether detached work is in progress, and its progress record.
 
-``run_detached`` asks again and again, in a new process, so that this imports nothing that takes long.
+``run_detached`` polls it, each time in a new process, so it imports nothing that takes long.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ import sys
 
 from . import files
 
-TYPE_CHECKING = False  # typing's takes longer to import than a look does
+TYPE_CHECKING = False  # typing's takes longer to import than a poll does
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
 _RECORD_LIMIT = 1 << 20
-"""Bytes of a record that a look prints."""
 
 
 def taken(stream: BinaryIO, kind: int) -> bool:
-    """Take a lock of ``kind`` on an open file, unless another process's keeps us from it."""
+    """Take a lock of ``kind`` on an open file; False if another process's lock prevents it."""
     try:
         fcntl.flock(stream, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -30,10 +29,10 @@ def taken(stream: BinaryIO, kind: int) -> bool:
 
 
 def held(lock: str | Path) -> bool:
-    """Whether a process holds ``lock``; nobody holds one that is not there, or is no regular file."""
+    """Whether a process holds ``lock``; False if it is not there, or not a regular file."""
     try:
         with files.opened(lock) as stream:
-            return not taken(stream, fcntl.LOCK_SH)  # who looks at the same time is no holder
+            return not taken(stream, fcntl.LOCK_SH)  # another reader is not a holder
     except (FileNotFoundError, NotADirectoryError, files.UnfitError):
         return False
 
@@ -50,14 +49,14 @@ def look(lock: str | Path, record: str | Path, nonce: str) -> str:
 
         from . import slurm  # noqa: PLC0415
 
-        state, said = slurm.seen(Path(folder), lambda: _said(record))
+        state, text = slurm.seen(Path(folder), lambda: _text(record))
     else:
         state = "held" if held(lock) else "free"
-        said = _said(record)
-    return f"\n@@{nonce} {state} 0\n@@{nonce} record 0\n{said}\n@@{nonce} end 0\n"
+        text = _text(record)
+    return f"\n@@{nonce} {state} 0\n@@{nonce} record 0\n{text}\n@@{nonce} end 0\n"
 
 
-def _said(record: str | Path) -> str:
+def _text(record: str | Path) -> str:
     try:
         return files.content(record, _RECORD_LIMIT).decode("utf-8", "replace")
     except OSError:
@@ -65,5 +64,5 @@ def _said(record: str | Path) -> str:
 
 
 def main() -> None:
-    """Print a look at what the command line names."""
+    """Print `look` with the arguments of the command line."""
     sys.stdout.buffer.write(look(*sys.argv[1:]).encode())

@@ -1,6 +1,4 @@
-"""Files and folders of our own: whole or not at all, for their owner alone, one process at a time."""
-
-from __future__ import annotations
+"""Our own files and folders: written completely or not at all, private, one process at a time."""
 
 import fcntl
 import os
@@ -12,10 +10,10 @@ from pathlib import Path
 
 
 def write(path: Path, data: bytes) -> None:
-    """Have ``data`` in the file at ``path``, whole or not at all, for its owner alone.
+    """Write ``data`` to the file at ``path``, completely or not at all, for its owner alone.
 
     Raises:
-        OSError: it cannot be written; what was there before is as it was.
+        OSError: it cannot be written; the file before it is unchanged.
     """
     make_folder(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -29,7 +27,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Have nothing at ``path``, whatever it is; a link is not followed."""
+    """Remove a file, link or folder if it is there; a link is not followed."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -45,10 +43,10 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Keep every other process that asks for the same out of ``folder``; a killed one keeps nobody out.
+    """Lock ``folder`` against other processes that do the same; the lock ends with its process.
 
     Raises:
-        OSError: it is no folder, or without ``wait`` another one has it.
+        OSError: it is no folder, or without ``wait`` another process has it.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -1,10 +1,7 @@
-"""What travels to a host: this package and the jobs, in one zip file that Python imports from.
+"""What is sent to a host: this package and the jobs, in one zip file that Python imports from.
 
-Of a git checkout only what git tracks travels. The file's name carries the digest of its content, so that a
-host that has it needs no second look.
+From a git checkout only tracked files are sent. The file's name has the digest of its content.
 """
-
-from __future__ import annotations
 
 import hashlib
 import os
@@ -26,8 +23,8 @@ def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = Mapping
     """Write the payload into ``folder``; same content, same file.
 
     Args:
-        jobs: folder of jobs, all of which travel.
-        folder: where it comes to lie.
+        jobs: folder of jobs, which are all sent.
+        folder: for the payload.
         others: folders of the code of further jobs, by the jobs' names.
     """
     content = BytesIO()
@@ -45,7 +42,7 @@ def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = Mapping
     target = folder / f"rekindle-{hashlib.sha256(data).hexdigest()[:16]}.zip"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as aside:  # each host has a process that comes here
+        with tempfile.TemporaryDirectory(dir=folder) as aside:  # each host has a process that does this
             partial = Path(aside, target.name)
             partial.write_bytes(data)
             partial.replace(target)
@@ -53,9 +50,9 @@ def build_payload(jobs: Path, folder: Path, others: Mapping[str, Path] = Mapping
 
 
 def travelling(root: Path) -> list[str]:
-    """Return the files below ``root`` that are its own, relative to it: what git tracks, or else all.
+    """Return the files below ``root`` to send, relative to it: those that git tracks, or else all.
 
-    Neither links, nor names that begin with a dot, nor Python's caches are among them.
+    Links, names that begin with a dot and Python's caches are excluded.
     """
     return _own(root, _git(root, "--cached") or _every(root))
 
@@ -70,12 +67,12 @@ def digest(root: Path) -> str:
 
 
 def left_behind(root: Path) -> list[str]:
-    """Return the files below ``root`` that somebody may miss on the host, as git does not track them yet."""
+    """Return the files below ``root`` that are not sent as git does not track them yet."""
     return _own(root, _git(root, "--others", "--exclude-standard")) if _git(root, "--cached") else []
 
 
 def travels(name: str) -> bool:
-    """Return whether a file of that name is sent: it is not hidden, and no cache of Python's."""
+    """Return whether a file of that name is sent: it is neither hidden nor a cache of Python's."""
     return not any(part.startswith(".") or part == "__pycache__" for part in PurePosixPath(name).parts)
 
 

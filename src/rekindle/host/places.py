@@ -1,6 +1,4 @@
-"""Where playbooks, roles, plugins and jobs lie: in a checkout around ``src``, or an installed collection."""
-
-from __future__ import annotations
+"""The folders of playbooks, roles, plugins and jobs: in a checkout, or an installed collection."""
 
 from pathlib import Path
 
@@ -15,7 +13,6 @@ def repository() -> Path:
 
 
 JOBS = repository() / "flare_jobs"
-"""Those that come with us."""
 
 
 def here(text: str) -> Path:
@@ -27,5 +24,5 @@ def here(text: str) -> Path:
 
 
 def results(around: Path) -> Path:
-    """Return where runs of the plays in ``around`` are kept: there, or of a wheel's where their user is."""
+    """Return the results folder of the plays in ``around``: there, or for a wheel in the current folder."""
     return (Path() if around == INSTALLED.resolve() else around).absolute() / "results"

@@ -1,6 +1,4 @@
-"""Detached work on nodes of a SLURM cluster: what the queue says of its job, and its end."""
-
-from __future__ import annotations
+"""Detached work on nodes of a SLURM cluster: the state of its job in the queue, and its end."""
 
 import json
 import os
@@ -11,41 +9,41 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import own
+from . import detached, own
 from .folders import SPEC
 
 JOB, LOG = "slurm.json", "slurm.log"
-"""Which job works for a folder, and what it prints."""
+"""The job of a folder, and its output."""
 _UNFIT = "--format=%N is %T (%E)"
 ENDED = "slurm-job.log"
-"""What SLURM says of a job that ended before it could."""
+"""SLURM's description of a job that ended before its last record."""
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 _SUSPENDED = {"SUSPENDED", "STOPPED"}
 _NEVER = {"PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints"}
-"""What some clusters let a job wait for."""
+"""Reasons for which a job would wait forever, on some clusters."""
 _PLACE, _PLACE_S = "slurm-place.txt", 30
-"""A job's place in the queue as it was last, and for how long that counts, as squeue asks for all jobs."""
+"""A job's last place in the queue, and for how long it is reused, as squeue has to list all jobs."""
 _LIMIT_S = 30
-"""For SLURM's controller to answer."""
 
 
 def node(environ: Mapping[str, str]) -> str:
-    """Return the name that SLURM has for this machine, or else its own."""
+    """Return SLURM's name of this machine, or else its host name."""
     return environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def queued(folder: Path) -> bool:
-    """Whether the job of ``folder`` waits or works; True too where SLURM does not tell."""
+    """Whether the job of ``folder`` waits or works; also True if SLURM does not answer."""
     return look(folder)[0] != "free"
 
 
 def look(folder: Path) -> tuple[str, str]:
-    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits or stands.
+    """Return whether the job of ``folder`` is ``held``, ``free`` or ``unknown``, and why it waits.
 
-    One that could never start is cancelled, and then free.
+    A job that could never start is cancelled, and then free.
     """
     job = _job(folder)
     if not job:
@@ -71,9 +69,9 @@ def look(folder: Path) -> tuple[str, str]:
 
 
 def _place(folder: Path, job: str, partitions: str) -> str:
-    """Return such as ``2 of 3 in gpu``, of the jobs that wait there; nothing if SLURM does not tell.
+    """Return the job's place among those that wait, as in ``2 of 3 in gpu``; nothing if it is not known.
 
-    Of several partitions it is the one in which fewest are before ours.
+    Of several partitions it is the one with the fewest jobs before ours.
     """
     kept = folder / _PLACE
     with suppress(OSError, ValueError):
@@ -92,9 +90,9 @@ def _place(folder: Path, job: str, partitions: str) -> str:
 
 
 def _waiting(partitions: str) -> list[tuple[str, list[str]]]:
-    """Return the jobs that wait in any of the partitions, and in which, as SLURM would start them.
+    """Return the jobs that wait in the partitions, each with its partitions, in the order of their start.
 
-    Where a user sees no others' jobs, none.
+    It is empty where a user cannot see others' jobs.
     """
     private = re.search(r"^PrivateData\s*=\s*(\S+)", output("scontrol", "show", "config") or "", re.MULTILINE)
     if not private or "jobs" in private[1].split(","):
@@ -108,7 +106,7 @@ def _waiting(partitions: str) -> list[tuple[str, list[str]]]:
 
 
 def _squeue(*options: str) -> subprocess.CompletedProcess[str] | None:
-    """Have squeue answer these options, whatever a user has it show."""
+    """Run squeue without the user's own variables for it."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SQUEUE_")}
     return ask(["squeue", "--noheader", *options], environ)
 
@@ -118,31 +116,28 @@ def seen(folder: Path, read: Callable[[], str]) -> tuple[str, str]:
 
     Args:
         folder: of a run, or of builds.
-        read: returns the record that is there; nothing if it is not. It counts unless the job waits, is
-            suspended, could never start, or was ended before it could tell of its end; a run that was is
-            judged.
+        read: returns the progress record, or nothing. It counts unless the job waits, is suspended, could
+            never start, or was ended before it could record its end; a run is then judged.
     """
     state, waits = look(folder)
     record = read()
     if state == "free" and waits:
-        return state, _told("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
+        return state, _progress("failed", f"{waits} Fix: ask for what it has, in rekindle_slurm.")
     if waits:
-        return state, _told("waiting", waits)
+        return state, _progress("waiting", waits)
     if state == "free" and not re.search(r'"state": "(?:ended|failed)"', record):
-        says = record_end(folder)
+        message = record_end(folder)
         if (folder / SPEC).exists():
-            return state, _told("ended", says)
-        return state, _told("failed", f"{says} Fix: see {folder}/{LOG} on the host, and run again.")
+            return state, _progress("ended", message)
+        return state, _progress("failed", f"{message} Fix: see {folder}/{LOG} on the host, and run again.")
     return state, record
 
 
-def _told(state: str, says: str) -> str:
-    fields = {"schema": "rekindle/progress/1", "state": state, "says": says, "elapsed_s": 0, "changed": True}
-    return json.dumps(fields)
+_progress = partial(detached.progress, elapsed_s=0, changed=True)
 
 
 def waited_s(folder: Path) -> float | None:
-    """Return for how long the job of ``folder`` was in the queue; None if SLURM does not tell."""
+    """Return for how long the job of ``folder`` was in the queue; None if it is not known."""
     known = _fields(_shown(_job(folder)))
     try:
         queued, began = (datetime.fromisoformat(known[name]) for name in ("SubmitTime", "StartTime"))
@@ -158,7 +153,7 @@ def resumed(folder: Path) -> str:
 
 
 def record_end(folder: Path) -> str:
-    """Keep in ``folder`` what SLURM knows of its job and of its nodes, and return why it ends, a sentence."""
+    """Keep SLURM's description of a folder's job and its nodes there, and return why it ends, a sentence."""
     job = _job(folder)
     shown, unfit = _shown(job), ""
     fields = _fields(shown)
@@ -166,7 +161,7 @@ def record_end(folder: Path) -> str:
         states = "--states=down,drain,fail"
         unfit = output("sinfo", "--Node", "--noheader", states, f"--nodes={nodes}", _UNFIT) or ""
     own.write(folder / ENDED, f"{shown}{unfit}".encode())
-    state, limit = fields.get("JobState", "it does not say why"), fields.get("TimeLimit", "its limit")
+    state, limit = fields.get("JobState", "it gives no reason"), fields.get("TimeLimit", "its limit")
     if state == "RUNNING":
         return f"Job {job} of SLURM is near the end of its time, {limit}."
     lost = ", ".join(unfit.splitlines())
@@ -178,7 +173,6 @@ def _shown(job: str) -> str:
 
 
 def _fields(line: str) -> dict[str, str]:
-    """Return what one line of scontrol's says, by name."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
@@ -199,7 +193,6 @@ def _job(folder: Path) -> str:
 
 
 def _field(path: Path, name: str) -> Any:
-    """Return a field of a JSON file; nothing if that cannot be read."""
     try:
         return json.loads(path.read_bytes())[name]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,17 +1,15 @@
-"""Which variables of a host's user go on to what Rekindle starts there, and why; no other does.
+"""The variables of a host's user that processes of Rekindle get, and why; they get no others.
 
-What a job has in its environment is collected in tracebacks and a debugger's output, so that a list of what
-is secret is never long enough. Driver, jobs, ladder, probes and installers take theirs from here.
+A job's environment is collected in tracebacks and a debugger's output, and a list of secrets is never long
+enough. Driver, jobs, ladder, probes and installers take their variables from here.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
 ALLOWED = {
     "PATH HOME USER LOGNAME SHELL HOSTNAME PWD": "any program",
-    "LANG LANGUAGE LC_* TZ TERM": "how a program says numbers, texts and times",
+    "LANG LANGUAGE LC_* TZ TERM": "how a program formats numbers, texts and times",
     "TMPDIR TMP TEMP XDG_*": "where a program puts its files",
     "LD_LIBRARY_PATH LD_PRELOAD": "where the host keeps its driver's libraries and allocators",
     "CUDA_* NVIDIA_* CUDNN_* CUBLAS_*": "NVIDIA's libraries",
@@ -26,18 +24,16 @@ ALLOWED = {
     "http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY": "its way out",
     "SLURM_* SLURMD_NODENAME": "what a scheduler gave the host's user, and where",
 }
-"""Names, and beginnings of names, with who needs them."""
 
 _INSTALLERS = "PIP_* UV_* NETRC http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY"
-"""What uv and pip need for the indexes that the host is configured for, with the credentials in it."""
 
 _SECRET = re.compile(
     r"SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|KEY|AUTH|JWT|COOKIE|SIGNATURE|(^|_)(PASS|PWD)(_|$)",
     re.IGNORECASE,
 )
-"""In a name that only begins as one that is allowed."""
+"""In names that match a prefix."""
 _CREDENTIALS = re.compile(r"://[^\s/]*@|^[^\s/:@]+:[^\s/@]*@|://\S*\?")
-"""In a URL or a proxy: what stands before an @ or after a ?."""
+"""In a URL or a proxy: before an @ or after a ?."""
 
 
 def _patterns(words: str) -> tuple[frozenset[str], tuple[str, ...]]:

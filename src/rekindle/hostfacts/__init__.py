@@ -1,7 +1,18 @@
-"""From what the collector (roles/preflight) prints on a host to the host's record, and what it lacks."""
+"""Turns the collector's output (roles/preflight) into a host's record, and lists what the host lacks."""
 
+from .brought import archive, archive_name, notice, with_brought
 from .frames import FactsError
 from .needs import interpreter, unmet
 from .record import flaw, host_record
 
-__all__ = ["FactsError", "flaw", "host_record", "interpreter", "unmet"]
+__all__ = [
+    "FactsError",
+    "archive",
+    "archive_name",
+    "flaw",
+    "host_record",
+    "interpreter",
+    "notice",
+    "unmet",
+    "with_brought",
+]

@@ -1,6 +1,4 @@
-"""What a SLURM cluster is, as its commands tell it on a login node, and what of it keeps runs waiting."""
-
-from __future__ import annotations
+"""A SLURM cluster as its commands on a login node describe it, and what in it keeps runs waiting."""
 
 import re
 import shlex
@@ -18,7 +16,7 @@ _SACCTMGR = "sacctmgr --noheader --parsable2 show"
 _ACCOUNTS = f'{_SACCTMGR} assoc user="$(id -un)" format=account,partition,qos,maxwall,maxjobs,grptres,maxtres'
 _QOS = f"{_SACCTMGR} qos format=name,maxwall,maxjobspu,grptres,maxtrespu"
 _UNFIT = ("down", "drain", "fail", "maint", "error", "inval", "unk", "no_respond", "power", "reboot", "block")
-"""How states begin in which a node takes no job; * after any says that it does not respond."""
+"""Prefixes of states in which a node takes no job; a * after any means that it does not respond."""
 _NONE = {"", "(null)", "none", "N/A"}
 
 
@@ -26,15 +24,15 @@ def asking(nonce: str) -> str:
     """Return shell commands that ask SLURM, in the collector's frames."""
     asked = {"sinfo": _SINFO, "accounts": _ACCOUNTS, "qos": _QOS}
     lines = [
-        f"said=$(LC_ALL=C timeout {_LIMIT_S} sh -c {shlex.quote(command)} 2>/dev/null); "
-        f"printf '\\n@@{nonce} {name} %s\\n%s\\n' $? \"$said\""
+        f"answer=$(LC_ALL=C timeout {_LIMIT_S} sh -c {shlex.quote(command)} 2>/dev/null); "
+        f"printf '\\n@@{nonce} {name} %s\\n%s\\n' $? \"$answer\""
         for name, command in asked.items()
     ]
     return "; ".join([*lines, f"printf '\\n@@{nonce} end 0\\n'"])
 
 
 def cluster(frames: Frames) -> Cluster | None:
-    """Return what the frames tell; None if that is nothing that can be used."""
+    """Return the cluster in the frames; None if they cannot be used."""
     if not frames["sinfo"].answered:
         return None
     lines = [(name, line) for name in ("accounts", "qos") for line in frames[name].text.splitlines()]
@@ -57,26 +55,28 @@ def _group(line: str) -> dict[str, object]:
 
 
 def refusals(known: Cluster, wanted: Slurm, host: str) -> Iterator[Complaint]:
-    """Complain of what the cluster of ``host`` can never give."""
+    """Yield a complaint about each request that the cluster of ``host`` can never fulfil."""
     groups = _groups_of(known, wanted.partition)
     if not groups:
         names = ", ".join(dict.fromkeys(group.partition for group in known.groups)) or "none"
-        says = f"{host} has no partition {wanted.partition}; it has {names}."
-        yield Complaint(says, "name another in rekindle_slurm.")
+        message = f"{host} has no partition {wanted.partition}; it has {names}."
+        yield Complaint(message, "name another in rekindle_slurm.")
         return
     if (count := sum(group.count for group in groups)) < wanted.nodes:
-        says = f"{wanted.partition} of {host} has {count} nodes, and rekindle_slurm asks for {wanted.nodes}."
-        yield Complaint(says, f"ask for nodes: {count}, or for another partition.")
+        message = (
+            f"{wanted.partition} of {host} has {count} nodes, and rekindle_slurm asks for {wanted.nodes}."
+        )
+        yield Complaint(message, f"ask for nodes: {count}, or for another partition.")
     limit = seconds_of(groups[0].time_limit)
-    own_qos = any(option.startswith(("--qos", "-q")) for option in wanted.extra)  # which may allow more
+    own_qos = any(option.startswith(("--qos", "-q")) for option in wanted.extra)  # it may allow more
     if limit is not None and wanted.time_s > limit and not own_qos:
-        says = f"{wanted.partition} of {host} gives no more time than {groups[0].time_limit}"
+        message = f"{wanted.partition} of {host} gives no more time than {groups[0].time_limit}"
         fix = "ask for no more, or for another partition."
-        yield Complaint(f"{says}, and rekindle_slurm asks for {wanted.time}.", fix)
+        yield Complaint(f"{message}, and rekindle_slurm asks for {wanted.time}.", fix)
 
 
 def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
-    """Say what of the cluster may keep jobs waiting, or give them another node than was looked at."""
+    """Warn about what may keep jobs waiting, or give them another kind of node than the inspected one."""
     groups = _groups_of(known, wanted.partition)
     unfit = [group for group in groups if not takes_jobs(group)]
     if not all(group.up for group in groups):
@@ -86,19 +86,21 @@ def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
         states = ", ".join(
             f"{group.nodes} is {group.state}{why}" for group, why in zip(unfit, whys, strict=True)
         )
-        says = f"{fit} nodes of {wanted.partition} take jobs now, and rekindle_slurm asks for {wanted.nodes}"
-        yield f"{says}: {states}."
+        message = (
+            f"{fit} nodes of {wanted.partition} take jobs now, and rekindle_slurm asks for {wanted.nodes}"
+        )
+        yield f"{message}: {states}."
     node_kinds = kinds(known, wanted.partition)
     if len(node_kinds) > 1:
         names = (", ".join(group.nodes for group in kind) for kind in node_kinds)
         listed = "; ".join(f"{name} ({_kind(kind[0])})" for name, kind in zip(names, node_kinds, strict=True))
-        says = f"{wanted.partition} of {host} has {len(node_kinds)} kinds of nodes"
-        says += f", and runs may get any: {listed}."
-        yield f"{says} Fix: say which by --constraint, --nodelist or --exclude in rekindle_slurm's extra."
+        message = f"{wanted.partition} of {host} has {len(node_kinds)} kinds of nodes"
+        fix = "select some by --constraint, --nodelist or --exclude in rekindle_slurm's extra."
+        yield f"{message}, and runs may get any: {listed}. Fix: {fix}"
 
 
 def kinds(known: Cluster, partition: str) -> list[list[NodeGroup]]:
-    """Return the groups of a partition by what their nodes are, whatever state those are in."""
+    """Return the groups of a partition by kind of node, in any state."""
     by_kind: dict[str, list[NodeGroup]] = {}
     for group in _groups_of(known, partition):
         by_kind.setdefault(_kind(group), []).append(group)
@@ -116,13 +118,13 @@ def takes_jobs(group: NodeGroup) -> bool:
 
 
 def first(nodes: str) -> str:
-    """Return the first of nodes as SLURM writes them: ``n9`` of ``n[9-10],m1``; empty if that is no name."""
+    """Return the first name in SLURM's node list: ``n9`` of ``n[9-10],m1``; empty if it is not a name."""
     name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
     return name if re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII) else ""
 
 
 def has(groups: Iterable[NodeGroup], node: str) -> bool:
-    """Whether a node is one of these groups'."""
+    """Whether a node is in these groups."""
     items = (item for group in groups for item in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)*", group.nodes))
     return any(_is_among(node, item) for item in items)
 

@@ -1,7 +1,5 @@
 """The collector (roles/preflight), run on a host in one round trip, and its answer by probe."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import shlex
@@ -25,7 +23,7 @@ class Frame(NamedTuple):
     status: str
     """Exit code, or ``timeout``."""
     text: str
-    """Standard output and error together; what there was of it if the probe was given up."""
+    """Standard output and error together; partial if the probe was given up."""
 
     @property
     def answered(self) -> bool:
@@ -39,13 +37,13 @@ class Frame(NamedTuple):
 
     @property
     def first_line(self) -> str:
-        """The first line that says something, in words rather than XML if there is such a line."""
+        """The first line that is not empty, and not XML if possible."""
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
         return next((line for line in lines if not line.startswith("<")), lines[0] if lines else "no output")
 
 
 class Frames(dict[str, Frame]):
-    """Frames by name; a missing one is the host's fault."""
+    """Frames by name; a missing one is an error of the host."""
 
     def __missing__(self, name: str) -> Frame:
         """Refuse an answer without ``name``."""
@@ -61,17 +59,17 @@ def there(path: Path, name: str, nonce: str) -> str:
 
 
 def parse(raw: str, nonce: str) -> Frames:
-    """Return the frames of ``raw`` by name; bytes in it that are no UTF-8 are shown as U+FFFD.
+    """Return the frames of ``raw`` by name; bytes that are not UTF-8 become U+FFFD.
 
-    Lines may end as a terminal ends them, which ssh gives to commands without input.
+    Lines may have a terminal's ends, as ssh gives one to commands without input.
 
     Raises:
-        FactsError: there is none, the last one is missing, or there is no end of them.
+        FactsError: there is none, the last one is missing, or there are too many.
     """
     raw = raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\r\n", "\n")
     if len(raw) > _LIMIT:
         raise FactsError(
-            f"The host says more than {_LIMIT >> 20} MiB of itself, where a machine with 8 GPUs says 0.5.",
+            f"The host's answer has more than {_LIMIT >> 20} MiB; a machine with 8 GPUs sends 0.5.",
             "do not trust that host.",
         )
     parts = re.split(rf"^@@{re.escape(nonce)} (\S+) (\S+)\n", raw, flags=re.MULTILINE)
@@ -81,9 +79,9 @@ def parse(raw: str, nonce: str) -> Frames:
         for name, status, text in zip(names, statuses, texts, strict=True)
     )
     if not frames:
-        said = Frame("", raw).first_line[:200]
+        printed = Frame("", raw).first_line[:200]
         raise FactsError(
-            f"The host did not run the collector, it said: {said}.",
+            f"The host did not run the collector, it printed: {printed}.",
             "see that this user's login shell runs sh.",
         )
     if "end" not in frames:
@@ -95,7 +93,7 @@ def parse(raw: str, nonce: str) -> Frames:
 
 
 LIMITS_S = (20, 60)
-"""For the probes of a first try, and for those that were late of a second one."""
+"""For all probes of the first try, and the late ones of the second."""
 
 
 def ask(
@@ -106,18 +104,18 @@ def ask(
     *probes: str,
     through: Sequence[str] = (),
 ) -> Frames:
-    """Return what the host answers, which changes nothing on it; a probe that was late is tried once more.
+    """Return the host's answer, without changes to the host; a late probe is tried once more.
 
     Args:
         execute: an action's ``_low_level_execute_command``.
         script: the collector.
-        root: Rekindle's folder on the host, as the inventory has it.
+        root: Rekindle's folder on the host, from the inventory.
         tmpdir: TMPDIR there.
-        probes: names of those to try; all by default.
-        through: command and options by which it is run elsewhere, such as srun's.
+        probes: names of the probes; all by default.
+        through: command and options that run it elsewhere, such as srun's.
 
     Raises:
-        FactsError: it failed, or what it says is no answer.
+        FactsError: it failed, or its answer cannot be used.
     """
     frames = Frames()
     for limit_s in LIMITS_S:
@@ -125,8 +123,8 @@ def ask(
         command = shlex.join([*through, "sh", "-s", "--", nonce, root, tmpdir, str(limit_s), *probes])
         answer = execute(command, sudoable=False, in_data=script.read_bytes())
         if answer["rc"] != 0:
-            said = " ".join(answer["stderr"].split())[-500:]
-            raise FactsError(f"The collector failed on the host: {said}")
+            errors = " ".join(answer["stderr"].split())[-500:]
+            raise FactsError(f"The collector failed on the host: {errors}")
         frames.update(parse(answer["stdout"], nonce))
         probes = tuple(name for name, frame in frames.items() if frame.late)
         if not probes:

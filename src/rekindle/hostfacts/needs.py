@@ -1,7 +1,5 @@
 """What a host lacks, and the ways out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rekindle.gpus import usable
@@ -19,7 +17,7 @@ MAX_UNCORRECTED_ECC = 0
 """Volatile. Source: azurehpc-health-checks, facebookresearch/gcm."""
 
 HARDWARE_SLOWDOWNS = {"hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
-"""Clock event reasons that mean trouble in the hardware, its cooling or its power. Source: leptonai/gpud."""
+"""Clock event reasons that show a fault of the hardware, its cooling or its power. Source: leptonai/gpud."""
 
 MIN_TMPDIR_GB = 2.0
 """Ours: larger than any one file that an install unpacks or a federated round passes on; a full TMPDIR
@@ -29,34 +27,33 @@ MIN_TMP_GB = 0.1
 """Ours: sockets and small files of tools that ignore TMPDIR."""
 
 MIN_SHM_MIB = 64
-"""What container engines give by default; NCCL and data loaders' workers keep their buffers there."""
+"""The default of container engines; NCCL and data loaders' workers keep their buffers there."""
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 10), (3, 12)
 """Our driver parses on 3.10, and the locks of all frameworks with nvflare 2.7 reach up to 3.12."""
 
 _PIP = ("env", "xdg", "etc", "legacy", "user", "file")
-_NOT_TOLD = {
+_FACTS = {
     "os": "its operating system",
     "glibc": "its C library",
-    "pythons": "which Pythons it has",
+    "pythons": "the list of its Pythons",
     "root": "whether rekindle_root can be made",
     "tmpdir": "whether rekindle_tmpdir can be made",
     "disk-root": "the free space of rekindle_root",
     "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
     "disk-tmp": "the free space of /tmp",
     "disk-shm": "the free space of /dev/shm",
-    **dict.fromkeys((f"pip-{file}" for file in _PIP), "how its pip is configured"),
+    **dict.fromkeys((f"pip-{file}" for file in _PIP), "the configuration of its pip"),
 }
-"""By its probe."""
 
 _MIB_PER_GB = 1000**3 / 1024**2
 
 
 def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[Complaint]:
-    """Return what ``host`` lacks; empty means that it can go on.
+    """Return what ``host`` lacks; if empty, it can be used.
 
     Args:
-        host: as preflight found it.
+        host: by preflight.
         gpus_required: whether a host without working GPUs is refused.
         min_free_gb: free space in GB (10⁹ bytes) that the disk of Rekindle's folder must have.
     """
@@ -65,22 +62,22 @@ def unmet(host: HostRecord, *, gpus_required: bool, min_free_gb: float) -> list[
 
 
 def _slow(host: HostRecord) -> Iterator[Complaint]:
-    """Complain of what a host did not answer in time, though it may not lack it."""
+    """Yield a complaint about each required fact that the host did not report in time."""
     for failed in host.problems:
-        if failed.timed_out and failed.name in _NOT_TOLD and not (failed.name == "pythons" and _fit(host)):
+        if failed.timed_out and failed.name in _FACTS and not (failed.name == "pythons" and _fit(host)):
             yield Complaint(
-                f"The host was slow, and {_NOT_TOLD[failed.name]} cannot be told: {failed.says}",
+                f"The host was slow, and {_FACTS[failed.name]} is not known: {failed.message}",
                 "run preflight again when it has less to do, or ask for another one.",
             )
 
 
 def _driver(host: HostRecord) -> Iterator[Complaint]:
-    """Complain of the first thing that keeps the driver from telling of the host's GPUs."""
+    """Yield a complaint about the first reason why the driver does not report the host's GPUs."""
     failed = host.failed("nvidia-smi")
     if host.gpus:
         if failed:
-            says = f"The GPUs' health cannot be known{usable.reason_of(failed)}"
-            yield Complaint(says, "run nvidia-smi -q there, mend what it says.")
+            message = f"The GPUs' health cannot be known{usable.reason_of(failed)}"
+            yield Complaint(message, "run nvidia-smi -q there, and repair what it reports.")
         return
     on_bus = "an unknown number of" if host.pci_gpus is None else "no"
     yield usable.absent(host) or Complaint(
@@ -101,11 +98,11 @@ def _gpus(host: HostRecord) -> Iterator[Complaint]:
 def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
     if gpu.state == "lost":
         yield Complaint(
-            f"{name} is lost: {gpu.says}.", "restart the host; if it stays lost, ask for another one."
+            f"{name} is lost: {gpu.message}.", "restart the host; if it stays lost, ask for another one."
         )
     if gpu.state == "error":
         yield Complaint(
-            f"{name} is in error: {gpu.says}.",
+            f"{name} is in error: {gpu.message}.",
             f"reset it (nvidia-smi --gpu-reset -i {gpu.index}) or restart the host, or ask for another.",
         )
     if is_mig(gpu):
@@ -133,7 +130,7 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
 
 
 def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
-    """Complain of memory that others use; our own job is followed, and what it left is ended."""
+    """Yield a complaint about memory that others use; our own job is followed, its leftovers are ended."""
     others = [process for process in gpu.processes if not process.name.startswith(f"{root}/{folders.ENVS}/")]
     total = gpu.memory_used_mib or 0 if len(others) == len(gpu.processes) else 0
     used = max(total, sum(process.memory_mib or 0 for process in others))
@@ -141,7 +138,7 @@ def _memory_in_use(gpu: Gpu, name: str, root: str) -> Iterator[Complaint]:
         return
     holders = ", ".join(f"process {process.pid} ({process.name})" for process in others)
     yield Complaint(
-        f"{name} has {used} MiB in use by {holders or 'processes that it does not name'}, "
+        f"{name} has {used} MiB in use by {holders or 'unnamed processes'}, "
         f"{MAX_MEMORY_IN_USE_MIB} MiB are allowed.",
         "end them, or wait until whoever runs them is done.",
     )
@@ -152,7 +149,7 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
         failed = host.failed(name)
         if failed and not failed.timed_out:
             yield Complaint(
-                f"rekindle_{name} cannot be made: {failed.says}", f"set rekindle_{name} to another place."
+                f"rekindle_{name} cannot be made: {failed.message}", f"set rekindle_{name} to another place."
             )
 
 
@@ -185,7 +182,8 @@ def _python(host: HostRecord) -> Iterator[Complaint]:
         return
     found = ", ".join(f"{python.version} at {python.path}" for python in host.pythons) or "none"
     yield Complaint(
-        f"No Python from 3.10 to 3.12 is on the host, found: {found}.",
+        f"No Python from 3.10 to 3.12 is on the host, found: {found}, "
+        f"and Rekindle has none for {host.os.architecture}.",
         "install one of them (such as the packages python3.12 and python3.12-venv).",
     )
 
@@ -200,9 +198,9 @@ def _fit(host: HostRecord) -> bool:
 
 
 def interpreter(pythons: tuple[Python, ...]) -> str | None:
-    """Return the path of the one to run: outside of a virtual environment first, then the newest.
+    """Return the path of the interpreter to use: the newest, preferably outside of a virtual environment.
 
-    None if none fits, as a path does not that a shell would split.
+    None if none fits; a path that a shell would split does not fit.
     """
     best = newest_python(python for python in pythons if supported(python) and not flaw("it", python.path))
     return best.path if best else None

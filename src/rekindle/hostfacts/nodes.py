@@ -1,6 +1,4 @@
-"""A look at a cluster from its login node, and at nodes that SLURM gives, each as a host is looked at."""
-
-from __future__ import annotations
+"""Inspects a cluster from its login node, and allocated nodes as hosts are inspected."""
 
 import secrets
 import shlex
@@ -20,17 +18,16 @@ from .frames import FactsError, Frames, ask, parse
 from .record import host_record
 
 _PATIENCE_S, _PATIENCE_OF_OTHERS_S = 120, 20
-"""For SLURM to find a node for what is asked, and one of each other kind."""
+"""For SLURM to allocate a node for the request, and one of each other kind."""
 _ASKING = "00:03:00"
-"""For the collector on it."""
 _MOST_KINDS = 3
-"""Of which a node is looked at, so that all is within the limit of preflight's task."""
+"""Other kinds that are inspected, at most, within the limit of preflight's task."""
 Execute = Callable[..., dict[str, Any]]
 """An action's ``_low_level_execute_command``."""
 
 
 def known_of(execute: Execute) -> Cluster | None:
-    """Return what SLURM says of its cluster; None if it says nothing that can be used."""
+    """Return SLURM's description of its cluster; None if it cannot be used."""
     nonce = secrets.token_hex(8)
     try:
         return cluster.cluster(parse(execute(cluster.asking(nonce), sudoable=False)["stdout"], nonce))
@@ -39,40 +36,38 @@ def known_of(execute: Execute) -> Cluster | None:
 
 
 def record(frames: Frames, host: str, root: str) -> HostRecord:
-    """Return what ``host`` is, by the collector's answer; ``root`` as the inventory has it.
+    """Return the record of ``host``, by the collector's answer; ``root`` is from the inventory.
 
     Raises:
-        FactsError: the answer makes no sense.
+        FactsError: the answer is invalid.
     """
     try:
         return host_record(frames, host, root)
     except (ValueError, RecursionError) as error:
-        raise FactsError(
-            f"What the host says of itself makes no sense: {error}.", "do not trust that host."
-        ) from None
+        raise FactsError(f"The host's answer is invalid: {error}.", "do not trust that host.") from None
 
 
 class Nodes:
     """The nodes that a login node's runs may get."""
 
     def __init__(self, execute: Execute, collector: Path, login: HostRecord, root: str, tmpdir: str) -> None:
-        """Take the login node as it was found; ``root`` and ``tmpdir`` are the inventory's."""
+        """Take the record of the login node; ``root`` and ``tmpdir`` are the inventory's."""
         self._execute, self._collector, self._login = execute, collector, login
         self._root, self._tmpdir = root, tmpdir
 
     def given(self, wanted: Slurm, place: str) -> tuple[str, HostRecord]:
-        """Return the name of a node that SLURM gives, and what it is, which has the login node's ``place``.
+        """Return the name and record of an allocated node, which has the login node's folder ``place``.
 
         Raises:
-            FactsError: none is given, or it is another folder there.
+            FactsError: none is allocated, or it has another folder there.
         """
         with self._marked(place) as mark:
             try:
-                frames = self._look(to_builtins(wanted), mark, f"--immediate={_PATIENCE_S}")
+                frames = self._inspect(to_builtins(wanted), mark, f"--immediate={_PATIENCE_S}")
             except FactsError as error:
                 raise FactsError(
-                    f"SLURM gives {self._login.host} no node to look at: {error.says.rstrip('.')}.",
-                    "mend rekindle_slurm, or see what sinfo says of the partition.",
+                    f"SLURM gives {self._login.host} no node to inspect: {error.message.rstrip('.')}.",
+                    "correct rekindle_slurm, or see what sinfo lists for the partition.",
                 ) from None
             if not frames["mark"].answered:
                 where = f"on the nodes of {wanted.partition}"
@@ -84,7 +79,7 @@ class Nodes:
             return name, replace(record(frames, self._login.host, self._root), slurm=wanted)
 
     def others(self, wanted: Slurm, place: str, given: str) -> Iterator[tuple[str, HostRecord | str]]:
-        """Yield a node of each other kind than ``given``'s that the partition has, or why it was not seen."""
+        """Yield a node of each kind other than ``given``'s in the partition, or why it was not inspected."""
         kinds = cluster.kinds(self._login.cluster, wanted.partition) if self._login.cluster else []
         for kind in [kind for kind in kinds if not cluster.has(kind, given)][:_MOST_KINDS]:
             fit = [group for group in kind if cluster.takes_jobs(group)]
@@ -97,16 +92,16 @@ class Nodes:
             with self._marked(place) as mark:
                 try:
                     now = (f"--nodelist={name}", f"--immediate={_PATIENCE_OF_OTHERS_S}")
-                    frames = self._look(asked, mark, *now)
+                    frames = self._inspect(asked, mark, *now)
                     seen = record(frames, self._login.host, self._root)
                 except Complaint as error:
-                    yield name, f"{name} was not looked at: {error.says}"
+                    yield name, f"{name} was not inspected: {error.message}"
                     continue
             if not frames["mark"].answered:
                 yield name, f"{place} is not the same folder on {name}."
             yield name, replace(seen, slurm=wanted)
 
-    def _look(self, asked: dict[str, Any], mark: str, *more: str) -> Frames:
+    def _inspect(self, asked: dict[str, Any], mark: str, *more: str) -> Frames:
         srun = ["srun", "--quiet", "--nodes=1", "--ntasks=1", "--job-name=rekindle-preflight"]
         srun += [*batch.options({**asked, "time": _ASKING}), *more]
         through = ["env", f"REKINDLE_MARK={mark}", *srun]
@@ -114,13 +109,13 @@ class Nodes:
 
     @contextmanager
     def _marked(self, place: str) -> Iterator[str]:
-        """Have a file in ``place``, by which a node sees that it has the same folder."""
+        """Keep a file in ``place``, so that a node can check that it has the same folder."""
         made = self._execute(f"mktemp {shlex.quote(place)}/.rekindle-XXXXXXXX")
         mark = made["stdout"].strip().rpartition("\n")[2]
         if made["rc"] or not mark:
-            said = one_line(made["stderr"]) or "no file is made"
+            reason = one_line(made["stderr"]) or "no file is made"
             raise FactsError(
-                f"{place} on {self._login.host} cannot be written to: {said}.",
+                f"{place} on {self._login.host} cannot be written to: {reason}.",
                 "name a folder in rekindle_root that the user of the host may write to.",
             )
         try:

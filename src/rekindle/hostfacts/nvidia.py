@@ -1,10 +1,8 @@
-"""GPUs, driver and links of a host, from what nvidia-smi and the kernel module say.
+"""GPUs, driver and links of a host, from the output of nvidia-smi and the kernel module.
 
-nvidia-smi's XML leads; its CSV adds what the XML lacks (compute capability, index) and stands in where
-there is no XML. Field names: ``nvidia-smi --help-query-gpu`` and nvsmi_device_v*.dtd of drivers 418 to 580.
+nvidia-smi's XML has priority; its CSV adds what the XML lacks (compute capability, index) and replaces it
+if there is none. Field names: ``nvidia-smi --help-query-gpu`` and nvsmi_device_v*.dtd of drivers 418 to 580.
 """
-
-from __future__ import annotations
 
 import csv
 import re
@@ -24,7 +22,6 @@ COMMANDS = {
     "nvidia-topo": "nvidia-smi topo -m",
     "nvidia-nvlink": "nvidia-smi nvlink -s",
 }
-"""By the name of their frame."""
 
 _XML = {
     "name": "product_name",
@@ -96,7 +93,7 @@ Source = Literal["/sys/module/nvidia/version", "/proc/driver/nvidia/version", "n
 
 
 class Nvidia(NamedTuple):
-    """What the driver says of a host."""
+    """A host's facts by its driver."""
 
     driver: Driver | None
     gpus: tuple[Gpu, ...]
@@ -104,7 +101,7 @@ class Nvidia(NamedTuple):
 
 
 def parse(frames: Frames) -> Nvidia:
-    """Read all of it; whatever is missing or broken is left out."""
+    """Read all frames; missing and broken facts are left out."""
     log = document(frames["nvidia-smi"].text)
     if log is None:
         log = ElementTree.Element("nvidia_smi_log")
@@ -117,7 +114,7 @@ def parse(frames: Frames) -> Nvidia:
 
 
 def document(text: str) -> ElementTree.Element | None:
-    """Return the XML document in ``text``, without messages around it; None if there is no whole one."""
+    """Return the XML document in ``text``, without messages around it; None if there is no complete one."""
     _, opened, rest = text.partition("<nvidia_smi_log>")
     inside, closed, _ = rest.rpartition("</nvidia_smi_log>")
     if not closed:
@@ -129,7 +126,7 @@ def document(text: str) -> ElementTree.Element | None:
 
 
 def _rows(text: str) -> list[Values]:
-    """Return the rows of the CSV by our field names; messages before and after it have other widths."""
+    """Return the rows of the CSV by our field names; messages around it have another number of cells."""
     header: list[str] = []
     rows = []
     for cells in csv.reader(text.splitlines(), skipinitialspace=True):
@@ -152,22 +149,21 @@ def _gpus(log: ElementTree.Element, rows: list[Values], frames: Frames) -> tuple
         gpus[bus] = _gpu(row, len(gpus), links, ElementTree.Element("gpu"))
     messages = "\n".join(frames[name].text for name in COMMANDS)
     last = max((gpu.index for gpu in gpus.values()), default=-1)
-    for address, says in _NO_HANDLE.findall(messages):
-        state: State = "lost" if _LOST.search(says) else "error"
-        words = " ".join(says.split()).rstrip(".")
-        new = Gpu(index=last + 1, state=state, says=words, pci_bus_id=_bus(address))
+    for address, message in _NO_HANDLE.findall(messages):
+        state: State = "lost" if _LOST.search(message) else "error"
+        words = " ".join(message.split()).rstrip(".")
+        new = Gpu(index=last + 1, state=state, message=words, pci_bus_id=_bus(address))
         last = max(last, gpus.setdefault(_bus(address), new).index)
     return tuple(sorted(gpus.values(), key=lambda gpu: gpu.index))
 
 
 def _bus(address: str) -> str:
-    """Return a PCI address with the eight digits of domain that nvidia-smi prints; empty if it is none."""
+    """Return a PCI address with the eight digits of domain that nvidia-smi prints; empty if it is not one."""
     match = re.fullmatch(r"([0-9A-F]{4,8})(:[0-9A-F]{2}:[0-9A-F]{2}\.[0-9A-F])", address.strip().upper())
     return f"{match[1]:0>8}{match[2]}" if match else ""
 
 
 def _values(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    """Yield our fields that one <gpu> has, as text."""
     for field, path in _XML.items():
         text = (element.findtext(path) or "").strip()
         if text and not _NO_FIGURE.fullmatch(text):
@@ -216,7 +212,7 @@ def _complaint(text: str) -> bool:
 
 
 def _figure(text: str | None) -> str | None:
-    """Return ``text`` unless it says that there is no figure."""
+    """Return ``text`` unless it stands for a missing figure."""
     return None if text is None or _NO_FIGURE.fullmatch(text.strip()) or _complaint(text) else text.strip()
 
 
@@ -227,7 +223,7 @@ def _integer(text: str | None) -> int | None:
 
 
 def _throttle_reasons(element: ElementTree.Element) -> tuple[str, ...]:
-    """Return the active ones; drivers before 535 say ``throttle`` where later ones say ``event``."""
+    """Return the active reasons; drivers before 535 have ``throttle`` in names instead of ``event``."""
     reasons = []
     for kind in ("event", "throttle"):
         for reason in element.iterfind(f"clocks_{kind}_reasons/*"):
@@ -274,12 +270,12 @@ _MODULE = re.compile(r"Kernel Module\D{0,40}?\s(?:for \S{1,40}\s{1,8})?(\d{1,9}\
 
 
 def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver | None:
-    """Return what is loaded, by the first source that knows it; None if nothing is.
+    """Return the loaded driver, by the first source that knows it; None if there is none.
 
     Args:
         frames: of the collector.
-        smi_version: version that nvidia-smi gives.
-        cuda: the same, of the newest CUDA that it runs.
+        smi_version: version from nvidia-smi.
+        cuda: newest CUDA from nvidia-smi.
     """
     proc = frames["driver-proc"].text
     module = _MODULE.search(proc)
@@ -289,7 +285,7 @@ def driver(frames: Frames, smi_version: str | None, cuda: str | None) -> Driver 
         (module and module[1], "/proc/driver/nvidia/version", open_module),
         (smi_version, "nvidia-smi", None),
     )
-    for said, source, is_open in sources:
-        if version := digits(said):
+    for text, source, is_open in sources:
+        if version := digits(text):
             return Driver(version=version, source=source, cuda=digits(cuda), open_module=is_open)
     return None

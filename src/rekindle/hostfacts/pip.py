@@ -1,7 +1,5 @@
 """What pip is configured with on a host, in pip's own order of precedence."""
 
-from __future__ import annotations
-
 import configparser
 
 from rekindle.environments.indexes import masked, pip_settings
@@ -17,7 +15,7 @@ _USER = ("pip-legacy", "pip-user")
 def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
     """Return the settings of ``pip install`` by option, passwords masked, and the files that do not parse.
 
-    The user's files are not read where PIP_CONFIG_FILE exists, and none is where it names /dev/null.
+    The user's files are not read if PIP_CONFIG_FILE exists, and none is read if it names /dev/null.
     """
     environment = variables(frames["pip-env"].text)
     own_file = environment.pop("PIP_CONFIG_FILE", None)
@@ -34,8 +32,8 @@ def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
         try:
             pip_settings([text], {})
         except configparser.Error as error:
-            says = f"pip cannot read this file: {masked(' '.join(error.message.split()))}."
-            problems.append(FailedProbe(name=name, says=says))
+            message = f"pip cannot read this file: {masked(' '.join(error.message.split()))}."
+            problems.append(FailedProbe(name=name, message=message))
             continue
         texts.append(text)
     values = pip_settings(texts, environment)

@@ -1,20 +1,19 @@
-"""From what the collector (roles/preflight) prints on a host to the host's record, and what it lacks."""
-
-from __future__ import annotations
+"""Turns the collector's output (roles/preflight) into a host's record."""
 
 import re
 
 from rekindle.records import Complaint, FailedProbe, HostRecord, checked, timestamp
 
 from . import nvidia, pip, system
+from .engines import engines
 from .frames import FactsError, Frame, Frames
 
 _UNFIT = re.compile(r"[^\w./@+=~-]")
-"""At all but these, one of NVFlare, uv, PYTHONPATH and sftp splits a path, or reads more into it."""
+"""Other characters, at which NVFlare, uv, PYTHONPATH or sftp split or expand a path."""
 
 
 def flaw(name: str, path: str) -> Complaint | None:
-    """Return what keeps the setting ``name`` from being a folder on the host; None if nothing does."""
+    """Return why the setting ``name`` cannot be a folder on the host; None if it can."""
     if not path.startswith(("/", "~/")) and path != "~":
         return Complaint(f"{name} is {path!r}, a relative path.", "begin it with / or ~/.")
     if match := _UNFIT.search(path):
@@ -24,23 +23,29 @@ def flaw(name: str, path: str) -> Complaint | None:
 
 
 def host_record(frames: Frames, host: str, root: str) -> HostRecord:
-    """Return the record of ``host``, whose collector answered ``frames``.
+    """Return the record of ``host``, from its collector's ``frames``.
 
     Args:
         frames: by the name of their probe.
-        host: the name that the inventory gives it.
-        root: Rekindle's folder as the inventory has it; ``~/`` means the user's home on the host.
+        host: its name in the inventory.
+        root: Rekindle's folder from the inventory; ``~/`` is the user's home on the host.
 
     Raises:
-        FactsError: the answer lacks what every Linux host tells, or ``root`` has a flaw.
-        RecordError: it is more than any host has to tell.
+        FactsError: the answer lacks a fact of every Linux host, or ``root`` has a flaw.
+        RecordError: it is larger than any host's.
     """
     home = system.required(frames, "home")
     folder = home + root[1:] if root == "~" or root.startswith("~/") else root
     if unfit := flaw("rekindle_root", folder):
-        raise FactsError(unfit.says, unfit.fix)
+        raise FactsError(unfit.message, unfit.fix)
     gpus = nvidia.parse(frames)
     pip_settings, pip_problems = pip.settings(frames)
+    limit = system.required(frames, "limit")
+    problems = [
+        FailedProbe(name=name, message=message, timed_out=frame.late)
+        for name, frame in frames.items()
+        if (message := _problem(name, frame, limit))
+    ]
     record = HostRecord(
         host=host,
         collected=timestamp(),
@@ -58,32 +63,26 @@ def host_record(frames: Frames, host: str, root: str) -> HostRecord:
         pci_devices=system.pci_devices(frames),
         topology=gpus.topology,
         cuda_toolkit=system.cuda_toolkit(frames),
-        docker=system.docker(frames),
+        engines=engines(frames),
         nccl_environment=system.variables(frames["nccl"].text),
         pip=pip_settings,
-        problems=(*_problems(frames), *pip_problems),
+        problems=(*problems, *pip_problems),
     )
     return checked(record)
 
 
-def _problems(frames: Frames) -> tuple[FailedProbe, ...]:
-    limit = system.required(frames, "limit")
-    found = ((name, frame.late, _problem(name, frame, limit)) for name, frame in frames.items())
-    return tuple(FailedProbe(name=name, says=says, timed_out=late) for name, late, says in found if says)
-
-
 def _problem(name: str, frame: Frame, limit: str) -> str | None:
-    """Return what is wrong with a probe's answer, one sentence; None where it may well fail."""
-    said = frame.first_line[:200].rstrip(".")
+    """Return what is wrong with a probe's answer, one sentence; None if the probe may fail."""
+    printed = frame.first_line[:200].rstrip(".")
     if frame.late:
         return f"{nvidia.COMMANDS.get(name, f'The probe {name}')} timed out after {limit} s."
     if frame.answered:
         broken = name == "nvidia-smi" and nvidia.document(frame.text) is None
-        return f"nvidia-smi -q -x gave no whole XML document but: {said}." if broken else None
+        return f"nvidia-smi -q -x gave no complete XML document but: {printed}." if broken else None
     if name in ("root", "tmpdir"):
         return f"{frame.text.strip()} is not a folder that this user can write to."
     if name.startswith("disk-"):
-        return f"df ended with status {frame.status}: {said}."
+        return f"df ended with status {frame.status}: {printed}."
     if name in nvidia.COMMANDS and frame.status != "127":
-        return f"{nvidia.COMMANDS[name]} ended with status {frame.status}: {said}."
+        return f"{nvidia.COMMANDS[name]} ended with status {frame.status}: {printed}."
     return "nvidia-smi is not on this host." if name == "nvidia-smi" else None

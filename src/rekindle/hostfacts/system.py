@@ -1,23 +1,20 @@
 """The operating system, disks and Pythons of a host, from the collector's frames."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from typing import Any, get_args, get_type_hints
 
 from rekindle.gpus.models import version_key
-from rekindle.records import Cpu, Disk, Docker, Memory, Os, PciGpu, Python, RecordError, decode
+from rekindle.records import Cpu, Disk, Memory, Os, PciGpu, Python, RecordError, decode
 
-from .frames import FactsError, Frame, Frames
+from .frames import FactsError, Frames
 
 _DIGITS = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}(?![0-9.])")
 _PCI = re.compile(r"^([0-9a-fA-F:.]{7,16}) ([0-9a-fA-F]{4}) ?([\w-]{0,40})$", re.MULTILINE)
-_DOCKER = re.compile(r"version=(\S*) runtimes=(.*)")
 
 
 def line(frames: Frames, name: str) -> str | None:
-    """Return the first line of a probe that succeeded and said something."""
+    """Return the first line of a probe that succeeded with output."""
     frame = frames.get(name)
     return frame.first_line if frame and frame.answered and frame.text.strip() else None
 
@@ -31,12 +28,12 @@ def required(frames: Frames, name: str) -> str:
     answer = line(frames, name)
     if name in frames and frames[name].late:
         raise FactsError(
-            f"The host was slow: it did not tell its {name} within {frames['limit'].first_line} s.",
+            f"The host was slow: it did not report its {name} within {frames['limit'].first_line} s.",
             "run preflight again when it has less to do, or ask for another one.",
         )
     if answer is None:
         how = f"status {frames[name].status}: {frames[name].first_line}" if name in frames else "no answer"
-        raise FactsError(f"The host does not tell its {name} ({how}).", "use a Linux host with coreutils.")
+        raise FactsError(f"The host does not report its {name} ({how}).", "use a Linux host with coreutils.")
     return answer
 
 
@@ -55,7 +52,7 @@ def operating_system(frames: Frames) -> Os:
 
 
 def digits(text: str | None) -> str | None:
-    """Return the numbers that a version begins with, without what a distribution adds; None if it is none."""
+    """Return the numbers at the start of a version, without a distribution's suffix; None without any."""
     match = _DIGITS.match((text or "").strip())
     return match[0] if match else None
 
@@ -99,11 +96,11 @@ def disks(frames: Frames, home: str, root: str) -> tuple[Disk, ...]:
 def pythons(frames: Frames) -> tuple[Python, ...]:
     """Return the interpreters that answered, newest first, one for each path.
 
-    Of a probe that was given up, those that answered in time.
+    If the probe was given up, these are the interpreters that answered in time.
     """
     by_path: dict[str, Python] = {}
     for text in frames["pythons"].text.splitlines():
-        with suppress(RecordError):  # what a shell says of an interpreter that it cannot start
+        with suppress(RecordError):  # a shell's message that it cannot start one
             python = decode(text, Python)
             by_path.setdefault(python.path, python)
     newest = sorted(by_path.values(), key=lambda python: (version_key(python.version), python.path))
@@ -117,7 +114,7 @@ def pci_gpus(frames: Frames) -> int | None:
 
 
 def pci_devices(frames: Frames) -> tuple[PciGpu, ...]:
-    """Return those of which the bus tells the model."""
+    """Return the GPUs whose model the bus has."""
     matches: list[Any] = _PCI.findall(frames["pci"].text)
     return tuple(
         PciGpu(address=address, device=device.upper(), kernel_driver=driver or None)
@@ -129,22 +126,6 @@ def cuda_toolkit(frames: Frames) -> str | None:
     """Return the release that nvcc gives: ``12.8``."""
     match = re.search(r"release (\d+\.\d+)", frames["toolkit"].text)
     return match[1] if match and frames["toolkit"].answered else None
-
-
-def docker(frames: Frames) -> Docker | None:
-    """Return the container engine, whether or not its daemon answers; None if there is none."""
-    frame = frames.get("docker", Frame("127", ""))
-    path, *lines = [line.strip() for line in frame.text.splitlines() if line.strip()] or [""]
-    if not path.startswith("/"):
-        return None
-    engine = next((match for line in lines if (match := _DOCKER.fullmatch(line))), None)
-    if frame.answered and engine and engine[1]:
-        nvidia = "nvidia" in engine[2].split() or any("/nvidia-" in line for line in lines)
-        return Docker(path=path, version=engine[1], nvidia=nvidia)
-    words = [line for line in lines if not _DOCKER.fullmatch(line)]
-    late = frame.late or frame.status == "124"
-    says = "it gave no answer in time" if late else (words[-1] if words else f"status {frame.status}")
-    return Docker(path=path, version=None, says=says[:200].rstrip(".?"))
 
 
 def variables(text: str) -> dict[str, str]:

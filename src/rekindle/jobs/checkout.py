@@ -1,6 +1,4 @@
-"""A checkout of NVFlare's on the controller: where the examples lie that it has."""
-
-from __future__ import annotations
+"""A checkout of NVFlare's on the controller, with its examples."""
 
 import os
 import re
@@ -25,23 +23,22 @@ _UPSTREAM = "https://github.com/NVIDIA/NVFlare"
 _EXAMPLES = "examples"
 _UNKNOWN = "unknown"
 _NAMED = 10
-"""Files that a version names."""
+"""Edited files in a version, at most."""
 _LIMIT_S = 1800
 """For a clone without its history, over a slow line."""
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout, which is read and never written."""
+    """A checkout, which is never written to."""
 
     folder: Path
     commit: str
     """As git describes it: ``2.7.2-2-g8b25406a6``; ``unknown`` of a folder without git."""
     nvflare: str
-    """Release that hosts get."""
 
     def require(self, jobs: Iterable[Job]) -> None:
-        """Require that the checkout has what the hosts' release runs of ``jobs``, but for what it `lacks`.
+        """Require that the checkout has the examples among ``jobs`` that hosts run, unless it `lacks` them.
 
         Raises:
             RecordError: an example is not there, or the checkout is of another release.
@@ -63,7 +60,7 @@ class Checkout:
                 )
 
     def lacks(self, job: Job) -> Unplaceable | None:
-        """Return why this checkout has an example no more; None if it has it, or should have it."""
+        """Return why an example was removed from this checkout; None if it has it, or should have it."""
         example = job.example
         if example is None or example.folder is None or example.removed is None:
             return None
@@ -90,7 +87,7 @@ class Checkout:
         return f"{self.commit}-dirty ({', '.join(edited[:_NAMED])}{more})" if edited else self.commit
 
     def examples(self, jobs: Iterable[Job]) -> dict[str, Path]:
-        """Return the folder of each of ``jobs`` that is an example and lies here, by its name."""
+        """Return the folder of each example here among ``jobs``, by its name."""
         described = {job.name: job.example.folder for job in jobs if job.example and job.example.folder}
         examples = {name: self.folder / _EXAMPLES / folder for name, folder in described.items()}
         return {name: folder for name, folder in examples.items() if folder.is_dir()}
@@ -100,7 +97,7 @@ def named(setting: str, nvflare: str | None) -> Checkout:
     """Return the checkout that ``setting`` names; what is cloned is kept in this user's cache.
 
     Args:
-        setting: a folder, or ``URL@ref``; empty for upstream's tag of the NVFlare that is installed on hosts.
+        setting: a folder, or ``URL@ref``; empty for upstream's tag of the release on hosts.
         nvflare: that release; None for the usual one.
 
     Raises:
@@ -114,7 +111,9 @@ def named(setting: str, nvflare: str | None) -> Checkout:
             f"{_SETTING} is {setting!r}, and {folder} has no {_EXAMPLES}/.",
             "name a folder with a checkout of NVFlare, or URL@ref of a repository.",
         )
-    return Checkout(folder, _described(folder), installed)
+    described = _git("-C", str(folder), "describe", "--tags", "--always", "--match=[0-9]*")
+    commit = described.stdout.decode().strip() if described.returncode == 0 else ""
+    return Checkout(folder, commit or _UNKNOWN, installed)
 
 
 def _cloned(url: str, ref: str) -> Path:
@@ -123,7 +122,7 @@ def _cloned(url: str, ref: str) -> Path:
     if target.is_dir():
         return target
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as aside:  # each host has a process that comes here
+    with tempfile.TemporaryDirectory(dir=cache) as aside:  # each host has a process that does this
         done = _git("clone", "--quiet", "--depth=1", f"--branch={ref}", "--", url, f"{aside}/clone")
         if done.returncode:
             lines = done.stderr.decode(errors="replace").strip().splitlines()
@@ -137,13 +136,8 @@ def _cloned(url: str, ref: str) -> Path:
     return target
 
 
-def _described(folder: Path) -> str:
-    done = _git("-C", str(folder), "describe", "--tags", "--always", "--match=[0-9]*")
-    return done.stdout.decode().strip() if done.returncode == 0 and done.stdout.strip() else _UNKNOWN
-
-
 def _committed(checkout: Path, folder: str) -> dict[str, bytes]:
-    """Return the files of ``folder`` that would be sent from a fresh checkout of the commit, by name."""
+    """Return the files of ``folder`` that a fresh checkout of the commit would send, by name."""
     done = _git("-C", str(checkout), "archive", "--format=tar", "HEAD", folder)
     committed = {}
     with suppress(tarfile.TarError), tarfile.open(fileobj=BytesIO(done.stdout)) as archive:

@@ -1,37 +1,47 @@
-"""What a job that runs in a container needs of a host, and the images that it needs there."""
+"""The container engine and the images that a job in a container needs on a host."""
 
-from __future__ import annotations
-
-import re
 from collections.abc import Iterable
 
-from rekindle.records import HostRecord, Image, Job
+from rekindle.host.engines import file_name
+from rekindle.records import Complaint, Engine, HostRecord, Image, Job
 
 from .placement import Unplaceable
 
 
-def image_of(job: Job) -> str | None:
-    """Return the image that a job runs in; None for one that runs in an environment."""
-    return job.example.container.image if job.example and job.example.container else None
-
-
 def archive_of(image: str) -> str:
-    """Return the name of the file in a wheelhouse that an image is loaded from."""
-    return f"{re.sub(r'[^A-Za-z0-9.]+', '-', image)}.tar"
+    """Return the name of an image's archive in a wheelhouse."""
+    return f"{file_name(image)}.tar"
 
 
 def id_of_image(name: str, images: Iterable[Image], host: str) -> str:
-    """Return the digest of the image ``name`` on ``host``, which has these ``images`` or says why not.
+    """Return the digest of the image ``name`` on ``host``, by its record of ``images``.
 
     Raises:
-        Unplaceable: it has not.
+        Unplaceable: the host does not have it.
     """
     image = next((image for image in images if image.name == name), None)
     if image and image.id:
         return image.id
     raise Unplaceable(
-        (image and image.says) or f"Nobody has looked whether {host} has the image {name}.",
+        (image and image.message) or f"It is not known whether {host} has the image {name}.",
         (image and image.fix) or "Run playbooks/containers.yml.",
+    )
+
+
+def engine_of(host: HostRecord) -> Engine:
+    """Return the first of the host's container engines that can run a job on its GPUs, if it has any.
+
+    Raises:
+        Complaint: there is none, or what its first one lacks.
+    """
+    engines = host.engines or ((host.docker,) if host.docker else ())
+    lacks = [_lack(engine, host) for engine in engines]
+    for engine, lack in zip(engines, lacks, strict=True):
+        if lack is None:
+            return engine
+    raise next(filter(None, lacks), None) or Complaint(
+        f"{host.host} has no container engine: no docker, podman or apptainer is there.",
+        "Install Podman or Docker on the host, or run the job on a host that has one.",
     )
 
 
@@ -39,25 +49,43 @@ def require_engine(job: Job, host: HostRecord) -> None:
     """Require a container engine on the host for a job that runs in a container.
 
     Raises:
-        Unplaceable: there is none, it does not answer, or it can give no GPU to a container.
+        Unplaceable: there is none, it does not answer, this user may not use it, or it can give no GPU to a
+            container.
     """
-    image, docker = image_of(job), host.docker
-    if image is None:
-        return
-    runs = f"{job.name} runs in the container {image}, and"
-    if docker is None:
-        raise Unplaceable(
-            f"{runs} {host.host} has no container engine: docker is not there.",
-            "Install Docker on the host, or run the job on a host that has it.",
+    if job.image:
+        try:
+            engine_of(host)
+        except Complaint as lack:
+            runs = f"{job.name} runs in the container {job.image}, and"
+            raise Unplaceable(f"{runs} {lack.message}", lack.fix) from None
+
+
+def _lack(engine: Engine, host: HostRecord) -> Complaint | None:
+    """Return why the engine cannot run a job on its host."""
+    name, user = engine.name.capitalize(), host.user
+    if engine.version is None:
+        fix = f"See that `{engine.path} info` works for {user}."
+        if engine.name == "docker":
+            fix = f"Start Docker's daemon there, and see that `{engine.path} info` works for {user}."
+            if "permission denied" in (engine.message or ""):
+                fix = f"Add the user to its group (usermod -aG docker {user}), and end the user's sessions."
+        return Complaint(f"{name} of {host.host} does not answer: {engine.message}.", fix)
+    if engine.message:
+        return Complaint(
+            f"{engine.title} on {host.host} cannot run containers of {user}: {engine.message}.",
+            f"Give them (usermod --add-subuids 200000-265535 --add-subgids 200000-265535 {user}).",
         )
-    if docker.version is None:
-        raise Unplaceable(
-            f"{runs} the container engine of {host.host} does not answer: {docker.says}.",
-            "Start Docker's daemon there, and see that "
-            f"`{docker.path} info` works for {host.user} (the group docker).",
-        )
-    if host.gpus and not docker.nvidia:
-        raise Unplaceable(
-            f"{runs} Docker {docker.version} on {host.host} has no NVIDIA container toolkit.",
+    if not host.gpus or engine.name == "apptainer":
+        return None
+    if engine.name == "docker" and not (engine.nvidia or engine.cdi):
+        return Complaint(
+            f"{engine.title} on {host.host} has no NVIDIA container toolkit.",
             "Install nvidia-container-toolkit there, run nvidia-ctk runtime configure, and restart Docker.",
         )
+    if engine.name == "podman" and not engine.cdi:
+        return Complaint(
+            f"{engine.title} on {host.host} has no CDI specification that names its GPUs by UUID.",
+            "Install Podman 4.1 or newer and nvidia-container-toolkit there, "
+            "and run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml.",
+        )
+    return None

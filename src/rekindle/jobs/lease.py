@@ -1,6 +1,4 @@
-"""How long a lease still lasts, and what of it a job may use."""
-
-from __future__ import annotations
+"""The time that is left of a lease, and how much of it a job may use."""
 
 import math
 import re
@@ -16,9 +14,9 @@ from .placement import NoRunError
 COLLECTION_SHARE = 0.1
 """Of the time that is left, kept for collecting results."""
 _COLLECTION_S = 60
-"""And no less than that."""
+"""The least to keep of a lease."""
 _NOTICE_S = batch.NOTICE_S + 60
-"""And no less of an allocation: before its last of these its job may be asked to end."""
+"""The least to keep of an allocation, as SLURM may ask its job to end so long before its end."""
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -32,12 +30,12 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
     """Return when everything has to be collected; None if that is not set.
 
     Args:
-        lease_ends: a time as ISO 8601, of this machine's zone if it names none.
+        lease_ends: a time as ISO 8601, by default in this machine's zone.
         budget: a length such as ``45m``, ``1h30m`` or ``90s``, from ``started``.
-        started: when the playbook did, with its zone.
+        started: start of the playbook, with its zone.
 
     Raises:
-        RecordError: one of them is no such text.
+        RecordError: one of them is not such a text.
     """
     times = []
     try:
@@ -59,7 +57,7 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
 
 
 def started(results: Path, host: str) -> datetime | None:
-    """Return when the playbook that works on ``host`` did start; None if it is none of ours.
+    """Return when the playbook that works on ``host`` started; None if it is not ours.
 
     Raises:
         RecordError: run.json is broken.
@@ -101,23 +99,23 @@ def allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int
     Args:
         job: as it is.
         left_s: until the lease ends; None if that is not set.
-        slurm: what is asked for, of which each job has all the time.
+        slurm: the allocation that is requested for each job.
     """
     usable = min(_usable_s(left_s, _COLLECTION_S), _usable_s(slurm.time_s if slurm else None, _NOTICE_S))
     return None if usable < job.expected_s else int(min(usable, job.limit_s))
 
 
 def _usable_s(left_s: float | None, least_s: float) -> float:
-    """Return what is left without what collecting results takes, which is no less than ``least_s``."""
+    """Return what is left after collecting results, which takes at least ``least_s``."""
     return math.inf if left_s is None else left_s - max(least_s, COLLECTION_SHARE * left_s)
 
 
 def too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLate:
-    """Return the reason for ``job`` where it has no `allowance`, whose arguments these are."""
+    """Return why ``job`` has no `allowance`, which has the same arguments."""
     takes = f"{job.name} takes about {job.expected_s} s"
     if slurm and allowance(job, None, slurm) is None and (left_s is None or left_s > slurm.time_s):
-        says = f"{takes}, and rekindle_slurm asks for {slurm.time}."
-        return TooLate(says, "Ask for a longer time in rekindle_slurm.")
+        message = f"{takes}, and rekindle_slurm asks for {slurm.time}."
+        return TooLate(message, "Ask for a longer time in rekindle_slurm.")
     return TooLate(
         f"{takes} and {max(left_s or 0, 0):.0f} s are left.",
         "Give it more time (lease_ends, budget), a higher priority in its job.yml, or leave out others.",

@@ -1,7 +1,5 @@
 """Reading job.yml."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable
@@ -10,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from rekindle.host import payload, places
+from rekindle.host import folders, payload, places
 from rekindle.judge import known
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
@@ -18,22 +16,20 @@ from rekindle.records.job import NAME
 from rekindle.solver.catalogue import environments
 
 _CORRECT = "correct that field (see docs/jobs.md)."
-
-
 _EXAMPLES = "examples"
 _ALL = f"{_EXAMPLES}/all"
 _OWN = (".yml", ".yaml")
-"""What the name of a job that lies elsewhere ends with: it is the path of its job.yml."""
-_RESERVED = (_EXAMPLES, "locks", "retired")
+"""Endings of a user's own job.yml, whose path is the job's name."""
+_RESERVED = (_EXAMPLES, folders.EARLIER, "locks", "retired")
 """Names of other folders beside jobs'."""
 _TRAVELS_MB = 256
 """Of a user's folder, which every host gets."""
 
 
 def known_jobs(jobs: Path) -> list[str]:
-    """Return what rekindle_jobs may name: our own jobs, ``examples/<name>``, and all of those.
+    """Return what rekindle_jobs may name: our own jobs, ``examples/<name>``, and ``examples/all``.
 
-    What measures a host is asked for by rekindle_accept.
+    Jobs that measure a host are selected by rekindle_accept instead.
     """
     own = sorted({path.parent.name for path in jobs.glob("*/job.yml")} - {*ACCEPTANCE.values()})
     examples = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]
@@ -41,12 +37,12 @@ def known_jobs(jobs: Path) -> list[str]:
 
 
 def example_names(jobs: Path) -> list[str]:
-    """Return the names of NVFlare's examples that we have a description of."""
+    """Return the names of NVFlare's examples that have a description."""
     return sorted(path.stem for path in jobs.glob(f"{_EXAMPLES}/*.yml"))
 
 
 def asked_as(job: Job) -> str:
-    """Return what rekindle_job_arguments calls a job."""
+    """Return a job's name in rekindle_job_arguments."""
     return f"{_EXAMPLES}/{job.name}" if job.example and job.example.folder else job.name
 
 
@@ -65,7 +61,7 @@ def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
 
 
 def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
-    """Return ``asked`` with each example in place of ``examples/all``, and none twice."""
+    """Return ``asked`` with each example in place of ``examples/all``, without duplicates."""
     every = [f"{_EXAMPLES}/{name}" for name in example_names(jobs)]
     names = (every if name == _ALL else [name] for name in asked)
     return list(dict.fromkeys(itertools.chain.from_iterable(names)))
@@ -75,7 +71,7 @@ def load_job(jobs: Path, name: str) -> Job:
     """Read ``jobs/<name>/job.yml``, ``jobs/examples/<name>.yml``, or the job.yml whose path ``name`` is.
 
     Raises:
-        RecordError: there is no such job, its job.yml does not fit the schema, or its code cannot travel.
+        RecordError: there is no such job, its job.yml does not fit the schema, or its code cannot be sent.
     """
     if own := own_path(name):
         return _own(jobs, own)
@@ -87,12 +83,12 @@ def load_job(jobs: Path, name: str) -> Job:
         raise RecordError(f"There is no job {name!r} in {jobs.name}/.", fix)
     job = _read(path)
     if job.code and not (jobs / job.code / "job.py").is_file():
-        says = f"{path} runs the code of {job.code!r}, which has no job.py."
-        raise RecordError(says, "name a job that has one.")
+        message = f"{path} runs the code of {job.code!r}, which has no job.py."
+        raise RecordError(message, "name a job that has one.")
     if job.name != name:
         raise RecordError(f"{path} is named {job.name!r} inside.", _CORRECT)
     if job.example and not job.example.folder:
-        raise RecordError(f"{path} does not say in which folder of a checkout it lies.", _CORRECT)
+        raise RecordError(f"{path} has no folder of a checkout.", _CORRECT)
     return job
 
 
@@ -105,8 +101,8 @@ def _read(path: Path, **defaults: str) -> Job:
             f"{path} cannot be read: {error.strerror}.", "name a job.yml that is there in rekindle_jobs."
         ) from None
     except (RecordError, yaml.YAMLError, ValueError) as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise RecordError(f"{path} is not a job: {said}.", _CORRECT) from None
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise RecordError(f"{path} is not a job: {reason}.", _CORRECT) from None
     if job.environment not in environments():
         raise RecordError(
             f"{path} names the environment {job.environment!r}, and there is none.",
@@ -116,35 +112,35 @@ def _read(path: Path, **defaults: str) -> Job:
         raise RecordError(f"{path} claims {unknown[0]!r}, which no validator knows.", _CORRECT)
     for mend in job.example.mends if job.example else ():
         if _escapes(mend.file):
-            says = f"{path} mends {mend.file!r}, which is not in the folder of its code."
-            raise RecordError(says, "write its path from there on.")
+            message = f"{path} mends {mend.file!r}, which is not in the folder of its code."
+            raise RecordError(message, "write its path from there on.")
     return job
 
 
 def _own(jobs: Path, path: Path) -> Job:
-    """Read a job that lies elsewhere, whose code lies beside its ``path``."""
+    """Read a user's own job, whose code lies beside its ``path``."""
     folder = path.parent.name
     job = _read(path, **({"name": folder} if re.fullmatch(NAME, folder) else {}))
     taken = (name.removeprefix(f"{_EXAMPLES}/") for name in known_jobs(jobs))
     if job.name in {*_RESERVED, *ACCEPTANCE.values(), *taken}:
-        says = f"{path} is of a job {job.name!r}, and Rekindle has one of that name."
-        raise RecordError(says, "write another name: in it.")
+        message = f"{path} is of a job {job.name!r}, and Rekindle has one of that name."
+        raise RecordError(message, "write another name: in it.")
     if job.example is None:
         raise RecordError(
-            f"{path} does not say what its code is called with.",
+            f"{path} does not have the command of its code.",
             "write example: {command: [job.py]}, with the options that it takes.",
         )
     if job.example.folder or job.code:
-        says = (
+        message = (
             f"{path} has {'example.folder' if job.example.folder else 'code'}, and its code lies beside it."
         )
-        raise RecordError(says, "remove that, or move the file there.")
+        raise RecordError(message, "remove that, or move the file there.")
     _travels(path, job.example)
     return job
 
 
 def _travels(path: Path, example: Example) -> None:
-    """Require that what a job.yml calls travels to a host with its folder."""
+    """Require that the scripts of a job.yml are sent to hosts with its folder."""
     folder, files = path.parent, payload.travelling(path.parent)
     for script, *_ in filter(None, (*example.before, example.command)):
         if script.startswith("-") or script in files:
@@ -180,6 +176,6 @@ def with_arguments(job: Job, arguments: dict[str, Any]) -> Job:
         return convert({**to_builtins(job), "arguments": {**job.arguments, **arguments}}, Job)
     except RecordError as error:
         raise RecordError(
-            f"rekindle_job_arguments has a value for {job.name} that is no option's: {error.says}.",
+            f"rekindle_job_arguments has a value for {job.name} that is no option's: {error.message}.",
             "give texts, numbers, true, or lists of texts.",
         ) from None

@@ -1,7 +1,5 @@
 """Which site gets which GPUs: a pure function of the host and the job."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from itertools import combinations
@@ -16,7 +14,7 @@ _NVLINK = 10
 
 
 class NoRunError(Complaint):
-    """Why a job does not run; its `verdict` says so."""
+    """Why a job does not run; the verdict without a run."""
 
     verdict: VerdictKind
 
@@ -30,15 +28,14 @@ class Unplaceable(NoRunError):
 def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
     """Give each site of ``job`` its GPUs on ``host``.
 
-    Sites get disjoint sets, linked as closely as the host allows; those of an example that is given none
-    (``{gpus}``) all get one set. On a host with too few GPUs for that, the job decides
-    (``when_short_of_gpus``): its sites share GPUs, at one time or in turns, and have as many ranks as there
-    are GPUs at most, or each gets fewer of its own. A host without GPUs runs the ranks as processes on CPU,
-    but for an example that cannot do without. Over several nodes of SLURM's a site has as many ranks on each,
-    and one of TensorFlow's on each node without GPUs.
+    Sites get disjoint sets, linked as closely as the host allows; all sites of an example without ``{gpus}``
+    get the same set. On a host with too few GPUs for that, the job decides (``when_short_of_gpus``): its
+    sites share GPUs, at the same time or in turns, with at most as many ranks as GPUs, or each gets fewer
+    GPUs. A host without GPUs runs the ranks as processes on CPU, except for an example that needs a GPU. Over
+    several nodes of SLURM's a site has as many ranks on each; one of TensorFlow's has one without GPUs.
 
     Raises:
-        Unplaceable: too few GPUs for what the job allows; it says how many are missing.
+        Unplaceable: too few GPUs for what the job allows; the message has how many are missing.
     """
     names = [f"site-{number}" for number in range(1, job.sites + 1)]
     gpus = [gpu for gpu in usable_gpus(host) if gpu.uuid]
@@ -59,7 +56,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
         ranks = (1 if one_replica else job.ranks_per_site) * nodes
         return tuple(Site(name=name, ranks=ranks, gpus=()) for name in names)
     least = job.sites * (1 if job.when_short_of_gpus == "fewer" else job.ranks_per_site)
-    if job.example and "{gpus}" not in job.example.command:  # each takes the first it sees; all see the same
+    if job.example and "{gpus}" not in job.example.command:  # all sites see the same set
         sets = _nearest_sets(gpus, 1, min(job.ranks_per_site, len(gpus)), host) * job.sites
     elif len(gpus) >= least:
         sets = _nearest_sets(gpus, job.sites, min(job.ranks_per_site, len(gpus) // job.sites), host)
@@ -81,7 +78,7 @@ def assign_gpus(job: Job, host: HostRecord) -> tuple[Site, ...]:
 
 
 def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> list[list[Gpu]]:
-    """Take ``count`` disjoint sets, each time the most closely linked of what is left."""
+    """Return ``count`` disjoint sets, each the most closely linked of the GPUs that are left."""
     left, sets = list(gpus), []
     positions = {gpu.index: position for position, gpu in enumerate(host.gpus)}
 

@@ -1,6 +1,4 @@
-"""What a run of a job needs on a host and within a lease, and what would become of a host's jobs."""
-
-from __future__ import annotations
+"""What a run of a job needs on a host and within a lease, and a forecast for a host's jobs."""
 
 import hashlib
 import zipfile
@@ -30,16 +28,15 @@ from rekindle.records import (
     to_builtins,
 )
 
-from .containers import image_of, require_engine
+from .containers import engine_of, require_engine
 from .lease import allowance, too_short
 from .placement import Unplaceable, assign_gpus, require_release
 
 _NOTED = ("torch", "lightning", "transformers", "peft", "trl", "tensorflow", "nvflare", "numpy")
 """Packages whose versions matter to a result."""
-
 _WITH_TORCH = ("torch", "lightning", "transformers")
 _PATIENCE_S = 600
-"""Without a word, at most, while kernels are compiled from PTX or a model comes over the network."""
+"""Silence that is allowed while kernels are compiled from PTX or a model is downloaded."""
 
 
 def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str) -> RunSpec:
@@ -57,9 +54,12 @@ def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir
     sites = place(job, host, plan)
     given = {uuid for site in sites for uuid in site.gpus}
     packages = {**environment.system_site, **environment.packages}
-    image = image_of(job)
-    versions = {"image": image} if image else {"python": environment.python_version}
-    versions |= {} if image else {name: packages[name] for name in _NOTED if name in packages}
+    engine = engine_of(host) if job.image else None
+    if engine and job.image:
+        versions = {"image": job.image, "engine": engine.title}
+    else:
+        versions = {name: packages[name] for name in _NOTED if name in packages}
+        versions = {"python": environment.python_version, **versions}
     if given and host.driver:
         versions["driver"] = host.driver.version
     return RunSpec(
@@ -81,7 +81,7 @@ def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir
         python=environment.python,
         lock_sha256=environment.lock_sha256,
         slurm=host.slurm,
-        docker=host.docker.path if image and host.docker else None,
+        engine=engine,
         versions=versions,
         tmpdir=tmpdir,
         cache=f"{host.root}/{folders.CACHE}",
@@ -97,7 +97,7 @@ def environment_of(job: Job, frameworks: Iterable[str]) -> str:
 
 
 def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
-    """Return the sites of ``job`` with their GPUs on ``host``, as it is planned for.
+    """Return the sites of ``job`` with their GPUs on ``host``, under its plan.
 
     Raises:
         Unplaceable: it cannot run there.
@@ -108,9 +108,7 @@ def place(job: Job, host: HostRecord, plan: PlanRecord) -> tuple[Site, ...]:
 
 
 def within(spec: RunSpec, ends: datetime | None) -> RunSpec:
-    """Return ``spec`` with no more time than is left until ``ends``.
-
-    An allocation of SLURM's ends by itself, however long the lease is.
+    """Return ``spec`` with at most the time that is left until ``ends``, or in SLURM's allocation.
 
     Raises:
         TooLate: that is too little.
@@ -123,10 +121,9 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec:
 
 
 def digest(spec: RunSpec, payload: str) -> str:
-    """Return a digest of this run's inputs: of what is run, and of the code that runs it.
+    """Return a digest of this run's inputs: its spec, and the payload with the code.
 
-    Neither the nonce nor what preflight saw on the GPUs is an input; ``sites`` names those. The payload has
-    the files.
+    The nonce and preflight's figures of the GPUs are not inputs; ``sites`` names the GPUs.
     """
     what = to_builtins(replace(spec, nonce="", clock=None, files={}, gpus=()))
     return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
@@ -140,7 +137,7 @@ def _silence_s(job: Job, plan: PlanRecord) -> int:
 
 
 def without_a_run(job: Job, host: str, verdict: VerdictKind, cause: str, remedy: str) -> VerdictRecord:
-    """Return the verdict on a job of which no run is there to be judged."""
+    """Return the verdict on a job that has no run to judge."""
     return VerdictRecord(
         job=job.name,
         host=host,
@@ -187,23 +184,22 @@ def digests(files: dict[str, bytes], job: Job, *, on_gpus: bool) -> dict[str, st
 
 
 class Foreseen(NamedTuple):
-    """What would become of a job."""
+    """The forecast for a job."""
 
     job: Job
     refusal: str | None
-    """Why it cannot run on the host."""
     late: Complaint | None
     """Why the lease is too short for it, after those before it, or what SLURM is asked for."""
 
 
 def foresee(jobs: Iterable[Job], host: HostRecord, plan: PlanRecord, left_s: float | None) -> list[Foreseen]:
-    """Return what would become of each of ``jobs``, in their order.
+    """Return the forecast for each of ``jobs``, in their order.
 
     Args:
-        jobs: each takes as long as it is expected to.
+        jobs: each takes its expected time.
         host: what preflight found.
         plan: what was decided for it.
-        left_s: seconds until the lease ends, as if nothing had to be built; None if that is not known.
+        left_s: seconds until the lease ends, without time to build; None if that is not known.
     """
     foreseen = []
     for job in jobs:

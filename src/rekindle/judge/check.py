@@ -1,8 +1,7 @@
 """The register of checks: what each needs, the runs to which it applies, and its result for one run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -34,38 +33,29 @@ class Result(NamedTuple):
     """What a run's files show of one check."""
 
     state: State
-    says: str
-    """One sentence with the figures."""
+    message: str
     at: Line[Any] | LogLine | Path | str | None = None
     """Where it was seen; a path, or a name in the run's folder, is a file."""
 
 
-def holds(says: str, at: Any = None) -> Result:
-    """The run passes this check."""
-    return Result("holds", says, at)
+holds = partial(Result, "holds")
+"""The run passes this check."""
+fails = partial(Result, "fails")
+"""The run itself went wrong."""
+unknown = partial(Result, "unknown")
+"""The run's files contradict each other, or do not show it."""
 
 
-def fails(says: str, at: Any = None) -> Result:
-    """The run itself went wrong."""
-    return Result("fails", says, at)
-
-
-def unknown(says: str, at: Any = None) -> Result:
-    """The run's files contradict each other, or do not show it."""
-    return Result("unknown", says, at)
-
-
-def shown(condition: object, says: str, at: Any = None) -> Result:
+def shown(condition: object, message: str, at: Any = None) -> Result:
     """The run passes if ``condition`` is true, and fails otherwise."""
-    return Result("holds" if condition else "fails", says, at)
+    return (holds if condition else fails)(message, at)
 
 
 Function = Callable[..., "Result | Iterable[Result]"]
 """Pure. Takes the run, and the claim's options if it has any; returns its result, or yields each place
 where the run fails."""
 Need = type[Event] | type[Ended]
-GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
-"""States, the worst first."""
+_GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
 _PARTS: dict[Need, str] = {
     AcceptanceEvent: "figures of its GPUs",
     ContributionEvent: "model of a site, as the server got it",
@@ -89,7 +79,6 @@ class Check(NamedTuple):
     applies_to: frozenset[Kind | Literal["claim"]]
     """Kinds of runs that it always applies to; ``claim``: jobs that name it in their proof."""
     needs: tuple[Need, ...]
-    """Parts of a run without which it is unknown."""
     unless: Callable[[Run], str | None] | None
     """Returns why the check does not apply to a run, in one sentence; None if it does."""
 
@@ -116,7 +105,12 @@ class Check(NamedTuple):
             if result.state == "fails":
                 break
         docstring = " ".join((self.function.__doc__ or "").partition("\n\n")[0].split())
-        return next((first[state] for state in GRAVITY if state in first), holds(docstring))
+        return min(first.values(), key=gravity, default=holds(docstring))
+
+
+def gravity(result: Result | ClaimResult) -> int:
+    """Return a sort key: the worst state first."""
+    return _GRAVITY.index(result.state)
 
 
 CHECKS: dict[str, Check] = {}
@@ -173,7 +167,6 @@ class _Options(dict[str, Any]):
 
 
 def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:
-    """Return a result as the verdict has it, with the digest of the file that shows it."""
     line = result.at.line if isinstance(result.at, (Line, LogLine)) else None
     file = result.at.file if isinstance(result.at, (Line, LogLine)) else result.at
     if isinstance(file, Path):
@@ -182,7 +175,7 @@ def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:
         claim=name,
         holds={"holds": True, "fails": False}.get(result.state),
         applies=result.state != "not applicable",
-        says=shortened(result.says),
+        message=shortened(result.message),
         file=file,
         line=line,
         sha256=sha256(folder / file) if file else None,

@@ -1,7 +1,5 @@
 """Runs that Rekindle did not start: NVFlare's own files show failures, and never enough for a PASS."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timezone
 from pathlib import Path
@@ -28,18 +26,15 @@ _RESULTS = {
     "KM_HE": "survival_curves_fall",
     "FlowerController": "flower_results_received",
 }
-"""What shows the result of a workflow, by its class."""
 _TRACKERS = {"TBAnalyticsReceiver": "tensorboard", "MLflowReceiver": "mlflow", "WandBReceiver": "wandb"}
-"""What keeps a run's metrics, by the class of the component that hands them on."""
 _OF_TRAINER = re.compile(
     rf"^(?:{'|'.join(TRAINERS)}) |launcher completed with status|External process exited with return code"
 )
-"""What a site logs of the trainer that it started: what it prints, and that it ended."""
+"""A site's records on the trainer that it started: its output and its end."""
 _END = "came_to_its_end"
 _AT_THE_END = {*_RESULTS.values(), "tracked"}
 """Claims that a run fails only once it has ended; a good run may leave its tracker empty."""
 _SHOWN = {"every_site_took_part", "rounds_completed", "global_model_saved", *_RESULTS.values()}
-"""Claims that the verdict of an UNPROVEN run repeats."""
 
 
 def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
@@ -53,14 +48,14 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
     evidence = [CHECKS["trainers_ended_well"].result(run), *claims, CHECKS[_END].result(run)]
     states = {result.claim: result for result in evidence}
     broken = next(
-        (result.says for result in evidence if result.state == "fails" and result.claim != _END), None
+        (result.message for result in evidence if result.state == "fails" and result.claim != _END), None
     )
     findings = diagnose_run(run_dir) if broken or states[_END].state == "fails" else ()
     root = next((finding for finding in findings if not finding.echo), None)
     verdict, cause, remedy = _verdict(states, broken)
     records = run.account.records
     ours = [found.name for found in CHECKS.values() if "claim" in found.applies_to and found.needs]
-    says = "It takes evidence that Rekindle's runs leave."
+    message = "It takes evidence that Rekindle's runs leave."
     return VerdictRecord(
         job=workspace.name,
         host=run.spec.host,
@@ -69,7 +64,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
         remedy=root.remedy if root else remedy,
         layer=root.layer if root else None,
         findings=findings,
-        evidence=(*evidence, *(ClaimResult(claim=name, holds=None, says=says) for name in ours)),
+        evidence=(*evidence, *(ClaimResult(claim=name, holds=None, message=message) for name in ours)),
         started=None,
         duration_s=round(records[-1].time - records[0].time, 3) if records else None,
         lock_sha256=None,
@@ -116,7 +111,6 @@ def run_of(workspace: Workspace) -> Run:
 
 
 def _weakened(run: Run, result: ClaimResult) -> ClaimResult:
-    """Return a result, unknown where the run may yet pass."""
     early = result.claim == "tracked" or not run.account.ended
     if result.state == "fails" and result.claim in _AT_THE_END and early:
         return replace(result, holds=None)
@@ -124,27 +118,22 @@ def _weakened(run: Run, result: ClaimResult) -> ClaimResult:
 
 
 def _verdict(results: dict[str, ClaimResult], broken: str | None) -> tuple[VerdictKind, str, str]:
-    """Return verdict, cause and remedy of a run that the doctor does not know."""
     if broken:
-        return (
-            "FAIL",
-            broken,
-            "Mend that; it stands in the logs of the server and the sites, with what led to it.",
-        )
+        return "FAIL", broken, "Correct that; the logs of the server and the sites show what led to it."
     ended, ours = results[_END], "Have Rekindle run the job, whose trainers and driver leave what is missing."
     if ended.holds is False:
-        return "HUNG", ended.says, "End it, and see in what its job.py printed why the trainer ended early."
+        return "HUNG", ended.message, "End it, and see in job.py's output why the trainer ended early."
     if ended.holds is None:
-        return "UNPROVEN", ended.says, ours
+        return "UNPROVEN", ended.message, ours
     missing = ", ".join(claim for claim, result in results.items() if result.holds is None)
-    shown = " ".join(result.says for claim, result in results.items() if result.holds and claim in _SHOWN)
+    shown = " ".join(result.message for claim, result in results.items() if result.holds and claim in _SHOWN)
     cause = f"NVFlare's files do not show: {f'{missing}; ' if missing else ''}what each site sent."
     return "UNPROVEN", f"{cause} They show: {shown}" if shown else cause, ours
 
 
 @check("foreign")
 def trainers_ended_well(run: Run) -> Result:
-    """No site's log shows a trainer whose process failed, nor an error that is not harmless."""
+    """No site's log shows a trainer whose process failed, nor an unexplained error."""
     workspace, account = run.workspace, run.account
     for site in workspace.sites:
         failed = workspace.find(site, r"launcher completed with status failed")
@@ -153,11 +142,11 @@ def trainers_ended_well(run: Run) -> Result:
             before = [line for line in raised if line.line < failed[0].line]
             why = f": {before[-1].match.group(1)}" if before else "."
             return fails(f"{site}'s trainer failed{why}", before[-1] if before else failed[0])
-        for record, says in printed_failures(run.records(site)) if account.ended else ():
-            return fails(f"A trainer, as {site} logged it: {says}", record.at)
+        for record, message in printed_failures(run.records(site)) if account.ended else ():
+            return fails(f"A trainer, as {site} logged it: {message}", record.at)
         for log, ended in ((LOG, False), (workspace.members[site].error_log, True)):
-            for record, says in unexplained(site, run.records(site, log), ended):
-                return fails(f"{site} logged: {cause_of(record, says)}", record.at)
+            for record, message in unexplained(site, run.records(site, log), ended):
+                return fails(f"{site} logged: {cause_of(record, message)}", record.at)
     missing = sorted({*account.sites} - {*workspace.sites})
     if missing or not workspace.sites:
         never = account.ended and bool(workspace.sites)
@@ -170,8 +159,8 @@ def trainers_ended_well(run: Run) -> Result:
 def came_to_its_end(run: Run) -> Result:
     """The server's log goes on to the end of the run.
 
-    Where it does not, the files of a run that still goes, was ended from outside, or hangs are the same,
-    but for a trainer of its own process that is shown to be gone.
+    Where it does not, the run may still go, hang, or have been stopped, which its files do not show,
+    unless its log shows that a trainer in its own process ended.
     """
     account = run.account
     if account.ended:
@@ -179,23 +168,23 @@ def came_to_its_end(run: Run) -> Result:
     if not account.records:
         return unknown("The server left no log.")
     last = datetime.fromtimestamp(account.records[-1].time, timezone.utc).strftime("%H:%M:%S")
-    says, at = f"The server's log stops at {last}, before the end of the run", account.records[-1].at
+    message, at = f"The server's log stops at {last}, before the end of the run", account.records[-1].at
     waiting = [task for task in account.tasks if not task.came]
     for task in waiting:
-        gone = _gone(run.records(task.site))
-        if gone:
-            why = (
-                f"{task.site}'s trainer ended ({gone.message[:300]}) without a result of its task {task.name}"
+        end = _end_of_trainer(run.records(task.site))
+        if end:
+            why = f"{task.site}'s trainer ended ({end.message[:300]})"
+            return fails(
+                f"{why} without a result of its task {task.name}, for which the server waits.", end.at
             )
-            return fails(f"{why}, for which the server waits.", gone.at)
     if not waiting:
-        return unknown(f"{says}: it still runs, or was stopped.", at)
+        return unknown(f"{message}: it still runs, or was stopped.", at)
     sites = ", ".join(sorted({task.site for task in waiting}))
-    says = f"{says}: it waits for the task {waiting[-1].name} of {sites}, which runs, was stopped, or hangs"
-    return unknown(f"{says}. A trainer inside NVFlare's client that ended early leaves no line.", at)
+    message += f": it waits for the task {waiting[-1].name} of {sites}, which runs, was stopped, or hangs"
+    return unknown(f"{message}. A trainer inside NVFlare's client that ended early leaves no line.", at)
 
 
-def _gone(records: list[LogRecord]) -> LogRecord | None:
-    """Return where a site's log says last of its trainer that it is gone; None if it says something else."""
+def _end_of_trainer(records: list[LogRecord]) -> LogRecord | None:
+    """Return the record of the trainer's end if it is the last on the trainer in a site's log."""
     own = [record for record in records if _OF_TRAINER.search(f"{record.logger} {record.message}")]
     return own[-1] if own and (own[-1].logger not in TRAINERS or RAISED.match(own[-1].message)) else None

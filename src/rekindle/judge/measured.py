@@ -1,22 +1,12 @@
 """The judgement on a run that measured its host, with what the driver saw of it meanwhile."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import timedelta
 
 from msgspec.structs import replace
 
 from rekindle.acceptance import Judgement, evaluated, judged
-from rekindle.records import (
-    AcceptanceRecord,
-    Clock,
-    Measurement,
-    RecordError,
-    Timestamp,
-    moment,
-    timestamp,
-)
+from rekindle.records import AcceptanceRecord, Clock, Measurement, RecordError, Timestamp, moment, timestamp
 from rekindle.records.base import shortened
 from rekindle.records.events import AcceptanceEvent
 
@@ -26,16 +16,14 @@ _SOURCES = {"NVML": "NVML's events", "kernel": "the kernel's log"}
 
 
 def measured(run: Run) -> AcceptanceRecord:
-    """Return what ``run`` measured, held against norms, with the GPU errors of the samples and its clock.
+    """Return what ``run`` measured, compared with norms, with the GPU errors of the samples and its clock.
 
     Raises:
         RecordError: it left no such record, or that of another run, host or set of GPUs.
     """
     events = [line.event for line in run.of(AcceptanceEvent)]
     if len(events) != 1 or events[0].nonce != (run.spec.nonce or None):
-        raise RecordError(
-            "No figures of this run are in its evidence.", "read its job.log, and measure again."
-        )
+        raise RecordError("No figures of this run are in its evidence.", "read job.log, and measure again.")
     record, given = events[0].record, {uuid for site in run.spec.sites for uuid in site.gpus}
     if record.host != run.spec.host:
         raise RecordError(f"It measured {record.host}, and not {run.spec.host}.", "measure it again.")
@@ -49,7 +37,7 @@ def measured(run: Run) -> AcceptanceRecord:
 
 
 def judgement(run: Run) -> Judgement:
-    """Return what the figures of ``run`` say of its host.
+    """Return the judgement on the host by the figures of ``run``.
 
     Raises:
         RecordError: as `measured` does.
@@ -58,31 +46,32 @@ def judgement(run: Run) -> Judgement:
 
 
 def _xids(run: Run, uuid: str) -> Measurement:
-    """Return the driver's error codes of a GPU in all samples; nothing where nobody could watch for them."""
     looks = [line.event.gpus[uuid] for line in run.samples_for(uuid) if uuid in line.event.gpus]
     answered = [look.xids for look in looks if look.xids is not None]
     codes = [float(code) for codes in answered for code in codes]
-    says = f"in {len(answered)} of {len(looks)} looks of the driver's sampler"
+    message = f"in {len(answered)} of {len(looks)} looks of the driver's sampler"
     if by := sorted({source for look in looks for source in look.xids_by}):
-        says += f", by {' and '.join(_SOURCES.get(source, source) for source in by)}"
+        message += f", by {' and '.join(_SOURCES.get(source, source) for source in by)}"
     value = float(len(codes)) if answered else None
-    return Measurement(name="xids", gpu=uuid, value=value, unit="events", series=tuple(codes), says=says)
+    return Measurement(
+        name="xids", gpu=uuid, value=value, unit="events", series=tuple(codes), message=message
+    )
 
 
 def _offset(clock: Clock) -> Measurement:
-    """Return the least by which the host's clock is off."""
+    """Return the smallest possible offset of the host's clock."""
     least = max(0.0, abs(clock.offset_s) - clock.error_s)
-    says = f"it is {clock.offset_s:+.3f} s from the controller's, give or take {clock.error_s:.3f} s"
-    return Measurement(name="clock_offset", value=least, unit="s", says=says)
+    message = f"it is {clock.offset_s:+.3f} s from the controller's, give or take {clock.error_s:.3f} s"
+    return Measurement(name="clock_offset", value=least, unit="s", message=message)
 
 
 def _started(record: AcceptanceRecord, clock: Clock | None) -> Timestamp:
-    """Return when it began by the controller's clock: so the newest record is, whatever its host's says."""
+    """Return when it began by the controller's clock: the host's may be wrong."""
     try:
         began = moment(record.started)
     except ValueError:
-        says = f"It began at {shortened(record.started, 100)!r}, which is no time."
-        raise RecordError(says, "measure it again.") from None
+        message = f"It began at {shortened(record.started, 100)!r}, which is not a time."
+        raise RecordError(message, "measure it again.") from None
     with suppress(OverflowError):
         began -= timedelta(seconds=clock.offset_s if clock else 0.0)
     return timestamp(began)

@@ -1,7 +1,5 @@
 """A run's folder as the checks see it: read once, never written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
@@ -38,11 +36,9 @@ Kind = Literal["ours", "example", "acceptance", "foreign"]
 """A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
 Rekindle did not start."""
 TRAINS = "train"
-"""NVFlare's name of the task of training."""
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
 _PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
-"""What verdicts are read from."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +51,17 @@ class Run:
     lines: list[Line[AnyEvent]]
     workspace: Workspace
     unread: tuple[str, ...] = ()
-    """What is there and was not read, one sentence each."""
     broken: tuple[tuple[str, int], ...] = ()
     """File and number of each line of evidence that is not an event."""
     left: Mapping[str, str] = field(default_factory=dict)
     """Why, by its name, each file stayed on the host."""
     foreign: bool = False
-    """Whether Rekindle did not start it."""
     zoned: Workspace | None = None
-    """Of several simulations the first, whose log began with the run."""
+    """The first of several simulations, whose log began with the run."""
     _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
 
     @classmethod
-    def open(cls, folder: Path, spec: RunSpec | None = None) -> Run:
+    def open(cls, folder: Path, spec: RunSpec | None = None) -> "Run":
         """Read a run's folder, and its spec.json unless there is a ``spec`` that counts instead.
 
         Raises:
@@ -83,7 +77,7 @@ class Run:
         spec = _as_announced(spec, workspace)
         return cls(folder, spec, ended, evidence.lines, workspace, unread, tuple(evidence.broken), left)
 
-    def simulations(self) -> list[Run]:
+    def simulations(self) -> list["Run"]:
         """Return the run once for each simulation that its job.py started, with the evidence of that one."""
         workspaces = of_run(self.folder)
         if len(workspaces) < 2:
@@ -152,18 +146,18 @@ class Run:
         return self.spec.nodes or (None,)
 
     def samples_of(self, node: str | None) -> list[Line[SampleEvent]]:
-        """Return those of one node, in the order of their times."""
+        """Return the samples of one node, in the order of their times."""
         file = folders.samples(node)
         return [line for line in self.samples if line.file == file]
 
     def samples_for(self, uuid: str) -> list[Line[SampleEvent]]:
-        """Return those of the node that has this GPU, in the order of their times."""
+        """Return the samples of the node that has this GPU, in the order of their times."""
         node = next((node for node in self.nodes if uuid in self.spec.gpus_on(node)), None)
         return self.samples_of(node)
 
     @cached_property
     def owners(self) -> dict[str, str]:
-        """The server or site that each process of the run was of, by PID as samples have it."""
+        """The server or site of each process of the run, by PID as samples have it."""
         return {
             str(pid): name
             for line in self.samples
@@ -179,7 +173,7 @@ class Run:
 
     @cached_property
     def final(self) -> Line[FinalEvent] | None:
-        """What job.py said of the final global model."""
+        """What job.py reported of the final global model."""
         return next(iter(self.of(FinalEvent)), None)
 
     @cached_property
@@ -206,12 +200,11 @@ class Run:
     def results(self) -> list[Line[TaskEvent]]:
         """What the server got from sites for their tasks; of our own jobs, for training alone."""
         sent = {line.event.round: line.event.sketch for line in self.of(GlobalEvent)}
-        results = [*self.of(TaskEvent)]
-        for file, number, event in (
-            (line.file, line.line, line.event) for line in self.of(ContributionEvent)
-        ):
-            results.append(Line(event.as_task(sent.get(event.round, ())), file, number))
-        return results
+        ours = (
+            Line(line.event.as_task(sent.get(line.event.round, ())), line.file, line.line)
+            for line in self.of(ContributionEvent)
+        )
+        return [*self.of(TaskEvent), *ours]
 
     @cached_property
     def models_sent(self) -> list[Line[TaskEvent]]:
@@ -226,13 +219,13 @@ class Run:
 
     @cached_property
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:
-        """Node and PID of each rank that told its device, by site and rank; None for the one machine."""
+        """Node and PID of each rank that reported its device, by site and rank; no node on one machine."""
         events, spread = (line.event for line in self.of(DeviceEvent)), bool(self.spec.nodes)
         return {(event.site, event.rank): (event.node if spread else None, event.pid) for event in events}
 
     @cached_property
     def started(self) -> float | None:
-        """Seconds since the epoch; None if the run has no record of its end, or that none of a time."""
+        """Seconds since the epoch; None if the record of the run's end is missing or has no valid time."""
         try:
             return moment(self.ended.started if self.ended else "").timestamp()
         except ValueError:
@@ -246,13 +239,12 @@ class Run:
     def zone(self, name: str) -> float:
         """Return the seconds that the time in the log of ``name`` is ahead of UTC.
 
-        NVFlare logs in local time. The run's start tells the zone: a log begins within minutes of it.
+        NVFlare logs in local time. A log begins within minutes of the run's start, which gives the zone.
         """
         records = read_records(self.zoned, SERVER) if self.zoned else self.records(name)
-        first = next(iter(records), None)
-        if first is None or self.started is None:
+        if not records or self.started is None:
             return 0.0
-        return round((first.time - self.started) / _ZONE_S) * _ZONE_S
+        return round((records[0].time - self.started) / _ZONE_S) * _ZONE_S
 
     def records(self, name: str, log: str = LOG) -> list[LogRecord]:
         """Return the records of a log of ``name`` (``server``, ``site-1``)."""
@@ -267,7 +259,7 @@ class Run:
 
     @cached_property
     def loaded(self) -> dict[str, Line[ModelEvent]]:
-        """How each model loaded in the run's environment, by its file; the first one's name is empty."""
+        """How each model loaded in the run's environment, by its file; the initial one's name is empty."""
         return {line.event.model: line for line in self.of(ModelEvent)}
 
     @cached_property
@@ -290,7 +282,6 @@ class Run:
 
 
 def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
-    """Return the spec with the names that a job of others gave its sites."""
     names = sites(workspace) if spec.job.example else []
     if len(names) != len(spec.sites) or {*names} == {site.name for site in spec.sites}:
         return spec
@@ -299,7 +290,6 @@ def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
 
 
 def _left_behind(left: Mapping[str, str]) -> Iterator[str]:
-    """Report what of a collected run stayed on its host although verdicts are read from it."""
     for name, why in left.items():
         if any(fnmatch(name, pattern) for pattern in _PROOF):
             yield f"{name} stayed on the host: {why}."

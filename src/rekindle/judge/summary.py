@@ -1,6 +1,4 @@
-"""What a verdict tells of a run beside its claims: devices, rounds and final metrics."""
-
-from __future__ import annotations
+"""What a verdict reports of a run beside its claims: devices, rounds and final metrics."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,8 +13,8 @@ from .run import Run
 def devices(run: Run) -> tuple[Device, ...]:
     """Return what each rank ran on, with what the driver's samples show of it there.
 
-    Of an example, whose trainers tell nothing, what its sites' processes held, in the order of the GPUs; of a
-    run that measured its host, the GPUs that it was given.
+    For an example, whose trainers report nothing, what its sites' processes held, in the order of the GPUs;
+    for a run that measured its host, the GPUs that it was given.
     """
     utilisation: dict[tuple[str, str], list[int]] = {}
     held: dict[tuple[str, str], int] = {}
@@ -30,7 +28,11 @@ def devices(run: Run) -> tuple[Device, ...]:
     if run.spec.job.example is not None:
         return tuple(_held(run, means, held))
     if not run.spec.job.federated:
-        return tuple(_given(run))
+        return tuple(
+            Device(site=site.name, rank=rank, device="cuda", uuid=uuid, name=names.get(uuid))
+            for site in run.spec.sites
+            for rank, uuid in enumerate(site.gpus)
+        )
     return tuple(
         Device(
             site=event.site,
@@ -43,13 +45,6 @@ def devices(run: Run) -> tuple[Device, ...]:
         )
         for event in (line.event for line in run.of(DeviceEvent))
     )
-
-
-def _given(run: Run) -> Iterator[Device]:
-    names = {gpu.uuid: gpu.name for gpu in run.spec.gpus}
-    for site in run.spec.sites:
-        for rank, uuid in enumerate(site.gpus):
-            yield Device(site=site.name, rank=rank, device="cuda", uuid=uuid, name=names.get(uuid))
 
 
 def _held(
@@ -75,9 +70,9 @@ def _held(
 
 
 def rounds(run: Run) -> tuple[JobRound, ...]:
-    """Return each site's rounds as its rank 0 told them, with the samples of all its ranks.
+    """Return each site's rounds as its rank 0 reported them, with the samples of all its ranks.
 
-    Of an example, whose trainers tell nothing, each site's results as the server got them.
+    For an example, whose trainers report nothing, each site's results as the server got them.
     """
     if run.spec.job.example is not None:
         return tuple(_results(run))
@@ -104,8 +99,7 @@ def rounds(run: Run) -> tuple[JobRound, ...]:
 
 def _results(run: Run) -> Iterator[JobRound]:
     counts: Counter[str] = Counter()
-    for line in sorted(run.of(TaskEvent), key=lambda line: line.event.time):
-        event = line.event
+    for event in sorted((line.event for line in run.of(TaskEvent)), key=lambda event: event.time):
         number = counts[event.site] if event.round is None else event.round
         counts[event.site] += 1
         yield JobRound(

@@ -1,7 +1,5 @@
 """The verdict on a run, by the claims that its job makes and the rules that no run may break."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +12,7 @@ from rekindle.records import ClaimResult, Ended, Finding, RecordError, RunSpec, 
 from rekindle.records.base import is_ours
 
 from . import summary
-from .check import GRAVITY, results
+from .check import gravity, results
 from .foreign import judge_foreign
 from .measured import judgement
 from .run import Run
@@ -27,7 +25,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
 
     Args:
         run_dir: the run's folder, wherever it lies.
-        spec: what was asked for, and not what spec.json there says.
+        spec: counts instead of spec.json there.
 
     Raises:
         RecordError: ``run_dir`` is not a run's folder.
@@ -36,7 +34,8 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         return judge_foreign(run_dir, locate(run_dir))
     run = Run.open(run_dir, spec)
     simulations = run.simulations() if run.spec.job.example else [run]
-    evidence = tuple(map(_worst, zip(*map(results, simulations), strict=True)))
+    by_check = zip(*map(results, simulations), strict=True)
+    evidence = tuple(min(of_simulations, key=gravity) for of_simulations in by_check)
     verdict, cause = _verdict(run, evidence)
     findings = diagnose_run(run_dir, run.spec) if verdict != "PASS" else ()
     root = next((finding for finding in findings if _is_root(run, finding)), None)
@@ -56,7 +55,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
             cause = f"{cause} The known issue {known.name} expired on {known.expires} and excuses nothing."
         else:
             verdict = "KNOWN_ISSUE"
-            cause = f"{cause} Known until {known.expires}: {known.says}"
+            cause = f"{cause} Known until {known.expires}: {known.message}"
     return VerdictRecord(
         job=run.spec.job.name,
         host=run.spec.host,
@@ -81,36 +80,31 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
     )
 
 
-def _worst(of_simulations: Sequence[ClaimResult]) -> ClaimResult:
-    """Return of one check's results, one of each simulation, what counts for the run."""
-    return min(of_simulations, key=lambda result: GRAVITY.index(result.state))
-
-
 def _verdict(run: Run, evidence: Sequence[ClaimResult]) -> tuple[VerdictKind, str | None]:
-    """A run that did not end by itself, then a claim that fails, then one that cannot be told; else PASS."""
+    """In this order: a run that did not end by itself, a claim that fails, an unknown one; else PASS."""
     if run.ended is None:
         return "UNPROVEN", "The run has no record of its end: its driver was killed, or it still runs."
     if run.ended.reason != "finished":
         return _stopped(run.ended, run.spec.job.limit_s)
-    false = [result.says for result in evidence if result.state == "fails"]
+    false = [result.message for result in evidence if result.state == "fails"]
     if false and not run.unread:  # else it may be false for want of what was not read
         return "FAIL", false[0]
     if run.ended.exit_status != 0:
         return "FAIL", f"job.py ended with status {run.ended.exit_status}: {run.last_words}"
-    doubts = [*run.unread, *(result.says for result in evidence if result.state == "unknown")]
+    doubts = [*run.unread, *(result.message for result in evidence if result.state == "unknown")]
     if all(result.state == "not applicable" for result in evidence):
         doubts.append("Nothing is claimed.")
     return ("UNPROVEN", doubts[0]) if doubts else ("PASS", None)
 
 
 def _is_root(run: Run, finding: Finding) -> bool:
-    """Whether a finding is why the run has not passed; what is only likely may echo its driver's death."""
+    """Whether a finding explains the verdict; a likely one may echo the driver's death."""
     enough = {"certain"} if run.ended is None else {"certain", "likely"}
     return not finding.echo and finding.confidence in enough
 
 
 def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
-    """Whether all that is against a host is that figures vary from look to look."""
+    """Whether only figures that vary from look to look keep a host from PASS."""
     grave = [result.claim for result in evidence if result.state in {"fails", "unknown"}]
     with suppress(RecordError):
         return grave == ["gpus_accepted"] and judgement(run).unsteady
@@ -118,7 +112,6 @@ def _unsteady(run: Run, evidence: Sequence[ClaimResult]) -> bool:
 
 
 def _cure(run: Run) -> str:
-    """Return what to do about a host that was measured, or was not."""
     with suppress(RecordError):
         if remedy := judgement(run).remedy:
             return remedy
@@ -127,5 +120,5 @@ def _cure(run: Run) -> str:
 
 def _stopped(ended: Ended, limit_s: int) -> tuple[VerdictKind, str | None]:
     if ended.reason == "interrupted":
-        return "FAIL", ended.says or "Stopped from outside."
-    return "HUNG", ended.says if ended.reason == "hung" else f"Ended at its limit of {limit_s} s."
+        return "FAIL", ended.message or "Stopped from outside."
+    return "HUNG", ended.message if ended.reason == "hung" else f"Ended at its limit of {limit_s} s."

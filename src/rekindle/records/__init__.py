@@ -1,7 +1,7 @@
 """The records that one stage writes and the next one reads.
 
 Each record is one JSON file with a versioned schema. Reading one that does not fit raises
-`RecordError`, which says the file, the place in it and the fix.
+`RecordError`, which names the file, the place in it and the fix.
 """
 
 # ruff: noqa: F401
@@ -25,8 +25,8 @@ from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import (
     Cpu,
     Disk,
-    Docker,
     Driver,
+    Engine,
     FailedProbe,
     Gpu,
     GpuProcess,

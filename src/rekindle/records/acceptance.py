@@ -1,6 +1,4 @@
-"""``acceptance.json``: what was measured of a host's GPUs and of the host, and against what it was held."""
-
-from __future__ import annotations
+"""``acceptance.json``: what was measured of a host and its GPUs, and the norms of the figures."""
 
 from typing import Annotated, Literal
 
@@ -17,7 +15,6 @@ class AcceptedGpu(Record, kw_only=True, frozen=True):
     """A GPU that was measured; measurements name it by its UUID."""
 
     index: Integer
-    """As nvidia-smi counts."""
     uuid: Text
     serial: Text | None = None
     name: Text
@@ -25,7 +22,7 @@ class AcceptedGpu(Record, kw_only=True, frozen=True):
 
 
 class Kind(Record, kw_only=True, frozen=True):
-    """What hosts have in common whose figures may be compared, and what a norm has to be of."""
+    """What hosts have in common whose figures, or norm, may be compared."""
 
     model: Text
     """Of all its GPUs; of several models, joined by `` + ``."""
@@ -33,7 +30,7 @@ class Kind(Record, kw_only=True, frozen=True):
     topology: Text
     """The worst link between two of its GPUs, by ``nvidia-smi topo -m`` (``NV18``, ``SYS``), or ``alone``."""
     nvls: bool | None
-    """Whether NCCL used NVLink SHARP; None: it did not say."""
+    """Whether NCCL used NVLink SHARP; None: unknown."""
     driver: Text
 
 
@@ -51,18 +48,17 @@ class Condition(Record, kw_only=True, frozen=True):
 
 
 class GpuUse(Record, kw_only=True, frozen=True):
-    """What others did on one GPU at a moment when nothing of the acceptance ran there."""
+    """What others did on one GPU while the acceptance ran nothing there."""
 
     gpu: Text
     utilisation: Number | None = None
-    """Percent."""
     pcie_received_mb_s: Number | None = None
     pcie_sent_mb_s: Number | None = None
     processes: Few[GpuProcess] = ()
 
 
 class Look(Record, kw_only=True, frozen=True):
-    """One look at the GPUs, and who else used them and the host."""
+    """Who else used the GPUs and the host during one look."""
 
     seconds: Number
     """Since the measuring began."""
@@ -78,14 +74,13 @@ class Again(Record, kw_only=True, frozen=True):
 
     value: Number
     holds: bool | None = None
-    """As in Measurement."""
 
 
 class Measurement(Record, kw_only=True, frozen=True):
     """One figure, of a GPU, of a pair of GPUs, of all of them together, or of the host."""
 
     name: Text
-    """``bf16_matmul``; data in ``acceptance/measurements.json`` say what each is."""
+    """``bf16_matmul``; ``acceptance/measurements.json`` describes each."""
     gpu: Text | None = None
     """UUID; None: of the host, or of all its GPUs together."""
     peer: Text | None = None
@@ -93,18 +88,17 @@ class Measurement(Record, kw_only=True, frozen=True):
     size: Integer | None = None
     """Bytes of each message or buffer, where the figure is of one of several sizes."""
     value: Number | None
-    """None: it could not be measured, and ``says`` why."""
+    """None: it could not be measured; ``message`` has the reason."""
     unit: Text
     series: Many[Number] = ()
     """The repetitions that ``value`` is the median of, in ``unit``."""
     norm: Number | None = None
     source: Text | None = None
-    """Where the norm is from."""
     holds: bool | None = None
-    """None: there is nothing to hold it against."""
+    """None: there is nothing to compare it with."""
     again: Annotated[tuple[Again, ...], Meta(max_length=10)] = ()
     """In later looks, in their order; each is evaluated as ``value`` is."""
-    says: Text
+    message: Text
 
 
 class AcceptanceRecord(Record, kw_only=True, frozen=True):
@@ -120,4 +114,4 @@ class AcceptanceRecord(Record, kw_only=True, frozen=True):
     measurements: Many[Measurement]
     conditions: Many[Condition] = ()
     looks: Annotated[tuple[Look, ...], Meta(max_length=10)] = ()
-    """The first, and those that were taken again as a figure was worse than it should be."""
+    """The first, and the later ones, taken as a figure was worse than it should be."""

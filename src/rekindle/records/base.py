@@ -1,7 +1,6 @@
 """What every record has in common: strict and bounded fields, one JSON file, one-sentence errors."""
 
-from __future__ import annotations
-
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
@@ -15,23 +14,19 @@ from .complaint import MissingError, RecordError, VersionError
 from .text import with_texts
 
 FILE_LIMIT = 32 << 20
-"""Bytes of a record's file: one host's record must not keep the others' from being read."""
 _LONGEST = 4_000
 
 T = TypeVar("T")
 
 Text = Annotated[str, Meta(max_length=_LONGEST)]
-"""A name, a path, a few sentences; `write` takes the middle out of a longer one."""
+"""A name, a path, a few sentences; `write` shortens a longer one."""
 Integer = Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
-"""One that JSON's other readers tell exactly."""
+"""Exact in any reader of JSON."""
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
-"""Finite, as JSON has it, and so are sums of them."""
+"""Finite, and so are sums of them."""
 Few = Annotated[tuple[T, ...], Meta(max_length=1_000)]
-"""As many as a machine has of anything."""
 Many = Annotated[tuple[T, ...], Meta(max_length=100_000)]
-"""As many as a long run leaves."""
 Table = Annotated[dict[Text, T], Meta(max_length=100_000)]
-"""By name."""
 
 Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}\Z", max_length=23)]
 """A version of numbers alone: ``580.159.04``."""
@@ -44,7 +39,11 @@ FileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*\Z", max_le
 """A plain file name, also where it came from a host."""
 
 
-class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+JSON_NAMES = {"message": "says", "host_verdict": "host_says"}
+"""Fields that the files of earlier releases have under other names."""
+
+
+class Record(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, rename=JSON_NAMES):
     """A typed value that refuses unknown fields."""
 
 
@@ -54,9 +53,9 @@ _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decodable(kind: T) -> T:
-    """Let `decode` and `convert` know ``kind``, a type; to be called as its module is imported.
+    """Let `decode` and `convert` accept the type ``kind``; call it as its module is imported.
 
-    msgspec makes what it knows of a type at its first use, and two threads that are first end in a crash.
+    msgspec builds a type's decoder at its first use, and two threads at once crash there.
     """
     _DECODERS[kind] = msgspec.json.Decoder(kind)
     return kind
@@ -64,16 +63,16 @@ def decodable(kind: T) -> T:
 
 @decodable
 class _Versioned(msgspec.Struct):
-    """Of a record of any version, which one it is."""
+    """A record of any version."""
 
     schema: str = ""
 
 
 def decode(content: bytes | str, kind: type[T]) -> T:
-    """Return what JSON says as a ``kind``, a type that is `decodable`.
+    """Return JSON as a ``kind``, a type that is `decodable`.
 
     Raises:
-        RecordError: it is none; it says at which place, and whoever calls says of what and the fix.
+        RecordError: it does not fit; the message names the place, and the caller adds the file and the fix.
     """
     try:
         value: T = _DECODERS[kind].decode(content)
@@ -99,7 +98,7 @@ def checked(record: RecordT) -> RecordT:
     """Return ``record`` if it is within its schema's bounds, as one is that was read.
 
     Raises:
-        RecordError: it is not; it says at which place.
+        RecordError: it is not; the message names the place.
     """
     return decode(_encode(record), type(record))
 
@@ -108,27 +107,32 @@ def read(path: Path, kind: type[RecordT]) -> RecordT:
     """Read ``path`` as a record of ``kind``.
 
     Raises:
-        RecordError: the file is missing, too large, is no JSON, or does not fit the schema.
+        RecordError: the file is missing or too large, or does not fit the schema.
     """
     try:
         content = files.content(path, FILE_LIMIT)
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingError(
-            f"{path} does not exist.", f"run the stage that writes {path.name}, or name another folder."
-        ) from None
+        fix = f"run the stage that writes {path.name}, or name another folder."
+        raise MissingError(f"{path} does not exist.", fix) from None
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}.", "name a readable file.") from None
     try:
         return decode(content, kind)
     except RecordError as error:
         _refuse_version(path, content, kind)
-        raise RecordError(
-            f"{path} is not a valid {kind.__name__}: {error.says}.", "have its stage write it again."
-        ) from None
+        message = f"{path} is not a valid {kind.__name__}: {error.message}."
+        raise RecordError(message, "have its stage write it again.") from None
+
+
+def read_valid(path: Path, kind: type[RecordT]) -> RecordT | None:
+    """Read ``path`` as a record of ``kind``; None if it is missing or broken."""
+    with suppress(RecordError):
+        return read(path, kind)
+    return None
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a file is there and has a schema of Rekindle's, or is too damaged to show whose it is."""
+    """Whether a file has a schema of Rekindle's, or is too damaged to show one."""
     try:
         content = files.content(path, FILE_LIMIT)
         record = msgspec.json.decode(content)
@@ -140,7 +144,6 @@ def is_ours(path: Path) -> bool:
 
 
 def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
-    """Raise VersionError if ``content`` has the schema of ``kind`` in a version that is not read here."""
     known = get_args(get_type_hints(kind).get("schema"))
     try:
         schema = decode(content, _Versioned).schema
@@ -155,13 +158,13 @@ def _refuse_version(path: Path, content: bytes, kind: type[Record]) -> None:
 
 
 def write(path: Path, record: Record) -> None:
-    """Write ``record`` to ``path`` as indented JSON, whole or not at all; texts are `shortened`."""
+    """Write ``record`` to ``path`` as indented JSON, atomically; texts are `shortened`."""
     builtins = with_texts(to_builtins(record), shortened)
     own.write(path, msgspec.json.format(msgspec.json.encode(builtins), indent=2) + b"\n")
 
 
 def timestamp(moment: datetime | None = None) -> Timestamp:
-    """Return ``moment``, which has a zone, or else now: in UTC and to the second."""
+    """Return ``moment``, which has a zone, or else now, in UTC and to the second."""
     return (moment or datetime.now(timezone.utc)).astimezone(timezone.utc).strftime(_SECOND)
 
 
@@ -169,7 +172,7 @@ def moment(stamp: Timestamp) -> datetime:
     """Return the time that a record has.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a time.
     """
     return datetime.strptime(stamp, _SECOND).replace(tzinfo=timezone.utc)
 
@@ -191,7 +194,7 @@ def _encode(record: Record) -> bytes:
 
 
 def _plain(value: object) -> str | int | float:
-    """Encode a subclass of a plain type, as Ansible's tagged values are, and its unsafe texts before 2.19."""
+    """Encode a subclass of a plain type, as Ansible's tagged values and unsafe texts are."""
     if isinstance(value, str):
         return str.encode(value).decode()  # an unsafe text's own methods return unsafe ones
     if isinstance(value, int):

@@ -1,35 +1,33 @@
-"""What is wrong and what to do about it: what every failure of ours says."""
-
-from __future__ import annotations
+"""What is wrong and what to do about it, for every failure of ours."""
 
 FIX = " Fix: "
-"""Between both in the text, which is for people; of what came through Ansible nothing else is there."""
+"""Separates both in the text, which is for people and is all that goes through Ansible."""
 
 
 class Complaint(Exception):
     """What is wrong, and the fix where one is known."""
 
-    def __init__(self, says: str, fix: str = "") -> None:
+    def __init__(self, message: str, fix: str = "") -> None:
         """Take both.
 
         Args:
-            says: a sentence, or the end of one that whoever catches this begins.
+            message: a sentence, or the end of one that whoever catches this begins.
             fix: a sentence without its first word, which is "Fix:"; empty if none is known.
         """
-        super().__init__(says, fix)
-        self.says, self.fix = says, fix
+        super().__init__(message, fix)
+        self.message, self.fix = message, fix
 
     def __str__(self) -> str:
-        """Return ``SAYS Fix: FIX``, for people."""
-        return f"{self.says}{FIX}{self.fix}" if self.fix else self.says
+        """Return ``MESSAGE Fix: FIX``, for people."""
+        return f"{self.message}{FIX}{self.fix}" if self.fix else self.message
 
 
 class RecordError(Complaint, ValueError):
-    """A file is not the record that it should be, or what leads to it is no good: what, and where."""
+    """A file is not the record that it should be, or its path or input is wrong."""
 
 
 class VersionError(RecordError):
-    """A record was written by another version of Rekindle, and may be whole."""
+    """A record was written by another version of Rekindle, and may be valid."""
 
 
 class MissingError(RecordError):

@@ -1,7 +1,5 @@
 """The lines of ``evidence/*.jsonl`` and ``samples.jsonl``: what trainers, job.py and the driver saw."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec
@@ -16,19 +14,17 @@ class Event(msgspec.Struct, kw_only=True, frozen=True, tag_field="event"):
 
     time: Number
     nonce: Text | None = None
-    """The spec's, by which a line belongs to this run and no other."""
+    """The spec's, which ties the line to its run."""
 
 
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", max_length=64)]
 """SHA-256, in hexadecimal."""
 Sketch = Few[Number]
-"""What is linear in a model's weights: the sums of every eighth value, from the first, the second … on.
-
-So the sketch of a weighted mean of models is the weighted mean of their sketches."""
+"""The sums of every eighth weight of a model, from the first, the second … on: linear in the weights."""
 
 
 class RankEvent(Event, kw_only=True, frozen=True):
-    """What a rank of a site tells."""
+    """What a rank of a site reports."""
 
     site: Text
     rank: Integer
@@ -49,7 +45,7 @@ class DeviceEvent(RankEvent, kw_only=True, frozen=True, tag="device"):
     name: Text | None
     backend: Text
     node: Text | None = None
-    """As SLURM names it, or else the machine's name; None in runs of before it was told."""
+    """SLURM's name, or else the machine's; None in older runs."""
 
 
 class RoundEvent(RankEvent, kw_only=True, frozen=True, tag="round"):
@@ -99,13 +95,13 @@ class FinalEvent(Event, kw_only=True, frozen=True, tag="final"):
     """L2 between the first and the last global model; None if it is not finite."""
     metrics: Table[Number | None]
     model_bytes: Integer | None = None
-    """Of the whole model in the precision that is exchanged."""
+    """Size of the complete model in the precision that is exchanged."""
 
 
 class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
-    """The global model as NVFlare's server had it at the start of a round, told by our component there.
+    """The server's global model at the start of a round, by our component there.
 
-    The last one, whose ``round`` is the number of rounds, is what the last round was aggregated to.
+    The last one, whose ``round`` is the number of rounds, is the result of the last round.
     """
 
     round: Integer
@@ -114,22 +110,21 @@ class GlobalEvent(Event, kw_only=True, frozen=True, tag="global"):
 
 
 class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
-    """What NVFlare's server got from a site in a round, told by our component there."""
+    """What NVFlare's server got from a site in a round, by our component there."""
 
     site: Text
     round: Integer
     return_code: Text
-    """NVFlare's; ``OK``."""
     digest: Digest
     sketch: Sketch
     weight: Number | None
-    """What its weights count in the aggregation: the site's training steps; None if it told none."""
+    """Its weight in the aggregation: the site's training steps; None if not reported."""
     finite: bool
     distance: Number | None
-    """L2 to the global model of the round; None if it is not finite."""
+    """L2 to the global model of the round; None if not finite."""
 
-    def as_task(self, sent: Sketch) -> TaskEvent:
-        """Return it as the result of a training task, of which the site was ``sent`` this."""
+    def as_task(self, sent: Sketch) -> "TaskEvent":
+        """Return it as the result of a training task, for which the site was ``sent`` this."""
         return TaskEvent(
             time=self.time,
             nonce=self.nonce,
@@ -151,40 +146,37 @@ class ContributionEvent(Event, kw_only=True, frozen=True, tag="contribution"):
 
 
 class TaskEvent(Event, kw_only=True, frozen=True, tag="task"):
-    """What NVFlare's server got from a site for a task of any workflow, told by our component there."""
+    """What NVFlare's server got from a site for a task of any workflow, by our component there."""
 
     site: Text
     task: Text
-    """Its name: ``train``, ``validate`` …"""
     round: Integer | None
-    """As the result says; None where a workflow counts none."""
     return_code: Text
-    """NVFlare's; ``OK``."""
     kind: Text
     """NVFlare's data kind: ``WEIGHTS``, ``WEIGHT_DIFF``, ``METRICS`` …; empty if it is no DXO."""
     values: Integer
     """Numbers in it."""
     bytes: Integer
-    """Of its arrays, and of what is bytes as it came, as ciphertexts are."""
+    """Size of its arrays and of its raw bytes, such as ciphertexts."""
     finite: bool | None
     """Of all numbers; None where there are none."""
     norm: Number | None
     """L2 of the numbers; None if it is not finite, or there are none."""
     moved: Number | None
-    """L2 to what the site was sent; None if it is not finite, or nothing was sent that it goes with."""
+    """L2 to what the site was sent; None if it is not finite, or nothing comparable was sent."""
     trained: Number | None = None
-    """The same of trainable parameters alone, where they moved by more than rounding."""
+    """The same for trainable parameters alone, where they moved by more than rounding."""
     kept: Number | None = None
     """Correlation with what the site was sent; None of fewer than 1,000 parameters."""
     alike: Number | None = None
     """Correlation with the first result of the same round; None of that one."""
     weight: Number | None = None
-    """What it counts in the aggregation: the site's training steps; None if it told none."""
+    """Its weight in the aggregation: the site's training steps; None if not reported."""
     names: Digest | None = None
-    """Of its floating-point leaves, of which the sketches are; None in older evidence."""
+    """Digest of the names of its floating-point leaves, which the sketches cover; None in older evidence."""
     sketch: Sketch = ()
     sent: Sketch = ()
-    """Of what the site was sent under the same names; empty where it lacks one."""
+    """Sketch of what the site was sent under the same names; empty where it lacks one."""
     metrics: Table[Number | None]
     """Of the model that the site received, by its own evaluation."""
 
@@ -193,53 +185,46 @@ class ModelEvent(Event, kw_only=True, frozen=True, tag="model"):
     """A model that NVFlare's server saved or began with, as it loads in the run's own environment."""
 
     model: Text
-    """Its file in the run's folder; empty for the one that the server had trained first."""
+    """Its file in the run's folder; empty for the initial model."""
     sha256: Digest | None = None
-    """Of the file."""
     error: Text | None = None
-    """Why it does not load."""
     values: Integer = 0
-    """Floating-point numbers in it; all that follows is of them."""
+    """Floating-point numbers in it; the fields below cover them."""
     finite: bool | None = None
     norm: Number | None = None
-    """L2; None if it is not finite."""
     digest: Digest | None = None
-    """The same for the same arrays, whatever their order and names; None where there are none."""
+    """Depends on the arrays alone, not on their order and names; None where there are none."""
 
 
 class GpuSample(msgspec.Struct, kw_only=True, frozen=True):
     """One GPU at one moment."""
 
     utilisation: Integer
-    """Percent, as NVML gives it."""
     memory_utilisation: Integer | None = None
     """Percent of the time in which its memory was read or written; None in older samples."""
     used_mib: Integer
     processes: Table[Integer]
     """MiB by PID."""
     process_utilisation: Table[Integer] | None = None
-    """Percent by PID, the most since the sample before; None where NVML does not tell."""
+    """Percent by PID, the most since the sample before; None where NVML does not report it."""
     xids: Few[Integer] | None = None
     """Xid errors since the sample before; None where nothing watches for them."""
     xids_by: Few[Text] = ()
-    """What watches for them: ``NVML``'s events, the ``kernel`` log; none in older samples."""
+    """Their sources: ``NVML``'s events, the ``kernel`` log; none in older samples."""
     ecc_uncorrected: Integer | None = None
-    """Uncorrected memory errors since the driver was loaded; None where NVML does not tell."""
+    """Uncorrected memory errors since the driver was loaded; None where NVML does not count them."""
 
 
 class Worked(msgspec.Struct, kw_only=True, frozen=True):
-    """What the processes of NVFlare's server, or of one site, took until one moment, ended ones included."""
+    """What the processes of NVFlare's server or of one site used so far, ended ones included."""
 
     nvflare_s: Number
     """CPU seconds of NVFlare's own, in which trainers of some jobs run too."""
     others_s: Number | None
-    """CPU seconds of those that descend from it, as launched trainers do; None if there never was one."""
+    """CPU seconds of its descendants, as launched trainers are; None if there never was one."""
     written_bytes: Integer = 0
-    """What they have had written to disks."""
     sockets: Integer = 0
-    """Open ones of those that are there."""
     pids: Few[Integer]
-    """Those that are there."""
 
 
 class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
@@ -247,11 +232,10 @@ class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
 
     gpus: Table[GpuSample]
     unanswered: Table[Few[Integer] | None] = {}
-    """Assigned GPUs that NVML told nothing of, by UUID, and their Xid errors as in GpuSample."""
+    """Assigned GPUs that did not answer NVML, by UUID, and their Xid errors as in GpuSample."""
     memory_mib: Table[Integer] = {}
     """Most host memory so far, of ``server`` and of each site's client."""
     worked: Table[Worked] = {}
-    """By ``server`` and site."""
 
 
 class AcceptanceEvent(Event, kw_only=True, frozen=True, tag="acceptance"):
@@ -277,10 +261,10 @@ _ANY: Any = decodable(AnyEvent)
 
 
 def decode_event(line: bytes) -> AnyEvent:
-    """Return what one line tells.
+    """Return the event on one line.
 
     Raises:
-        RecordError: it is no event.
+        RecordError: there is none.
     """
     event: AnyEvent = decode(line, _ANY)
     return event

@@ -1,6 +1,4 @@
-"""Reads what a run left behind: events, each with its place in the run's folder."""
-
-from __future__ import annotations
+"""Reads a run's evidence: events, each with its place in the run's folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +10,12 @@ from . import RecordError
 from .events import AnyEvent, decode_event
 
 _LIMIT = 4 * files.LIMIT
-"""Bytes of all evidence of one run."""
 EventT_co = TypeVar("EventT_co", covariant=True)
 
 
 @dataclass(frozen=True)
 class Line(Generic[EventT_co]):
-    """One event, and the file (relative to the run's folder) and line where it stands."""
+    """One event, its file (relative to the run's folder) and line."""
 
     event: EventT_co
     file: str
@@ -29,23 +26,22 @@ class EvidenceRead(NamedTuple):
     """What evidence there is."""
 
     lines: list[Line[AnyEvent]]
-    """In file and line order."""
     unread: list[str]
-    """A sentence for each file that is there and was not read."""
+    """A sentence for each file that was not read."""
     broken: list[tuple[str, int]]
-    """File and number of each line that is no event, but for a last sample that was just being written."""
+    """File and number of each line that is not an event, except a last sample that was cut off."""
 
 
 def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
     """Return what trainers, job.py, the server and the driver wrote, in file and line order.
 
-    A line that is no event (cut off as its process died) is left out: what it would prove stays unproven.
+    A line that is not an event (cut off as its process died) is left out.
     """
     return read_evidence(run_dir).lines
 
 
 def read_evidence(run_dir: Path) -> EvidenceRead:
-    """Return what `read_lines` does, and what of it could not be read."""
+    """Return what `read_lines` does, and what could not be read."""
     evidence, room = EvidenceRead([], [], []), _LIMIT
     paths = files.found(run_dir, folders.EVENTS)
     if len(paths) == files.MOST:

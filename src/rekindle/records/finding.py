@@ -1,7 +1,5 @@
 """What the doctor finds, and how far down the blame ladder a failure reaches."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from .base import Few, Integer, Number, Record, Text
@@ -14,15 +12,13 @@ class Finding(Record, kw_only=True, frozen=True):
     """What went wrong, where it shows, and what to do about it."""
 
     name: Text
-    """Entry of the doctor's catalogue; ``exception`` for one that no entry knows."""
+    """Entry of the doctor's catalogue; ``exception`` if there is none."""
     cause: Text
-    """One sentence."""
     layer: Layer
     remedy: Text
-    """One sentence."""
     confidence: Confidence
     file: Text | None = None
-    """As it was given; relative to the run's folder for one of a run."""
+    """As it was given; a run's file is relative to its folder."""
     line: Integer | None = None
     echo: bool = False
     """Whether it only follows from a finding before it."""
@@ -33,9 +29,8 @@ class Rung(Record, kw_only=True, frozen=True):
 
     name: Text
     holds: bool | None
-    """None: there was no need or no way to try it."""
-    says: Text
-    """One sentence."""
+    """None: it was not tried."""
+    message: Text
     seconds: Number
 
 

@@ -1,7 +1,5 @@
 """``host.json``: what a host is, as preflight found it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -11,10 +9,10 @@ from .slurm import Cluster, Slurm
 
 
 class FailedProbe(Record, kw_only=True, frozen=True):
-    """A command that preflight ran and that did not answer as it should."""
+    """A command of preflight's that failed."""
 
     name: Text
-    says: Text
+    message: Text
     """One sentence: what went wrong (missing, timed out after N s, exit status and first line)."""
     timed_out: bool = False
 
@@ -27,7 +25,6 @@ class Os(Record, kw_only=True, frozen=True):
     name: Text
     kernel: Text
     architecture: Text
-    """As ``uname -m`` gives it: ``x86_64``, ``aarch64``."""
     glibc: Digits | None
 
 
@@ -60,14 +57,15 @@ class Python(Record, kw_only=True, frozen=True):
 
     path: Text
     version: Annotated[str, Meta(pattern=r"^\d{1,4}\.\d{1,4}\.\d{1,4}$", max_length=20)]
-    """Three numbers: ``3.12.3``."""
     torch: Text | None = None
-    """Version of the torch that this interpreter imports, if it has one."""
     tensorflow: Text | None = None
     torchvision: Text | None = None
     lightning: Text | None = None
     venv: bool = False
-    """Whether this interpreter lives in a virtual environment."""
+    archive: Text | None = None
+    """File or URL of the archive from which the controller brings it; None for the host's own."""
+    sha256: Text | None = None
+    """Of that archive."""
 
 
 class Driver(Record, kw_only=True, frozen=True):
@@ -76,22 +74,23 @@ class Driver(Record, kw_only=True, frozen=True):
     version: Digits
     source: Literal["/sys/module/nvidia/version", "/proc/driver/nvidia/version", "nvidia-smi"]
     cuda: Digits | None
-    """Newest CUDA that the driver supports, as nvidia-smi says it: ``13.0``."""
+    """Newest CUDA that the driver supports, by nvidia-smi: ``13.0``."""
     open_module: bool | None = None
-    """Whether the kernel module is the open one; None where that is not told."""
+    """Whether the kernel module is the open one; None if unknown."""
 
+
+EngineName = Literal["docker", "podman", "apptainer"]
 
 DeviceId = Annotated[str, Meta(pattern=r"^[0-9A-F]{4}\Z", max_length=4)]
-"""Of a model on the PCI bus, NVIDIA's: ``2335``."""
+"""NVIDIA's number of a model on the PCI bus: ``2335``."""
 
 
 class PciGpu(Record, kw_only=True, frozen=True):
-    """A GPU on the PCI bus, whatever the driver says."""
+    """A GPU on the PCI bus, with or without a driver."""
 
     address: Text
     device: DeviceId
     kernel_driver: Text | None
-    """That holds it: ``nvidia``, ``nouveau``; None where none does."""
 
 
 class GpuProcess(Record, kw_only=True, frozen=True):
@@ -107,14 +106,13 @@ class Gpu(Record, kw_only=True, frozen=True):
 
     index: Integer
     state: Literal["ok", "lost", "error"]
-    says: Text | None = None
-    """The driver's own words where ``state`` is not ``ok``."""
+    message: Text | None = None
     name: Text | None = None
     uuid: Text | None = None
     pci_bus_id: Text | None = None
     device: DeviceId | None = None
     compute_capability: Annotated[str, Meta(pattern=r"^[0-9]{1,2}\.[0-9]{1,2}\Z", max_length=5)] | None = None
-    """Major and minor: ``9.0``; of its model where the driver does not say it, as 470 and older do not."""
+    """Major and minor: ``9.0``; from its model where the driver does not report it, as 470 and older."""
     memory_total_mib: Integer | None = None
     memory_used_mib: Integer | None = None
     temperature_c: Integer | None = None
@@ -136,16 +134,24 @@ class Gpu(Record, kw_only=True, frozen=True):
     processes: Few[GpuProcess] = ()
 
 
-class Docker(Record, kw_only=True, frozen=True):
-    """The container engine that this user has."""
+class Engine(Record, kw_only=True, frozen=True):
+    """A container engine that this user has."""
 
+    name: EngineName = "docker"
     path: Text
     version: Text | None
-    """Of its daemon; None where that does not answer."""
-    says: Text | None = None
-    """Why it does not."""
+    """None where it, or its daemon, does not answer."""
+    message: Text | None = None
+    """What it printed instead, or why this user cannot run containers by it."""
     nvidia: bool = False
-    """Whether the NVIDIA container toolkit is there, without which no container has a GPU."""
+    """Whether the NVIDIA container toolkit is there, by which Docker gives GPUs."""
+    cdi: bool = False
+    """Whether a CDI specification names this host's GPUs by UUID, by which Podman gives them."""
+
+    @property
+    def title(self) -> str:
+        """Its name as people write it, and its version."""
+        return f"{self.name.capitalize()} {self.version or '?'}"
 
 
 class HostRecord(Record, kw_only=True, frozen=True):
@@ -153,7 +159,6 @@ class HostRecord(Record, kw_only=True, frozen=True):
 
     schema: Literal["rekindle/host/1"] = "rekindle/host/1"
     host: Text
-    """The name that the inventory gives it."""
     collected: Timestamp
     user: Text
     home: Text
@@ -169,23 +174,25 @@ class HostRecord(Record, kw_only=True, frozen=True):
     gpus: Few[Gpu]
     """In nvidia-smi's order."""
     pci_gpus: Integer | None
-    """NVIDIA display controllers on the PCI bus, whatever the driver says; None if it cannot be read."""
+    """NVIDIA display controllers on the PCI bus; None if it cannot be read."""
     pci_devices: Few[PciGpu] = ()
-    """The same; empty in records of before they were told."""
+    """The same; empty in older records."""
     topology: Few[Few[Text]] = ()
     """Square, one row and column a GPU in ``gpus`` order: ``X``, ``NV18``, ``SYS`` … (nvidia-smi topo -m)."""
     cuda_toolkit: Text | None = None
-    docker: Docker | None = None
-    """None where there is none, and in records of before it was looked for."""
+    engines: Few[Engine] = ()
+    """In the order in which they are preferred; empty in older records."""
+    docker: Engine | None = None
+    """Of older records, in place of ``engines``."""
     nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""
     slurm: Slurm | None = None
-    """What its runs ask SLURM for; all else here is of a node that was given for it, not of the host."""
+    """What its runs ask SLURM for; everything else here describes a node that SLURM gave."""
     cluster: Cluster | None = None
-    """Of a login node (login.json): what SLURM says there."""
+    """What SLURM reports on a login node (login.json)."""
     problems: Few[FailedProbe] = ()
 
     def failed(self, name: str) -> FailedProbe | None:
-        """Return what is told of the probe ``name``, if it did not answer as it should."""
+        """Return the failure of the probe ``name``, if it failed."""
         return next((probe for probe in self.problems if probe.name == name), None)

@@ -1,7 +1,5 @@
 """``job.yml``: what a job needs, and what proves that it ran."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -14,81 +12,76 @@ GpuShortage = Literal["share", "turns", "fewer", "unsupported"]
 by round, or each gets fewer of its own, or the job is UNSUPPORTED."""
 
 NAME = r"^[a-z][a-z0-9_-]*$"
-"""A job's, which folders have too."""
 Positive = Annotated[int, Meta(ge=1, le=100_000_000)]
 Rounds = Annotated[int, Meta(ge=1, le=10_000)]
 Ranks = Annotated[int, Meta(ge=1, le=1_000)]
 
 
 class Claim(Record, kw_only=True, frozen=True):
-    """One thing that has to be shown, and the figures that it is held against."""
+    """One thing that has to be shown, and its limits."""
 
     claim: Text
-    """Name of a validator in rekindle.judge."""
     options: Table[Any] = {}
 
 
 class Mend(Record, kw_only=True, frozen=True):
-    """A change without which an example cannot run, laid over a copy of it."""
+    """A change that an example needs to run, made in a copy of it."""
 
     file: Text
     """Relative to the example's folder."""
     before: Annotated[str, Meta(min_length=1, max_length=4_000)]
-    """Stands there once."""
     after: Annotated[str, Meta(max_length=4_000)]
     because: Text
     fault: Literal["example", "environment", "upstream"]
-    """Whose it is."""
     where: Literal["anywhere", "cpu"] = "anywhere"
     """``cpu``: only where a run has no GPU."""
 
 
 class Removed(Record, kw_only=True, frozen=True):
-    """That later checkouts of the same release have an example no more."""
+    """Later checkouts of the same release no longer have an example."""
 
     commit: Text
-    """One of NVFlare's that has it."""
     why: Text
-    """One clause: what it gave way to."""
+    """One clause: what replaced it."""
 
 
 StandIn = Literal["adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_disease", "imdb", "mnist"]
-"""A data set or model that is not reached, by what makes its stand-in (``rekindle.trainer.data``)."""
+"""A data set or model, by the name of its stand-in's maker (``rekindle.trainer.data``)."""
 
 
 class Container(Record, kw_only=True, frozen=True):
-    """What a job runs in that is no environment of ours."""
+    """The container that a job runs in, instead of an environment of ours.
+
+    Its image's ``python3`` is called, and ``environment`` serves the blame ladder alone.
+    """
 
     image: Annotated[str, Meta(pattern=r"^\w[\w./:@-]*\Z", max_length=300)]
-    """As ``docker pull`` takes it."""
 
 
 class Example(Record, kw_only=True, frozen=True):
-    """A job that others wrote, which runs as it stands, and what running it takes."""
+    """A job that others wrote, which runs unchanged, and what running it takes."""
 
     folder: Text | None = None
     """Below ``examples/`` of a checkout of NVFlare's; None where the code lies beside job.yml."""
     releases: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] = ("2.7",)
-    """Of NVFlare, in which it lies there."""
     removed: Removed | None = None
-    """None where all checkouts of those releases have it."""
     command: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
-    """What Python is called with in its folder, ``arguments`` following as options.
+    """Python's arguments in its folder, before the options of ``arguments``.
 
     ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins and
     ``{workspace}`` the one in which NVFlare's simulator makes its own. ``{gpus}`` are the indexes of each
     site's GPUs, as in ``[0,1],[2,3]``, and as many numbers for ranks on CPU. Each ``{port}`` is a free one.
     """
     gpus: Annotated[int, Meta(ge=0, le=10_000)] = 0
-    """Without so many it cannot run."""
+    """Fewest GPUs that it needs."""
     before: Few[Few[Text]] = ()
-    """What Python is called with before that, in turn."""
+    """Python's arguments in earlier calls, in turn."""
     data: Few[StandIn] = ()
     environ: Table[Text] = {}
     """Variables of its processes; ``{data}`` as in ``command``."""
     mends: Few[Mend] = ()
     container: Container | None = None
-    """With one, its image's ``python3`` is called, and ``environment`` serves the blame ladder alone."""
+    """The job's own, here or beside ``example``."""
 
 
 class Job(Record, kw_only=True, frozen=True):
@@ -102,6 +95,7 @@ class Job(Record, kw_only=True, frozen=True):
     code: Text | None = None
     """Job whose job.py, client.py and model.py this one runs, with its own arguments and proof."""
     environment: Framework
+    container: Container | None = None
     sites: Ranks
     ranks_per_site: Ranks
     """Trainer processes a site, one GPU each; on a host without GPUs, processes on CPU.
@@ -110,11 +104,11 @@ class Job(Record, kw_only=True, frozen=True):
     rounds: Rounds
     when_short_of_gpus: GpuShortage
     limit_s: Positive
-    """Hard limit on the whole run, seconds."""
+    """Limit on the complete run, seconds."""
     expected_s: Positive = 60
-    """Seconds that it takes on what it is meant for; a job for which a lease has less left is SKIPPED."""
+    """Seconds that it takes on its usual hosts; with less left of a lease it is SKIPPED."""
     priority: Integer = 0
-    """Jobs of a higher one go first; of the same, in the order of rekindle_jobs."""
+    """Jobs of a higher one go first, equal ones in the order of rekindle_jobs."""
     silence_s: Positive = 60
     """Seconds without any progress (log, evidence, activity) after which the run is ended as HUNG."""
     required: bool = True
@@ -123,6 +117,12 @@ class Job(Record, kw_only=True, frozen=True):
     proof: Annotated[tuple[Claim, ...], Meta(min_length=1, max_length=1_000)]
 
     @property
+    def image(self) -> str | None:
+        """The image that it runs in; None for a job that runs in its environment."""
+        container = self.container or (self.example and self.example.container)
+        return container.image if container else None
+
+    @property
     def federated(self) -> bool:
-        """Whether NVFlare runs it; a job that proves nothing but its host's GPUs measures those."""
+        """Whether NVFlare runs it; a job with no proof but its host's GPUs only measures them."""
         return any(claim.claim != "gpus_accepted" for claim in self.proof)

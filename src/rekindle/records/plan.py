@@ -1,7 +1,5 @@
 """``plan.json``: which build of each framework goes on a host and why, or which axis refuses."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -10,16 +8,15 @@ from .base import Few, FileName, Record, Table, Text, Timestamp
 
 FRAMEWORKS = ("torch", "lightning", "transformers", "tensorflow")
 Framework = Annotated[str, Meta(pattern=r"^[a-z]+(?:\+[a-z]+)?\Z", max_length=40)]
-"""Name of an environment: a framework, or one with an extension (``torch+vision``) of what its lock has."""
+"""Name of an environment: a framework, also with an extension of its lock (``torch+vision``)."""
 
 
 class Reason(Record, kw_only=True, frozen=True):
-    """What one axis of the decision says."""
+    """The result of one axis of the decision."""
 
     axis: Literal["driver", "gpu", "python", "nvflare", "architecture", "glibc", "pin", "system_site"]
     holds: bool
-    says: Text
-    """One sentence with the figures that decide."""
+    message: Text
 
 
 class Build(Record, kw_only=True, frozen=True):
@@ -28,14 +25,11 @@ class Build(Record, kw_only=True, frozen=True):
     framework: Framework
     version: Text
     variant: Text
-    """``cpu``, ``cu130`` …"""
     cuda: Text | None
     """CUDA runtime that it brings; None for a CPU build."""
     python: Text
-    """Path of the interpreter on the host."""
     python_version: Text
     lock: FileName
-    """File name under rekindle/locks/."""
     lock_sha256: Text
     system_site: bool = False
     """Whether the framework is the host's own and only the rest is installed."""
@@ -63,13 +57,12 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     host_sha256: Text
     """Digest of the host record that this was decided from."""
     nvflare: Text | None = None
-    """Release that every environment gets; None in records of before there was a choice."""
+    """Release that every environment gets; None in older records."""
     environments: Few[PlannedEnvironment]
     jobs: Few[Text] = ()
-    """Jobs that have to pass on this host."""
     images: Few[Text] = ()
-    """Images that jobs run in which could run on this host."""
+    """Container images of the jobs that can run on this host."""
     own: Table[Text] = {}
-    """Path on the controller of the job.yml of each that lies elsewhere than Rekindle's, by name."""
+    """Path on the controller of the job.yml of each job that is not Rekindle's, by name."""
     removed: Table[Text] = {}
     """Why the checkout of NVFlare no longer has an example, by job."""

@@ -1,13 +1,11 @@
 """``spec.json``, ``progress.json`` and ``ended.json``: one run of one job, for and by the driver."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from .base import Few, FileName, Integer, Number, Record, Table, Text, Timestamp
-from .host import GpuProcess
+from .host import Engine, GpuProcess
 from .job import Job, Ranks
 from .slurm import Slurm
 
@@ -17,7 +15,7 @@ class Site(Record, kw_only=True, frozen=True):
 
     name: Text
     ranks: Ranks
-    """On all of its nodes."""
+    """On all nodes together."""
     gpus: Few[Text]
     """UUIDs, one per rank, in rank order; empty on CPU."""
 
@@ -34,13 +32,13 @@ class GivenGpu(Record, kw_only=True, frozen=True):
 
 
 class Clock(Record, kw_only=True, frozen=True):
-    """A host's clock beside the controller's; ``clock.json`` is that of when the run was collected."""
+    """A host's clock beside the controller's; ``clock.json`` is of the collection of the run."""
 
     schema: Literal["rekindle/clock/1"] = "rekindle/clock/1"
     offset_s: Number
     """The host's less the controller's."""
     error_s: Number
-    """Half of the round trip, by which that may be off either way."""
+    """Half of the round trip: the largest error of the offset."""
     asked: Timestamp | None = None
     """When, by the controller's clock; None in older runs."""
 
@@ -49,26 +47,26 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Everything that the driver needs to start a job."""
 
     schema: Literal["rekindle/spec/2", "rekindle/spec/3"] = "rekindle/spec/2"
-    """/3: of an example, whose trainers write no evidence of ours."""
+    """/3: an example, whose trainers write no evidence of ours."""
     nonce: Text = ""
-    """Which the controller made up for this run, and every line of its evidence repeats."""
+    """Made by the controller for this run; every line of its evidence repeats it."""
     clock: Clock | None = None
     """The host's clock when the nonce was made; None in older runs."""
     files: Table[Text] = {}
-    """SHA-256 of each file of the job's code as it was sent, by its name in the job's folder; empty for one
-    that is too large to be collected. None in older runs."""
+    """SHA-256 of each file of the job's code as sent, by its name in the job's folder; empty for one that is
+    too large to be collected. None in older runs."""
     host: Text
     job: Job
     sites: Few[Site]
     gpus: Few[GivenGpu] = ()
-    """Every GPU in ``sites``."""
     python: Text
     """Interpreter of the environment that the job runs in."""
+    engine: Engine | None = None
+    """What runs it in the image that its job names; None: it runs in its environment."""
     docker: Text | None = None
-    """Path of the engine that runs it in the container that its example names."""
+    """Of older runs: the path of Docker, in place of ``engine``."""
     lock_sha256: Text
     versions: Table[Text]
-    """Of the packages that matter to the result."""
     nodes: Few[FileName] = ()
     """Of the SLURM allocation over which each site's ranks are spread, as many on each and in this order; the
     driver, server and clients run on the first. None: all is on one machine."""
@@ -83,7 +81,7 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """TensorFlow's, as the environment's probe chose them."""
 
     def node_of(self, site: Site, rank: int) -> str | None:
-        """Return the node that a rank of ``site`` belongs on; None where all is on one machine."""
+        """Return the node of a rank of ``site``; None on one machine."""
         number = min(rank, site.ranks - 1) * len(self.nodes) // site.ranks
         return self.nodes[number] if self.nodes else None
 
@@ -94,17 +92,16 @@ class RunSpec(Record, kw_only=True, frozen=True):
 
 
 class Progress(Record, kw_only=True, frozen=True):
-    """How far something is that runs detached on a host; written again every second."""
+    """The progress of detached work on a host; written again every second."""
 
     schema: Literal["rekindle/progress/1"] = "rekindle/progress/1"
     state: Literal["waiting", "running", "ended", "failed"]
-    """``waiting``: in a queue, and it has not begun."""
-    says: Text
+    """``waiting``: in a queue."""
+    message: Text
     """``round 2/3, loss 0.0585``; a sentence with its fix where it failed."""
     elapsed_s: Number
     changed: bool = False
     result: Table[Any] = {}
-    """What came of it, if its follower needs to know."""
 
 
 class LeftBehind(Record, kw_only=True, frozen=True):
@@ -114,7 +111,6 @@ class LeftBehind(Record, kw_only=True, frozen=True):
     files: Table[Text]
     """Why, by the file's name in the run's folder; names of folders end with ``/``."""
     more: Integer = 0
-    """How many further ones are not named."""
 
 
 class Suspension(Record, kw_only=True, frozen=True):
@@ -129,16 +125,15 @@ class Ended(Record, kw_only=True, frozen=True):
 
     schema: Literal["rekindle/ended/1"] = "rekindle/ended/1"
     nonce: Text | None = None
-    """The spec's."""
     started: Timestamp
     duration_s: Number
     reason: Literal["finished", "limit", "hung", "interrupted"]
-    says: Text | None = None
-    """One sentence: what the watchdog saw of a run that hung, or what kept the driver from going on."""
+    message: Text | None = None
+    """One sentence: what the watchdog saw of a run that hung, or what stopped the driver."""
     exit_status: Integer | None
     """Of job.py; None if it was killed by the driver."""
     waited_s: Number | None = None
-    """In SLURM's queue, from sbatch until it was started; None if it was in none, or SLURM does not tell."""
+    """In SLURM's queue, from sbatch until it was started; None if it was in none, or unknown."""
     suspensions: Annotated[tuple[Suspension, ...], Meta(max_length=100)] = ()
     """The first hundred, within ``duration_s``; the limit and the watchdog count none of them."""
 

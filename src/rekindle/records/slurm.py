@@ -1,7 +1,5 @@
 """What a host's runs ask SLURM for (``rekindle_slurm``, as an inventory has it), and what its cluster is."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 
@@ -24,7 +22,6 @@ class Slurm(Record, kw_only=True, frozen=True):
     """``hours:minutes:seconds``, also after ``days-``."""
     account: _Word | None = None
     extra: Few[Annotated[str, Meta(pattern=r"^-\S+\Z", max_length=255)]] = ()
-    """Further options of sbatch."""
     local_disk: _Folder | None = None
     """Folder on each node's own disk for environments; None: they are in the root, which nodes share."""
 
@@ -35,7 +32,7 @@ class Slurm(Record, kw_only=True, frozen=True):
 
 
 def seconds_of(limit: str) -> int | None:
-    """Return a time as SLURM writes it, such as ``1-00:00:00`` or ``30:00``; None if it is none."""
+    """Return the seconds of SLURM's ``1-00:00:00`` or ``30:00``; None if it is not a time."""
     match = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d\d)", limit)
     if match is None:
         return None
@@ -44,29 +41,25 @@ def seconds_of(limit: str) -> int | None:
 
 
 class NodeGroup(Record, kw_only=True, frozen=True):
-    """Nodes of a partition of which sinfo says one and the same."""
+    """Nodes of a partition that sinfo reports together."""
 
     partition: Text
     nodes: Text
-    """As SLURM writes them: ``n[9-10]``."""
     count: Integer
     state: Text
     """``idle``, ``mixed``, ``drained``, ``down*`` …"""
     why: Text | None = None
-    """Why they are drained or down."""
     cpus: Integer
     memory_mib: Integer
     gres: Text | None = None
-    """``gpu:h200:8``."""
     features: Text | None = None
     time_limit: Text
-    """Of the partition: ``1-00:00:00``, ``infinite``."""
     up: bool
     """Whether the partition starts jobs."""
 
 
 class Cluster(Record, kw_only=True, frozen=True):
-    """What SLURM's own commands say on a login node."""
+    """What SLURM's commands report on a login node."""
 
     groups: Few[NodeGroup]
     limits: Few[Text] = ()

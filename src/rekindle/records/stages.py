@@ -1,7 +1,5 @@
 """The small records that stages leave in a host's folder of results; ``host.folders`` names them."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from .base import Few, FileName, Integer, Many, Number, Record, Table, Text, Timestamp
@@ -14,9 +12,8 @@ class LeaseRecord(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/lease/1"] = "rekindle/lease/1"
     host: Text
     started: Timestamp
-    """When the playbook did, from which a budget counts."""
+    """When the playbook started, from which a budget counts."""
     ends: Timestamp | None
-    """None if nobody said."""
 
 
 class Environment(Record, kw_only=True, frozen=True):
@@ -25,16 +22,14 @@ class Environment(Record, kw_only=True, frozen=True):
     framework: Text
     path: Text
     python: Text
-    """Path of the environment's interpreter."""
     python_version: Text
     lock: FileName
     lock_sha256: Text
     built: Timestamp
     build_s: Number
     packages: Table[Text]
-    """Every installed distribution and its version."""
     probe: Table[Any]
-    """``build`` (what it says of itself), ``gpus`` (with the error of a product on each), ``collective``;
+    """``build`` (its own description), ``gpus`` (with the error of a product on each), ``collective``;
     for TensorFlow also ``cross_device_ops``, which its jobs have to use."""
     system_site: Table[Text] = {}
     """Distributions that the host's own Python lends to it."""
@@ -49,16 +44,16 @@ class EnvRecord(Record, kw_only=True, frozen=True):
 
 
 class StandingRecord(Record, kw_only=True, frozen=True):
-    """What of the environments need not be built."""
+    """Environments that need not be built."""
 
     schema: Literal["rekindle/standing/1"] = "rekindle/standing/1"
     host: Text
     standing: Few[Text]
-    """Names of those that are there: ``driver``, and frameworks."""
+    """Names of complete ones: ``driver``, and frameworks."""
     wheels_mb: Integer | None
     """Of the others' wheels, to be brought from a wheelhouse; None if the host fetches them itself."""
     fetch_mb: Integer | None = None
-    """Of the others' files, to be fetched from an index; None from a wheelhouse, or if it cannot be told."""
+    """Of the others' files, to be fetched from an index; None from a wheelhouse, or if unknown."""
 
 
 class Image(Record, kw_only=True, frozen=True):
@@ -66,14 +61,13 @@ class Image(Record, kw_only=True, frozen=True):
 
     name: Text
     id: Text | None = None
-    """Digest of its configuration, by which the engine knows it; None where it could not be had."""
-    says: Text | None = None
-    """One sentence: why not."""
+    """Digest of its configuration, the engine's identifier; None if it could not be obtained."""
+    message: Text | None = None
     fix: Text | None = None
 
 
 class ImagesRecord(Record, kw_only=True, frozen=True):
-    """What became of each image of a plan."""
+    """The state of each image of a plan."""
 
     schema: Literal["rekindle/images/1"] = "rekindle/images/1"
     host: Text
@@ -86,7 +80,6 @@ class PayloadRecord(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/payload/1"] = "rekindle/payload/1"
     host: Text
     path: Text
-    """Of the zip file there."""
 
 
 class PlacedRecord(Record, kw_only=True, frozen=True):
@@ -96,9 +89,8 @@ class PlacedRecord(Record, kw_only=True, frozen=True):
     run: Text
     """Its folder on the host, named by what is run."""
     payload: Text
-    """What it is run by, on the host."""
+    """Path of the payload on the host."""
     spec: RunSpec
-    """What was sent."""
     at: Timestamp | None = None
     """When, by the controller's clock; None in records of older versions."""
     kept: Timestamp | None = None
@@ -110,19 +102,18 @@ class PlaybookRecord(Record, kw_only=True, frozen=True):
 
     schema: Literal["rekindle/run/1"] = "rekindle/run/1"
     run: Text
-    """Name of the results folder."""
     started: Timestamp
     hosts: Many[Text]
     began: Table[Timestamp] = {}
-    """When the latest playbook on each host did start, by the host; one of ``--check`` does not count."""
+    """Start of the latest playbook on each host, without ``--check``."""
     checked: Table[Timestamp] = {}
-    """When it was checked, of each host that no other playbook ran on since."""
+    """Start of the latest ``--check`` of each host on which no other playbook ran since."""
     asked: Table[Text] = {}
     """The last stage that it was to reach, by the host."""
 
     @property
     def latest(self) -> dict[str, Timestamp]:
-        """When the latest playbook on each host did start, checks among them."""
+        """Start of the latest playbook on each host, checks among them."""
         return {**self.began, **self.checked}
 
 
@@ -132,18 +123,16 @@ class Outcome(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/outcome/1"] = "rekindle/outcome/1"
     host: Text
     stage: Text
-    """Name of the role."""
     state: Literal["failed", "unreachable"]
-    says: Text
-    """One sentence, with its fix where we know one."""
+    message: Text
 
 
 class Seen(Record, kw_only=True, frozen=True):
-    """How far a host was with a job, or another task that outlives its session, when it was last asked."""
+    """The last known progress of a job, or of other detached work, on a host."""
 
     schema: Literal["rekindle/seen/1"] = "rekindle/seen/1"
     what: Text
-    says: Text
+    message: Text
     at: Timestamp
 
 
@@ -160,4 +149,4 @@ class RetiredRecord(Record, kw_only=True, frozen=True):
     """The controller's verdict on each run, by its folder; empty where it was not sent from there."""
     files: Integer = 0
     left: Table[Integer] = {}
-    """Bytes of each file of a log or run that was not copied, most of them models, and went with the host."""
+    """Bytes of each file of a log or run that was not copied, such as a model."""

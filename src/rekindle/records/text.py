@@ -1,7 +1,5 @@
 """Text that came from a host, made harmless for terminals, XML and HTML."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -10,10 +8,9 @@ from typing import Any
 import msgspec
 
 _SEQUENCE = re.compile(r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?:\x1b\[|\x9b)[0-?]*[@-~]")
-"""ECMA-48: whole operating system commands (titles, links) and control sequences (colours, cursor)."""
+"""ECMA-48: operating system commands (titles, links) and control sequences (colours, cursor)."""
 
 _COLOUR = re.compile(r"(\x1b\[(?:0|(?:[01];)?3[0-7])m)")
-"""What Ansible, and our table, put around a text for its colour."""
 
 _FORBIDDEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls, which a terminal obeys and XML 1.0 forbids
@@ -33,23 +30,23 @@ def one_line(text: str) -> str:
 
 
 def for_terminal(text: str, colour: bool) -> str:
-    """Return several lines, a host's words in them, for a terminal; with ``colour`` plain ones stay."""
+    """Return lines with a host's texts for a terminal; ``colour`` keeps plain colours."""
     parts = _COLOUR.split(text) if colour else [text]
     return "".join(part if number % 2 else clean(part).replace("\r", "") for number, part in enumerate(parts))
 
 
 def printed(line: str) -> str:
-    """Return one line of ours, with texts of a host in it, as one line for a terminal."""
+    """Return one line with a host's texts for a terminal; its indentation stays."""
     return line[: len(line) - len(line.lstrip(" "))] + one_line(line)
 
 
 def as_json(value: Any) -> str:
-    """Return records as JSON for a terminal or a pipe: ASCII alone, so that nothing in it is obeyed."""
+    """Return records as JSON for a terminal or a pipe, in ASCII, without control characters."""
     return json.dumps(msgspec.to_builtins(value), indent=2, allow_nan=False)
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return builtins with every text in them, and every name, as ``change`` has it."""
+    """Return builtins with ``change`` applied to every text and name."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -58,7 +55,7 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def duration(seconds: float | None) -> str:
-    """Return seconds as a person says them: ``47 s``, ``3 min 20 s``, ``1 h 2 min``."""
+    """Return seconds for a person: ``47 s``, ``3 min 20 s``, ``1 h 2 min``."""
     if seconds is None:
         return "–"
     minutes, rest = divmod(round(seconds), 60)

@@ -1,6 +1,4 @@
-"""``verdict.json``: what is true of one job's run, and where that is written."""
-
-from __future__ import annotations
+"""``verdict.json``: the verdict on one job's run, and its evidence."""
 
 from typing import Literal
 
@@ -15,24 +13,22 @@ State = Literal["holds", "fails", "unknown", "not applicable"]
 
 
 class ClaimResult(Record, kw_only=True, frozen=True):
-    """One claim or rule, whether it holds, and the line of evidence that shows it."""
+    """One check, whether it holds, and the line of evidence that shows it."""
 
     claim: Text
     holds: bool | None
     """None: the files do not show it, or it does not apply."""
     applies: bool = True
-    """False: the run has nothing that this is about, as a run on CPU has no GPU."""
-    says: Text
-    """One sentence with the figures."""
+    """False: the run lacks the subject, as a run on CPU has no GPU."""
+    message: Text
     file: Text | None = None
     """Relative to the run's folder."""
     line: Integer | None = None
     sha256: Text | None = None
-    """Digest of that file."""
 
     @property
     def state(self) -> State:
-        """What the files of the run show of it."""
+        """The state of the check."""
         if not self.applies:
             return "not applicable"
         return "unknown" if self.holds is None else "holds" if self.holds else "fails"
@@ -48,13 +44,12 @@ class Device(Record, kw_only=True, frozen=True):
     uuid: Text | None = None
     name: Text | None = None
     mean_utilisation: Number | None = None
-    """Percent, mean of the samples in which this rank held memory on it."""
+    """Percent, mean of the samples in which this rank held memory there."""
     peak_memory_mib: Integer | None = None
-    """Most memory that this rank held on it."""
 
 
 class JobRound(Record, kw_only=True, frozen=True):
-    """One site's round as its rank 0 told it."""
+    """One site's round as its rank 0 reported it."""
 
     round: Integer
     site: Text
@@ -75,16 +70,14 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     job: Text
     host: Text
     verdict: VerdictKind
-    host_says: VerdictKind | None = None
-    """What the host itself made of the run, of which nothing is taken; None for a verdict given there."""
+    host_verdict: VerdictKind | None = None
+    """The host's own verdict, which counts for nothing; None for a verdict given there."""
     required: bool = True
-    """Whether a run that lacks this PASS has not passed."""
+    """Whether the playbook passes only with this."""
     cause: Text | None
     """One sentence; None for PASS."""
     remedy: Text | None
-    """One sentence; None for PASS."""
     layer: Layer | None = None
-    """Where the cause lies, if the doctor knows it."""
     findings: Few[Finding] = ()
     """The root cause first, then its echoes."""
     rungs: Few[Rung] = ()
@@ -97,9 +90,8 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
     waited_s: Number | None = None
     """In SLURM's queue before that, from sbatch until it was started."""
     lock_sha256: Text | None
-    """Lock of the environment that the job ran in."""
     versions: Table[Text]
-    """Of what matters to the result: python, torch, nvflare …, and the GPUs' ``driver``."""
+    """Versions of python, torch, nvflare …, and the GPUs' ``driver``."""
     devices: Few[Device]
     rounds: Many[JobRound]
     final_metrics: Table[Number] = {}
@@ -109,10 +101,10 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
 
     @property
     def contradiction(self) -> str | None:
-        """One sentence where the host says something else."""
-        if self.host_says in {None, self.verdict}:
+        """One sentence where the host's own verdict is another."""
+        if self.host_verdict in {None, self.verdict}:
             return None
-        return f"The host itself says {self.host_says}, and its files do not show it."
+        return f"The host itself reports {self.host_verdict}, and its files do not show it."
 
     @property
     def blamed(self) -> Rung | None:
@@ -120,15 +112,17 @@ class VerdictRecord(Record, kw_only=True, frozen=True):
         return next((rung for rung in self.rungs if rung.holds is False), None)
 
     def flaw(self, host: str, job: str) -> str | None:
-        """Return what keeps this from being the verdict on ``job`` of ``host`` that it says it is."""
+        """Return why this is not a valid verdict on ``job`` of ``host``; None if it is."""
         if (self.host, self.job) != (host, job):
             return f"It is of {self.job} on {self.host}."
         if self.verdict != "PASS":
             return None
         states = {result.state for result in self.evidence}
         if "holds" not in states or states - {"holds", "not applicable"}:
-            return "It says PASS without evidence that every claim holds."
+            return "It is PASS without evidence that every claim holds."
         measured = self.job in JOBS.values()
         if self.started is None or self.duration_s is None or not (self.rounds or measured):
-            return "It says PASS of what never ran."
-        return None if self.cause is None and self.remedy is None else "It says PASS, and why it is none."
+            return "It is PASS for a job that never ran."
+        return (
+            None if self.cause is None and self.remedy is None else "It is PASS and has a cause of failure."
+        )

@@ -1,28 +1,26 @@
-"""What acceptance found, for a terminal."""
+"""The results of acceptance, for a terminal."""
 
 from rekindle.records.text import one_line
 from rekindle.results.accepted import Accepted
 
 from .table import grid
 
-_SHARES = {"host": 0.16, "verdict": 1.0}
-
 
 def accepted_text(accepted: Accepted, width: int, colour: bool) -> str:
-    """Return the hosts that are not PASS, what was found of each, and the worst three GPUs."""
+    """Return the hosts that are not PASS, their flaws, and the worst three GPUs."""
     bad = [host for host in accepted.hosts if host.verdict != "PASS"]
     rows = [
         {"host": one_line(host.host), "verdict": host.verdict, "cause": one_line(host.cause or "")}
         for host in bad
     ]
     flaws = [
-        one_line(f"{flaw.host}: {flaw.verdict or 'said'}: {flaw.says} Fix: {flaw.remedy}")
+        one_line(f"{flaw.host}: {flaw.verdict or 'noted'}: {flaw.message} Fix: {flaw.remedy}")
         for host in accepted.hosts
         for flaw in host.flaws
     ]
     parts = [
         f"{len(accepted.hosts) - len(bad)} of {len(accepted.hosts)} hosts PASS.",
-        grid(rows, _SHARES, width, colour) if rows else "",
+        grid(rows, {"host": 0.16, "verdict": 1.0}, width, colour) if rows else "",
         "\n".join(flaws),
         worst_text(accepted),
         "\n".join(map(one_line, accepted.unread)),
@@ -33,7 +31,7 @@ def accepted_text(accepted: Accepted, width: int, colour: bool) -> str:
 def worst_text(accepted: Accepted) -> str:
     """Return the worst three GPUs, a line each; nothing where none is below a median."""
     lines = [
-        f"  {one_line(f'{gpu.host}: {gpu.says}')}, {gpu.worse:.1%} worse than the median"
+        f"  {one_line(f'{gpu.host}: {gpu.message}')}, {gpu.worse:.1%} worse than the median"
         + ("" if gpu.bad else ", which is within limits")
         for gpu in accepted.worst
     ]

@@ -9,9 +9,9 @@ from rekindle.results.board import Board, BoardLine
 from .table import grid
 
 _SHARES = {"job": 0.15, "where": 0.25, "verdict": 1.0, "since": 0.1, "duration": 1.0}
-_NOTHING = "None of the runs says anything of a job."
+_NOTHING = "No run has a job."
 _MEANING = re.compile(r"[\\`*_~\[\]{}#$|]|(?<=www)\.|:(?=//)")
-"""What Markdown, and sites beyond it, take for more than text; HTML has ``<``, ``>`` and ``&`` beside."""
+"""Markup of Markdown and its dialects, apart from HTML's."""
 
 
 def board_text(board: Board, width: int, colour: bool) -> str:
@@ -26,7 +26,7 @@ def board_text(board: Board, width: int, colour: bool) -> str:
 
 
 def board_markdown(board: Board) -> str:
-    """Return it as a table for a wiki, in which nothing that a host says is more than text."""
+    """Return it as a table for a wiki, with hosts' texts escaped."""
     rows = [["job", "host", "environment", "NVFlare", "verdict", "since", "duration", "what"], ["---"] * 8]
     for line in board.lines:
         cells = [markdown(cell) for cell in _cells(line)]
@@ -39,18 +39,18 @@ def board_markdown(board: Board) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return any text so that Markdown shows it as it is, in a line."""
+    """Return a text as one line, escaped for Markdown."""
     return _MEANING.sub(r"\\\g<0>", html.escape(one_line(text), quote=False))
 
 
 def _cells(line: BoardLine) -> list[str]:
-    """Return job, host, environment, NVFlare, verdict, since when, duration, and what is to note of it."""
+    """Return job, host, environment, NVFlare, verdict, since when, duration and notes."""
     environment = " ".join(filter(None, (line.framework, line.version, line.build)))
     nvflare = (line.nvflare or "–") + (f" (examples {line.examples})" if line.examples else "")
     notes = [line.notice, line.cause]
     if line.verdict == "KNOWN_ISSUE":
         until = f"{'until' if line.good else 'expired on'} {line.expires}: {line.source}"
-        notes.append(f"Known issue {line.known_issue}, {until if line.expires else 'listed no more'}.")
+        notes.append(f"Known issue {line.known_issue}, {until if line.expires else 'no longer listed'}.")
     notes += [f"Changed: {'; '.join(line.changed)}."] if line.changed else []
     cells = [line.job or "–", line.host, environment or "–", nvflare, line.verdict + "!" * bool(line.notice)]
     cells += [line.since[:16].replace("T", " "), duration(line.duration_s), " ".join(filter(None, notes))]

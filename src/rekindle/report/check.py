@@ -1,4 +1,4 @@
-"""What ``--check`` ends with, as lines for a terminal."""
+"""The result of ``--check``, for a terminal."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from rekindle.results.gather import NO_HOSTS
 
 
 def check_text(checked: CheckData) -> str:
-    """Return it as lines for a terminal."""
+    """Return the lines."""
     if not checked.hosts:
         return NO_HOSTS
     return "\n".join(printed(line) for host in checked.hosts for line in _lines(host))
@@ -27,9 +27,10 @@ def _lines(host: HostCheck) -> Iterator[str]:
     if host.fetch_mb is not None:
         yield f"  to fetch from the package index: at most {host.fetch_mb} MB"
     elif host.wheels_mb is None and any(environment.there is not None for environment in host.environments):
-        yield "  to fetch from the package index: not known, as the capsule is of another version of Rekindle"
+        yield "  to fetch from the package index: unknown, as the capsule is of another version of Rekindle"
     for number, job in enumerate(host.jobs, 1):
-        what = f": {job.refusal}" if job.refusal else f", about {duration(job.about_s)}"
+        inside = f", in {job.container}" if job.container else ""
+        what = f": {job.refusal}" if job.refusal else f"{inside}, about {duration(job.about_s)}"
         late = ", for which the time is too short" if job.in_time is False else ""
         yield f"  job {number}, {job.job}{'' if job.required else ' (not required)'}{what}{late}"
     if host.lease_left_s is not None:
@@ -46,5 +47,5 @@ def plan_lines(environment: PlannedEnvironment) -> list[str]:
     lines = [
         f"{environment.framework}: {build.version} ({cuda}), Python {build.python_version}, {build.lock}"
     ]
-    lines += [f"  {reason.axis}: {reason.says}" for reason in environment.reasons]
+    lines += [f"  {reason.axis}: {reason.message}" for reason in environment.reasons]
     return lines + [f"  warning: {warning}" for warning in environment.warnings]

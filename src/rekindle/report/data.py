@@ -19,17 +19,19 @@ class GpuData(msgspec.Struct):
 
 
 class HostData(msgspec.Struct):
-    """A host; None for what is not known of it."""
+    """A host; None for what is unknown."""
 
     host: str
     os: str | None
     driver: str | None
+    engines: list[str]
+    """Container engines with their versions: ``Podman 4.3.1``."""
     gpus: list[GpuData]
     outcome: Outcome | None
 
 
 class RowData(msgspec.Struct):
-    """One job on one host, or what is true of the host as a whole (``job`` is None)."""
+    """One job on one host, or the host itself (``job`` is None)."""
 
     host: str
     job: str | None
@@ -41,7 +43,6 @@ class RowData(msgspec.Struct):
     layer: str | None
     started: str | None
     kept: str | None
-    """When it was judged PASS, if it was kept from an earlier playbook and not run again."""
     duration_s: float | None
     gpus: list[str]
     metrics: dict[str, float]
@@ -80,6 +81,7 @@ def _host(results: HostResults) -> HostData:
         host=results.name,
         os=host.os.name if host else None,
         driver=host.driver.version if host and host.driver else None,
+        engines=[engine.title for engine in (host.engines if host else ())],
         gpus=[GpuData(gpu.index, gpu.name, gpu.uuid, gpu.state) for gpu in (host.gpus if host else ())],
         outcome=results.outcome,
     )
@@ -91,6 +93,7 @@ def _row(row: Row) -> RowData:
         host=row.host,
         job=row.job,
         verdict=row.kind,
+        host_says=verdict.host_verdict if verdict else None,
         cause=row.cause,
         notice=row.notice,
         kept=row.kept,
@@ -98,8 +101,8 @@ def _row(row: Row) -> RowData:
         gpus=sorted({device.uuid for device in verdict.devices if device.uuid}) if verdict else [],
         metrics=verdict.final_metrics if verdict else {},
         versions=verdict.versions if verdict else {},
-        **{
-            name: getattr(verdict, name, None)
-            for name in ("host_says", "remedy", "layer", "started", "lock_sha256")
-        },
+        remedy=verdict.remedy if verdict else None,
+        layer=verdict.layer if verdict else None,
+        started=verdict.started if verdict else None,
+        lock_sha256=verdict.lock_sha256 if verdict else None,
     )

@@ -1,4 +1,4 @@
-"""What the doctor found, for a terminal."""
+"""The doctor's findings, for a terminal."""
 
 from rekindle.records import Finding
 from rekindle.records.text import one_line
@@ -8,7 +8,7 @@ _ONLY_ECHOES = "No root cause is in these files, only what follows from one. Fix
 
 
 def findings(found: tuple[Finding, ...]) -> str:
-    """Return the root cause, what else was found, and the echoes, a paragraph each."""
+    """Return the root cause, other findings, and the echoes, a paragraph each."""
     if not found:
         return _NOTHING
     roots = [finding for finding in found if not finding.echo]
@@ -32,5 +32,5 @@ def _paragraph(title: str, finding: Finding) -> str:
 
 
 def _location(finding: Finding) -> str:
-    line = f":{finding.line}" if finding.line is not None else ""
+    line = "" if finding.line is None else f":{finding.line}"
     return one_line(f"{finding.file or 'no file'}{line}")

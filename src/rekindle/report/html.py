@@ -1,4 +1,4 @@
-"""``report.html``: one self-contained file; every text in it is cleaned, and then escaped."""
+"""``report.html``: one self-contained file; every text in it is cleaned and escaped."""
 
 from typing import Any
 
@@ -42,12 +42,12 @@ def html(results: Results) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Clean what an expression gives, before it is escaped; a macro's Markup is of values that were."""
+    """Clean an expression's value before it is escaped; a macro's Markup is clean already."""
     return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def plots(verdict: VerdictRecord) -> list[Plot]:
-    """Lay out loss, and each metric, by round with one line a site, no more than a person tells apart."""
+    """Lay out loss and metrics by round, with one line a site, for a bounded number of each."""
     sites = set(list(dict.fromkeys(job_round.site for job_round in verdict.rounds))[:_LINES])
     losses: dict[str, list[tuple[int, float]]] = {}
     metrics: dict[str, dict[str, list[tuple[int, float]]]] = {}
@@ -56,7 +56,7 @@ def plots(verdict: VerdictRecord) -> list[Plot]:
             losses.setdefault(job_round.site, []).append((job_round.round + 1, job_round.loss))
         for metric, value in job_round.metrics.items() if job_round.site in sites else ():
             if metric in metrics or len(metrics) < _FIGURES:
-                # What a site receives in round n has been aggregated n times.
+                # The model of round n has been aggregated n times.
                 metrics.setdefault(metric, {}).setdefault(job_round.site, []).append((job_round.round, value))
     last = max((job_round.round for job_round in verdict.rounds), default=0) + 1
     figures = [plot("Training loss of each site", "round", "mean loss (no unit)", losses)]

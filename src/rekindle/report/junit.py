@@ -1,10 +1,9 @@
 """``junit.xml``: one suite a host, one case a job.
 
-Only PASS is green. FAIL, HUNG and UNPROVEN are failures, because the job ran and did not prove itself.
-SKIPPED, LOST, UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour
-green: a job that was asked for and not proven has to stop whoever reads this. Only a job that is not required
-is ``skipped`` when it is no PASS, and all hosts of a run that was to read or prepare them alone, and did.
-A run without hosts is an error too, as no test at all would look green.
+Only PASS is green. FAIL, HUNG and UNPROVEN are failures: the job ran and did not prove itself. SKIPPED, LOST,
+UNSUPPORTED and KNOWN_ISSUE are errors and not JUnit's ``skipped``, which most readers colour green. Only jobs
+that are not required are ``skipped``, and all hosts of a playbook that was to prepare them alone, and did. A
+run without hosts is an error too.
 """
 
 from typing import Any

@@ -54,13 +54,13 @@ def plot(title: str, x_label: str, y_label: str, series: dict[str, list[tuple[in
 
 
 def _thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return at most as many points as the axis has pixels, the last among them."""
+    """Return at most one point a pixel, with the last."""
     step = math.ceil(len(points) / (RIGHT - LEFT))
     return points[(len(points) - 1) % step :: step]
 
 
 def _levels(low: float, high: float) -> list[float]:
-    """Return three to eight round levels that take in ``low`` ≤ 0 ≤ ``high``."""
+    """Return three to eight round levels from ``low`` ≤ 0 to ``high`` ≥ 0."""
     span = high - low
     if span < 1e-100:
         span = high = 1.0

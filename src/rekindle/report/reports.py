@@ -1,4 +1,4 @@
-"""All reports of a results folder at once: report.html, results.json, junit.xml, and what a run ends with."""
+"""All reports of a results folder: report.html, results.json, junit.xml, and the table on the terminal."""
 
 import json
 from contextlib import suppress
@@ -21,9 +21,9 @@ _REPORTS = ("report.html", "results.json", "junit.xml")
 
 
 def write_reports(folder: Path) -> Results:
-    """Write report.html, results.json and junit.xml into ``folder``, all of them anew.
+    """Write report.html, results.json and junit.xml into ``folder``.
 
-    If one cannot be, none is left, as the one of an earlier run may say that everything passed.
+    If one cannot be written, none is left: an earlier one may show that everything passed.
 
     Raises:
         RecordError: ``folder`` is not a results folder, or cannot be written.
@@ -37,7 +37,11 @@ def write_reports(folder: Path) -> Results:
             "junit.xml": junit(results),
         }
         for name, content in reports.items():
-            _write(folder / name, content)
+            try:
+                own.write(folder / name, content)
+            except OSError as error:
+                message = f"{folder / name} cannot be written: {error.strerror}."
+                raise RecordError(message, "make it writable, with room.") from None
     except BaseException:
         for name in _REPORTS:
             with suppress(OSError):
@@ -46,17 +50,8 @@ def write_reports(folder: Path) -> Results:
     return results
 
 
-def _write(path: Path, content: bytes) -> None:
-    try:
-        own.write(path, content)
-    except OSError as error:
-        raise RecordError(
-            f"{path} cannot be written: {error.strerror}.", "make it writable, with room."
-        ) from None
-
-
 def summary(results: Results, folder: Path | None) -> str:
-    """Return what a run ends with on the terminal: the table, the worst GPUs, and where the report lies."""
+    """Return a run's last lines on the terminal: the table, the worst GPUs, and the report's path."""
     parts = (
         table(results, *terminal()),
         worst_text(results.accepted[0]),

@@ -8,7 +8,6 @@ WIDTH, HEIGHT = 640, 64
 LEFT, RIGHT = 10, 630
 TOP, BOTTOM = 8, 40
 _ROWS = 8
-"""Points of one figure lie in as many rows, so that each can be seen."""
 
 
 class Dot(NamedTuple):
@@ -17,7 +16,7 @@ class Dot(NamedTuple):
     x: float
     y: float
     bad: bool
-    says: str
+    message: str
 
 
 class Drawn(NamedTuple):
@@ -32,7 +31,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(strip: Strip) -> Drawn:
-    """Lay it out; the norm is on it where it is near enough for the points to be told apart."""
+    """Lay it out, with the norm if it is near enough to keep the points apart."""
     values = [point.value for point in strip.points]
     low, high = min(values), max(values)
     near = strip.norm is not None and abs(strip.norm - strip.middle) < 0.5 * abs(strip.middle)
@@ -49,7 +48,7 @@ def drawn(strip: Strip) -> Drawn:
             across(point.value),
             round(TOP + number % _ROWS * step, 1),
             point.bad,
-            f"{point.host}: {point.says}",
+            f"{point.host}: {point.message}",
         )
         for number, point in enumerate(strip.points)
     ]

@@ -1,4 +1,4 @@
-"""Tables on the terminal, and the one that a run ends with."""
+"""Tables on the terminal, among them a run's last one."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ _WIDE, _WIDE_ONLY = 80, ("since", "duration", "GPUs")
 
 
 def terminal() -> tuple[int, bool]:
-    """Return how wide the terminal is, 60 or more, and whether it gets colours."""
+    """Return the terminal's width, 60 or more, and whether to use colours."""
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     return max(shutil.get_terminal_size((120, 24)).columns, 60), colour
 
@@ -47,9 +47,9 @@ def grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colou
 
     Args:
         rows: cells by column, one or more rows.
-        shares: how much of the width a column may take; the one that has none takes the rest.
+        shares: largest share of the width by column; the column without one takes the rest.
         width: of the terminal.
-        colour: whether verdicts have theirs.
+        colour: whether verdicts are coloured.
     """
     if width < _WIDE:
         rows = [{name: cell for name, cell in row.items() if name not in _WIDE_ONLY} for row in rows]

@@ -1,4 +1,4 @@
-"""The acceptance of all hosts of any number of runs: each against norms, the fleet and its own past."""
+"""The acceptance of all hosts of many runs, compared with norms, the fleet and their own past."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rekindle.acceptance.strips import Strip, strips, worst
 from rekindle.host import folders
 from rekindle.records import AcceptanceRecord
 
-if TYPE_CHECKING:  # which has this of its own hosts
+if TYPE_CHECKING:  # gather.py imports this module
     from .gather import HostResults, Results
 
 State = Literal["good", "bad", "untold"]
@@ -26,9 +26,8 @@ class Worst(msgspec.Struct):
     """A GPU that is far below the median of its kind, which may be no fault."""
 
     host: str
-    says: str
+    message: str
     worse: float
-    """Relative to the median."""
     bad: bool
 
 
@@ -41,7 +40,7 @@ class Accepted(msgspec.Struct):
     worst: list[Worst]
     """Three or fewer, the worst first."""
     unread: list[str]
-    """Why a run is left out, a sentence each."""
+    """A sentence for each run that was not read."""
 
 
 def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list[Strip]]:
@@ -49,7 +48,7 @@ def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list
 
     Args:
         runs: in any order; a host is compared with others by its newest record, and with its older ones.
-        unread: why further runs are left out, a sentence each.
+        unread: a sentence for each run that was not read.
     """
     taken: dict[str, list[AcceptanceRecord]] = {}
     lacking: dict[str, HostResults] = {}
@@ -69,24 +68,16 @@ def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list
         judgements.append(judged(record, [*outside, *since_last(record, past)], record.host in fleet.hosts))
     judgements += [_lacking(lacking[name]) for name in sorted(lacking.keys() - newest.keys())]
     shown = strips(records, [flaw for judgement in judgements for flaw in judgement.flaws])
-    worst_gpus = [Worst(point.host, point.says, point.worse, point.bad) for point in worst(shown)]
-    state = _state(judgements, lacking, unread)
+    worst_gpus = [Worst(point.host, point.message, point.worse, point.bad) for point in worst(shown)]
+    bad = {judgement.host for judgement in judgements if judgement.verdict != "PASS"}
+    of_other_version = {host.name for host in lacking.values() if any(row.other_version for row in host.rows)}
+    state: State = "good" if not bad else "bad"
+    if (bad or unread) and bad <= of_other_version:
+        state = "untold"
     return Accepted("rekindle/accepted/1", state, judgements, worst_gpus, unread), shown
 
 
-def _state(judgements: list[Judgement], lacking: dict[str, HostResults], unread: list[str]) -> State:
-    bad = [judgement.host for judgement in judgements if judgement.verdict != "PASS"]
-    of_other_version = {host.name for host in lacking.values() if any(row.other_version for row in host.rows)}
-    if bad:
-        return "untold" if of_other_version.issuperset(bad) else "bad"
-    return "untold" if unread else "good"
-
-
 def _lacking(host: HostResults) -> Judgement:
-    """Return the verdict on a host with GPUs of which no acceptance is here."""
-    flaw = next(
-        (row.cause for row in host.rows if row.cause and folders.ACCEPTANCE_RECORD in row.cause), None
-    )
-    return Judgement(
-        host=host.name, verdict="UNPROVEN", cause=flaw or _NOT_COLLECTED, remedy=_ACCEPT, flaws=()
-    )
+    causes = [row.cause for row in host.rows if row.cause and folders.ACCEPTANCE_RECORD in row.cause]
+    cause = causes[0] if causes else _NOT_COLLECTED
+    return Judgement(host=host.name, verdict="UNPROVEN", cause=cause, remedy=_ACCEPT, flaws=())

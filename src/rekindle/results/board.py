@@ -1,4 +1,4 @@
-"""The board of many runs: what is true now of each job, environment, host and release of NVFlare."""
+"""The board of many runs: the current verdict by job, environment, host and release of NVFlare."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, TypeVar
@@ -23,37 +23,33 @@ class BoardLine(msgspec.Struct):
     """The newest verdict on a job in one environment on one host, under one release of NVFlare."""
 
     job: str | None
-    """None: what the newest run of the host says of it as a whole."""
+    """None: the newest result for the host itself."""
     host: str
     framework: str | None
     version: str | None
     build: str | None
     nvflare: str | None
     examples: str | None
-    """The commit of NVFlare's examples."""
     verdict: RowKind
     good: bool
-    """Whether that is PASS, or KNOWN_ISSUE of one that is listed and has not expired."""
+    """Whether it is PASS, or a KNOWN_ISSUE that is listed and has not expired."""
     required: bool
     other_version: bool
-    """Whether nothing is known, as a record was written by another version of Rekindle."""
     cause: str | None
     notice: str | None
-    """What has to be done about a PASS."""
     known_issue: str | None
-    """Name of the one that the run meets, also where it passed."""
     expires: str | None
-    """ISO date from which that excuses nothing; None if it is not listed any more."""
+    """ISO date from which it excuses nothing; None if it is no longer listed."""
     source: str | None
     duration_s: float | None
     run: str
     began: str
-    """Of the newest run on that host, by the controller's clock."""
+    """Start of the newest run on that host, by the controller's clock."""
     since: str
     since_run: str
     """First of the runs that have had this verdict without a break."""
     changed: list[str]
-    """Against the run before the newest."""
+    """Differences from the run before the newest."""
 
 
 class Board(msgspec.Struct):
@@ -63,7 +59,7 @@ class Board(msgspec.Struct):
     state: Literal["good", "bad", "untold"]
     lines: list[BoardLine]
     unread: list[str]
-    """Why a run is left out, a sentence each."""
+    """A sentence for each run that was not read."""
 
 
 class _Place(NamedTuple):
@@ -74,8 +70,6 @@ class _Place(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A row of one run."""
-
     began: str
     run: str
     row: Row
@@ -94,9 +88,9 @@ def board(
     Args:
         runs: in any order.
         frameworks: the environment of each job that is known.
-        issues: those that are known, by name.
+        issues: the known issues by name.
         now: timestamp of the board.
-        unread: why further runs are left out, a sentence each.
+        unread: a sentence for each run that was not read.
     """
     histories: dict[tuple[str, str | None], list[_Entry]] = {}
     newest: dict[str, tuple[str, str]] = {}
@@ -127,15 +121,14 @@ def board(
     required = [line for line in lines if line.required]
     bad = [line for line in required if not line.good]
     if bad or not required:
-        untold = bad and all(line.other_version for line in bad)
-        return Board("rekindle/board/1", "untold" if untold else "bad", lines, unread)
+        unknown = bad and all(line.other_version for line in bad)
+        return Board("rekindle/board/1", "untold" if unknown else "bad", lines, unread)
     return Board("rekindle/board/1", "untold" if unread else "good", lines, unread)
 
 
 def _lines(
     history: list[_Entry], framework: str | None, issues: Mapping[str, KnownIssue], now: str
 ) -> Iterator[BoardLine]:
-    """Yield the lines of a job's runs on one host, oldest first, in their several places."""
     verdicts = [entry.row.verdict for entry in history]
     releases = _filled([verdict.versions.get("nvflare") if verdict else None for verdict in verdicts])
     builds = _filled([_build(entry, framework) for entry in history])
@@ -144,19 +137,21 @@ def _lines(
         place = (build or _Place(framework))._replace(nvflare=release)
         places.setdefault(place, []).append(number)
     for place, numbers in places.items():
-        before = numbers[-2] if len(numbers) > 1 else numbers[0] - 1  # the first here follows one elsewhere
+        before = (
+            numbers[-2] if len(numbers) > 1 else numbers[0] - 1
+        )  # the first in a place follows one in another
         was = history[before].row if before >= 0 else None
         yield _line(place, [history[number] for number in numbers], was, issues, now)
 
 
 def _filled(values: list[T | None]) -> list[T | None]:
-    """Return what each run recorded; of one that ended before that, what its neighbour did."""
+    """Return what each run recorded; a run that ended early has its neighbour's."""
     last = next((value for value in values if value is not None), None)
     return [last := last if value is None else value for value in values]
 
 
 def _build(entry: _Entry, framework: str | None) -> _Place | None:
-    """Return framework, version and build by the lock that the run names, or else as they were planned."""
+    """Return framework, version and build by the run's lock, or else as they were planned."""
     verdict = entry.row.verdict
     lock = verdict.lock_sha256 if verdict else None
     for build in (planned.build for planned in (entry.plan.environments if entry.plan else ())):
@@ -180,7 +175,7 @@ def _line(
     notice = row.notice
     if row.kind == "PASS" and verdict and verdict.known_issue and not verdict.contradiction:
         fix = f"Fix: remove {verdict.known_issue} from doctor/known_issues.json."
-        notice = f"PASS although {issue.says} {fix}" if issue else None
+        notice = f"PASS although {issue.message} {fix}" if issue else None
     return BoardLine(
         **place._asdict(),
         job=row.job,

@@ -8,8 +8,9 @@ import msgspec
 
 from rekindle.host import folders
 from rekindle.host.places import JOBS
-from rekindle.jobs import foresee, lease, load_planned
-from rekindle.records import PlannedEnvironment
+from rekindle.jobs import engine_of, foresee, lease, load_planned
+from rekindle.jobs.prepare import Foreseen
+from rekindle.records import HostRecord, PlannedEnvironment
 from rekindle.records.folders import standing_in
 
 from .gather import HostResults, gather
@@ -20,20 +21,21 @@ class EnvironmentCheck(msgspec.Struct):
 
     planned: PlannedEnvironment
     there: bool | None
-    """Whether the host has it already; None where nobody looked."""
+    """Whether the host has it already; None if unknown."""
 
 
 class JobCheck(msgspec.Struct):
     """A job, in the order in which it would run."""
 
     job: str
+    container: str | None
+    """The image that it runs in, and the engine: ``nvflare:1 by Podman 4.3.1``; None without."""
     required: bool
     about_s: int
-    """Seconds that it takes on what it is meant for."""
+    """Seconds that it takes on its usual hosts."""
     refusal: str | None
-    """Why it cannot run on the host."""
     in_time: bool | None
-    """Whether it ends within the lease and what SLURM is asked for; None if neither is, or it cannot run."""
+    """Whether it ends within the lease and SLURM's limit; None without both, or if it cannot run."""
 
 
 class HostCheck(msgspec.Struct):
@@ -42,21 +44,19 @@ class HostCheck(msgspec.Struct):
     host: str
     word: Literal["ready", "refused"]
     cause: str | None
-    """Of a refusal."""
     environments: list[EnvironmentCheck]
     wheels_mb: int | None
-    """To be brought from a wheelhouse, at most; None if the host fetches what it needs itself."""
+    """Most to bring from a wheelhouse; None if the host fetches its packages itself."""
     fetch_mb: int | None
-    """To be fetched from a package index, at most; None from a wheelhouse, or where nobody can tell."""
+    """Most to fetch from a package index; None from a wheelhouse, or if unknown."""
     jobs: list[JobCheck]
     lease_left_s: int | None
-    """None if no end of the lease is set."""
     lease_suffices: bool | None
     """For every job that can run, without the time to build."""
 
 
 class CheckData(msgspec.Struct):
-    """What would be done, and whether nothing is in its way on any host."""
+    """What would be done, and whether every host is ready."""
 
     schema: Literal["rekindle/check/1"]
     ready: bool
@@ -64,7 +64,7 @@ class CheckData(msgspec.Struct):
 
 
 def check(folder: Path) -> CheckData:
-    """Return what the records in a folder of results say would be done on the hosts of its latest playbook.
+    """Return what would be done on the hosts of the latest playbook, by the records in a results folder.
 
     Raises:
         RecordError: run.json or a job.yml cannot be read.
@@ -82,7 +82,7 @@ def check(folder: Path) -> CheckData:
 
 def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
     flaw = next((row.cause for row in host.rows if row.kind == "UNPROVEN" and row.job is None), None)
-    cause = host.outcome.says if host.outcome else flaw
+    cause = host.outcome.message if host.outcome else flaw
     if not cause and not host.host and asked != "retire":
         cause = "It was not read. Fix: see the errors above."
     standing = standing_in(home) if (home / folders.STANDING_RECORD).exists() else None
@@ -105,6 +105,7 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
         jobs=[
             JobCheck(
                 job=foreseen.job.name,
+                container=_container(foreseen, host.host),
                 required=foreseen.job.required,
                 about_s=foreseen.job.expected_s,
                 refusal=foreseen.refusal,
@@ -115,3 +116,8 @@ def _host(home: Path, host: HostResults, asked: str | None) -> HostCheck:
         lease_left_s=None if left_s is None else max(round(left_s), 0),
         lease_suffices=None if left_s is None else not any(foreseen.late for foreseen in jobs),
     )
+
+
+def _container(foreseen: Foreseen, host: HostRecord | None) -> str | None:
+    image = foreseen.job.image
+    return f"{image} by {engine_of(host).title}" if image and host and not foreseen.refusal else None

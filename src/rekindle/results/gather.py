@@ -1,4 +1,4 @@
-"""Reads a results folder into rows, one a host and job; whatever is missing or broken becomes a row too."""
+"""Reads a results folder into rows, one a host and job; missing and broken records become rows too."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,11 +18,12 @@ from rekindle.records import (
     PlaybookRecord,
     RecordError,
     RetiredRecord,
+    Seen,
     VersionError,
     read,
 )
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.records.base import RecordT
+from rekindle.records.base import RecordT, read_valid
 from rekindle.records.complaint import MissingError
 from rekindle.records.folders import (
     acceptance_in,
@@ -33,7 +34,6 @@ from rekindle.records.folders import (
     play_in,
     refusal_in,
     retired_in,
-    seen_in,
     verdict_in,
 )
 
@@ -46,9 +46,7 @@ State = Literal["proven", "ready", "retired", "running", "not proven"]
 
 NO_HOSTS = "The run had no hosts. Fix: put hosts in the inventory."
 _NOTHING_COLLECTED = "No verdict was collected. Fix: run site.yml again with the same rekindle_results."
-_NO_PLAN = (
-    "No plan was collected, and which jobs have to pass is not known. Fix: run playbooks/plan.yml again."
-)
+_NO_PLAN = "No plan was collected, so the required jobs are unknown. Fix: run playbooks/plan.yml again."
 _SENT = (
     "It was sent to its host, where it may still run, and no verdict has been collected. "
     "Fix: run the same command again, which follows it."
@@ -59,7 +57,7 @@ _NO_JOBS = "The plan asks for no job, so nothing is proven. Fix: name one in rek
 
 @dataclass(frozen=True)
 class HostResults:
-    """What was collected from one host; None for a record that it never wrote or that cannot be read."""
+    """What was collected from one host; None for a record that is missing or cannot be read."""
 
     name: str
     host: HostRecord | None
@@ -68,7 +66,7 @@ class HostResults:
     rows: tuple[Row, ...]
     acceptance: AcceptanceRecord | None = None
     earlier: tuple[Row, ...] = ()
-    """Of verdicts on jobs that the latest playbook did not ask for."""
+    """Rows of jobs that the latest playbook did not ask for."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +89,12 @@ class Results:
 
     @cached_property
     def accepted(self) -> tuple[Accepted, list[Strip]]:
-        """What acceptance says of these hosts alone, and their figures as they are shown."""
+        """The acceptance of these hosts alone, and their figures as they are shown."""
         return accepted([self], [])
 
     @property
     def state(self) -> State:
-        """What is true of all hosts together."""
+        """The state of all hosts together."""
         if self.passed:
             return "proven"
         kinds = {row.kind for row in self.rows}
@@ -112,9 +110,8 @@ def gather(folder: Path) -> Results:
         RecordError: ``folder`` is not a results folder.
     """
     if not (folder / folders.PLAY_RECORD).is_file():
-        raise RecordError(
-            f"{folder} is not a results folder: it has no run.json.", "name a folder under results/."
-        )
+        message = f"{folder} is not a results folder: it has no run.json."
+        raise RecordError(message, "name a folder under results/.")
     playbook, plays = play_in(folder), playing(folder)
     latest = max(playbook.began.values(), default=None) if plays else None
     return Results(
@@ -127,7 +124,7 @@ def gather(folder: Path) -> Results:
 
 
 def _read(reader: Callable[[Path], RecordT], folder: Path, flaws: list[RecordError]) -> RecordT | None:
-    """Return the record; one that is there and cannot be read adds to ``flaws``."""
+    """Return the record, or None; one that cannot be read adds to ``flaws``."""
     try:
         return reader(folder)
     except MissingError:
@@ -145,12 +142,10 @@ def gather_host(
     Args:
         folder: of the host's records.
         name: of the host.
-        playbook: what was asked of it; None if that is not known.
+        playbook: what was asked of it; None if unknown.
         plays: whether a playbook goes on there.
     """
-    began, checked, asked = (
-        getattr(playbook, field, {}).get(name) for field in ("began", "checked", "asked")
-    )
+    began, checked, asked = (getattr(playbook, of, {}).get(name) for of in ("began", "checked", "asked"))
     flaws: list[RecordError] = []
     host = _read(host_in, folder, flaws)
     plan = _read(plan_in, folder, flaws)
@@ -168,7 +163,7 @@ def gather_host(
         done["accept"] = None if jobs else plan
     elif checked and not began:
         jobs, outcome = [], refusal
-    elif checked:  # whose plan may be of other jobs than ran
+    elif checked:  # its plan may have other jobs than ran
         jobs = list(dict.fromkeys([*judged, *jobs]))
     rows += [_row(folder, name, job, outcome, began or "") for job in jobs]
     earlier = [_row(folder, name, job, None, began or "") for job in judged if job not in jobs]
@@ -187,29 +182,26 @@ def gather_host(
 
 
 def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:
-    """Return rows of a host on which a playbook goes on: RUNNING where its verdict is still to come."""
-    try:
-        seen = seen_in(folder)
-    except RecordError:
-        seen = None
-    says = f"{seen.what}: {seen.says}, at {clock_time(seen.at, began)}" if seen and seen.at >= began else ""
-    return [
-        replace(row, kind="RUNNING", cause=says if says and row.job in {None, seen and seen.what} else _WAITS)
-        if (row.kind == "SKIPPED" and not row.verdict) or (row.at and row.at < began)
-        else row
-        for row in rows
-    ]
+    seen = read_valid(folder / folders.SEEN_RECORD, Seen)
+    running = []
+    for row in rows:
+        cause = _WAITS
+        if seen and seen.at >= began and row.job in {None, seen.what}:
+            cause = f"{seen.what}: {seen.message}, at {clock_time(seen.at, began)}"
+        waits = (row.kind == "SKIPPED" and not row.verdict) or (row.at and row.at < began)
+        running.append(replace(row, kind="RUNNING", cause=cause) if waits else row)
+    return running
 
 
 def _missing(
     rows: list[Row], plan: PlanRecord | None, outcome: Outcome | None, retired: RetiredRecord | None
 ) -> str | None:
-    """Return what a host lacks although each of its rows is PASS, if there is any; None if nothing.
+    """Return what a host without a failed row lacks; None if nothing.
 
-    What an earlier playbook proved does not count for a host that left the latest one.
+    Earlier proofs do not count for a host that left the latest playbook.
     """
     if outcome:
-        return outcome.says
+        return outcome.message
     if plan:
         return None if rows else _NO_JOBS
     if retired:
@@ -222,48 +214,43 @@ def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
 
 
 def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str) -> Row:
-    """Return the row of a job that has to pass, of which there may be no verdict."""
     flaws: list[RecordError] = []
     verdict = _read(verdict_in, folder / job, flaws)
     if flaws:
         return _unread(host, job, flaws[0])
     placed = _read(lambda home: read(placed_in(home, job), PlacedRecord), folder, flaws)
     if verdict is None:
-        says = outcome.says if outcome else _SENT if placed else _NOTHING_COLLECTED
-        return Row(host, job, "SKIPPED", says, placed=placed, began=began)
+        message = outcome.message if outcome else _SENT if placed else _NOTHING_COLLECTED
+        return Row(host, job, "SKIPPED", message, placed=placed, began=began)
     if flaw := verdict.flaw(host, job):
-        says = f"{folder / job / folders.VERDICT} is not a verdict. {flaw}"
-        return Row(host, job, "UNPROVEN", str(Complaint(says, "have the job run again.")))
+        message = f"{folder / job / folders.VERDICT} is not a verdict. {flaw}"
+        return Row(host, job, "UNPROVEN", str(Complaint(message, "have the job run again.")))
     contradiction = None if verdict.verdict == "PASS" else verdict.contradiction
     cause = " ".join(filter(None, (contradiction, verdict.cause))) or None
     return Row(host, job, verdict.verdict, cause, verdict, placed=placed, began=began)
 
 
 def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
-    """Return the rows of a host that was reached and then vanished: LOST where no verdict was collected.
-
-    If every verdict did, the host itself is LOST, as it left before its end.
-    """
+    """Return the rows of a host that vanished: LOST is each without a verdict, or else the host itself."""
     proven = ", ".join(row.job for row in rows if row.job and row.kind == "PASS")
     unproven = ", ".join(row.job for row in rows if row.job and row.kind != "PASS")
     proof = f"proven, with its files collected: {proven or 'nothing'}; not proven: {unproven or 'no job'}"
-    says = f"The host was lost during {outcome.stage} ({proof}). {outcome.says}"
+    message = f"The host was lost during {outcome.stage} ({proof}). {outcome.message}"
     marked = [
-        replace(row, kind="LOST", cause=says) if row.kind == "SKIPPED" and not row.verdict else row
+        replace(row, kind="LOST", cause=message) if row.kind == "SKIPPED" and not row.verdict else row
         for row in rows
     ]
     if all(row.kind != "LOST" for row in marked):
-        marked.append(Row(outcome.host, None, "LOST", says))
+        marked.append(Row(outcome.host, None, "LOST", message))
     return marked
 
 
 def _kept(retired: RetiredRecord) -> str:
-    """Return in one sentence what is kept of a host from which Rekindle was removed, and what is not."""
-    gone = f"Nothing of Rekindle is on the host since {retired.retired}"
+    removed = f"Nothing of Rekindle is on the host since {retired.retired}"
     if not retired.files and not retired.environments:
-        return f"{gone}, and nothing of it was there to keep."
+        return f"{removed}, and nothing of it was there to keep."
     runs = ", ".join(f"{run} {verdict or 'without a verdict'}" for run, verdict in retired.runs.items())
     kept = f"{retired.files} files of logs and of {runs or 'no run'}"
     capsule = f"the capsule of {', '.join(retired.environments) or 'no environment'}"
     lost = f"; not kept, with {sum(retired.left.values()) / 1e6:.0f} MB: {', '.join(retired.left)}"
-    return f"{gone}. Kept in {retired.host}/retired: {kept}; {capsule}{lost if retired.left else ''}."
+    return f"{removed}. Kept in {retired.host}/retired: {kept}; {capsule}{lost if retired.left else ''}."

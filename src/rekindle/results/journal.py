@@ -1,4 +1,4 @@
-"""``run.json`` and ``outcome.json``: what a playbook notes in the results folder while it runs."""
+"""``run.json`` and ``outcome.json``: a playbook's notes in the results folder while it runs."""
 
 import fcntl
 from collections.abc import Collection, Iterable
@@ -19,13 +19,12 @@ from rekindle.records.text import one_line
 
 _SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
 STAGES = (*(role["role"].rpartition(".")[2] for role in _SITE[0]["roles"]), "collect")
-"""Names of the roles that are stages, in their order; what site.yml does not collect, the last one does."""
+"""Names of the stages in order, with the last one, which collects what site.yml does not."""
 BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "collect"])
-"""Those after which no job has run."""
+"""Stages after which no job has run."""
 _PLAYING = ".playing"
 """Locked by each playbook in the folder while it goes on; removed by the last one."""
 _LONGEST = 1200
-"""Characters of a sentence; what is longer is a log and loses its middle."""
 
 
 def begin_play(  # noqa: PLR0913 - each is a part of what is noted
@@ -39,8 +38,8 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
 ) -> None:
     """Add the hosts of a play, whose last stage this is, to run.json; drop outcomes that it makes stale.
 
-    Those are all but of later stages, and but for hosts that ``left`` in this very run. A play that
-    ``checks`` makes no outcome stale, as it is no run.
+    Outcomes of later stages stay, and those of hosts that ``left`` in this run. A play that ``checks`` makes
+    none stale.
 
     Raises:
         RecordError: a record that is there already cannot be read.
@@ -61,17 +60,14 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
     for host in set(names).difference(left):
         (folder / host / folders.REFUSAL_RECORD).unlink(missing_ok=True)
         outcome = folder / host / folders.OUTCOME_RECORD
-        if not checks and outcome.exists() and _is_stale(outcome_in(folder / host).stage, stage):
-            outcome.unlink()
-
-
-def _is_stale(left_at: str, stage: str) -> bool:
-    """Whether a play up to ``stage`` makes stale why a host left one at ``left_at``."""
-    return left_at == stage or (stage in STAGES and left_at not in STAGES[STAGES.index(stage) :])
+        if not checks and outcome.exists():
+            left_at = outcome_in(folder / host).stage
+            if left_at == stage or (stage in STAGES and left_at not in STAGES[STAGES.index(stage) :]):
+                outcome.unlink()
 
 
 def keep_playing(folder: Path) -> BinaryIO:
-    """Have `playing` be true of ``folder`` until the file that this returns is closed, or this process ends.
+    """Make `playing` true for ``folder`` until the returned file is closed, or this process ends.
 
     Raises:
         OSError: the folder cannot be written.
@@ -82,7 +78,7 @@ def keep_playing(folder: Path) -> BinaryIO:
 
 
 def stop_playing(folder: Path, stream: BinaryIO) -> None:
-    """End what `keep_playing` began, also where a child of this process has the file as well."""
+    """End what `keep_playing` began, also where a child of this process has the file open."""
     with stream:
         if taken(stream, fcntl.LOCK_EX):
             (folder / _PLAYING).unlink(missing_ok=True)
@@ -107,19 +103,19 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
 ) -> None:
     """Write why ``host`` left at ``stage``, or would leave if this ``checks``.
 
-    ``message`` is what its task's result has: from Ansible or a host, or complaints of ours with their fix.
+    ``message`` is from the task's result: Ansible's, a host's, or our complaints with their fix.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    says = shortened(one_line(message) or "The task gave no reason.", _LONGEST)
-    if FIX not in says:
+    message = shortened(one_line(message) or "The task gave no reason.", _LONGEST)
+    if FIX not in message:
         fixes = {
             "failed": f"see the failed task of {stage} in the output.",
             "unreachable": "check its address, port, user and key, and that it is still yours.",
         }
-        says = str(Complaint(f"{says.rstrip('.')}.", fixes[state]))
-    write(_outcome(folder, host, checks), Outcome(host=host, stage=stage, state=state, says=says))
+        message = str(Complaint(f"{message.rstrip('.')}.", fixes[state]))
+    write(_outcome(folder, host, checks), Outcome(host=host, stage=stage, state=state, message=message))
 
 
 def forget_left(folder: Path, host: str, *, checks: bool = False) -> None:

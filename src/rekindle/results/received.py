@@ -1,4 +1,4 @@
-"""A run that was collected: judged here, by what was sent from here, and sealed. No word of its host counts.
+"""A run that was collected: judged here, by what was sent from here, and sealed.
 
 results/<run>/<host>/<job>/verdict.json  verdict-of-host.json
 results/<run>/<host>/<job>.placed.json  <job>.seal.json  <key>.pem
@@ -48,20 +48,19 @@ class _HostVerdict(msgspec.Struct):
 
 @decodable
 class _Report(msgspec.Struct):
-    """Of results.json, which runs had been collected when it was written."""
-
     rows: tuple[dict[str, Any], ...]
 
 
 def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
-    """Judge the files of a run by the spec that was ``sent``; of another run than that nothing is proven."""
+    """Judge the files of a run by the spec that was ``sent``; another run is UNPROVEN."""
     try:
         returned = spec_in(folder)
         # A lease's end shortens the limit of what another playbook may have started with more time.
         spec = _given(replace(sent, job=replace(sent.job, limit_s=returned.job.limit_s)), returned)
         verdict = judge(folder, spec)
     except RecordError as error:
-        cause = f"What the host sent is not a run of {sent.job.name}: {error.says}".replace(f"{folder}/", "")
+        cause = f"The host's files are not a run of {sent.job.name}: {error.message}"
+        cause = cause.replace(f"{folder}/", "")
         return without_a_run(sent.job, sent.host, "UNPROVEN", cause, _RUN_AGAIN)
     if returned == spec:
         return verdict
@@ -69,7 +68,7 @@ def judge_received(folder: Path, sent: RunSpec) -> VerdictRecord:
 
 
 def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
-    """Return ``sent`` with the nodes and GPUs that SLURM gave, if they are what was asked and planned for."""
+    """Return ``sent`` with the nodes and GPUs that SLURM gave, if they fit the request and the plan."""
     if sent.slurm is None or len(returned.nodes) != (sent.slurm.nodes if sent.slurm.nodes > 1 else 0):
         return sent
     asked = [(site.name, site.ranks, bool(site.gpus)) for site in sent.sites]
@@ -84,22 +83,22 @@ def _given(sent: RunSpec, returned: RunSpec) -> RunSpec:
 def keep(
     archive: Path, dest: Path, placed: PlacedRecord, clock: Clock | None = None, payload: str | None = None
 ) -> None:
-    """Unpack a run into ``dest`` with our verdict in the place of its host's, and seal it.
+    """Unpack a run into ``dest``, replace its host's verdict by ours, and seal it.
 
     Args:
-        archive: what came from the host.
+        archive: of the run, from the host.
         dest: results/<run>/<host>/<job>.
-        placed: what the run was asked to be, and where.
-        clock: how far its host's is from ours, if that was asked.
-        payload: SHA-256 of the payload on the host, if that was asked; empty if it could not be read.
+        placed: what was sent, and where.
+        clock: of the host, if it was asked.
+        payload: SHA-256 of the payload on the host, if it was asked; empty if it could not be read.
 
     Raises:
-        ArchiveError: the archive is damaged, or holds what no run packs.
+        ArchiveError: the archive is damaged or not of a run.
         RecordError: something cannot be written.
     """
 
     code = dest.parents[1] / "payload" / Path(placed.payload).name
-    if clock is None and placed.spec.clock:  # a host that no longer tells its time
+    if clock is None and placed.spec.clock:  # a host that does not answer any more
         clock = replace(placed.spec.clock, asked=timestamp())
 
     def finish(folder: Path) -> None:
@@ -118,9 +117,8 @@ def keep(
             _keep_measured(dest, placed.spec)
         put_seal(dest, verdict, placed.spec, code)
     except OSError as error:
-        raise RecordError(
-            f"{error.filename or dest} cannot be written: {error.strerror}.", "make it writable, with room."
-        ) from None
+        message = f"{error.filename or dest} cannot be written: {error.strerror}."
+        raise RecordError(message, "make it writable, with room.") from None
     kept = state.note(placed.run, placed.spec, verdict.verdict, verdict.started)
     if kept != placed.kept:
         write(placed_in(dest.parent, dest.name), replace(placed, kept=kept))
@@ -140,7 +138,7 @@ def set_aside(folder: Path, nonce: str) -> None:
 
 
 def _keep_measured(dest: Path, spec: RunSpec) -> None:
-    """Have what a run measured of its host beside host.json, and nothing of an earlier one."""
+    """Put what a run measured of its host beside host.json, instead of an earlier run's."""
     target = dest.with_name(folders.ACCEPTANCE_RECORD)
     target.unlink(missing_ok=True)
     with suppress(RecordError):
@@ -150,13 +148,13 @@ def _keep_measured(dest: Path, spec: RunSpec) -> None:
 def put_seal(
     folder: Path, verdict: VerdictRecord, sent: RunSpec | None = None, code: Path | None = None
 ) -> None:
-    """Seal the run in ``folder``, beside it, with the controller's key, whose public half lies there too.
+    """Seal the run in ``folder``, beside it, with the controller's key, and put the public key there too.
 
     Args:
         folder: results/<run>/<host>/<job>.
-        verdict: what it was judged to be.
-        sent: what the run was asked to be; None if nothing was run.
-        code: the payload that it was run by.
+        verdict: ours.
+        sent: its spec; None if nothing was run.
+        code: the payload that ran it.
 
     Raises:
         RecordError: the user's folder for the key cannot be made.
@@ -179,47 +177,46 @@ def put_seal(
 
 
 def placed_in(host_folder: Path, job: str) -> Path:
-    """Return where the record lies of what runs, or ran, as ``job`` on a host."""
+    """Return the path of the record of a job that was placed on a host."""
     return host_folder / f"{job}.placed.json"
 
 
 def seal_of(folder: Path) -> Path:
-    """Return where the seal of a run's folder lies."""
+    """Return the path of the seal of a run's folder."""
     return folder.with_name(f"{folder.name}.seal.json")
 
 
 def why_absent(folder: Path) -> str | None:
-    """Return why a run was never collected, as the journal has it of results/<run>/<host>/<job>.
+    """Return why the run of results/<run>/<host>/<job> was never collected, by the journal.
 
-    None if that is not recorded, or if the latest report was written with the run's verdict collected.
+    None if that is not recorded, or if the latest report has the run's verdict.
     """
-    with suppress(OSError, RecordError):  # without a report the journal alone tells
+    with suppress(OSError, RecordError):  # without a report only the journal counts
         rows = decode(files.content(folder.parents[1] / "results.json"), _Report).rows
         mine = (row for row in rows if (row.get("host"), row.get("job")) == (folder.parent.name, folder.name))
         if any(row.get("verdict") not in _NEVER_COLLECTED for row in mine):
             return None
     with suppress(RecordError):
-        return outcome_in(folder.parent).says
+        return outcome_in(folder.parent).message
     return None
 
 
 def _receive(folder: Path, sent: RunSpec, exchanged: str | None) -> None:
-    """Judge the run that came into ``folder``, and put our verdict in the place of the host's.
+    """Judge the run in ``folder`` and replace the host's verdict by ours.
 
-    Nothing is proven by a payload that was ``exchanged`` on the host.
+    A run of a payload that was ``exchanged`` on the host is UNPROVEN.
     """
     verdict, path = judge_received(folder, sent), folder / folders.VERDICT
     if exchanged:
         cause = f"The host did not run what was sent: {exchanged} there is not the file that was sent."
         verdict = replace(verdict, verdict="UNPROVEN", cause=cause, remedy=_RUN_AGAIN)
     if path.exists():
-        verdict = replace(verdict, host_says=_verdict_of_host(path))
+        verdict = replace(verdict, host_verdict=_verdict_of_host(path))
         path.replace(folder / _OF_HOST)
     write(path, verdict)
 
 
 def _difference(sent: RunSpec, returned: RunSpec) -> str:
-    """Return in a sentence what of the spec that was collected is not as it was sent."""
     if returned.nonce != sent.nonce:
         return "The host did not run it for this playbook: its spec.json has another nonce than was sent."
     names = [name for name in RunSpec.__struct_fields__ if getattr(returned, name) != getattr(sent, name)]
@@ -227,7 +224,6 @@ def _difference(sent: RunSpec, returned: RunSpec) -> str:
 
 
 def _verdict_of_host(verdict: Path) -> VerdictKind | None:
-    try:
+    with suppress(OSError, RecordError):
         return decode(files.content(verdict), _HostVerdict).verdict
-    except (OSError, RecordError):
-        return None
+    return None

@@ -1,4 +1,4 @@
-"""A row of a report: one job on one host, or what is true of the host as a whole."""
+"""A row of a report: one job on one host, or the host itself."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Literal
 from rekindle.records import PlacedRecord, Timestamp, VerdictKind, VerdictRecord, moment
 
 RowKind = Literal[VerdictKind, "LOST", "READY", "RETIRED", "RUNNING"]
-"""A verdict; or LOST, as the host vanished after it had been reached; or READY, as no job was asked for yet;
-or RETIRED, as it was given back; or RUNNING, as the playbook that will collect the verdict goes on.
+"""A verdict, or: LOST, the host vanished; READY, no job was asked for; RETIRED, the host was given back;
+RUNNING, the playbook goes on.
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """One job on one host, or what is true of the host as a whole (``job`` is None)."""
+    """One job on one host, or the host itself (``job`` is None)."""
 
     host: str
     job: str | None
@@ -22,10 +22,9 @@ class Row:
     cause: str | None
     verdict: VerdictRecord | None = None
     other_version: bool = False
-    """Whether nothing is known, as a record was written by another version of Rekindle."""
+    """Whether a record is of another version of Rekindle, so that the rest is unknown."""
     placed: PlacedRecord | None = None
     began: Timestamp = ""
-    """When the latest playbook on the host began; empty where that is not known."""
 
     @property
     def at(self) -> Timestamp | None:
@@ -34,23 +33,23 @@ class Row:
 
     @property
     def kept(self) -> Timestamp | None:
-        """When the run was judged PASS, if this is that of an earlier playbook and was not run again."""
+        """When the run was judged PASS, if it is an earlier playbook's and was not run again."""
         return self.placed.kept if self.placed and self.kind == "PASS" else None
 
     @property
     def remark(self) -> str | None:
-        """What is to be read beside the verdict: its cause, what has to be done about it, how old it is."""
+        """What is shown beside the verdict: its cause or notice, and its age."""
         kept = f"kept, of {clock_time(self.kept, self.began)}" if self.kept else ""
         return " ".join(filter(None, (self.cause or self.notice, kept))) or None
 
     @property
     def required(self) -> bool:
-        """Whether the run has not passed without this; false where a verdict says so, and of RETIRED."""
+        """Whether the playbook passes only with this; false for RETIRED."""
         return self.kind != "RETIRED" and (self.verdict is None or self.verdict.required)
 
     @property
     def notice(self) -> str | None:
-        """What has to be done about a job that passed in spite of a known issue, or of its host's word."""
+        """What to do about a job that passed against a known issue or its host's own verdict."""
         if self.kind != "PASS" or self.verdict is None:
             return None
         if self.verdict.contradiction:
@@ -67,7 +66,7 @@ class Row:
 
     @property
     def gpus(self) -> str:
-        """What the job ran on: ``4 × NVIDIA H200``, ``CPU``, or ``–`` where that was not recorded."""
+        """``4 × NVIDIA H200``, ``CPU``, or ``–`` if unknown."""
         if self.verdict is None or not self.verdict.devices:
             return "–"
         models = {

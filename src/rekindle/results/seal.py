@@ -1,4 +1,4 @@
-"""Seals: signed statements of what files were, of a run when it was judged or of a results folder.
+"""Seals: signed statements about the files of a run when it was judged, or of a results folder.
 
 A DSSE envelope (payloadType application/vnd.in-toto+json) around a Statement v1 of in-toto, signed by the
 controller's Ed25519 key. Its subjects are the files of the folder.
@@ -31,16 +31,15 @@ _PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 
 
 class SealedRun(Record, kw_only=True, frozen=True):
-    """What is stated of a run, beside its files; digests are SHA-256."""
+    """What a seal states about a run beside its files; digests are SHA-256."""
 
     host: str
     job: str
     verdict: VerdictKind
     judged: Timestamp
     nonce: str | None = None
-    """None, as the digests, where nothing was run: the job could not, or not in time."""
+    """None, like the digests, if nothing was run."""
     spec: str | None = None
-    """Digest of the spec that was sent."""
     payload: str | None = None
     lock: str | None = None
 
@@ -52,34 +51,33 @@ class Subject(Record, kw_only=True, frozen=True):
     digest: dict[Literal["sha256"], str]
 
 
-@decodable
-class Statement(Record, kw_only=True, frozen=True):
-    """A Statement v1 of in-toto about a run."""
-
+class _Statement(Record, kw_only=True, frozen=True):
     type_: Literal["https://in-toto.io/Statement/v1"] = msgspec.field(
         name="_type", default="https://in-toto.io/Statement/v1"
     )
     subject: tuple[Subject, ...]
+
+
+@decodable
+class Statement(_Statement, kw_only=True, frozen=True):
+    """A Statement v1 of in-toto about a run."""
+
     predicateType: Literal["urn:x-rekindle:run:1", "urn:x-rekindle:run:2"] = "urn:x-rekindle:run:2"
-    """/2: the results folder that it lies in is sealed too."""
+    """/2: its results folder is sealed too."""
     predicate: SealedRun
 
 
 class SealedResults(Record, kw_only=True, frozen=True):
-    """What is stated of a results folder, beside its files."""
+    """What a seal states about a results folder beside its files."""
 
     run: str
     sealed: Timestamp
 
 
 @decodable
-class ResultsStatement(Record, kw_only=True, frozen=True):
+class ResultsStatement(_Statement, kw_only=True, frozen=True):
     """A Statement v1 of in-toto about a results folder."""
 
-    type_: Literal["https://in-toto.io/Statement/v1"] = msgspec.field(
-        name="_type", default="https://in-toto.io/Statement/v1"
-    )
-    subject: tuple[Subject, ...]
     predicateType: Literal["urn:x-rekindle:results:1"] = "urn:x-rekindle:results:1"
     predicate: SealedResults
 
@@ -88,7 +86,7 @@ StatementT = TypeVar("StatementT", Statement, ResultsStatement)
 
 
 class Signature(Record, frozen=True):
-    """By the key of that name."""
+    """A signature, and its key's name."""
 
     keyid: str
     sig: bytes
@@ -96,7 +94,7 @@ class Signature(Record, frozen=True):
 
 @decodable
 class Envelope(Record, frozen=True):
-    """DSSE's: a statement, byte for byte, and who signed it."""
+    """DSSE's envelope: a statement, byte for byte, and its signature."""
 
     payload: bytes
     payloadType: Literal["application/vnd.in-toto+json"]
@@ -104,7 +102,7 @@ class Envelope(Record, frozen=True):
 
 
 class SealError(ValueError):
-    """A seal proves nothing; the text is the end of a sentence about it."""
+    """A seal is invalid; the text is the end of a sentence about it."""
 
 
 def new_key() -> bytes:
@@ -113,7 +111,7 @@ def new_key() -> bytes:
 
 
 def public_key(private_pem: bytes) -> bytes:
-    """Return the PEM by which others can check what the private key signs."""
+    """Return the public key of a private key; both are PEM."""
     return _private(private_pem).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -127,7 +125,7 @@ def keyid(public_pem: bytes) -> str:
 
 
 def is_key(pem: bytes) -> bool:
-    """Whether that is a public key that can have signed a seal."""
+    """Whether ``pem`` is an Ed25519 public key."""
     try:
         keyid(pem)
     except SealError:
@@ -141,7 +139,7 @@ def make(folder: Path, run: SealedRun, private_pem: bytes) -> bytes:
 
 
 def subjects(digests: Mapping[str, str]) -> tuple[Subject, ...]:
-    """Return files as a statement names them, from their digests by name."""
+    """Return a statement's subjects from digests by file name."""
     return tuple(Subject(name=name, digest={"sha256": digest}) for name, digest in sorted(digests.items()))
 
 
@@ -157,15 +155,15 @@ def opened(
     public_pems: Iterable[bytes],
     kind: type[StatementT] = Statement,  # type: ignore[assignment]
 ) -> StatementT:
-    """Return the statement in an envelope, which one of the keys has signed.
+    """Return the statement in an envelope that one of the keys has signed.
 
     Raises:
-        SealError: it is no such envelope or statement, or none of the keys has signed it.
+        SealError: it is no such envelope or statement, or another key has signed it.
     """
     try:
         outer = decode(envelope, Envelope)
     except RecordError:
-        raise SealError("is not a seal, or not a whole one") from None
+        raise SealError("is not a seal, or not a complete one") from None
     (signature,) = outer.signatures
     signer = next((_public(pem) for pem in public_pems if keyid(pem) == signature.keyid), None)
     if signer is None:
@@ -185,7 +183,7 @@ def sealed_files(statement: Statement | ResultsStatement) -> dict[str, str]:
 
 
 def differences(sealed: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is no longer as it was sealed, file by file; both are SHA-256 by name."""
+    """Yield each file that differs from its seal; both are SHA-256 by name."""
     for name in sorted(sealed.keys() | here.keys()):
         if name not in here:
             yield f"{name} is missing"
@@ -196,21 +194,18 @@ def differences(sealed: Mapping[str, str], here: Mapping[str, str]) -> Iterator[
 
 
 def short(keyid: str) -> str:
-    """Return what of a key's name is enough for a person."""
+    """Return a key's name, shortened for people."""
     return keyid[:16]
 
 
 def _authenticated(payload: bytes) -> bytes:
-    """Return DSSE's pre-authentication encoding, which is what is signed."""
+    """Return DSSE's pre-authentication encoding, which is signed."""
     kind = _PAYLOAD_TYPE.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def files(folder: Path, but: Collection[Path] = ()) -> dict[str, str]:
-    """Return the SHA-256 of everything in ``folder`` that is no folder; empty for what is no plain file.
-
-    Files and folders in ``but`` are left out.
-    """
+    """Return the SHA-256 of every file in ``folder`` but those in ``but``; empty for irregular files."""
     digests = {}
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if Path(base, name) not in but]

@@ -1,4 +1,4 @@
-"""The seal of a results folder, which covers all that no run's own seal does: records, reports, these seals.
+"""The seal of a results folder, which covers its records, reports and the seals of its runs.
 
 results/<run>/results.seal.json
 """
@@ -16,14 +16,13 @@ from . import seal, state
 
 _RUN_SEAL = ".seal.json"
 _PARTIAL = re.compile(r"\..+\.[a-z0-9_]{8}")
-"""Name of a file or folder that is not complete yet."""
 
 
 def found(folder: Path, sealed: Iterable[str] = ()) -> dict[str, str]:
     """Return the SHA-256 of the files in a results folder, by name.
 
-    Files of a run with a seal of its own, here or among the names that were ``sealed``, are left out. So are
-    another results folder in this one, and what a playbook is just writing.
+    Left out are the files of runs with a seal, here or among the ``sealed`` names, other results folders in
+    this one, and incomplete files.
     """
     seals = {*folder.glob(f"*/*{_RUN_SEAL}"), *folder.glob(f"*/{folders.EARLIER}/*{_RUN_SEAL}")}
     seals |= {folder / name for name in sealed if name.endswith(_RUN_SEAL)}
@@ -36,9 +35,9 @@ def found(folder: Path, sealed: Iterable[str] = ()) -> dict[str, str]:
 
 
 def before(folder: Path) -> dict[str, str] | None:
-    """Return the files of a results folder as they are before something is written to it, for `put`.
+    """Return the files of a results folder before something is written to it, for `put`.
 
-    None where no seal covers what is there: it has none, or a playbook that wrote to it did not end.
+    None if no valid seal covers them: there is none, or a playbook that wrote to it did not end.
     """
     path = folder / folders.RESULTS_SEAL
     if not path.exists():
@@ -48,7 +47,7 @@ def before(folder: Path) -> dict[str, str] | None:
 
 
 def unfinished(folder: Path, statement: seal.ResultsStatement) -> str | None:
-    """Return when a playbook began that has not sealed the folder since; None if there is none."""
+    """Return the start of a playbook that has not sealed the folder since; None if there is none."""
     with suppress(RecordError):
         began = max(play_in(folder).began.values(), default="")
         return began if began > statement.predicate.sealed else None
@@ -58,7 +57,7 @@ def unfinished(folder: Path, statement: seal.ResultsStatement) -> str | None:
 def put(folder: Path, before: dict[str, str] | None) -> None:
     """Seal a results folder with the controller's key.
 
-    What is as it was ``before`` is sealed as the last seal has it: an alteration stays one.
+    A file that did not change since ``before`` keeps its sealed digest, so that alterations stay visible.
 
     Raises:
         RecordError: the user's folder for the key cannot be made.
@@ -77,7 +76,7 @@ def put(folder: Path, before: dict[str, str] | None) -> None:
 
 
 def _own(path: Path) -> seal.ResultsStatement | None:
-    """Return what our own seal states; None if it is not ours, or not as it was."""
+    """Return our own seal's statement; None if it is not ours or was altered."""
     key = state.own_key()
     with suppress(OSError, seal.SealError):
         return seal.opened(path.read_bytes(), [seal.public_key(key)] if key else [], seal.ResultsStatement)

@@ -1,4 +1,4 @@
-"""What the controller keeps for its user, beside all results: what it sent to hosts, and its key.
+"""The controller's state for its user, apart from all results: what it sent to hosts, and its key.
 
 $XDG_STATE_HOME/rekindle/, or ~/.local/state/rekindle/
     sent/<digest of host and run>.json  locks/<digest>  key.pem
@@ -9,14 +9,14 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from rekindle.host import own
-from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, read, timestamp, write
-from rekindle.records.base import Timestamp
+from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, timestamp, write
+from rekindle.records.base import Timestamp, read_valid
 
 from . import seal
 
@@ -29,11 +29,10 @@ class Sent(Record, kw_only=True, frozen=True):
 
     spec: RunSpec
     judged: VerdictKind | None = None
-    """What its files were judged to be, here; None until they are collected."""
+    """Our verdict; None until it is collected."""
     at: Timestamp | None = None
-    """When, for the first time."""
     started: Timestamp | None = None
-    """When it was started, by its host's clock."""
+    """By its host's clock."""
 
 
 def folder(name: str = "") -> Path:
@@ -48,23 +47,21 @@ def folder(name: str = "") -> Path:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.chmod(0o700)
     except OSError as error:
-        raise RecordError(
-            f"{base} cannot be written: {error.strerror}.", "have XDG_STATE_HOME name a folder of yours."
-        ) from None
+        message = f"{base} cannot be written: {error.strerror}."
+        raise RecordError(message, "have XDG_STATE_HOME name a folder of yours.") from None
     return base / name
 
 
 def agree(run: str, spec: RunSpec, *, again: bool) -> RunSpec:
     """Return ``spec`` with the nonce under which ``run`` is sent to its host, which is kept.
 
-    It is the one that it was sent with before, until that has been judged as other than PASS, or as PASS and
-    it is to run ``again``.
+    The nonce stays until its run has been judged as other than PASS, or as PASS and is to run ``again``.
 
     Raises:
         RecordError: it cannot be kept.
     """
     with _locked(_path(spec.host, run)) as path:
-        before = _read(path)
+        before = read_valid(path, Sent)
         if before and (before.judged is None or (before.judged == "PASS" and not again)):
             kept = before.spec
             return replace(spec, nonce=kept.nonce, clock=kept.clock, gpus=kept.gpus)
@@ -79,12 +76,12 @@ def keep(run: str, spec: RunSpec) -> None:
 
 
 def note(run: str, spec: RunSpec, judged: VerdictKind, started: Timestamp | None = None) -> Timestamp | None:
-    """Keep what ``run`` was judged to be, unless it has been sent with another nonce since.
+    """Keep the verdict on ``run``, unless it has been sent with another nonce since.
 
-    Returns when it was judged PASS before, if this is that run again; else None.
+    Returns when this same run was judged PASS before, or None.
     """
     with _locked(_path(spec.host, run)) as path:
-        before = _read(path)
+        before = read_valid(path, Sent)
         if before is None or before.spec.nonce != spec.nonce:
             return None
         again = (before.judged, before.started) == (judged, started) == ("PASS", started)
@@ -95,7 +92,7 @@ def note(run: str, spec: RunSpec, judged: VerdictKind, started: Timestamp | None
 
 def sent(host: str, run: str) -> RunSpec | None:
     """Return the spec that ``run`` was sent to ``host`` with; None if it was not sent by this user."""
-    before = _read(_path(host, run))
+    before = read_valid(_path(host, run), Sent)
     return before.spec if before else None
 
 
@@ -135,13 +132,6 @@ def _base() -> Path:
 def _path(host: str, run: str) -> Path:
     name = hashlib.sha256(f"{host}\0{Path(run).name}".encode()).hexdigest()[:32]
     return folder("sent") / f"{name}.json"
-
-
-def _read(path: Path) -> Sent | None:
-    """Return what is kept; of what is broken nothing is known."""
-    with suppress(RecordError):
-        return read(path, Sent)
-    return None
 
 
 @contextmanager

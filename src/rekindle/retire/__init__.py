@@ -1,1 +1,1 @@
-"""The end of a lease: the last copy, packed on the host and checked on the controller; the removal."""
+"""The end of a lease: the last copy, packed on the host and checked on the controller, and the removal."""

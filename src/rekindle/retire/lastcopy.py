@@ -1,4 +1,4 @@
-"""The last copy of a host, on the controller: what the host packed, checked, and a capsule again.
+"""The last copy of a host, on the controller: what the host packed, checked, and as a capsule.
 
 results/<run>/<host>/retired.json
 results/<run>/<host>/retired/env.json  locks/  logs/  runs/<run>/
@@ -53,16 +53,16 @@ class Built(Record, frozen=True):
 
 @decodable
 class Packed(Record, frozen=True):
-    """What a host that is to be retired packed, for remove.py."""
+    """What a host packed before its removal, by remove.py."""
 
     place: Annotated[str, msgspec.Meta(pattern=r"^/[\w./@+=~-]*/rekindle-[0-9a-f]{16}\Z", max_length=4_000)]
-    """Its name reaches sftp, which would take a line of its own for a command of ours."""
+    """sftp gets it, and would run any further line of it as a command."""
     parts: Few[Part]
     environments: Few[Built]
 
 
 def packed(answer: dict[str, Any]) -> Packed:
-    """Return what the host told, checked.
+    """Return the host's answer, checked.
 
     Raises:
         RecordError: it does not fit the schema.
@@ -71,12 +71,13 @@ def packed(answer: dict[str, Any]) -> Packed:
         return convert({name: answer.get(name) for name in Packed.__struct_fields__}, Packed)
     except RecordError as error:
         raise RecordError(
-            f"What the host packed is not what was asked for: {error.says}.", "look at its runs/ folder."
+            f"The host packed something else than it was asked for: {error.message}.",
+            "look at its runs/ folder.",
         ) from None
 
 
 def check(part: Part, folder: Path) -> None:
-    """Hold the files in ``folder`` against those of the host.
+    """Compare the files in ``folder`` with those of the host.
 
     Raises:
         RecordError: they are not the same.
@@ -92,9 +93,9 @@ def check(part: Part, folder: Path) -> None:
 
 
 def keep(copy: Packed, host: str, home: Path) -> None:
-    """Write the capsule and retired.json; of each framework the environment counts that was built last.
+    """Write the capsule, with the newest environment of each framework, and retired.json.
 
-    The host names its locks and their text is ours; its runs are judged here. What an interrupted removal had
+    The host names its locks and their text is ours; its runs are judged here. What an interrupted removal
     collected before is part of the copy.
 
     Raises:
@@ -124,8 +125,8 @@ def keep(copy: Packed, host: str, home: Path) -> None:
     )
 
 
-def note_gone(host: str, home: Path) -> None:
-    """Write into retired.json that nothing of Rekindle is left on the host, unless it has it."""
+def note_removed(host: str, home: Path) -> None:
+    """Record in retired.json, once, that nothing of Rekindle is left on the host."""
     before = _before(host, home)
     if before.retired is None:
         write(home / folders.RETIRED_RECORD, replace(before, retired=timestamp()))

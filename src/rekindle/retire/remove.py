@@ -1,9 +1,7 @@
 """The end of a lease, on the host: an archive of what is worth keeping, and the removal of everything.
 
-Standard library alone, as nothing else on the host has to be whole; Ansible brings it (plugins/modules).
+Standard library alone, as nothing else on the host may work; Ansible sends it (plugins/modules).
 """
-
-from __future__ import annotations
 
 import errno
 import json
@@ -24,7 +22,6 @@ from ..host.disks import clear
 from ..host.leftovers import end_processes, outside
 
 _NAMED = 1000
-"""Files of a run that are named as not kept."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -51,8 +48,8 @@ def pack(root: Path) -> dict[str, Any]:
     """Pack what is worth keeping, logs and every run, where there is room.
 
     Returns:
-        ``place``, the folder that the archives are in; ``parts``, of each its ``name``, its ``archive``, the
-        SHA-256 of its ``files`` and the bytes of those that were ``left`` out; ``environments``, record and
+        ``place``, the folder of the archives; ``parts``, each with its ``name``, its ``archive``, the
+        SHA-256 of its ``files`` and the bytes of files that were ``left`` out; ``environments``, record and
         lock of each.
 
     Raises:
@@ -69,18 +66,18 @@ def pack(root: Path) -> dict[str, Any]:
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
             if parent.is_dir() and error.errno not in _NO_ROOM:
-                says = f"{error.filename} cannot be packed: {error.strerror}."
-                raise RetireError(f"{says} Fix: make it readable for its owner.") from None
+                message = f"{error.filename} cannot be packed: {error.strerror}."
+                raise RetireError(f"{message} Fix: make it readable for its owner.") from None
     raise RetireError(
         f"{root}, /dev/shm and /tmp have no room for the copy. Fix: free some; {root}/cache is not kept."
     )
 
 
 def remove(root: Path) -> list[str]:
-    """End what of Rekindle still runs, and remove it all; interrupted anywhere, it can be called again.
+    """End what still runs, and remove all of Rekindle; after an interruption it can be called again.
 
     Returns:
-        What stays on the own disks of nodes that could not be reached, a sentence each.
+        A sentence for each node that could not be reached and keeps files on its own disk.
 
     Raises:
         RetireError: something cannot be removed.
@@ -91,19 +88,20 @@ def remove(root: Path) -> list[str]:
         _remove(folder)
     going = root / folders.TMP / "going"
     going.mkdir(parents=True, exist_ok=True)
-    last = (folders.TMP, folders.JOBS)  # without the payload in jobs/ nobody would know the rest as ours
+    # This may run on a Python of ours; the payload in jobs/ marks the folder as ours.
+    last = (folders.TMP, folders.PYTHONS, folders.JOBS)
     for name in set(folders.OURS) - set(last):
-        if (root / name).exists():  # at once, so that half a run is never taken for a whole one
+        if (root / name).exists():  # at once, so that no run is left half removed
             (root / name).rename(Path(tempfile.mkdtemp(dir=going), name))
     for name in last:
         _remove(root / name)
-    with suppress(OSError):  # it is a disk of its own, or lies in a folder that is not ours
+    with suppress(OSError):  # it is a mount point, or its parent is not ours
         root.rmdir()
     return left
 
 
 def _foreign(folder: Path) -> Iterator[str]:
-    """Say why ``folder`` is not Rekindle's, each the end of a sentence; nothing if it is, or is not there."""
+    """Yield each reason why ``folder`` is not Rekindle's, as the end of a sentence."""
     if not folder.is_absolute():
         yield "is a relative path"
     real = folder.resolve()
@@ -137,7 +135,7 @@ def _pack(folder: Path, root: Path, archive: Path) -> dict[str, Any]:
     """Pack one folder below ``root``; returns a part as `pack` does.
 
     Raises:
-        PermissionError: a file is not readable, and would be removed without anybody knowing what it was.
+        PermissionError: a file is not readable, and would be removed without a copy.
         OSError: the archive cannot be written.
     """
     packed = pack_folder(folder, archive)
@@ -160,7 +158,7 @@ def _size(path: Path) -> int:
 def _environments(root: Path) -> list[dict[str, Any]]:
     environments = []
     for path in sorted(root.glob(f"{folders.ENVS}/[!.]*/{folders.ENV_MARKER}")):
-        with suppress(ValueError, KeyError, TypeError):  # half of one is none
+        with suppress(ValueError, KeyError, TypeError):  # it is incomplete
             marker = json.loads(path.read_text(encoding="utf-8"))
             environments.append(
                 {"environment": marker["environment"], "lock_text": marker.get("lock_text", "")}
@@ -169,7 +167,7 @@ def _environments(root: Path) -> list[dict[str, Any]]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove ``folder``, also what is read-only in it; links in it are removed and not followed."""
+    """Remove ``folder``, including read-only content; links are removed and not followed."""
     try:
         for base, names, _ in os.walk(folder):
             for path in (Path(base, name) for name in names):

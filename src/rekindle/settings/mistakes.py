@@ -1,4 +1,4 @@
-"""What is wrong with a host's settings: one sentence a mistake, with the setting's name and the fix."""
+"""Mistakes in a host's settings: one sentence each, with the setting's name and the fix."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 from rekindle import capsule
 from rekindle.host.batch import is_ours
 from rekindle.host.places import here
-from rekindle.hostfacts import flaw
+from rekindle.hostfacts import archive, flaw
 from rekindle.jobs import lease
 from rekindle.records import Complaint, RecordError, Slurm, convert
 from rekindle.records.plan import FRAMEWORKS
@@ -23,7 +23,7 @@ from .names import PREFIX, SHORT, content, instead, is_folder, misnamed, near
 from .values import Settings, Unknown, shown
 
 _FOR_RETIRE = {f"rekindle_{name}" for name in ("root", "tmpdir", "stop", "results", "lease_ends", "budget")}
-"""All that retire.yml reads: nothing else may stand in the way of a lease's end."""
+"""The settings that retire.yml reads; mistakes in others must not prevent a lease's end."""
 _TYPES = {
     "str": ("a text", "write a text, in quotes"),
     "bool": ("true or false", "write true or false"),
@@ -40,14 +40,14 @@ def mistakes(
     jobs: Path,
     stages: Collection[str] = (),
 ) -> list[Complaint]:
-    """Return what is wrong with the settings of one host.
+    """Return the mistakes in the settings of one host.
 
     Args:
         variables: all of the host's, as they were written.
-        values: by setting, as JSON has them once templates are evaluated; `Unknown` where one cannot be.
-        specs: by setting its ``type``, and ``choices`` where it has any, as Ansible specifies arguments.
+        values: by setting, as JSON after templates are evaluated; `Unknown` for one that cannot be.
+        specs: by setting its ``type``, and any ``choices``, as Ansible specifies arguments.
         jobs: folder of the jobs.
-        stages: roles of the play: retire reads few settings, and the wheels are environments' alone.
+        stages: roles of the play: retire reads few settings, and only environments reads the wheels.
     """
 
     def called(name: str) -> str:
@@ -67,23 +67,23 @@ def mistakes(
                 found.append(mistake)
     settings = Settings(typed, called, jobs)
     checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times, _pins]
-    checks += [_capsule, _slurm, *([_wheelhouse] if "environments" in stages else [])]
+    checks += [_capsule, _python_archive, _slurm, *([_wheelhouse] if "environments" in stages else [])]
     for check in checks:
         try:
             found += check(settings)
         except RecordError as error:
             found.append(error)
     inside = "rekindle_root" in str(variables.get("rekindle_tmpdir"))
-    if inside and any(mistake.says.startswith("rekindle_root ") for mistake in found):  # which is of both
-        return [mistake for mistake in found if not mistake.says.startswith("rekindle_tmpdir ")]
+    if inside and any(mistake.message.startswith("rekindle_root ") for mistake in found):  # a mistake in both
+        return [mistake for mistake in found if not mistake.message.startswith("rekindle_tmpdir ")]
     return found
 
 
 def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
-    """Return ``value`` as its type has it, as Ansible converts the arguments of a task.
+    """Return ``value`` in its type, converted as Ansible converts the arguments of a task.
 
     Raises:
-        Complaint: it cannot be converted, or is none of the choices.
+        Complaint: it cannot be converted, or is not one of the choices.
     """
     if isinstance(value, Unknown):
         fix = "define what it refers to, or write a value."
@@ -101,12 +101,12 @@ def _converted(name: str, value: Any, spec: Mapping[str, Any]) -> Any:
             raise Complaint(f"{name} has {shown(strange[0])} in it, and takes texts.", f"{fix}.")
         converted = [str(item) for item in converted]
     choices = [str(choice) for choice in spec.get("choices", ())]
-    if converted == "False" and "off" in choices:  # which YAML reads as false, and Ansible takes for off
+    if converted == "False" and "off" in choices:  # YAML reads off as false
         return "off"
     for item in converted if isinstance(converted, list) else [converted]:
         if choices and item not in choices:
-            says = f"{name} is {shown(item)}" if item is converted else f"{name} has {shown(item)} in it"
-            raise Complaint(f"{says}, which is not one of its choices.", instead(item, choices))
+            message = f"{name} is {shown(item)}" if item is converted else f"{name} has {shown(item)} in it"
+            raise Complaint(f"{message}, which is not one of its choices.", instead(item, choices))
     return converted
 
 
@@ -115,14 +115,14 @@ def _places(settings: Settings) -> Iterator[Complaint]:
         if mistake := flaw(name, settings.values.get(name, "~")):
             yield mistake
     if settings.values.get("rekindle_results") == "":
-        says = "rekindle_results is not set, and no callback is there to name a folder for this run."
+        message = "rekindle_results is not set, and no callback is there to name a folder for this run."
         fix = "set ANSIBLE_CALLBACKS_ENABLED=rekindle.flare.rekindle, or set rekindle_results."
-        yield Complaint(says, fix)
+        yield Complaint(message, fix)
     for name in ("rekindle_results", "rekindle_wheelhouse", "rekindle_capsule"):
         value = settings.values.get(name, "")
         if _unfit(value):
             yield Complaint(
-                f"{name} is {value!r}, which sftp or Ansible would read more into.", "name another."
+                f"{name} is {value!r}, which sftp or Ansible would expand.", "name another folder."
             )
 
 
@@ -131,9 +131,10 @@ def _unfit(value: str) -> bool:
 
 
 def _free_space(settings: Settings) -> Iterator[Complaint]:
-    name = "rekindle_min_free_gb"
-    if not 0 <= (value := settings.values.get(name, 0)) < math.inf:
-        yield Complaint(f"{name} is {value}, and no disk has that free.", "write a number, such as 20.")
+    free = settings.values.get("rekindle_min_free_gb", 0)
+    if not 0 <= free < math.inf:
+        message = f"rekindle_min_free_gb is {free}, and no disk has that free."
+        yield Complaint(message, "write a number, such as 20.")
 
 
 def _times(settings: Settings) -> Iterator[Complaint]:
@@ -143,24 +144,24 @@ def _times(settings: Settings) -> Iterator[Complaint]:
         try:
             lease.deadline(**{"lease_ends": "", "budget": "", name: value}, started=now)
         except RecordError as error:
-            yield Complaint(error.says.replace(name, settings.called(f"{PREFIX}{name}"), 1), error.fix)
+            yield Complaint(error.message.replace(name, settings.called(f"{PREFIX}{name}"), 1), error.fix)
 
 
 def _pins(settings: Settings) -> Iterator[Complaint]:
     name = "rekindle_pins"
     for framework, version in (settings.values.get(name) or {}).items():
         if framework not in FRAMEWORKS:
-            says = f"{name} pins {framework!r}, and there is no such framework."
-            yield Complaint(says, instead(framework, FRAMEWORKS))
+            message = f"{name} pins {framework!r}, and there is no such framework."
+            yield Complaint(message, instead(framework, FRAMEWORKS))
         elif not isinstance(version, str):
-            says = f"{name} pins {framework} to {shown(version)}, which is not a text."
-            yield Complaint(says, "write the version in quotes, such as '2.11.0'.")
+            message = f"{name} pins {framework} to {shown(version)}, which is not a text."
+            yield Complaint(message, "write the version in quotes, such as '2.11.0'.")
         elif not (framework == "torch" and settings.values.get("rekindle_system_site")):
             known = dict.fromkeys(build.version for build in builds(framework))
             variants = {f"{build.version}+{build.variant}" for build in builds(framework)}
             if version not in variants.union(known):
-                says = f"{name} pins {framework} to {version}, and there is no such build."
-                yield Complaint(says, instead(version, known))
+                message = f"{name} pins {framework} to {version}, and there is no such build."
+                yield Complaint(message, instead(version, known))
 
 
 def _folder(settings: Settings, name: str) -> tuple[str, Path] | None:
@@ -186,35 +187,42 @@ def _capsule(settings: Settings) -> Iterator[Complaint]:
         try:
             capsule.require_locks(named[1])
         except RecordError as error:
-            says = f"rekindle_capsule is {named[0]!r}, which is not a capsule: {error.says}"
-            yield Complaint(says, error.fix)
+            message = f"rekindle_capsule is {named[0]!r}, which is not a capsule: {error.message}"
+            yield Complaint(message, error.fix)
 
 
 def _wheelhouse(settings: Settings) -> Iterator[Complaint]:
     if named := _folder(settings, "rekindle_wheelhouse"):
         value, folder = named
         if not any(re.fullmatch(r"[0-9a-f]{12}", name) for name in content(folder)):
-            says = f"rekindle_wheelhouse is {value!r}, which is not a wheelhouse."
-            yield Complaint(says, f"fill it by rekindle bundle results/<run>/*/plan.json -o {value}.")
+            message = f"rekindle_wheelhouse is {value!r}, which is not a wheelhouse."
+            yield Complaint(message, f"fill it by rekindle bundle results/<run>/*/plan.json -o {value}.")
+
+
+def _python_archive(settings: Settings) -> Iterator[Complaint]:
+    value = settings.values.get("rekindle_python_archive", "")
+    archive(value, "")
+    source = value.partition("#")[0]
+    if source and "://" not in source and not Path(source).expanduser().is_file():
+        yield Complaint(f"rekindle_python_archive is {source!r}, which is not a file.", "name a file or URL.")
 
 
 def _slurm(settings: Settings) -> Iterator[Complaint]:
-    """Check the allocation that a host's runs are to have."""
     name = "rekindle_slurm"
     value = settings.values.get(name)
     if not value:
         return
     if isinstance(value.get("time"), int):
-        says = f"{name} has the time {value['time']}, as YAML reads 12:00:00 as a number of seconds."
-        yield Complaint(says, "write it in quotes, such as '12:00:00'.")
+        message = f"{name} has the time {value['time']}, as YAML reads 12:00:00 as a number of seconds."
+        yield Complaint(message, "write it in quotes, such as '12:00:00'.")
         return
     try:
         wanted = convert(value, Slurm)
     except RecordError as error:
         fix = "write it as {partition: gpu, nodes: 2, gpus_per_node: 8, time: '02:00:00'}."
-        yield Complaint(f"{name} cannot be asked of SLURM: {error.says}.", fix)
+        yield Complaint(f"{name} cannot be asked of SLURM: {error.message}.", fix)
         return
     for option in wanted.extra:
         if is_ours(option):
-            says = f"{name} has {option} in extra, which each batch script sets itself."
-            yield Complaint(says, "leave it out; what can be chosen has a name of its own there.")
+            message = f"{name} has {option} in extra, which each batch script sets itself."
+            yield Complaint(message, "leave it out; settings that you may choose have their own keys there.")

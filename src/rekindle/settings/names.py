@@ -1,23 +1,23 @@
-"""The names of settings, jobs and folders that a user writes, and those that they are near to."""
+"""The names of settings, jobs and folders that a user writes, and similar known names."""
 
 import difflib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 SHORT = ("budget", "lease_ends", "rerun", "stop")
-"""What ``-e`` may call a setting that ``rekindle_`` begins with."""
+"""Settings that ``-e`` may name without ``rekindle_``."""
 PREFIX = "rekindle_"
 _NEAR = 0.8
-"""Of difflib's ratio: one letter more, less or other in five."""
+"""Least difflib ratio: one letter in five is added, missing or changed."""
 _NEARER = 0.6
-"""Of those that have to be one of a few, and of what follows the prefix of a setting."""
+"""Least ratio for names out of a few, and for settings without their prefix."""
 
 
 def misnamed(given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
-    """Return each variable that looks like a setting and is none, with the one that it is near to or "".
+    """Return each variable that looks like a setting and is not, with the similar setting or "".
 
     Args:
-        given: names of the host's variables, of which most are no business of ours.
+        given: names of the host's variables; most do not concern us.
         known: names of the settings.
     """
     read, found = {*known, *SHORT}, []
@@ -38,21 +38,21 @@ def _meant(plain: str, setting: str) -> bool:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Return the one of ``known`` that ``word`` is nearly written as, or ""."""
+    """Return the one of ``known`` that is most similar to ``word``, or ""."""
     plain = {name.casefold(): name for name in known}
     matches = difflib.get_close_matches(word.casefold(), plain, n=1, cutoff=_NEARER)
     return plain[matches[0]] if matches else ""
 
 
 def instead(word: str, known: Iterable[str]) -> str:
-    """Return what to do where ``word`` is none of ``known``: the near one, or all of them."""
+    """Return the fix for a ``word`` that is not in ``known``: the similar one, or all of them."""
     names = list(known)
     meant = near(word, names)
     return f"write {meant}." if meant else f"name one of {', '.join(names)}."
 
 
 def content(folder: Path) -> list[str]:
-    """Return the names of what is in a folder; of one that cannot be read, nothing."""
+    """Return the names in a folder; nothing if it cannot be read."""
     try:
         return [path.name for path in folder.iterdir()]
     except (OSError, ValueError):
@@ -60,7 +60,7 @@ def content(folder: Path) -> list[str]:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether that is a folder here; false for one that may not be looked into, or with too long a name."""
+    """Whether that is a folder here; false if it cannot be read, or its name is too long."""
     try:
         return path.is_dir()
     except OSError:

@@ -1,4 +1,4 @@
-"""What is wrong with the jobs that are asked for: which, from where, and with which options."""
+"""Mistakes in the jobs that are asked for, their checkout, and their options."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -16,9 +16,9 @@ from .options import Option, parser_options
 from .values import Settings, shown
 
 _OURS = ("client_ids", "gpu", "num_rounds")
-"""Options that job.py gets from the driver, by the sites, the GPUs and the ``rounds`` of job.yml."""
+"""Options that job.py gets from the driver: the sites, the GPUs and the ``rounds`` of job.yml."""
 _OF_JOB = {"{sites}", "{rounds}"}
-"""By which an example's command gets the same."""
+"""Their placeholders in an example's command."""
 _NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
@@ -26,7 +26,7 @@ _NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
 
 
 def jobs(settings: Settings) -> Iterator[Complaint]:
-    """Return what is wrong with the jobs that are asked for."""
+    """Yield the mistakes in the jobs that are asked for."""
     name, known = "rekindle_jobs", known_jobs(settings.jobs)
     wanted = settings.values.get(name)
     if wanted == []:
@@ -35,9 +35,9 @@ def jobs(settings: Settings) -> Iterator[Complaint]:
     by_name: dict[str, str] = {}
     for job in dict.fromkeys(wanted or ()):
         if not own_path(job) and job not in known:
-            says = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
+            message = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
             described = "job.yml" in content(here(job))
-            yield Complaint(says, f"write {job}/job.yml." if described else instead(job, known))
+            yield Complaint(message, f"write {job}/job.yml." if described else instead(job, known))
             continue
         try:
             called = [load_job(settings.jobs, expanded).name for expanded in expand(settings.jobs, [job])]
@@ -45,12 +45,12 @@ def jobs(settings: Settings) -> Iterator[Complaint]:
             yield error
             continue
         if own_path(job) and (before := by_name.setdefault(called[0], job)) != job:
-            says = f"{name} names {before} and {job}, both of a job {called[0]!r}."
-            yield Complaint(says, "write another name: in one of them.")
+            message = f"{name} names {before} and {job}, both of a job {called[0]!r}."
+            yield Complaint(message, "write another name: in one of them.")
 
 
 def examples(settings: Settings) -> Iterator[Complaint]:
-    """Require of a folder the examples that are asked for; what a URL has is seen when it is cloned."""
+    """Require that a folder has the examples that are asked for; a URL is checked when it is cloned."""
     name, jobs = "rekindle_nvflare_checkout", settings.values.get("rekindle_jobs") or []
     value = settings.values.get(name, "")
     if value and "://" not in value:
@@ -62,7 +62,7 @@ def examples(settings: Settings) -> Iterator[Complaint]:
 
 
 def options(settings: Settings) -> Iterator[Complaint]:
-    """Return what is wrong with the options that jobs are given."""
+    """Yield the mistakes in the options of jobs."""
     name, known = "rekindle_job_arguments", known_jobs(settings.jobs)
     jobs = settings.values.get("rekindle_jobs")
     every = settings.values.get(name) or {}
@@ -71,13 +71,13 @@ def options(settings: Settings) -> Iterator[Complaint]:
     loaded = {asked_as(job): (job, code) for job, code in _loaded(settings, asked)} if every else {}
     for job, given in every.items():
         if not isinstance(given, dict):
-            says = f"{name} has {shown(given)} for {job}, and takes a mapping."
-            yield Complaint(says, f"write it as {{{job}: {{local_epoch: 2}}}}.")
+            message = f"{name} has {shown(given)} for {job}, and takes a mapping."
+            yield Complaint(message, f"write it as {{{job}: {{local_epoch: 2}}}}.")
         elif job in loaded:
             yield from _arguments(loaded[job][0], job, given, loaded[job][1])
         elif jobs and job not in jobs:
-            says = f"{name} has options for {job}, which is not in rekindle_jobs."
-            yield Complaint(says, instead(job, loaded or known))
+            message = f"{name} has options for {job}, which is not in rekindle_jobs."
+            yield Complaint(message, instead(job, loaded or known))
 
 
 def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Path]]:
@@ -100,7 +100,7 @@ def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Pat
 
 
 def _arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> Iterator[Complaint]:
-    """Check options against the parser of the job that gets them, where its code is there."""
+    """Compare options with the parser of their job, if its code is there."""
     command = job.example.command if job.example else ("job.py",)
     known = parser_options(code / command[0])
     filled = {option.lstrip("-") for option, value in pairwise(command) if value in _OF_JOB}
@@ -113,7 +113,7 @@ def _arguments(job: Job, called: str, given: Mapping[str, Any], code: Path) -> I
 def _option(  # noqa: PLR0911 - one for each way to be wrong
     name: str, value: Any, known: Mapping[str, Option] | None, ours: Collection[str]
 ) -> tuple[str, str] | None:
-    """Return what is wrong with an option, the end of a sentence, and the fix; None if nothing is."""
+    """Return the mistake in an option as the end of a sentence, and the fix; None if there is none."""
     if name in ours:
         return ", which Rekindle itself sets.", "leave it out; job.yml has sites and rounds."
     if known is not None and name not in known:
@@ -138,5 +138,5 @@ def _option(  # noqa: PLR0911 - one for each way to be wrong
         except ValueError:
             return f"{given}, and its job.py takes {what}.", f"write {what}."
         if option.choices and converted not in option.choices:
-            return f"{given}, which is none of its choices.", instead(str(item), map(str, option.choices))
+            return f"{given}, which is not one of its choices.", instead(str(item), map(str, option.choices))
     return None

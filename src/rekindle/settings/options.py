@@ -1,4 +1,4 @@
-"""The options of a job's job.py, read from its code: what runs it needs a framework, which is not here."""
+"""The options of a job's job.py, read from its code, as running it needs a framework."""
 
 import ast
 from pathlib import Path
@@ -18,14 +18,14 @@ class Option(NamedTuple):
     kind: str = ""
     """``int`` or ``float``; any other takes every text."""
     choices: tuple[Any, ...] = ()
-    """Empty where all that its kind has will do, or where that cannot be read."""
+    """Empty if any value will do, or if the choices cannot be read."""
 
 
 def parser_options(job_py: Path) -> dict[str, Option] | None:
     """Return the options by name, without ``--``; None where only running job.py would show all of them.
 
-    That is so unless it makes one parser, by ``job_options()`` or ``ArgumentParser()``, gives it to no other
-    function, and adds each option under a name that stands there.
+    It is not None if job.py makes one parser, by ``job_options()`` or ``ArgumentParser()``, passes it to no
+    function, and adds each option with a literal name.
     """
     try:
         tree = ast.parse(job_py.read_bytes())
@@ -51,7 +51,6 @@ def _called(call: ast.Call) -> str:
 
 
 def _name(node: ast.AST | None) -> str:
-    """Return the last part of a name, the value of a text, or ""."""
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Name):
@@ -86,7 +85,7 @@ def _option(call: ast.Call, tree: ast.Module, folder: Path) -> Option:
 
 
 def _choices(node: ast.expr | None, tree: ast.Module, folder: Path) -> tuple[Any, ...]:
-    """Return the choices that ``node`` stands for, which may be named here or in a file beside this one."""
+    """Return the choices in ``node``, which may be a name from here or from a file beside this one."""
     if isinstance(node, ast.Name):
         node = _assigned(node.id, tree) or _imported(node.id, tree, folder)
     try:
@@ -98,7 +97,6 @@ def _choices(node: ast.expr | None, tree: ast.Module, folder: Path) -> tuple[Any
 
 
 def _assigned(name: str, tree: ast.Module) -> ast.expr | None:
-    """Return what a module gives ``name``."""
     assignments = (
         node for node in tree.body if isinstance(node, ast.Assign) and name in map(_name, node.targets)
     )
@@ -106,7 +104,7 @@ def _assigned(name: str, tree: ast.Module) -> ast.expr | None:
 
 
 def _imported(name: str, tree: ast.Module, folder: Path) -> ast.expr | None:
-    """Return what the file in ``folder`` gives ``name`` that it is imported from."""
+    """Return the value of ``name`` in the file of ``folder`` that it is imported from."""
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
             try:

@@ -1,4 +1,4 @@
-"""The settings as Ansible has them: of one host, and of all hosts of a play, a line for each mistake."""
+"""Mistakes in the settings as Ansible has them: of one host, and of all hosts of a play."""
 
 import functools
 import json
@@ -20,12 +20,12 @@ from .values import Unknown
 
 _SPECS = "roles/settings/meta/argument_specs.yml"
 _NAMED = 3
-"""Hosts with the same mistake, of which all are named."""
+"""Hosts with the same mistake that are all named, at most."""
 
 
 @functools.cache
 def specs(site: Path) -> dict[str, dict[str, Any]]:
-    """Return the settings that the role declares, in the folder that has roles/ and flare_jobs/."""
+    """Return the settings that the role declares; ``site`` has roles/ and flare_jobs/."""
     declared = yaml.safe_load((site / _SPECS).read_text(encoding="utf-8"))["argument_specs"]
     options: dict[str, dict[str, Any]] = declared["main"]["options"]
     return options
@@ -34,7 +34,7 @@ def specs(site: Path) -> dict[str, dict[str, Any]]:
 def of_host(
     variables: Mapping[str, Any], fill: Callable[[Any], Any], site: Path, stages: list[str]
 ) -> list[Complaint]:
-    """Return what is wrong with the settings of one host.
+    """Return the mistakes in the settings of one host.
 
     Args:
         variables: all of the host's, as Ansible has them.
@@ -51,7 +51,7 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
     """Return a line for each mistake in the settings of a play of Ansible's, with the hosts that have it.
 
     Args:
-        play: one that is about to begin.
+        play: before its start.
         results: folder of the run's results.
         site: folder that has roles/ and flare_jobs/.
     """
@@ -79,7 +79,7 @@ def _hosts(names: list[str]) -> str:
 
 
 def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> None:
-    """Check a wheelhouse against a plan that is there and stays.
+    """Compare a wheelhouse with an existing plan.
 
     Raises:
         RecordError: it lacks wheels, or the plan cannot be read.
@@ -93,7 +93,7 @@ def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], 
 
 
 def _value(given: Any, fill: Callable[[Any], Any]) -> Any:
-    """Return ``given`` as JSON has it, without what Ansible notes of its origin."""
+    """Return ``given`` as JSON, without Ansible's tags."""
     try:
         return json.loads(json.dumps(fill(given), default=str))
     except (AnsibleError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""A host's settings, and a value as whoever wrote it knows it."""
+"""A host's settings, and values as their author wrote them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,25 +7,24 @@ from typing import Any
 
 
 class Unknown(str):
-    """Why a setting has no value: its template cannot be evaluated."""
+    """The reason why a setting's template cannot be evaluated."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a host is set to, as far as each value is of its type."""
+    """A host's settings whose values are of their types."""
 
     values: Mapping[str, Any]
-    """By setting, of its type; those that are not are left out."""
+    """By setting; values of another type are left out."""
     called: Callable[[str], str]
-    """A setting's name as whoever set it wrote it."""
+    """Returns a setting's name as its author wrote it."""
     jobs: Path
-    """Folder of the jobs."""
 
 
 def shown(value: Any) -> str:
-    """Return ``value`` as whoever wrote it knows it."""
+    """Return ``value`` as its author wrote it."""
     if isinstance(value, (list, dict)):
         text = f"the {'list' if isinstance(value, list) else 'mapping'} {value}"
         return text if len(text) <= 100 else f"{text[:100]}…"

@@ -1,17 +1,16 @@
-"""One function for each axis of the decision: does this build fit this host, by which figures."""
-
-from __future__ import annotations
+"""One function for each axis of the decision: whether a build fits a host, and the figures for that."""
 
 import re
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, get_args
 
+from rekindle import locks
 from rekindle.gpus.models import capability, newest_python, version_key
 from rekindle.gpus.usable import usable_gpus
 from rekindle.records import Gpu, HostRecord, Python, Reason
 from rekindle.records.text import one_line
 
-from .catalogue import CatalogueBuild, lock_sha256, python_minor, rules
+from .catalogue import CatalogueBuild, python_minor, rules
 
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)$")
 
@@ -19,37 +18,37 @@ Coverage = Literal["machine code", "PTX"]
 Axis = Literal["architecture", "gpu", "driver", "nvflare", "python", "glibc"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 Finding = tuple[bool, str]
-"""Whether a build fits a host on one axis, and by which figures."""
+"""Whether a build fits a host on one axis, and the figures for that."""
 
 _MOST = 0.5
-"""Ours: below that share of machine code a first run compiles for minutes."""
+"""Our own: with a lower share of machine code a first run compiles for minutes."""
 
 
 class Runs(NamedTuple):
     """How GPUs of one capability run a build."""
 
     how: Coverage
-    """Of most of its kernels."""
+    """For most of its kernels."""
     architecture: str
     share: float
-    """Of its kernels that are machine code for them, by size."""
+    """Share of machine code in its kernels, by size."""
 
 
 def evaluate(build: CatalogueBuild, host: HostRecord, axes: Iterable[Axis] = AXES) -> tuple[Reason, ...]:
-    """Return what each axis says of ``build`` on ``host``."""
+    """Return the result of each axis for ``build`` on ``host``."""
     found = ((axis, *_FUNCTIONS[axis](build, host)) for axis in axes)
-    return tuple(Reason(axis=axis, holds=holds, says=says) for axis, holds, says in found)
+    return tuple(Reason(axis=axis, holds=holds, message=message) for axis, holds, message in found)
 
 
 def architecture(build: CatalogueBuild, host: HostRecord) -> Finding:
     """The processor's architecture is the build's."""
-    here, built_for = spoken(host.os.architecture), spoken(build.architecture)
-    says = f"{build.title} is built for {built_for}"
-    return (True, says) if built_for == here else (False, f"{says}, this host is {here}")
+    here, built_for = common_name(host.os.architecture), common_name(build.architecture)
+    message = f"{build.title} is built for {built_for}"
+    return (True, message) if built_for == here else (False, f"{message}, this host is {here}")
 
 
-def spoken(machine: str) -> str:
-    """Return an architecture as people write it."""
+def common_name(machine: str) -> str:
+    """Return the usual name of an architecture."""
     return "x86-64" if machine == "x86_64" else machine
 
 
@@ -101,18 +100,18 @@ def gpu(build: CatalogueBuild, host: HostRecord) -> Finding:
     for kind, name in _kinds(gpus):
         kernels, failure = runs(build, kind), _unwritten(build, kind)
         if kernels is None or failure:
-            says = f"{build.title} has no kernels for compute capability {kind} ({name}): "
+            message = f"{build.title} has no kernels for compute capability {kind} ({name}): "
             compiled = f"it is compiled for {' '.join(build.arch_list)}"
-            return False, says + compiled + (f", and {failure}" if failure else "")
-        says = f"compute capability {kind} ({name}) runs its {kernels.how} {kernels.architecture}"
+            return False, message + compiled + (f", and {failure}" if failure else "")
+        message = f"compute capability {kind} ({name}) runs its {kernels.how} {kernels.architecture}"
         if kernels.how == "machine code" and kernels.share < 1:
-            says += f", and the PTX of {1 - kernels.share:.0%} of its kernels"
-        sentences.append(says)
+            message += f", and the PTX of {1 - kernels.share:.0%} of its kernels"
+        sentences.append(message)
     return True, ", ".join(sentences)
 
 
 def _unwritten(build: CatalogueBuild, capability: str) -> str | None:
-    """Return why a build's own compiler writes nothing for a GPU; None if it does, or there is none."""
+    """Return why a build's own compiler cannot compile for a GPU; None if it can, or there is none."""
     first_ptx = rules().ptx_targets.by
     begins = first_ptx.get(capability)
     if build.emits is None or version_key(capability) < min(map(version_key, first_ptx)):
@@ -169,22 +168,22 @@ def driver_need(build: CatalogueBuild, host: HostRecord) -> str:
         return "needs no driver"
     needed, here = minimum_driver(build), host.driver.version if host.driver else "none loaded"
     if needed is None:
-        return f"needs a driver for CUDA {build.cuda}, which its probe will tell: this host has {here}"
+        return f"needs a driver for CUDA {build.cuda}, which its probe will show: this host has {here}"
     return f"needs driver ≥ {needed}, this host has {here}"
 
 
 def driver(build: CatalogueBuild, host: HostRecord) -> Finding:
     """The driver runs the build's CUDA runtime, and loads its PTX where that is all there is."""
-    needed, says = minimum_driver(build), f"{build.title} {driver_need(build, host)}"
+    needed, message = minimum_driver(build), f"{build.title} {driver_need(build, host)}"
     if build.cuda is None or not usable_gpus(host):
         return True, f"{build.title} needs no driver" + (" where no GPU is used" if build.cuda else "")
     if needed is None:
-        return True, says
+        return True, message
     if host.driver is None or version_key(host.driver.version) < version_key(needed):
-        return False, says
+        return False, message
     compiled, newest = ptx_only(build, host, mostly=False), driver_cuda(host)
     if not (compiled and build.toolkit) or (newest and version_key(newest) >= version_key(build.toolkit)):
-        return True, says
+        return True, message
     part = "" if ptx_only(build, host) else " of a part of its kernels"
     return False, (
         f"{build.title} has only PTX{part} of CUDA {build.toolkit} for compute capability {compiled[0]}, "
@@ -196,20 +195,20 @@ def driver(build: CatalogueBuild, host: HostRecord) -> Finding:
 def nvflare(build: CatalogueBuild, host: HostRecord) -> Finding:
     """NVFlare itself supports a Python of the host."""
     rule = rules().nvflare.releases[build.nvflare]
-    says = f"NVFlare {build.nvflare} supports Python {rule.pythons[0]} to {rule.pythons[-1]}"
+    message = f"NVFlare {build.nvflare} supports Python {rule.pythons[0]} to {rule.pythons[-1]}"
     fits = any(python_minor(python.version) in rule.pythons for python in host.pythons)
-    return (True, says) if fits else (False, f"{says}, {_has(host)}")
+    return (True, message) if fits else (False, f"{message}, {_has(host)}")
 
 
 def python_for(build: CatalogueBuild, host: HostRecord) -> Python | None:
     """Return the interpreter for the build: one outside of a virtual environment first, then the newest."""
     supported = set(rules().nvflare.releases[build.nvflare].pythons) & set(build.pythons)
-    allowed = {minor for minor in supported if lock_sha256(build.lock(minor))}
+    allowed = {minor for minor in supported if build.lock(minor) in locks.names()}
     return newest_python(python for python in host.pythons if python_minor(python.version) in allowed)
 
 
 def of_a_venv(interpreter: Python) -> tuple[str, ...]:
-    """Warn where an environment would stand on somebody's virtual environment; nothing where it does not."""
+    """Return a warning if an environment would depend on somebody's virtual environment."""
     if not interpreter.venv:
         return ()
     minor = python_minor(interpreter.version)
@@ -222,8 +221,9 @@ def of_a_venv(interpreter: Python) -> tuple[str, ...]:
 def python(build: CatalogueBuild, host: HostRecord) -> Finding:
     """There is a lock of the build for a Python of the host."""
     if interpreter := python_for(build, host):
-        return True, f"{build.title} is locked for Python {interpreter.version}"
-    locked = [minor for minor in build.pythons if lock_sha256(build.lock(minor))]
+        brought = f", which the controller brings: {_has(host)}" if interpreter.archive else ""
+        return True, f"{build.title} is locked for Python {interpreter.version}{brought}"
+    locked = [minor for minor in build.pythons if build.lock(minor) in locks.names()]
     return False, f"{build.title} is locked for Python {', '.join(locked) or 'none'}, {_has(host)}"
 
 
@@ -245,11 +245,11 @@ _FUNCTIONS: dict[Axis, Callable[[CatalogueBuild, HostRecord], Finding]] = {
 
 
 def _has(host: HostRecord) -> str:
-    return f"this host has {', '.join(python.version for python in host.pythons) or 'none'}"
+    own = [python.version for python in host.pythons if python.archive is None]
+    return f"this host has {', '.join(own) or 'none'}"
 
 
 def _kinds(gpus: list[Gpu]) -> list[tuple[str, str]]:
-    """Return each compute capability once, with the name of its first GPU."""
     kinds: dict[str, str] = {}
     for device in gpus:
         if known := capability_of(device):
@@ -258,7 +258,7 @@ def _kinds(gpus: list[Gpu]) -> list[tuple[str, str]]:
 
 
 def capability_of(gpu: Gpu) -> str | None:
-    """Return its compute capability, as the driver says it or as it is known of the model."""
+    """Return its compute capability, as reported by the driver or known for the model."""
     return capability(gpu.name, gpu.compute_capability, gpu.device)
 
 

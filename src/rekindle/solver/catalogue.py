@@ -1,9 +1,6 @@
 """The catalogue of builds and the rules for them: data, with a source for each fact."""
 
-from __future__ import annotations
-
 import functools
-import hashlib
 import itertools
 import re
 from collections.abc import Iterator
@@ -16,7 +13,7 @@ from rekindle.records import Record, decodable, decode
 from rekindle.records.plan import FRAMEWORKS, Framework
 
 OF_ONE_TORCH = ("torch", "torchvision")
-"""torch, and what is compiled for one torch alone."""
+"""torch, and packages that are compiled for one torch."""
 
 _NAMES = {
     "torch": "torch",
@@ -27,14 +24,14 @@ _NAMES = {
 
 
 class Kernels(Record, kw_only=True, frozen=True):
-    """Those of a library in a wheel that were compiled for the same architectures."""
+    """Kernels of a library in a wheel with the same architectures."""
 
     library: str
     arch_list: tuple[str, ...]
     ptx: str
     """Version of the language of their PTX: ``8.5``; empty if they have none."""
     kib: int
-    """Size of what one GPU loads of them."""
+    """Size of the part that one GPU loads."""
 
 
 class CatalogueBuild(Record, kw_only=True, frozen=True):
@@ -46,46 +43,43 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
     """``cpu``, or the CUDA that it was compiled with: ``cu128``."""
     architecture: str
     requirements: tuple[str, ...]
-    """What a lock of it asks the package index for."""
     pythons: tuple[str, ...]
     glibc: str
     """Oldest that its wheel's tag allows."""
     cuda: str | None = None
-    """CUDA runtime that its lock installs."""
     toolkit: str | None = None
-    """CUDA that it was compiled with: its PTX needs a driver that knows this one."""
+    """CUDA that it was compiled with; its PTX needs a driver that supports it."""
     nccl: str | None = None
     arch_list: tuple[str, ...] = ()
     """``sm_90`` is machine code, ``compute_90`` is PTX; as the build itself reports it."""
     wheel: str | None = None
     """File that toolkit and arch_list were read from."""
     kernels: tuple[Kernels, ...] = ()
-    """Of a build whose kernels do not all have what ``arch_list`` says; as its libraries have them."""
+    """By library, of a build whose kernels do not all have the ``arch_list``."""
     torch: str | None = None
-    """Of what stands on torch: the torch in its environment."""
+    """The torch in the environment of a framework on torch."""
     nvflare: str = ""
-    """Release in its environment."""
 
     @property
     def title(self) -> str:
-        """Name, version and CUDA, as every sentence gives them."""
+        """Name, version and CUDA, for messages."""
         torch = f" with torch {self.torch}" if self.torch else ""
         return f"{self.name} {self.version}{torch} ({f'CUDA {self.cuda}' if self.cuda else 'CPU'})"
 
     @property
     def emits(self) -> str | None:
-        """Return the newest PTX that its compiler (XLA) writes, which is that of its own kernels."""
+        """The newest PTX that its compiler (XLA) writes: the one of its own kernels."""
         return max((kernels.ptx for kernels in self.kernels if kernels.ptx), key=version_key, default=None)
 
     @property
     def name(self) -> str:
-        """The framework's name as people write it, with its extension."""
+        """The framework's usual name, with its extension."""
         framework, plus, extension = self.framework.partition("+")
         return f"{_NAMES[framework]}{plus}{extension}"
 
     @property
     def lent(self) -> tuple[str, ...]:
-        """Of its requirements those that the host lends with its own torch; none if it is not on torch."""
+        """Its requirements that the host's own torch replaces; empty if it is not on torch."""
         on_torch = self.torch or self.framework.partition("+")[0] == "torch"
         return tuple(name for name in OF_ONE_TORCH if on_torch and name in map(_named, self.requirements))
 
@@ -101,7 +95,7 @@ class CatalogueBuild(Record, kw_only=True, frozen=True):
 
 
 def beside_own_torch(build: CatalogueBuild) -> CatalogueBuild:
-    """Return ``build`` without what the host lends, as it is locked for a host with a torch of its own."""
+    """Return ``build`` as locked for a host with its own torch, which replaces some requirements."""
     rest = tuple(requirement for requirement in build.requirements if _named(requirement) not in build.lent)
     return msgspec.structs.replace(build, variant="system", requirements=rest)
 
@@ -111,7 +105,7 @@ class _OnTorch(Record, kw_only=True, frozen=True):
     torch: str
     variant: str
     pythons: tuple[str, ...] | None = None
-    """Where they are not those of all."""
+    """If they differ from the others'."""
 
 
 @decodable
@@ -126,19 +120,21 @@ class _OnTorchBuilds(Record, kw_only=True, frozen=True):
     framework: Framework
     sources: dict[str, str]
     requirements: tuple[str, ...]
-    """Of every build, before its torch's; ``{version}`` stands for its own version."""
+    """Of every build, before its torch's; ``{version}`` is its own version."""
     pythons: tuple[str, ...]
     builds: tuple[_OnTorch, ...]
 
 
 class _Extension(Record, kw_only=True, frozen=True):
     frameworks: dict[str, tuple[str, ...]]
-    """Versions of the torches that they are locked with, by framework."""
+    """Versions of torch in its locks, by framework."""
     requirements: tuple[str, ...]
-    """Beside those of the build that it extends, whose pins stay as they are where they can."""
+    """In addition to the extended build's, whose pins stay the same if possible."""
+    with_nvflare: dict[str, tuple[str, ...]] = {}
+    """Further ones, by release of NVFlare."""
     pythons: tuple[str, ...] = ("3.10", "3.11", "3.12")
     architectures: tuple[str, ...] = ("aarch64", "x86_64")
-    """Of which all of it has files."""
+    """For which all requirements have files."""
     because: str
 
 
@@ -150,14 +146,12 @@ class _Extensions(Record, kw_only=True, frozen=True):
 
 class _Release(Record, kw_only=True, frozen=True):
     pythons: tuple[str, ...]
-    environments: tuple[Framework, ...] | None = None
-    """Names of those that are locked with it; None for all."""
     source: str
 
 
 class _NvflareRules(Record, kw_only=True, frozen=True):
     version: str
-    """That hosts get unless another is asked for."""
+    """The default on hosts."""
     releases: dict[str, _Release]
 
 
@@ -174,28 +168,21 @@ class _Table(Record, kw_only=True, frozen=True):
 
 @decodable
 class Rules(Record, kw_only=True, frozen=True):
-    """What holds for every build."""
+    """Rules for every build."""
 
     nvflare: _NvflareRules
     locks: _LockRules
     cuda_minimum_driver: _Table
     """Major version of CUDA → its oldest driver."""
     driver_cuda: _Table
-    """Driver → the newest CUDA that it knows."""
+    """Driver → the newest CUDA that it supports."""
     ptx_targets: _Table
-    """Compute capability → the PTX that it begins with; every compiler here knows all that are older."""
+    """Compute capability → its first PTX; every compiler here supports all older ones."""
 
 
 def python_minor(version: str) -> str:
     """Return ``3.12`` of ``3.12.3``."""
     return ".".join(version.split(".")[:2])
-
-
-@functools.cache
-def lock_sha256(name: str) -> str | None:
-    """Return the digest of the lock ``name``; None if there is no such lock."""
-    path = files("rekindle.locks").joinpath(name)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 @functools.cache
@@ -206,23 +193,19 @@ def rules() -> Rules:
 
 @functools.cache
 def builds(framework: Framework, nvflare: str | None = None) -> tuple[CatalogueBuild, ...]:
-    """Return the builds of ``framework``, newest first; none of one with an extension that we do not know.
+    """Return the builds of ``framework``, newest first.
 
     Args:
         framework: with its extension.
-        nvflare: release that its lock has; None for the usual one.
+        nvflare: release in its lock; None for the usual one.
     """
     release = nvflare or rules().nvflare.version
-    locked = rules().nvflare.releases[release].environments
-    if locked is not None and framework not in locked:
-        return ()
-    return tuple(msgspec.structs.replace(build, nvflare=release) for build in _builds(framework))
-
-
-def _builds(framework: Framework) -> tuple[CatalogueBuild, ...]:
     base, plus, extension = framework.partition("+")
-    if plus:
-        return tuple(_extended(base, extension))
+    catalogued = _extended(base, extension, release) if plus else _builds(framework)
+    return tuple(msgspec.structs.replace(build, nvflare=release) for build in catalogued)
+
+
+def _builds(framework: str) -> tuple[CatalogueBuild, ...]:
     if framework in {"lightning", "transformers"}:
         data = decode(_data(framework), _OnTorchBuilds)
         pairs = itertools.product(data.builds, _builds("torch"))
@@ -249,11 +232,12 @@ def environments() -> list[Framework]:
     return [*FRAMEWORKS, *extended]
 
 
-def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
+def _extended(framework: str, name: str, nvflare: str) -> Iterator[CatalogueBuild]:
     extension = _extensions().get(name)
     if extension is None:
         return
     torches = extension.frameworks.get(framework, ())
+    requirements = (*extension.requirements, *extension.with_nvflare.get(nvflare, ()))
     for build in _builds(framework):
         pythons = tuple(minor for minor in build.pythons if minor in extension.pythons)
         locked = (build.torch or build.version) in torches and build.architecture in extension.architectures
@@ -262,7 +246,7 @@ def _extended(framework: Framework, name: str) -> Iterator[CatalogueBuild]:
                 build,
                 framework=f"{framework}+{name}",
                 pythons=pythons,
-                requirements=(*build.requirements, *extension.requirements),
+                requirements=(*build.requirements, *requirements),
             )
 
 

@@ -1,18 +1,19 @@
 """The choice among the builds of one framework: the newest that fits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec.structs import replace
+
+from rekindle import locks
 from rekindle.gpus.models import version_key
 from rekindle.gpus.usable import none_usable, usable_gpus
 from rekindle.records import Build, HostRecord, Python, Reason
 from rekindle.records.plan import Framework
 
 from . import axes
-from .catalogue import CatalogueBuild, builds, lock_sha256, python_minor
+from .catalogue import CatalogueBuild, builds, python_minor
 
 
 @dataclass(frozen=True)
@@ -28,40 +29,46 @@ class Request:
 
 @dataclass(frozen=True)
 class Decision:
-    """A build with its reasons, or no build with those of the one that came nearest."""
+    """A build with its reasons, or no build with the reasons of the closest one."""
 
     build: CatalogueBuild | None
     reasons: tuple[Reason, ...]
     cure: str | None = None
-    """What is to be done first where the host's GPUs cannot be used."""
+    """First remedy if the host's GPUs cannot be used."""
 
 
 Judged = tuple[CatalogueBuild, tuple[Reason, ...]]
-"""A build, with what every axis says of it."""
 
 
 def choose(request: Request) -> Decision:
-    """Return the newest build of the catalogue that fits on every axis."""
-    host = request.host
+    """Return the newest build that fits on every axis, on a Python of the host's own if one does."""
+    decisions = (_choose(request, host) for host in _in_turn(request.host))
+    first = next(decisions)
+    return first if first.build else next((later for later in decisions if later.build), first)
+
+
+def _in_turn(host: HostRecord) -> tuple[HostRecord, ...]:
+    """Return ``host`` with its own Pythons alone, and then as it is, if one can be brought."""
+    own = tuple(python for python in host.pythons if python.archive is None)
+    return (host,) if own == host.pythons else (replace(host, pythons=own), host)
+
+
+def _choose(request: Request, host: HostRecord) -> Decision:
     with_gpus = bool(usable_gpus(host))
     if not with_gpus and request.gpus_required:
         return _no_gpu(host)
-    catalogued = builds(request.framework, request.nvflare)
-    if not catalogued:
-        says = f"{request.framework} is not locked with NVFlare {request.nvflare}"
-        return Decision(None, (Reason(axis="nvflare", holds=False, says=says),))
-    kind = _for_gpus_or_cpu(catalogued, with_gpus)
+    kind = _for_gpus_or_cpu(builds(request.framework, request.nvflare), with_gpus)
     pin: tuple[Reason, ...] = ()
     pinned = [
         build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
     ]
-    says = f"{request.framework} is pinned to {request.pin}"
+    message = f"{request.framework} is pinned to {request.pin}"
     if not pinned:
         known = ", ".join(dict.fromkeys(build.version for build in kind))
-        says += f"; the builds for {'GPUs' if with_gpus else 'the CPU'} are {known}"
-        return Decision(None, (Reason(axis="pin", holds=False, says=says),))
+        message += f"; the builds for {'GPUs' if with_gpus else 'the CPU'} are {known}"
+        return Decision(None, (Reason(axis="pin", holds=False, message=message),))
     if request.pin is not None:
-        pin = (Reason(axis="pin", holds=True, says=says),)
+        pin = (Reason(axis="pin", holds=True, message=message),)
     judged = [(build, axes.evaluate(build, host)) for build in pinned]
     fitting = [(build, reasons) for build, reasons in judged if all(reason.holds for reason in reasons)]
     if fitting:
@@ -82,7 +89,7 @@ def entry(build: CatalogueBuild, interpreter: Python) -> Build:
         python=interpreter.path,
         python_version=interpreter.version,
         lock=lock,
-        lock_sha256=lock_sha256(lock) or "",
+        lock_sha256=locks.sha256(lock) or "",
     )
 
 
@@ -92,11 +99,14 @@ def candidates(request: Request) -> list[CatalogueBuild]:
     if request.gpus_required and not with_gpus:
         return []
     of_kind = _for_gpus_or_cpu(builds(request.framework, request.nvflare), with_gpus)
-    return [build for build in of_kind if all(reason.holds for reason in axes.evaluate(build, request.host))]
+    for host in _in_turn(request.host):
+        if fit := [build for build in of_kind if all(reason.holds for reason in axes.evaluate(build, host))]:
+            return fit
+    return []
 
 
 def _for_gpus_or_cpu(catalogued: tuple[CatalogueBuild, ...], with_gpus: bool) -> list[CatalogueBuild]:
-    """Return the builds for GPUs, or those for the CPU and then those for both, which torch's are."""
+    """Return the builds for GPUs, or the builds for the CPU and then torch's, which suit both."""
     for_gpus = [build for build in catalogued if build.cuda is not None]
     if with_gpus:
         return for_gpus
@@ -109,14 +119,16 @@ def _for_gpus_or_cpu(catalogued: tuple[CatalogueBuild, ...], with_gpus: bool) ->
 def _no_gpu(host: HostRecord) -> Decision:
     why = none_usable(host)
     if why is None:
-        says = "this host shows no GPU, and one is required"
-        return Decision(None, (Reason(axis="gpu", holds=False, says=says),))
+        message = "this host shows no GPU, and one is required"
+        return Decision(None, (Reason(axis="gpu", holds=False, message=message),))
     axis: Literal["driver", "gpu"] = "gpu" if host.driver or host.gpus else "driver"
-    return Decision(None, (Reason(axis=axis, holds=False, says=why.says.rstrip(".")),), why.fix.rstrip("."))
+    return Decision(
+        None, (Reason(axis=axis, holds=False, message=why.message.rstrip(".")),), why.fix.rstrip(".")
+    )
 
 
 def _distance(judged: Judged, host: HostRecord) -> tuple[bool, bool, int, tuple[int, ...]]:
-    """Put first what a host's owner cannot change, then the driver; ``min`` keeps the newest of equals."""
+    """Return a sort key: first what a host's owner cannot change, then the driver."""
     build, reasons = judged
     failed = {reason.axis for reason in reasons if not reason.holds}
     driver = version_key(axes.least_driver(build, host) or "0") if "driver" in failed else ()
@@ -126,12 +138,12 @@ def _distance(judged: Judged, host: HostRecord) -> tuple[bool, bool, int, tuple[
 def _with_newer(
     build: CatalogueBuild, reasons: tuple[Reason, ...], judged: Sequence[Judged]
 ) -> tuple[Reason, ...]:
-    """Add to each axis why it keeps the newest build of this architecture away, if that is another one."""
+    """Add to each axis why it excludes the newest build of this architecture, if that is another one."""
     same = (its for candidate, its in judged if candidate.architecture == build.architecture)
     why = next(same)
-    against = {reason.axis: reason.says for reason in why if not reason.holds}
+    against = {reason.axis: reason.message for reason in why if not reason.holds}
     return tuple(
-        Reason(axis=reason.axis, holds=True, says=f"{reason.says} (and {against[reason.axis]})")
+        Reason(axis=reason.axis, holds=True, message=f"{reason.message} (and {against[reason.axis]})")
         if reason.axis in against
         else reason
         for reason in reasons

@@ -1,6 +1,4 @@
-"""The plan of one host: a decision for each framework that is asked for."""
-
-from __future__ import annotations
+"""The plan of one host: a decision for each requested framework."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,11 +31,11 @@ def solve(  # noqa: PLR0913 - each is a part of the question
 
     Args:
         host: what preflight found.
-        frameworks: each gets an environment of its own.
-        gpus_required: whether a host without a GPU is refused; else it gets the CPU build.
-        pins: framework → version that it has to be.
-        system_site: whether torch is the host's own, and torchvision, for all that stands on torch; what does
-            not is installed as always.
+        frameworks: each gets its own environment.
+        gpus_required: whether a host without a GPU is refused, instead of getting the CPU build.
+        pins: framework → required version.
+        system_site: whether frameworks on torch use the host's own torch and torchvision; others are
+            installed as always.
         nvflare: release that every environment gets; None for the usual one.
         jobs: copied to the record.
         made: UTC time of the decision.
@@ -76,8 +74,8 @@ def _catalogued(request: Request) -> PlannedEnvironment:
             *warnings,
         )
     if compiled := axes.ptx_only(build, request.host):
-        says = f"{build.title} has only PTX for {', '.join(compiled)}: its first run compiles for minutes"
-        warnings = (says, *warnings)
+        message = f"{build.title} has only PTX for {', '.join(compiled)}: its first run compiles for minutes"
+        warnings = (message, *warnings)
     return PlannedEnvironment(
         framework=framework,
         build=entry(build, interpreter),
@@ -88,12 +86,11 @@ def _catalogued(request: Request) -> PlannedEnvironment:
 
 
 def _unusable(host: HostRecord) -> tuple[str, ...]:
-    """Say which GPUs the plan leaves out, and what would bring them in."""
     why = none_usable(host)
     if why:
         return (f"This is planned for the CPU. {why}",)
     left_out = [
-        f"GPU {gpu.index} is not planned for: {gpu.says or gpu.state}"
+        f"GPU {gpu.index} is not planned for: {gpu.message or gpu.state}"
         if gpu.state != "ok"
         else f"Not planned for: {in_mig_mode(gpu)}"
         for gpu in host.gpus

@@ -1,6 +1,4 @@
-"""The sentence of a refusal: what stops it, and every change that was tried on the host and found to help."""
-
-from __future__ import annotations
+"""The sentence of a refusal: the reasons, and every change to the host that was tried and helps."""
 
 import dataclasses
 import itertools
@@ -23,15 +21,15 @@ from .choose import Decision, Request, choose
 
 @dataclass(frozen=True)
 class Change:
-    """Something that the host's owner or the inventory can change."""
+    """A possible change to the host or the inventory."""
 
-    says: str
+    message: str
     apply: Callable[[Request], Request]
 
 
 def refusal(request: Request, decision: Decision) -> str:
-    """Return one sentence for what failed and one with every way out."""
-    what = "; ".join(reason.says for reason in decision.reasons if not reason.holds)
+    """Return one sentence for the failures and one with every way out."""
+    what = "; ".join(reason.message for reason in decision.reasons if not reason.holds)
     ways = ["; ".join([decision.cure, *_once_gpus_show(request)])] if decision.cure else ways_out(request)
     fix = "; or ".join(ways) if ways else f"use another host; {_reach(request.framework)}"
     return f"{what}. Fix: {fix}."
@@ -47,11 +45,11 @@ def ways_out(request: Request) -> list[str]:
             for changes in itertools.product(*chosen):
                 changed = reduce(lambda so_far, change: change.apply(so_far), changes, request)
                 if build := choose(changed).build:
-                    fitting.setdefault(build.title, " and ".join(change.says for change in changes))
-            ways += [f"with {says}, {title} fits" for title, says in fitting.items()]
+                    fitting.setdefault(build.title, " and ".join(change.message for change in changes))
+            ways += [f"with {message}, {title} fits" for title, message in fitting.items()]
         if ways:
             break
-    return [*ways, *_machines(request), *_telling(request), *_other_frameworks(request)]
+    return [*ways, *_machines(request), *_with_capability(request), *_other_frameworks(request)]
 
 
 def _once_gpus_show(request: Request) -> list[str]:
@@ -71,9 +69,8 @@ def _once_gpus_show(request: Request) -> list[str]:
 
 
 def _machines(request: Request) -> list[str]:
-    """Return the architectures for which a build of the framework fits, all else as it is."""
     fit = [
-        axes.spoken(machine)
+        axes.common_name(machine)
         for machine in ("x86_64", "aarch64")
         if machine != request.host.os.architecture
         and choose(_replace_host(request, os=replace(request.host.os, architecture=machine))).build
@@ -81,20 +78,19 @@ def _machines(request: Request) -> list[str]:
     return [f"use a host whose processor is {' or '.join(fit)}"] if fit else []
 
 
-def _telling(request: Request) -> list[str]:
-    """Return the driver that reports a GPU's compute capability, where its model is not known."""
+def _with_capability(request: Request) -> list[str]:
+    """Return the driver that reports a GPU's compute capability, if its model is not known."""
     here = request.host.driver
     unknown = [gpu for gpu in usable_gpus(request.host) if axes.capability_of(gpu) is None]
     if not unknown or here is None:
         return []
     if version_key(here.version) >= version_key(OLDEST_DRIVER):
-        return ["have nvidia-smi --query-gpu=compute_cap tell it, and run preflight again"]
-    says = f"load driver ≥ {OLDEST_DRIVER} instead of {here.version}, whose nvidia-smi tells it"
-    return [f"{says}, and run preflight again"]
+        return ["have nvidia-smi --query-gpu=compute_cap report it, and run preflight again"]
+    message = f"load driver ≥ {OLDEST_DRIVER} instead of {here.version}, whose nvidia-smi reports it"
+    return [f"{message}, and run preflight again"]
 
 
 def _drivers(request: Request) -> list[Change]:
-    """Every newer driver that a rule speaks of, oldest first."""
     here = request.host.driver
     if not usable_gpus(request.host) or here is None:
         return []
@@ -113,7 +109,6 @@ def _known_drivers() -> set[str]:
 
 
 def _pythons(request: Request) -> list[Change]:
-    """Every Python that locks are made for and the host lacks, newest first."""
     here = request.host.pythons
     present = {python_minor(python.version) for python in here}
     return [
@@ -131,19 +126,17 @@ def _other_changes(request: Request) -> list[list[Change]]:
     kinds: list[list[Change]] = []
     if host.os.glibc is None or version_key(host.os.glibc) < version_key(glibc):
         system = replace(host.os, glibc=glibc)
-        says = f"a system with glibc ≥ {glibc}"
-        kinds.append([Change(says, partial(_replace_host, os=system))])
+        message = f"a system with glibc ≥ {glibc}"
+        kinds.append([Change(message, partial(_replace_host, os=system))])
     if request.pin is not None:
         kinds.append([Change(f"no pin to {request.pin}", partial(dataclasses.replace, pin=None))])
-    if request.nvflare != (usual := rules().nvflare.version):
-        kinds.append([Change(f"rekindle_nvflare: {usual}", partial(dataclasses.replace, nvflare=usual))])
     gpus = usable_gpus(host)
     capabilities = dict.fromkeys(map(axes.capability_of, gpus))
     if len(capabilities) > 1:
         kinds.append([_without(request, capability) for capability in capabilities])
     if not gpus and request.gpus_required:
-        says = "rekindle_gpus_required: false"
-        kinds.append([Change(says, partial(dataclasses.replace, gpus_required=False))])
+        message = "rekindle_gpus_required: false"
+        kinds.append([Change(message, partial(dataclasses.replace, gpus_required=False))])
     return kinds
 
 

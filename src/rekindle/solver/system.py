@@ -1,26 +1,25 @@
 """A plan that reuses the torch of the host's own Python and installs only the rest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
 
+from rekindle import locks
 from rekindle.gpus.models import newest_python, version_key
 from rekindle.gpus.usable import none_usable, usable_gpus
 from rekindle.records import Complaint, HostRecord, PlannedEnvironment, Python, Reason
 
 from . import axes
-from .catalogue import CatalogueBuild, beside_own_torch, builds, lock_sha256, python_minor, rules
+from .catalogue import CatalogueBuild, beside_own_torch, builds, python_minor, rules
 from .choose import Request, entry
 
 _CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
 
 def on_torch(request: Request) -> CatalogueBuild | None:
-    """Return the newest build of what is asked for, if it stands on torch and is built for this host."""
+    """Return the newest build of the framework, if it is on torch and built for this host."""
     catalogued = builds(request.framework, request.nvflare)
     newest = next((build for build in catalogued if build.architecture == request.host.os.architecture), None)
     return newest if newest and newest.lent else None
@@ -30,15 +29,15 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
     """Decide whether the host's own torch can be reused.
 
     Args:
-        request: what is asked for.
-        newest: what `on_torch` says of it: what the host has to lend, and what is locked beside that.
+        request: the framework and the host.
+        newest: its build by `on_torch`.
     """
     host = request.host
     with_gpus = bool(usable_gpus(host))
     if request.gpus_required and not with_gpus:
         none = Complaint("this host shows no GPU, and one is required", "use a host with GPUs")
         why = none_usable(host) or none
-        return _refused(request, _fails("gpu", why.says.rstrip(".")), (), why.fix.rstrip("."))
+        return _refused(request, _fails("gpu", why.message.rstrip(".")), (), why.fix.rstrip("."))
     lender = _lender(request, newest)
     if isinstance(lender, Reason):
         return _refused(request, lender)
@@ -46,11 +45,11 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
     warnings += axes.of_a_venv(lender)
     newest = _beside(request, newest, python_minor(lender.version))
     lends = " and ".join(f"{name} {getattr(lender, name)}" for name in newest.lent)
-    says = f"{lender.path} (Python {lender.version}) has {lends}"
-    reasons = [Reason(axis="system_site", holds=True, says=says)]
+    message = f"{lender.path} (Python {lender.version}) has {lends}"
+    reasons = [Reason(axis="system_site", holds=True, message=message)]
     if with_gpus and torch_build.cuda is None:
-        says = f"the torch {lender.torch} of {lender.path} is a build for the CPU, and this host has GPUs"
-        return _refused(request, _fails("system_site", says), reasons)
+        message = f"the torch {lender.torch} of {lender.path} is a build for the CPU, and this host has GPUs"
+        return _refused(request, _fails("system_site", message), reasons)
     if with_gpus:
         known: tuple[axes.Axis, ...] = ("gpu",) if torch_build.arch_list else ()
         reasons += axes.evaluate(torch_build, host, (*known, "driver", "glibc"))
@@ -67,12 +66,14 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
 
 
 def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
-    """Return the interpreter whose torch is used, or why none is."""
+    """Return the interpreter whose torch is used, or why there is none."""
     pin, name = request.pin, newest.name
     if newest.torch and pin not in {None, newest.version}:
-        says = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
-        return _fails("pin", says)
-    minors = [minor for minor in rules().locks.pythons if lock_sha256(beside_own_torch(newest).lock(minor))]
+        message = f"{name} is pinned to {pin}, and is {newest.version} beside the host's own torch"
+        return _fails("pin", message)
+    minors = [
+        minor for minor in rules().locks.pythons if beside_own_torch(newest).lock(minor) in locks.names()
+    ]
     needs: dict[str, Callable[[Python], bool]] = {}
     locked = f"torch in a Python from {minors[0]} to {minors[-1]}"
     needs[locked] = lambda python: python_minor(python.version) in minors
@@ -91,20 +92,21 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
         lenders = [python for python in lenders if fits(python)]
         if not lenders:
             found = [f"torch {python.torch} in {python.path} ({python.version})" for python in with_torch]
-            says = f"no interpreter of this host has {need}; found: {', '.join(found) or 'no torch at all'}"
-            return _fails("system_site", says)
+            message = (
+                f"no interpreter of this host has {need}; found: {', '.join(found) or 'no torch at all'}"
+            )
+            return _fails("system_site", message)
     return newest_python(lenders) or lenders[0]
 
 
 def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBuild:
-    """Return the newest build that is locked beside a torch in Python ``minor``."""
     catalogued = builds(request.framework, request.nvflare)
     same = (build for build in catalogued if build.architecture == newest.architecture)
     return next((build for build in same if minor in build.pythons), newest)
 
 
 def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str, ...]]:
-    """Return what is known of the build ``version``, and a warning where its kernels are not."""
+    """Return what is known of the build ``version``, and a warning if its kernels are not known."""
     base, _, local = version.partition("+")
     for build in builds("torch"):
         same = build.version == base and build.architecture == host.os.architecture
@@ -121,17 +123,17 @@ def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str
         glibc=rules().locks.glibc,
         cuda=f"{cuda[1]}.{cuda[2]}" if cuda else None,
     )
-    unknown = f"The catalogue does not know torch {version}: its probe will tell if every GPU has kernels"
+    unknown = f"The catalogue does not know torch {version}: its probe will show if every GPU has kernels"
     return build, (unknown,) if cuda else ()
 
 
-def _fails(axis: Literal["gpu", "pin", "system_site"], says: str) -> Reason:
-    return Reason(axis=axis, holds=False, says=says)
+def _fails(axis: Literal["gpu", "pin", "system_site"], message: str) -> Reason:
+    return Reason(axis=axis, holds=False, message=message)
 
 
 def _refused(
     request: Request, failed: Reason, before: Sequence[Reason] = (), fix: str = "rekindle_system_site: false"
 ) -> PlannedEnvironment:
-    refusal = f"{failed.says}. Fix: {fix}."
+    refusal = f"{failed.message}. Fix: {fix}."
     reasons = (*before, failed)
     return PlannedEnvironment(framework=request.framework, build=None, reasons=reasons, refusal=refusal)

@@ -1,6 +1,4 @@
-"""One build for many hosts, or the fewest that do for all of them, and who holds the others back."""
-
-from __future__ import annotations
+"""One build for many hosts, or the fewest that suit all of them, and which hosts hold the others back."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +12,10 @@ from .catalogue import CatalogueBuild, builds
 from .choose import Request, candidates
 
 Key = tuple[tuple[int, ...], str, str]
-"""Of a build for any architecture: the version that orders builds by age, its variant, its own version."""
-
+"""Identifies a build on any architecture: the version that orders builds by age, variant, own version."""
 
 _Host = tuple[Request, dict[Key, CatalogueBuild]]
-"""What is asked of it, and each build that fits."""
+"""A request, and each build that fits."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +28,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Together:
-    """The fewest groups of hosts, what keeps them from fewer or newer builds, and who has none at all."""
+    """The fewest groups of hosts, what prevents fewer or newer builds, and the hosts without any."""
 
     groups: tuple[Group, ...]
     held_back: tuple[str, ...]
-    """A sentence for each kind of host that holds the others back, which it names."""
+    """A sentence for each kind of host that holds the others back."""
     refused: tuple[str, ...]
 
 
@@ -64,9 +61,9 @@ def _key(build: CatalogueBuild) -> Key:
 
 
 def _fewest(choices: Iterable[Iterable[Key]]) -> tuple[Key, ...]:
-    """Return the fewest builds of which each host has one, the newest of as few.
+    """Return the fewest builds such that each host has one, preferring the newest.
 
-    Builds for the CPU come first, as `candidates` has them: only hosts without GPUs have those among theirs.
+    Builds for the CPU come first, as in `candidates`: only hosts without GPUs can have them.
     """
     sets = [frozenset(keys) for keys in choices]
     every = sorted(frozenset[Key]().union(*sets), key=lambda key: (key[1] == "cpu", key), reverse=True)
@@ -78,7 +75,7 @@ def _fewest(choices: Iterable[Iterable[Key]]) -> tuple[Key, ...]:
 
 
 def _held_back(hosts: Sequence[_Host], keys: tuple[Key, ...]) -> Iterator[str]:
-    """Yield, for each kind of host without which the others have fewer or newer builds, a sentence."""
+    """Yield a sentence for each kind of host without which the others have fewer or newer builds."""
     for kind in dict.fromkeys(frozenset(fit) for _, fit in hosts):
         out = [request for request, fit in hosts if fit.keys() == kind]
         rest = [fit for _, fit in hosts if fit.keys() != kind]
@@ -91,7 +88,7 @@ def _held_back(hosts: Sequence[_Host], keys: tuple[Key, ...]) -> Iterator[str]:
         first = out[0]
         same = (build for build in builds(first.framework, first.nvflare) if _key(build) == key)
         own = next((build for build in same if build.architecture == first.host.os.architecture), newer)
-        why = "; ".join(reason.says for reason in evaluate(own, first.host) if not reason.holds)
+        why = "; ".join(reason.message for reason in evaluate(own, first.host) if not reason.holds)
         why = why or f"it gets a build for {'GPUs' if usable_gpus(first.host) else 'the CPU'}"
         names = ", ".join(request.host.host for request in out)
         verb = "hold" if len(out) > 1 else "holds"

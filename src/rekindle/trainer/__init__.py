@@ -5,26 +5,11 @@ framework version goes with it; ``ddp`` and ``weights`` are for those who have t
 NVFlare's clients, and ``server`` for its server.
 """
 
+# ruff: noqa: F401
+
 from .arrays import change, fingerprint
 from .evidence import Evidence
 from .guard import end_at_uncaught_exception
 from .ranks import GLOBAL_RANK, LOCAL_RANK, NODES, WORLD_SIZE, follow_rank_zero, turn
 from .sites import SITE, Sites, job_options
 from .waits import shorten_waits
-
-__all__ = [
-    "GLOBAL_RANK",
-    "LOCAL_RANK",
-    "NODES",
-    "SITE",
-    "WORLD_SIZE",
-    "Evidence",
-    "Sites",
-    "change",
-    "end_at_uncaught_exception",
-    "fingerprint",
-    "follow_rank_zero",
-    "job_options",
-    "shorten_waits",
-    "turn",
-]

@@ -5,8 +5,6 @@ For a fingerprint its leaves are taken in the order of their names, each as floa
 so that a trainer's weights and the server's have the same. No framework is imported, NumPy at the first use.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
@@ -37,9 +35,9 @@ def array(leaf: Any) -> Any:
 
 
 def model(tree: Any) -> dict[str, Any]:
-    """Return what a ModelEvent says of a model's weights: of its floating-point numbers, as float32.
+    """Return a ModelEvent's figures of a model's weights: of its floating-point numbers, as float32.
 
-    What else there is counts batches, or is the state of a generator of random numbers, and is not exchanged.
+    Other numbers count batches, or are the state of a random generator, and are not exchanged.
     """
     import numpy as np  # noqa: PLC0415 - as above
 
@@ -64,7 +62,7 @@ _PARTS = 8
 _ROW = 1 << 13
 """Values that are summed at once, a multiple of the parts: long rows are quicker."""
 _AT_ONCE = 1 << 16
-"""Values that are compared at once, so that a large leaf is not copied whole."""
+"""Values that are compared at once, so that a large leaf is not copied entirely."""
 
 
 class Fingerprint(NamedTuple):
@@ -84,9 +82,9 @@ def fingerprint(tree: Mapping[str, Any]) -> Fingerprint:
     for name, values in _leaves(tree):
         total.update(f"{name}\0{values.size}\0".encode())
         total.update(values)
-        whole = values.size - values.size % _ROW
-        row = values[:whole].reshape(-1, _ROW).sum(axis=0, dtype=np.float64)
-        row[: values.size - whole] += values[whole:]
+        full = values.size - values.size % _ROW
+        row = values[:full].reshape(-1, _ROW).sum(axis=0, dtype=np.float64)
+        row[: values.size - full] += values[full:]
         sums += np.roll(row.reshape(-1, _PARTS).sum(axis=0), seen)
         seen += values.size
     finite = bool(np.isfinite(sums).all())
@@ -110,7 +108,7 @@ def distance(first: Mapping[str, Any], last: Mapping[str, Any]) -> float:
 
 
 def change(first: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``Evidence.final`` says of two global models: their digests and their distance."""
+    """Return what ``Evidence.final`` records of two global models: their digests and their distance."""
     return {
         "initial": fingerprint(first).digest,
         "final": fingerprint(last).digest,

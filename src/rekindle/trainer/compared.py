@@ -1,6 +1,4 @@
-"""What a site's result is beside the model that it was sent, and beside another site's."""
-
-from __future__ import annotations
+"""Compares a site's result with the model that it was sent, and with another site's result."""
 
 import math
 import re
@@ -17,9 +15,9 @@ _BUFFER = re.compile(
 _ROUNDING = 5e-7
 """Of a leaf's largest value, or of the model's RMS if that is more: 4 steps of float32."""
 _ENOUGH = 1000
-"""Values from which on a correlation separates models that come from one another from others."""
+"""Values for a correlation, at least: with fewer it does not separate related models from others."""
 _LEAST_LEAF = 8
-"""Values of a leaf that takes part in it."""
+"""Values of a leaf that takes part in it, at least."""
 
 
 class Figures(NamedTuple):
@@ -52,7 +50,7 @@ class _Correlation:
 
     @property
     def value(self) -> float | None:
-        """From -1 to 1; None where it would not be telling."""
+        """From -1 to 1; None where it would prove nothing."""
         scale = math.sqrt(self._ours * self._theirs)
         return self._dot / scale if self._count >= _ENOUGH and scale > 0 else None
 
@@ -138,7 +136,7 @@ def _counterpart(name: str, numbers: Any, sent: Mapping[str, Any]) -> Any:
 
 
 def _only_rounded(got: Any, sent: Any) -> bool:
-    """Whether ``got`` is ``sent``, or what a trainer has of it in half precision or bfloat16, and no more."""
+    """Whether ``got`` is ``sent``, exactly or after rounding to half precision or bfloat16."""
     import numpy as np  # noqa: PLC0415 - as above
 
     got, single = got.ravel(), sent.ravel().astype(np.float32)

@@ -1,11 +1,9 @@
-"""What stands in for data sets and models that cannot be reached: of scikit-learn's own data, or by chance.
+"""Stand-ins for data sets and models that cannot be reached: scikit-learn's own data, or random.
 
 Each is in the on-disk format of the real one's loader, so that an example that reads it needs no change.
-Loaders would check its digest against the real one's, and download that; patched, they read the stand-in
+Loaders would compare its digest with the real one's, and download that; patched, they read the stand-in
 below the folder that REKINDLE_DATA names.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -30,14 +28,12 @@ _WORDS = {
     13: ("United-States", "Cuba"),
     14: ("<=50K", ">50K"),
 }
-"""What stands in the columns of Adult that are no numbers, by column."""
 _COLUMNS, _ROWS = 15, 1000
 _PEOPLE, _VERBS, _THINGS = ("Ann", "Bob", "Cid"), ("likes", "sees", "sells"), ("apples", "books", "maps")
 _SENTENCES = [f"{who} {does} {what}." for who in _PEOPLE for does in _VERBS for what in _THINGS]
-"""Of what stands in for texts."""
 _END = "<|endoftext|>"
 _VOCABULARY, _LONGEST = 512, 1024
-"""Tokens, of the small GPT-2 and of a text of any."""
+"""Tokens: of the small GPT-2, and of a text."""
 
 
 def make(name: str, data: Path) -> None:
@@ -77,7 +73,6 @@ def _cifar10(folder: Path, times: int = 1) -> None:
 
 
 def _mnist(folder: Path) -> None:
-    """Digits of 28 × 28 pixels, as Keras keeps them."""
     import numpy as np  # noqa: PLC0415
 
     images, labels = _digits()
@@ -110,7 +105,7 @@ def _heart_disease(folder: Path) -> None:
 
 
 def _adult(folder: Path) -> None:
-    """Rows by chance in Adult's columns, for two sites; the second's file has the test set's first line."""
+    """Random rows in Adult's columns, for two sites; the second's file has the test set's first line."""
     import numpy as np  # noqa: PLC0415
 
     chance = np.random.default_rng(_SEED)
@@ -140,7 +135,6 @@ def _dolly(folder: Path) -> None:
 
 
 def _imdb(folder: Path) -> None:
-    """Reviews of a few sentences, as the Hub has them."""
     from datasets import Dataset  # noqa: PLC0415
 
     chance = random.Random(_SEED)
@@ -189,15 +183,13 @@ _MAKERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "imdb": ("stanfordnlp/imdb", _imdb),
     "mnist": ("mnist", _mnist),
 }
-"""By name: the folder, which is the data set's or the one of a cache, and who fills it."""
-
+"""By name: the folder, of the data set or a cache, and the function that fills it."""
 
 DATA = "REKINDLE_DATA"
-"""Variable with the folder of the stand-ins; the loaders are as they were where it is not set."""
+"""Variable with the folder of the stand-ins; without it the loaders are unchanged."""
 
 
 def _read_cifar(module: Any) -> None:
-    """Read CIFAR-10 from the stand-in, whatever root is asked for."""
     make = module.CIFAR10.__init__
 
     def made(self: Any, root: Any, *arguments: Any, **named: Any) -> None:
@@ -213,7 +205,6 @@ def _read_cifar(module: Any) -> None:
 
 
 def _read_mnist(module: Any) -> None:
-    """Read Keras' MNIST from the stand-in."""
     folder = _folder("mnist")
 
     def load_data(path: str = "mnist.npz") -> Any:
@@ -227,7 +218,6 @@ def _read_mnist(module: Any) -> None:
 
 
 def _read_hub(module: Any) -> None:
-    """Load a data set of the Hub's from the stand-in."""
     load = module.load_dataset
 
     def loaded(path: str, *arguments: Any, **named: Any) -> Any:
@@ -237,7 +227,7 @@ def _read_hub(module: Any) -> None:
 
 
 def _read_keras_cifar(module: Any) -> None:
-    """Read Keras' CIFAR-10 from the stand-in, which has fewer images than Keras makes room for."""
+    """Needed as Keras' own function expects more images than the stand-in has."""
     folder = _folder("cifar10")
 
     def part(name: str) -> Any:
@@ -260,7 +250,6 @@ def _read_keras_cifar(module: Any) -> None:
 
 
 def _folder(name: str) -> Path | None:
-    """Return the folder of a stand-in; None if the run has none."""
     folder = Path(os.environ.get(DATA) or "/nonexistent", name)
     return folder if folder.is_dir() else None
 

@@ -1,6 +1,4 @@
-"""For trainers that torchrun started: joining the group, and taking rank 0's word and weights."""
-
-from __future__ import annotations
+"""For trainers that torchrun started: joining the group, and taking rank 0's values and weights."""
 
 from typing import Any
 
@@ -16,7 +14,7 @@ from .ranks import LOCAL_RANK
 def join(evidence: Evidence) -> torch.device:
     """Take this rank's own device, join the group over NCCL (GPU) or gloo (CPU), and record that.
 
-    Words between ranks go over gloo in either case, so that a rank that waits for NVFlare keeps no GPU busy.
+    Objects always go over gloo, so that a rank that waits for NVFlare keeps no GPU busy.
     """
     on_gpu = torch.cuda.is_available()
     device = torch.device("cuda", LOCAL_RANK) if on_gpu else torch.device("cpu")

@@ -3,8 +3,6 @@
 One JSON object per line, one file per rank: ``evidence/site-1.rank-0.jsonl``.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,11 +1,9 @@
-"""``python -m rekindle.trainer.example SPEC OPTION…``: runs an example that others wrote, as it stands.
+"""``python -m rekindle.trainer.example SPEC OPTION…``: runs an example that others wrote, unchanged.
 
-In the folder that has a copy of it: mends it where its description says so, makes what stands in for data
-sets that are not reached, runs its own commands, and then loads the models that the server saved. The exit
-status is the first one's that is not 0.
+In the folder with a copy of it: applies the mends in its description, makes the stand-ins for data sets
+that are not reached, runs its own commands, and then loads the models that the server saved. The exit
+status is that of the first command that fails.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -15,6 +13,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+from rekindle.host.engines import KINDS
 
 from .data import DATA, make
 from .hook import WORKSPACE
@@ -44,7 +44,7 @@ def main() -> int:
         done = subprocess.run([sys.executable, *words], check=False)
         if done.returncode:
             return done.returncode if done.returncode > 0 else 128 - done.returncode
-    subprocess.run([sys.executable, "-m", f"{__package__}.saved"], check=False)  # which tells how it went
+    subprocess.run([sys.executable, "-m", f"{__package__}.saved"], check=False)  # it records errors
     return 0
 
 
@@ -53,7 +53,7 @@ def _mend(path: Path, mend: dict[str, Any]) -> None:
     times = text.count(mend["before"])
     if times != 1:
         sys.exit(
-            f"{path} is not as its mend says: {mend['before']!r} stands there {times} times. "
+            f"The mend of {path} does not apply: {mend['before']!r} occurs {times} times in it. "
             "Fix: name the checkout of a release that the example's description is for."
         )
     path.write_text(text.replace(mend["before"], mend["after"]), encoding="utf-8")
@@ -61,7 +61,8 @@ def _mend(path: Path, mend: dict[str, Any]) -> None:
 
 def _gpus(spec: dict[str, Any]) -> str:
     """Return the indexes of each site's GPUs in brackets; of its ranks, where there are none."""
-    inside = spec.get("docker")  # where there are no others, and they are counted anew
+    # A container of Docker or Podman numbers its own GPUs from 0.
+    inside = KINDS[spec["engine"]["name"]].own_numbers if spec.get("engine") else False
     given = enumerate(spec.get("gpus", ()))
     indexes = {gpu["uuid"]: number if inside else gpu["index"] for number, gpu in given}
     sites = ([indexes[uuid] for uuid in site["gpus"]] or range(site["ranks"]) for site in spec["sites"])
@@ -69,7 +70,7 @@ def _gpus(spec: dict[str, Any]) -> str:
 
 
 def _filled(word: str, known: dict[str, str], ports: ExitStack) -> str:
-    """Return ``word`` with its values; free ports are ``ports``, so that no two are the same."""
+    """Return ``word`` with its values; ``ports`` keeps the free ports open, so that no two are the same."""
     for name, value in known.items():
         word = word.replace(name, value)
     while "{port}" in word:

@@ -1,7 +1,5 @@
 """NVFlare's executor without its wait for a heartbeat of a trainer that it knows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nvflare.app_common.abstract.launcher import LauncherRunStatus

@@ -1,20 +1,18 @@
-"""Gloo's threads come to rest before Python ends.
+"""Lets gloo's threads come to rest before Python ends.
 
-A thread of gloo's takes Python's lock to release a collective's tensors, after it has said that the
+A thread of gloo's takes Python's lock to release a collective's tensors, after it has reported that the
 collective is over. If Python is ending by then, the process aborts with all of its work done ("terminate
 called without an active exception", pytorch/pytorch issue 190489; PyTorch 2.11 and 2.13 do so).
 ``destroy_process_group`` does not help where DistributedDataParallel keeps the group, and so the threads.
 """
-
-from __future__ import annotations
 
 import atexit
 import time
 from contextlib import suppress
 from pathlib import Path
 
-_LOOK_S = 0.005
-_LOOKS = 2
+_POLL_S = 0.005
+_POLLS = 2
 """At rest in so many in a row: in between Python is free for a thread that was waiting for it."""
 _LIMIT_S = 10.0
 
@@ -27,8 +25,8 @@ def rest_at_exit() -> None:
 def _rest() -> None:
     """Wait until all of gloo's threads sleep, for ``_LIMIT_S`` at most."""
     end, quiet = time.monotonic() + _LIMIT_S, 0
-    while quiet < _LOOKS and time.monotonic() < end:
-        time.sleep(_LOOK_S)
+    while quiet < _POLLS and time.monotonic() < end:
+        time.sleep(_POLL_S)
         quiet = 0 if any(map(_is_busy, Path("/proc/self/task").iterdir())) else quiet + 1
 
 

@@ -1,4 +1,4 @@
-"""An uncaught exception ends a trainer at once, and is written down.
+"""Ends a trainer at an uncaught exception, and records that.
 
 NVFlare 2.7 keeps a non-daemon thread (``conn_mgr_0``) in every process that called ``flare.init()``;
 Python's normal exit joins it, so a trainer that raised stays alive and silent until NVFlare's
@@ -8,8 +8,6 @@ heartbeat gives up after 300 seconds. Leaving through ``os._exit`` skips that jo
 a buffer while it calls it, so that what is printed there would go down with the process: the
 traceback is written to ``sys.__stderr__``.
 """
-
-from __future__ import annotations
 
 import os
 import sys

@@ -1,11 +1,9 @@
-"""What an example of NVFlare's runs under, with no file of it changed: loaded first by each of its processes.
+"""Patches for an example of NVFlare's, with no file of it changed: loaded first by each of its processes.
 
 The driver's ``sitecustomize`` imports this. As modules of NVFlare and of data sets' loaders are imported,
-functions in them are wrapped: every job that is generated gets our component at the server, the simulator
-works below the run's folder, and loaders take stand-ins. Only the standard library is imported here.
+functions in them are wrapped: every generated job gets our component at the server, the simulator works
+below the run's folder, and loaders read stand-ins. Only the standard library is imported here.
 """
-
-from __future__ import annotations
 
 import importlib.abc
 import json
@@ -29,10 +27,10 @@ Patch = Callable[[ModuleType], None]
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Has a module patched right after it was executed; what it finds is what Python would."""
+    """Finds modules as Python does, and patches each right after its execution."""
 
     def __init__(self, patches: dict[str, Patch]) -> None:
-        """Take what is done to which module, by its name."""
+        """Take the patches by module name."""
         self._patches = patches
 
     def find_spec(
@@ -69,10 +67,10 @@ def _witnessed(module: ModuleType) -> None:
 
 
 def _simulated_here(module: ModuleType) -> None:
-    """Have the simulator work below the run's folder, wherever the example would have it.
+    """Have the simulator work below the run's folder, instead of the example's choice.
 
-    Each simulation of one run has a folder and a name of its own, as NVFlare empties what is there, and our
-    component at its server a file of its own.
+    Each simulation of one run has its own folder and name, as NVFlare empties an existing one, and its
+    server's evidence has its own file.
     """
     simulate = module.FedJob.simulator_run
 
@@ -89,7 +87,7 @@ def _simulated_here(module: ModuleType) -> None:
 
 
 def _results_here(module: ModuleType) -> None:
-    """Have a recipe's environment look for results where the simulator works."""
+    """Have a recipe's environment read results from where the simulator works."""
     make = module.SimEnv.__init__
 
     def made(self: Any, *arguments: Any, **named: Any) -> None:
@@ -100,7 +98,7 @@ def _results_here(module: ModuleType) -> None:
 
 
 def _allowed(module: Any) -> None:
-    """Have a server of NVFlare 2.9 build our component in jobs without code of their own, too."""
+    """Allow our component at a server of NVFlare 2.9, also in jobs without their own code."""
     module.DEFAULT_CLASS_ALLOW_LIST += ("rekindle.trainer.tasks.TaskWitness",)
 
 

@@ -8,8 +8,6 @@ With ``--replicas`` ranks are replicas of TensorFlow's: one process has all of a
 nodes' by TF_CONFIG.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -28,10 +26,10 @@ _PROCESS = (sys.executable, "-u")
 _TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 _PORTS = range(20_000, 32_768)
 """Of rendezvous; what the kernel gives out by itself lies above."""
-_NCCL_TELLS = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
-"""By what it crosses the network, once a rank as it starts: about 5 KB."""
+_NCCL_LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
+"""Logs the network that NCCL uses, as a rank starts: about 5 KB."""
 _SITES = 64
-"""Ports that a job's sites have between them before the next job's begin."""
+"""Ports of each job, for its sites."""
 
 
 def main() -> NoReturn:
@@ -67,7 +65,6 @@ def main() -> NoReturn:
 
 
 def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:
-    """Return what starts this module once on each node of the allocation."""
     nodes, ranks = _nodes(environ), given.ranks
     gpus = environ.get("CUDA_VISIBLE_DEVICES", "")
     count = len(gpus.split(",")) if gpus else 0
@@ -89,13 +86,13 @@ def _nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
     try:
         return nodes_by_rank(environ)
     except (OSError, subprocess.SubprocessError) as error:
-        sys.exit(f"scontrol does not tell the nodes: {error}. Fix: have SLURM's commands on PATH of the job.")
+        sys.exit(f"scontrol does not list the nodes: {error}. Fix: have SLURM's commands on PATH of the job.")
 
 
 def _port(job: int, site: int) -> int:
     """Return a port of this node for the rendezvous of a site, another for each site and job.
 
-    What neither is ours nor of the job next to it may hold one: that is passed over.
+    A port that another program holds is skipped.
     """
     first = job * _SITES + site
     for number in range(first, first + len(_PORTS), _SITES):
@@ -110,16 +107,16 @@ def _port(job: int, site: int) -> int:
 
 
 def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, str]) -> list[str]:
-    """Return what starts this node's ranks, which see no GPU but theirs, whatever SLURM shows."""
+    """Return what starts this node's ranks, which see only their own GPUs."""
     own, size = nodes.index(node(environ)), given.ranks // len(nodes)
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(given.gpus.split(",")[own * size : (own + 1) * size])
     if given.gpus:
-        environ |= {**_NCCL_TELLS, "NCCL_DEBUG_FILE": f"{environ['REKINDLE_EVIDENCE']}/{SITE}.nccl-%h-%p.log"}
+        environ |= {**_NCCL_LOG, "NCCL_DEBUG_FILE": f"{environ['REKINDLE_EVIDENCE']}/{SITE}.nccl-%h-%p.log"}
     if given.replicas:
         cluster = {"worker": [f"{name}:{given.port}" for name in nodes]}
         task = {"type": "worker", "index": own}
         environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
-        # As torchrun tells its ranks; the process is the first of its own.
+        # As torchrun sets them for its ranks; the process stands for the first of this node's.
         environ |= {
             "RANK": str(own * size),
             "WORLD_SIZE": str(given.ranks),

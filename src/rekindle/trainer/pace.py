@@ -1,7 +1,5 @@
 """How long a rank takes for its own part of each step; all else of a step ranks do at one another's pace."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

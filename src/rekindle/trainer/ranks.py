@@ -1,7 +1,5 @@
 """Which rank does what: local rank picks the device, global rank 0 alone talks to NVFlare."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable, Iterator

@@ -1,11 +1,9 @@
-"""For trainers of TensorFlow: the strategy over a site's devices, rank 0's word and weights, each one's pace.
+"""For trainers of TensorFlow: the strategy over a site's devices, rank 0's values and weights, the pace.
 
 A site of one node has MirroredStrategy. The nodes of one over several, which TF_CONFIG lists,
-are the workers of MultiWorkerMirroredStrategy; the first has rank 0. Words between them go by CPU, so that a
-node that waits for NVFlare keeps no GPU busy.
+are the workers of MultiWorkerMirroredStrategy; the first has rank 0. Values between them go by CPU, so that
+a node that waits for NVFlare keeps no GPU busy.
 """
-
-from __future__ import annotations
 
 import itertools
 import os

@@ -3,12 +3,11 @@
 What cannot be loaded is recorded too, and ends nothing: the judge evaluates it.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +36,6 @@ def _torch(path: Path) -> Any:
     return named.get("model", named.get("state_dict", loaded))
 
 
-def _safetensors(path: Path) -> Any:
-    from safetensors.torch import load_file  # noqa: PLC0415 - as above
-
-    return load_file(path)
-
-
-def _joblib(path: Path) -> Any:
-    import joblib  # noqa: PLC0415 - as above
-
-    return joblib.load(path)
-
-
 def _keras(path: Path) -> Any:
     with zipfile.ZipFile(path) as archive:
         return _hdf5(io.BytesIO(archive.read("model.weights.h5")))
@@ -71,12 +58,11 @@ def _hdf5(file: Path | io.BytesIO) -> Any:
 LOADERS: dict[str, Callable[[Path], Any]] = {
     **dict.fromkeys((".npy", ".npz"), _numpy),
     **dict.fromkeys((".pt", ".pth", ".ckpt", ".bin"), _torch),
-    **dict.fromkeys((".joblib", ".pkl"), _joblib),
+    **dict.fromkeys((".joblib", ".pkl"), lambda path: import_module("joblib").load(path)),
     ".h5": _hdf5,
     ".keras": _keras,
-    ".safetensors": _safetensors,
+    ".safetensors": lambda path: import_module("safetensors.torch").load_file(path),
 }
-"""What loads a file, by its name's ending."""
 
 
 def main() -> None:

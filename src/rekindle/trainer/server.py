@@ -3,8 +3,6 @@
 For job.py and for the server, which both have NVFlare loaded already.
 """
 
-from __future__ import annotations
-
 import math
 import traceback
 from contextlib import suppress
@@ -24,29 +22,34 @@ from .evidence import SERVER, Evidence
 
 def witness(recipe: Any) -> None:
     """Have a recipe's server write ``evidence/server.jsonl``; call it before ``recipe.execute``."""
-    job = recipe.job if hasattr(recipe, "job") else recipe._job  # as NVFlare 2.9 has it
+    job = job_of(recipe)
     job.set_app_packages(["rekindle"])  # the server imports it as job.py does, and not from a copy
     job.to_server(ServerWitness(), "rekindle_witness")
+
+
+def job_of(recipe: Any) -> Any:
+    """Return a recipe's FedJob, which is private since NVFlare 2.9."""
+    return recipe.job if hasattr(recipe, "job") else recipe._job
 
 
 class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     """Writes a GlobalEvent as each round begins and after the last one, and a ContributionEvent per result.
 
     It sees models before the filters on their way out and after those on their way in, as they are
-    aggregated. It keeps none of them, and an error in it is written down and the run goes on.
+    aggregated. It keeps no model; an error in it is recorded and the run goes on.
     """
 
     def __init__(self) -> None:
-        """Know of no round yet."""
+        """Start before the first round."""
         super().__init__()
         self._round = self._rounds = 0
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Write down what NVFlare's controller says by its events."""
+        """Record what the events of NVFlare's controller show."""
         try:
             if event_type == AppEventType.ROUND_STARTED:
                 self._round = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
-                self._rounds = fl_ctx.get_prop(AppConstants.NUM_ROUNDS) or self._rounds  # 2.8 says it once
+                self._rounds = fl_ctx.get_prop(AppConstants.NUM_ROUNDS) or self._rounds  # 2.8: once
                 self._record_global(self._round, fl_ctx)
             elif event_type == AppEventType.AFTER_CONTRIBUTION_ACCEPT:
                 self._record_contribution(fl_ctx)
@@ -63,7 +66,7 @@ class ServerWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         result = accepted or fl_ctx.get_prop(FLContextKey.TASK_RESULT)
         code = result.get_return_code(ReturnCode.OK)
         if accepted is None and code == ReturnCode.OK:
-            code = ReturnCode.TASK_RESULT_FILTER_ERROR  # alone puts another result in its place
+            code = ReturnCode.TASK_RESULT_FILTER_ERROR  # the only error that replaces the result
         dxo = from_shareable(result) if code == ReturnCode.OK else None
         weights = (dxo.data or {}) if dxo else {}
         steps = dxo.meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND) if dxo else None
@@ -84,7 +87,7 @@ def global_weights(fl_ctx: FLContext) -> dict[str, Any]:
 
 
 def record_error(error: Exception) -> None:
-    """Write down an error of our own component, which the run is not to be ended by."""
+    """Record an error of our own component, which must not end the run."""
     with suppress(OSError, KeyError):  # a full disk, or a server that no driver started
         frame = traceback.extract_tb(error.__traceback__)[-1]
         kind, place = type(error).__name__, f"{frame.filename}:{frame.lineno}"

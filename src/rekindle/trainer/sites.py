@@ -1,7 +1,5 @@
 """The sites of a run, what each was given, and the command that starts a site's trainers."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
@@ -14,7 +12,6 @@ from rekindle.host import folders
 from .slurm import nodes_of
 
 SITE = os.environ.get("REKINDLE_SITE", "")
-"""Name of the site that this trainer belongs to."""
 
 
 def job_options(description: str | None = None) -> argparse.ArgumentParser:

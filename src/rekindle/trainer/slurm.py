@@ -1,14 +1,11 @@
 """The SLURM allocation that a site runs in, by the variables that all its processes inherit."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 
 from rekindle.host.slurm import node
 
 _LIMIT_S = 60
-"""For SLURM's controller to answer."""
 
 
 def nodes_of(environ: Mapping[str, str]) -> int:
@@ -20,7 +17,7 @@ def nodes_by_rank(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the allocation's nodes: this one, which has global rank 0, then the others in SLURM's order.
 
     Raises:
-        OSError, subprocess.SubprocessError: scontrol does not tell.
+        OSError, subprocess.SubprocessError: scontrol does not answer.
     """
     done = subprocess.run(
         ["scontrol", "show", "hostnames", environ["SLURM_JOB_NODELIST"]],

@@ -3,8 +3,6 @@
 For the server's process, which has NVFlare loaded already.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -36,12 +34,12 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
     """Writes a TaskEvent for each result that the server gets, before any filter of the server's, a
     GlobalEvent for each model that a round ends with, and a ModelEvent for the first that it has trained.
 
-    It holds what was sent to a site until that site's result is there, and the first result of a round, and
-    changes nothing; an error in it is written down and the run goes on.
+    It keeps what was sent to a site until that site's result arrives, and the first result of a round, and
+    changes nothing; an error in it is recorded and the run goes on.
     """
 
     def __init__(self) -> None:
-        """Know of no task yet."""
+        """Start before the first task."""
         super().__init__()
         self._sent: dict[str, Any] = {}
         self._first: tuple[Any, dict[str, Any]] = (None, {})
@@ -49,7 +47,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         self._began = False
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Note what goes out, and write down what comes back."""
+        """Note what is sent, and record what returns."""
         try:
             if event_type == EventType.BEFORE_TASK_DATA_FILTER:
                 self._sent[_site(fl_ctx)] = data = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
@@ -68,7 +66,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             record_error(error)
 
     def _record_aggregate(self, fl_ctx: FLContext) -> None:
-        """Write down what became of the parts of the model that sites sent in this round."""
+        """Record the aggregate of the parts of the model that sites sent in this round."""
         number = fl_ctx.get_prop(AppConstants.CURRENT_ROUND)
         if not self._names or not isinstance(number, int) or not fl_ctx.get_prop(AppConstants.GLOBAL_MODEL):
             return
@@ -85,7 +83,9 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         kind = str(getattr(kind, "value", kind))
         number = result.get_header("current_round")
         task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
-        weights = {name: leaf for name, leaf in leaves(got) if _floating(leaf)}
+        # Others count batches, or are the state of a random generator, and are not averaged.
+        floating = (pair for pair in leaves(got) if not isinstance(pair[1], bytes))
+        weights = {name: leaf for name, leaf in floating if "float" in str(leaf.dtype)}
         if self._first[0] != (task, number):
             self._first = ((task, number), {})
         compared = figures(sent, got, self._first[1], difference=kind == "WEIGHT_DIFF")
@@ -94,7 +94,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         if task == _TRAINS:
             self._names = frozenset(weights)
         steps = meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND)
-        whole = bool(weights) and weights.keys() <= sent.keys()
+        all_sent = bool(weights) and weights.keys() <= sent.keys()
         Evidence(SERVER).task(
             site=site,
             task=task,
@@ -105,14 +105,9 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             weight=None if steps is None else float(steps),
             names=_digest(weights),
             sketch=fingerprint(weights).sketch if weights else (),
-            sent=fingerprint({name: sent[name] for name in weights}).sketch if whole else (),
+            sent=fingerprint({name: sent[name] for name in weights}).sketch if all_sent else (),
             metrics=_metrics(meta.get("initial_metrics")),
         )
-
-
-def _floating(leaf: Any) -> bool:
-    """Whether a leaf is averaged: others count batches, or are the state of a generator of random numbers."""
-    return not isinstance(leaf, bytes) and "float" in str(leaf.dtype)
 
 
 def _digest(weights: dict[str, Any]) -> str:

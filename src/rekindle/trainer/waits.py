@@ -1,9 +1,7 @@
-"""What NVFlare waits for between and after rounds, cut as far as its public settings go.
+"""Shortens NVFlare's waits between and after rounds, by its public settings.
 
 Where the time of a short run goes is written in docs/time-outside-training.md.
 """
-
-from __future__ import annotations
 
 import os
 from importlib import import_module
@@ -21,7 +19,7 @@ def shorten_waits(recipe: Any, *, exchange_format: str = "") -> None:
         exchange_format: for a small model, NVFlare's name for what its trainers receive and send
             (``pytorch``, ``keras_layer_weights``). Its weights go as NumPy inside the message, clients load
             no framework, and ``PromptExecutor`` hands tasks over. Without (large models), weights are
-            downloaded, and a trainer waits up to 5 s each round until its process looks whether they were.
+            downloaded, and a trainer waits up to 5 s each round until its process checks whether they were.
             NVFlare 2.9 has another executor, which is left as it is.
     """
     recipe.add_server_config({"server": {"task_request_interval": _TASK_REQUEST_INTERVAL_S}})

@@ -1,7 +1,5 @@
 """A torch model's weights: their size, and those that NVFlare's server saved."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

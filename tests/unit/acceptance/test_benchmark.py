@@ -58,11 +58,11 @@ def bench(recordings, tmp_path):
     return run
 
 
-def test_it_prints_a_row_for_each_number_of_gpus_with_the_parts_that_are_told(bench):
+def test_it_prints_a_row_for_each_number_of_gpus_with_its_parts(bench):
     done = bench()
     assert done.returncode == 0, done.stderr
     title, line, *rows = done.stdout.splitlines()
-    assert title == "| GPUs | s, the whole process | start, nvidia-smi | products | peers |"
+    assert title == "| GPUs | s, the complete process | start, nvidia-smi | products | peers |"
     assert line.count("|") == title.count("|")
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     assert [row[0] for row in cells] == ["1, the first time", "1", "2"]
@@ -71,19 +71,22 @@ def test_it_prints_a_row_for_each_number_of_gpus_with_the_parts_that_are_told(be
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
-        ({"answers": "#!/bin/sh\necho No devices were found; exit 6"}, "shows no GPU, but says: No devices"),
-        ({"answers": "#!/bin/sh\n:"}, "shows no GPU, but says: nothing"),
+        (
+            {"answers": "#!/bin/sh\necho No devices were found; exit 6"},
+            "shows no GPU, and prints: No devices",
+        ),
+        ({"answers": "#!/bin/sh\n:"}, "shows no GPU, and prints: nothing"),
         ({"PATH": "/nowhere"}, "nvidia-smi is not here"),
         ({"PYTHONPATH": ""}, "has no torch"),
         ({"CUDA_VISIBLE_DEVICES": "7"}, "names '7', which nvidia-smi does not show"),
         ({"CUDA_VISIBLE_DEVICES": ""}, "names '', which nvidia-smi does not show"),
     ],
 )
-def test_what_it_lacks_is_said_in_a_sentence(bench, how, said):
+def test_what_it_lacks_is_named_in_a_sentence(bench, how, message):
     done = bench(**how)
     assert done.returncode == 1
-    assert said in done.stderr
+    assert message in done.stderr
     assert re.search(r"\. Fix: [^\n]+\.\n\Z", done.stderr)
     assert not done.stdout

@@ -18,21 +18,27 @@ def verdict(record, **rest):
 
 
 def of(record, name):
-    return [measurement for measurement in evaluated(record).measurements if measurement.name == name]
+    return [figure for figure in evaluated(record).measurements if figure.name == name]
+
+
+def without(*names):
+    return replace(
+        HOST, measurements=tuple(figure for figure in HOST.measurements if figure.name not in names)
+    )
 
 
 def test_a_healthy_host_of_a_known_model_passes():
-    told = verdict(HOST)
-    assert (told.verdict, told.cause, told.flaws) == ("PASS", None, ())
+    judgement = verdict(HOST)
+    assert (judgement.verdict, judgement.cause, judgement.flaws) == ("PASS", None, ())
 
 
-def test_it_is_held_once_and_for_all():
-    noted = edited(HOST, "bf16_matmul", value(790.0, says="On NUMA node 1."), 0)
+def test_evaluating_twice_changes_nothing():
+    noted = edited(HOST, "bf16_matmul", value(790.0, message="On NUMA node 1."), 0)
     once = evaluated(noted)
     assert evaluated(once) == once
-    says = next(measurement.says for measurement in once.measurements if measurement.name == "bf16_matmul")
-    assert "790 TFLOP/s, and the norm is at least 754.3 (stas00/ml-engineering" in says
-    assert says.endswith("As measured: On NUMA node 1.")
+    message = of(noted, "bf16_matmul")[0].message
+    assert "790 TFLOP/s, and the norm is at least 754.3 (stas00/ml-engineering" in message
+    assert message.endswith("As measured: On NUMA node 1.")
 
 
 @pytest.mark.parametrize(
@@ -67,22 +73,19 @@ def test_it_is_held_once_and_for_all():
 )
 def test_a_gpu_that_fails_is_named(name, change):
     record = edited(HOST, name, change, 3)
-    told = verdict(record)
-    assert told.verdict == "FAIL"
-    assert {(flaw.measurement, flaw.gpu, flaw.uuid) for flaw in told.flaws} == {(name, 3, G3)}
-    assert f"GPU 3 ({G3})" in told.cause
-    assert name in told.cause
+    judgement = verdict(record)
+    assert judgement.verdict == "FAIL"
+    assert {(flaw.measurement, flaw.gpu, flaw.uuid) for flaw in judgement.flaws} == {(name, 3, G3)}
+    assert f"GPU 3 ({G3})" in judgement.cause
+    assert name in judgement.cause
     assert failed_gpus(evaluated(record)) == {G3}
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [("fabric_manager", value(0)), ("all_reduce", times(0.85))],
-)
+@pytest.mark.parametrize(("name", "change"), [("fabric_manager", value(0)), ("all_reduce", times(0.85))])
 def test_what_fails_of_all_gpus_leaves_none(name, change):
     record = edited(HOST, name, change)
-    told = verdict(record)
-    assert (told.verdict, {flaw.measurement for flaw in told.flaws}) == ("FAIL", {name})
+    judgement = verdict(record)
+    assert (judgement.verdict, {flaw.measurement for flaw in judgement.flaws}) == ("FAIL", {name})
     assert failed_gpus(evaluated(record)) == {gpu.uuid for gpu in record.gpus}
 
 
@@ -90,14 +93,8 @@ def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm(
     assert all(norm.source and norm.name in measures() for norm in norms().norms)
     zero = {name for name, measure in measures().items() if measure.better == "zero"}
     assert zero == {norm.name for norm in norms().norms if norm.value == 0}
-    assert not [
-        norm
-        for norm in norms().norms
-        if "measured" in norm.source
-        and norm.value
-        and not norm.margin
-        and measures()[norm.name].fault == "speed"
-    ]
+    measured = [norm for norm in norms().norms if "measured" in norm.source and norm.value]
+    assert all(norm.margin for norm in measured if measures()[norm.name].fault == "speed")
 
 
 @pytest.mark.parametrize(
@@ -105,66 +102,50 @@ def test_every_norm_has_a_source_and_every_measure_that_must_be_zero_has_a_norm(
     [{"topology": "SYS"}, {"count": 8}, {"nvls": True}, {"nvls": None}, {"model": "NVIDIA H200 NVL"}],
 )
 def test_a_norm_of_another_kind_of_host_is_not_applied(other):
-    assert [measurement.norm for measurement in of(HOST, "all_reduce")] == [
-        pytest.approx(295.2),
-        pytest.approx(317.7),
-    ]
+    assert [figure.norm for figure in of(HOST, "all_reduce")] == pytest.approx([295.2, 317.7])
     record = replace(HOST, kind=replace(HOST.kind, **other))
-    assert [(measurement.norm, measurement.holds) for measurement in of(record, "all_reduce")] == [
-        (None, None)
-    ] * 2
+    assert [(figure.norm, figure.holds) for figure in of(record, "all_reduce")] == [(None, None)] * 2
 
 
 def test_a_wrong_result_comes_before_a_slow_one():
     record = edited(edited(HOST, "bf16_matmul", times(0.5), 0), "product_differs", value(3), 2)
-    told = verdict(record)
-    assert told.cause.startswith("GPU 2 (GPU-gpu-1-2): product_differs is 3 values")
-    assert told.cause.endswith("(and 1 more).")
-    assert "stas00" not in " ".join(flaw.says for flaw in told.flaws)
-    assert "replaced" in told.remedy
+    judgement = verdict(record)
+    assert judgement.cause.startswith("GPU 2 (GPU-gpu-1-2): product_differs is 3 values")
+    assert judgement.cause.endswith("(and 1 more).")
+    assert "stas00" not in " ".join(flaw.message for flaw in judgement.flaws)
+    assert "replaced" in judgement.remedy
 
 
 @pytest.mark.parametrize(
     "name", [name for name, measure in measures().items() if measure.required not in {None, "never"}]
 )
 def test_what_has_to_be_measured_and_was_not_leaves_it_unproven(name):
-    gone = replace(
-        HOST, measurements=tuple(measurement for measurement in HOST.measurements if measurement.name != name)
-    )
-    gone = replace(gone, mode="burn" if measures()[name].required == "burn" else "short")
-    told = verdict(gone)
-    assert told.verdict == "UNPROVEN"
-    assert f"{name} was not measured" in " ".join(flaw.says for flaw in told.flaws)
+    mode = "burn" if measures()[name].required == "burn" else "short"
+    judgement = verdict(replace(without(name), mode=mode))
+    assert judgement.verdict == "UNPROVEN"
+    assert f"{name} was not measured" in " ".join(flaw.message for flaw in judgement.flaws)
 
 
 def test_a_burn_takes_sustained_products_and_how_clocks_and_temperatures_change():
-    burn = replace(
-        HOST,
-        mode="burn",
-        measurements=tuple(
-            measurement
-            for measurement in HOST.measurements
-            if measurement.name not in {"bf16_matmul", "fp16_matmul", "tf32_matmul"}
-        ),
-    )
+    burn = replace(without("bf16_matmul", "fp16_matmul", "tf32_matmul"), mode="burn")
     assert verdict(burn).verdict == "UNPROVEN"
     slopes = tuple(
-        Measurement(name=name, gpu=gpu.uuid, value=-0.1, unit="", says="")
+        Measurement(name=name, gpu=gpu.uuid, value=-0.1, unit="", message="")
         for gpu in HOST.gpus
         for name in ("clock_slope", "temperature_slope")
     )
     assert verdict(replace(burn, measurements=(*burn.measurements, *slopes))).verdict == "PASS"
 
 
-def test_why_a_figure_is_missing_is_said():
-    told = verdict(edited(HOST, "xids", value(None, says="The kernel log may not be read."), 1))
-    assert told.verdict == "UNPROVEN"
-    assert told.cause == "GPU 1 (GPU-gpu-1-1): xids was not measured: The kernel log may not be read."
+def test_why_a_figure_is_missing_is_reported():
+    judgement = verdict(edited(HOST, "xids", value(None, message="The kernel log may not be read."), 1))
+    assert judgement.verdict == "UNPROVEN"
+    assert judgement.cause == "GPU 1 (GPU-gpu-1-1): xids was not measured: The kernel log may not be read."
 
 
-def test_memory_that_was_not_tested_whole_is_unproven():
-    told = verdict(edited(HOST, "memory_tested", value(60), 2))
-    assert (told.verdict, told.flaws[0].gpu) == ("UNPROVEN", 2)
+def test_memory_that_was_not_tested_completely_is_unproven():
+    judgement = verdict(edited(HOST, "memory_tested", value(60), 2))
+    assert (judgement.verdict, judgement.flaws[0].gpu) == ("UNPROVEN", 2)
 
 
 def test_no_gpu_and_too_few_of_them_prove_nothing():
@@ -176,17 +157,17 @@ def test_no_gpu_and_too_few_of_them_prove_nothing():
 
 def test_an_unknown_model_alone_is_unproven_for_speed():
     record = accepted("gpu-1", kind(4, "NVIDIA Z9"))
-    told = verdict(record)
-    assert told.verdict == "UNPROVEN"
-    assert "No norm is known for 4 × NVIDIA Z9" in told.cause
+    judgement = verdict(record)
+    assert judgement.verdict == "UNPROVEN"
+    assert "No norm is known for 4 × NVIDIA Z9" in judgement.cause
     assert verdict(record, compared=True).verdict == "PASS"
 
 
 def test_a_gpu_of_an_unknown_model_that_is_slower_than_the_hosts_others_fails():
     record = edited(accepted("gpu-1", kind(4, "NVIDIA Z9")), "fp16_matmul", times(0.9), 1)
-    told = verdict(record)
-    assert (told.verdict, told.flaws[0].gpu) == ("FAIL", 1)
-    assert "worse than the median of the host's own" in told.cause
+    judgement = verdict(record)
+    assert (judgement.verdict, judgement.flaws[0].gpu) == ("FAIL", 1)
+    assert "worse than the median of the host's own" in judgement.cause
 
 
 def test_pairs_that_a_host_has_by_its_build_are_no_faults():
@@ -206,13 +187,12 @@ def test_gpus_of_two_models_are_not_compared():
     for index in (1, 3):
         record = edited(record, "fp16_matmul", times(0.5), index)
     assert verdict(record, compared=True).verdict == "PASS"
-    assert {
-        flaw.gpu for flaw in verdict(edited(record, "fp16_matmul", times(0.5), 2)).flaws if flaw.uuid
-    } == {2}
+    flaws = verdict(edited(record, "fp16_matmul", times(0.5), 2)).flaws
+    assert {flaw.gpu for flaw in flaws if flaw.uuid} == {2}
 
 
 @pytest.mark.parametrize(
-    ("codes", "said", "found"),
+    ("codes", "message", "found"),
     [
         ((79.0,), "restart the host", "FAIL"),
         ((43.0,), "asks nothing for it", "PASS"),
@@ -221,10 +201,10 @@ def test_gpus_of_two_models_are_not_compared():
         ((43.0, 48.0), "double bit ECC error", "FAIL"),
     ],
 )
-def test_xids_are_judged_by_their_catalog(codes, said, found):
+def test_xids_are_judged_by_their_catalog(codes, message, found):
     record = edited(HOST, "xids", value(float(len(codes)), series=codes), 2)
     assert verdict(record).verdict == found
-    assert said in " ".join(measurement.says for measurement in of(record, "xids"))
+    assert message in " ".join(figure.message for figure in of(record, "xids"))
 
 
 @pytest.mark.parametrize(
@@ -241,57 +221,50 @@ def test_xids_are_judged_by_their_catalog(codes, said, found):
     ],
 )
 def test_a_figure_that_cannot_be_proves_nothing_and_blames_nobody_else(name, figure):
-    told = verdict(edited(HOST, name, value(figure), 2))
-    assert told.verdict == "UNPROVEN"
-    assert {(flaw.gpu, flaw.measurement) for flaw in told.flaws} == {(2, name)}
-    assert told.cause.endswith(", which cannot be.")
+    judgement = verdict(edited(HOST, name, value(figure), 2))
+    assert judgement.verdict == "UNPROVEN"
+    assert {(flaw.gpu, flaw.measurement) for flaw in judgement.flaws} == {(2, name)}
+    assert judgement.cause.endswith(", which cannot be.")
     strange = edited(accepted("gpu-1", kind(2, "NVIDIA Z9")), name, value(figure), 1)
-    told = verdict(strange, compared=True)
-    assert {(flaw.gpu, flaw.measurement) for flaw in told.flaws} == {(1, name)}
+    judgement = verdict(strange, compared=True)
+    assert {(flaw.gpu, flaw.measurement) for flaw in judgement.flaws} == {(1, name)}
 
 
 @pytest.mark.parametrize(
     "name", ["bf16_matmul", "pcie_width", "nvlink_errors", "ecc_uncorrected", "throttled"]
 )
 def test_what_one_gpu_lacks_and_the_others_of_its_model_have_is_unproven(name):
-    told = verdict(edited(HOST, name, value(None, says="No answer."), 3))
-    assert (told.verdict, [flaw.gpu for flaw in told.flaws]) == ("UNPROVEN", [3])
-    gone = tuple(
-        measurement for measurement in HOST.measurements if (measurement.name, measurement.gpu) != (name, G3)
-    )
-    told = verdict(replace(HOST, measurements=gone))
-    assert (told.verdict, {flaw.gpu for flaw in told.flaws} - {None}) == ("UNPROVEN", {3})
-    gone = tuple(measurement for measurement in HOST.measurements if measurement.name != "ecc_uncorrected")
-    assert verdict(replace(HOST, measurements=gone)).verdict == "PASS"
+    judgement = verdict(edited(HOST, name, value(None, message="No answer."), 3))
+    assert (judgement.verdict, [flaw.gpu for flaw in judgement.flaws]) == ("UNPROVEN", [3])
+    left = tuple(figure for figure in HOST.measurements if (figure.name, figure.gpu) != (name, G3))
+    judgement = verdict(replace(HOST, measurements=left))
+    assert (judgement.verdict, {flaw.gpu for flaw in judgement.flaws} - {None}) == ("UNPROVEN", {3})
+    assert verdict(without("ecc_uncorrected")).verdict == "PASS"
 
 
-def test_a_collective_that_was_not_looked_at_on_one_gpu_and_at_one_size_is_unproven():
-    errors = next(
-        measurement
-        for measurement in HOST.measurements
-        if (measurement.name, measurement.gpu) == ("collective_errors", G3)
-    )
+def test_a_collective_that_was_not_measured_on_one_gpu_and_at_one_size_is_unproven():
+    errors = next(figure for figure in of(HOST, "collective_errors") if figure.gpu == G3)
     sizes = [
         replace(errors, gpu=gpu.uuid, size=size) for gpu in HOST.gpus for size in (1 << 20, 1 << 20, 1 << 30)
     ]
     assert verdict(replace(HOST, measurements=(*HOST.measurements, *sizes))).verdict == "PASS"
     for place, missing in enumerate(sizes):
         left = sizes[:place] + sizes[place + 1 :]
-        told = verdict(replace(HOST, measurements=(*HOST.measurements, *left)))
-        assert (told.verdict, {flaw.uuid for flaw in told.flaws}) == ("UNPROVEN", {missing.gpu})
+        judgement = verdict(replace(HOST, measurements=(*HOST.measurements, *left)))
+        assert (judgement.verdict, {flaw.uuid for flaw in judgement.flaws}) == ("UNPROVEN", {missing.gpu})
 
 
 def test_a_record_that_contradicts_itself_proves_nothing():
     twice = replace(HOST, gpus=(HOST.gpus[0], *HOST.gpus[:3]))
     assert "4 GPUs were to be measured, and 3 were." in verdict(twice).cause
     other = replace(HOST, gpus=(*HOST.gpus[:3], replace(HOST.gpus[3], name="NVIDIA L4")))
-    told = verdict(other)
-    assert told.verdict == "UNPROVEN"
-    assert "measured as NVIDIA H200, and its GPUs are NVIDIA H200 + NVIDIA L4" in told.cause
+    judgement = verdict(other)
+    assert judgement.verdict == "UNPROVEN"
+    assert "measured as NVIDIA H200, and its GPUs are NVIDIA H200 + NVIDIA L4" in judgement.cause
 
 
-def test_what_nobody_knows_here_changes_nothing():
-    strange = Measurement(name="warp_drive", value=1.0, unit="c", says="Fast.", gpu="GPU-?", holds=True)
+def test_an_unknown_measurement_changes_nothing():
+    strange = Measurement(name="warp_drive", value=1.0, unit="c", message="Fast.", gpu="GPU-?", holds=True)
     record = replace(HOST, measurements=(*HOST.measurements, strange))
     assert evaluated(record).measurements[-1] == replace(strange, holds=None)
     assert verdict(record).verdict == "PASS"
@@ -299,12 +272,12 @@ def test_what_nobody_knows_here_changes_nothing():
 
 def test_hostile_texts_and_figures_are_data():
     evil = "\x1b[31m<script>" + "x" * 3000
-    record = edited(HOST, "bf16_matmul", value(-1e100, says=evil, gpu=evil, source=evil, norm=0.0), 1)
+    record = edited(HOST, "bf16_matmul", value(-1e100, message=evil, gpu=evil, source=evil, norm=0.0), 1)
     record = replace(record, host=evil, kind=replace(record.kind, model=evil))
     record = edited(record, "all_reduce", value(1e100, size=-(1 << 53)))
     assert verdict(record).verdict == "UNPROVEN"
     record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
-    assert all(len(flaw.says) <= 4000 for flaw in verdict(record).flaws)
+    assert all(len(flaw.message) <= 4000 for flaw in verdict(record).flaws)
 
 
 def test_a_norm_of_another_size_is_not_applied():

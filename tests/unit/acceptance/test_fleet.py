@@ -1,4 +1,4 @@
-"""Hosts against each other."""
+"""Hosts compared with each other."""
 
 from functools import cache
 
@@ -24,12 +24,10 @@ def broken(fleet, host, *edits):
 
 def verdicts(fleet):
     fleet = [evaluated(record) for record in fleet]
-    told = compared(fleet)
+    comparison = compared(fleet)
+    flaws = {record.host: [flaw for flaw in comparison.flaws if flaw.host == record.host] for record in fleet}
     return {
-        record.host: judged(
-            record, [flaw for flaw in told.flaws if flaw.host == record.host], record.host in told.hosts
-        )
-        for record in fleet
+        record.host: judged(record, flaws[record.host], record.host in comparison.hosts) for record in fleet
     }
 
 
@@ -53,9 +51,10 @@ def test_of_fifty_hosts_the_one_with_a_fault_is_named_by_gpu(name, change, model
     fleet = broken(healthy(50, model=model), 17, (name, change, 5))
     found = bad(fleet)
     assert found.keys() == {"gpu-17"}
-    told = found["gpu-17"]
-    assert (told.verdict, {(flaw.gpu, flaw.measurement) for flaw in told.flaws}) == ("FAIL", {(5, name)})
-    assert "GPU 5 (GPU-gpu-17-5)" in told.cause
+    judgement = found["gpu-17"]
+    flaws = {(flaw.gpu, flaw.measurement) for flaw in judgement.flaws}
+    assert (judgement.verdict, flaws) == ("FAIL", {(5, name)})
+    assert "GPU 5 (GPU-gpu-17-5)" in judgement.cause
 
 
 @pytest.mark.parametrize("model", ["NVIDIA H200", "NVIDIA Z9"])
@@ -67,8 +66,10 @@ def test_fifty_healthy_hosts_pass(model):
 def test_a_dead_lane_is_found_although_its_host_then_has_another_topology():
     fleet = broken(healthy(50, model="NVIDIA Z9"), 9, ("nvlinks_up", value(17), 2))
     odd = replace(fleet[9], kind=replace(fleet[9].kind, topology="NV17"))
-    told = compared([*fleet[:9], odd, *fleet[10:]])
-    assert {(flaw.host, flaw.gpu, flaw.measurement) for flaw in told.flaws} == {("gpu-9", 2, "nvlinks_up")}
+    comparison = compared([*fleet[:9], odd, *fleet[10:]])
+    assert {(flaw.host, flaw.gpu, flaw.measurement) for flaw in comparison.flaws} == {
+        ("gpu-9", 2, "nvlinks_up")
+    }
 
 
 def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it():
@@ -83,12 +84,12 @@ def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it
 
 
 def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
-    told = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6)))
-    assert [(flaw.host, flaw.gpu) for flaw in told.flaws] == [("gpu-4", 6)]
-    assert "14 directions between GPU 6 (GPU-gpu-4-6) and 7 others" in told.flaws[0].says
-    told = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6, 1)))
-    assert len(told.flaws) == 1
-    assert told.flaws[0].gpu in {1, 6}
+    comparison = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6)))
+    assert [(flaw.host, flaw.gpu) for flaw in comparison.flaws] == [("gpu-4", 6)]
+    assert "14 directions between GPU 6 (GPU-gpu-4-6) and 7 others" in comparison.flaws[0].message
+    comparison = compared(broken(healthy(50, model="NVIDIA Z9"), 4, ("peer_copy", times(0.8), 6, 1)))
+    assert len(comparison.flaws) == 1
+    assert comparison.flaws[0].gpu in {1, 6}
 
 
 def test_gpus_are_compared_with_those_in_the_same_place():
@@ -102,7 +103,7 @@ def test_gpus_are_compared_with_those_in_the_same_place():
 
 
 @pytest.mark.parametrize("hosts", [3, 50])
-def test_a_host_that_is_slow_as_a_whole_is_named_once(hosts):
+def test_a_slow_host_is_named_once(hosts):
     fleet = broken(healthy(hosts, model="NVIDIA Z9"), 1, ("bf16_matmul", times(0.9)))
     found = bad(fleet)
     assert found.keys() == {"gpu-1"}
@@ -111,13 +112,8 @@ def test_a_host_that_is_slow_as_a_whole_is_named_once(hosts):
 
 
 def test_of_two_hosts_the_slower_is_unproven_as_either_may_be_right():
-    found = bad(
-        broken(
-            healthy(2, model="NVIDIA Z9"),
-            1,
-            *((f"{precision}_matmul", times(0.9)) for precision in ("bf16", "fp16", "tf32")),
-        )
-    )
+    slow = [(f"{precision}_matmul", times(0.9)) for precision in ("bf16", "fp16", "tf32")]
+    found = bad(broken(healthy(2, model="NVIDIA Z9"), 1, *slow))
     assert [(judgement.host, judgement.verdict) for judgement in found.values()] == [("gpu-1", "UNPROVEN")]
     assert "either may be right" in found["gpu-1"].cause
 
@@ -134,7 +130,7 @@ def test_a_slow_gpu_in_a_small_fleet_is_named(hosts, count):
 
 @pytest.mark.parametrize("hosts", [4, 12, 50])
 @pytest.mark.parametrize("count", [1, 8])
-def test_two_clusters_mixed_up_are_told_apart(hosts, count):
+def test_two_clusters_mixed_up_are_both_unproven(hosts, count):
     fleet = list(healthy(hosts, count, "NVIDIA Z9"))
     for half in range(0, hosts, 2):
         fleet[half] = edited(fleet[half], "bf16_matmul", times(0.9))
@@ -158,11 +154,11 @@ def test_all_slow_alike_is_what_norms_are_for():
 
 
 def test_a_missing_figure_is_one_hosts_and_changes_nothing_for_others():
-    fleet = broken(healthy(50), 5, ("device_copy", value(None, says="Out of memory."), 2))
+    fleet = broken(healthy(50), 5, ("device_copy", value(None, message="Out of memory."), 2))
     found = bad(fleet)
     assert [(judgement.host, judgement.verdict) for judgement in found.values()] == [("gpu-5", "UNPROVEN")]
-    gone = replace(fleet[5], measurements=())
-    assert bad([*fleet[:5], gone, *fleet[6:]]).keys() == {"gpu-5"}
+    empty = replace(fleet[5], measurements=())
+    assert bad([*fleet[:5], empty, *fleet[6:]]).keys() == {"gpu-5"}
 
 
 def test_small_messages_and_latencies_are_not_compared():
@@ -179,15 +175,15 @@ def test_hosts_of_another_kind_are_not_compared():
     for change in ({"model": "Z9"}, {"count": 4}, {"topology": "SYS"}, {"driver": "1"}, {"nvls": True}):
         slow = edited(accepted("odd"), "tf32_matmul", times(0.5))
         odd = replace(slow, kind=replace(slow.kind, **change))
-        told = compared([*fleet, odd])
-        assert not told.flaws
-        assert "odd" not in told.hosts
+        comparison = compared([*fleet, odd])
+        assert not comparison.flaws
+        assert "odd" not in comparison.hosts
     assert compared([]).flaws == ()
 
 
 def test_of_two_hosts_a_slow_link_is_unproven():
-    told = compared(broken(healthy(2, model="NVIDIA Z9"), 1, ("peer_copy", times(0.8), 6, 1)))
-    assert [(flaw.host, flaw.verdict) for flaw in told.flaws] == [("gpu-1", "UNPROVEN")]
+    comparison = compared(broken(healthy(2, model="NVIDIA Z9"), 1, ("peer_copy", times(0.8), 6, 1)))
+    assert [(flaw.host, flaw.verdict) for flaw in comparison.flaws] == [("gpu-1", "UNPROVEN")]
 
 
 def test_gpus_of_two_models_in_hosts_are_not_compared():

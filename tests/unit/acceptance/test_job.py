@@ -37,10 +37,10 @@ RANK = """
 import json, os, sys
 folder, rank = sys.argv[1], int(os.environ["RANK"])
 uuid = os.environ["CUDA_VISIBLE_DEVICES"].split(",")[rank]
-said = "x NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels\\n"
-said += "x NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\\n" * 2
-said += "x NCCL INFO Channel 01 : 1[1] -> 0[0] via SHM/direct/direct\\n"
-open(f"{folder}/nccl-{rank}.log", "w").write(said)
+log = "x NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels\\n"
+log += "x NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\\n" * 2
+log += "x NCCL INFO Channel 01 : 1[1] -> 0[0] via SHM/direct/direct\\n"
+open(f"{folder}/nccl-{rank}.log", "w").write(log)
 figure = {"name": "bf16_matmul", "gpu": uuid, "value": 790.0 + rank, "unit": "TFLOP/s", "says": "x"}
 both = figure | {"name": "all_reduce", "gpu": None, "size": 1 << 30, "says": "bus bandwidth"}
 json.dump([figure, both][: 2 - rank], open(f"{folder}/rank-{rank}.json", "w"))
@@ -119,7 +119,7 @@ def test_all_that_is_seen_of_a_host_is_one_record(measure, tmp_path):
     assert figures["bf16_matmul", UUIDS[1]].value == 791
     link = figures["pcie_generation", UUIDS[0]]
     assert (link.value, link.norm, bool(link.source)) == (5, 5, True)
-    assert figures["all_reduce", None].says == "bus bandwidth, by P2P/CUMEM and SHM/direct"
+    assert figures["all_reduce", None].message == "bus bandwidth, by P2P/CUMEM and SHM/direct"
     assert figures["nvlinks_up", UUIDS[0]].value == 18
     assert figures["nvlink_errors", UUIDS[1]].value == 18
     assert figures["ecc_uncorrected", UUIDS[0]].value == 0
@@ -166,7 +166,7 @@ def test_no_look_is_taken_that_would_not_end_before_the_jobs_limit(measure, tmp_
     assert len(_figures(tmp_path)[0].looks) == 1
 
 
-def test_a_burn_tells_when_it_was_slowed(measure, tmp_path):
+def test_a_burn_records_when_it_was_slowed(measure, tmp_path):
     assert measure(RANK, UUIDS, "--minutes=0.01").returncode == 0
     record, figures = _figures(tmp_path)
     assert record.mode == "burn"
@@ -188,19 +188,19 @@ def test_a_gpu_that_nvidia_smi_does_not_show_is_named(measure):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (
             "echo 'Unable to determine the device handle for GPU1'",
-            "gave no whole XML document but: Unable to",
+            "gave no complete XML document but: Unable to",
         ),
-        ("exit 9", "gave no whole XML document but: nothing"),
+        ("exit 9", "gave no complete XML document but: nothing"),
     ],
 )
-def test_an_nvidia_smi_without_an_answer_is_told_in_a_sentence(measure, tmp_path, answer, said):
+def test_an_nvidia_smi_without_an_answer_is_one_sentence(measure, tmp_path, answer, message):
     (tmp_path / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\n{answer}\n")
     done = measure()
     assert done.returncode == 1
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.endswith("Fix: restart the host.\n")
     assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""What several looks at a figure say together, on their host, in a fleet and over time."""
+"""Several looks at a figure, on their host, in a fleet and over time."""
 
 import pytest
 from fleets import accepted, edited, kind, value
@@ -16,7 +16,7 @@ G3 = "GPU-gpu-1-3"
 
 def looked(record, name, first, *later, gpu=3, peer=None):
     """Return the record with these values of several looks."""
-    again = tuple(Again(value=number, holds=True) for number in later)  # what the host says of it
+    again = tuple(Again(value=number, holds=True) for number in later)  # the host's own result
     return edited(record, name, value(first, again=again), gpu, peer)
 
 
@@ -33,7 +33,7 @@ def verdict(record, **rest):
     ],
 )
 @pytest.mark.parametrize(
-    ("bads", "found", "says"),
+    ("bads", "found", "message"),
     [
         ((1, 1, 1, 1), "FAIL", "in all 4 looks."),
         ((1, 1), "FAIL", "in all 2 looks."),
@@ -45,16 +45,16 @@ def verdict(record, **rest):
         ((1, 0), "UNPROVEN", "in 1 of 2 looks: it is unsteady."),
     ],
 )
-def test_it_fails_only_if_every_look_is_worse(figure, bads, found, says):
+def test_it_fails_only_if_every_look_is_worse(figure, bads, found, message):
     name, good, bad, unit = figure
     values = [bad if worse else good for worse in bads]
     record = looked(HOST, name, *values)
-    told = verdict(record)
-    assert told.verdict == (found or "PASS")
-    assert [(flaw.measurement, flaw.uuid, flaw.verdict) for flaw in told.flaws] == [(name, G3, found)]
-    assert told.flaws[0].says.endswith(says)
+    judgement = verdict(record)
+    assert judgement.verdict == (found or "PASS")
+    assert [(flaw.measurement, flaw.uuid, flaw.verdict) for flaw in judgement.flaws] == [(name, G3, found)]
+    assert judgement.flaws[0].message.endswith(message)
     then = ", ".join(f"{number:.4g}" for number in values[1:])
-    assert f"{name} is {values[0]:.4g}{unit}, then {then}, and the norm is" in told.flaws[0].says
+    assert f"{name} is {values[0]:.4g}{unit}, then {then}, and the norm is" in judgement.flaws[0].message
     assert evaluated(evaluated(record)) == evaluated(record)
     assert failed_gpus(evaluated(record)) == ({G3} if found == "FAIL" else set())
 
@@ -71,20 +71,20 @@ def test_each_look_is_compared_with_the_same_look_at_the_hosts_other_gpus():
     "name", ["product_differs", "memory_errors", "ecc_uncorrected", "remap_failed", "nvlink_errors"]
 )
 def test_an_error_counts_in_whichever_look_it_came(name):
-    told = verdict(looked(HOST, name, 0, 0, 3, 0))
-    assert (told.verdict, told.flaws[0].measurement) == ("FAIL", name)
+    judgement = verdict(looked(HOST, name, 0, 0, 3, 0))
+    assert (judgement.verdict, judgement.flaws[0].measurement) == ("FAIL", name)
 
 
 def test_what_crosses_pcie_does_not_fail_by_one_look():
-    told = verdict(looked(HOST, "host_to_device", 38.5))
-    assert told.verdict == "UNPROVEN"
-    assert told.cause.endswith("; it was measured once, and what crosses PCIe varies by chance.")
+    judgement = verdict(looked(HOST, "host_to_device", 38.5))
+    assert judgement.verdict == "UNPROVEN"
+    assert judgement.cause.endswith("; it was measured once, and what crosses PCIe varies by chance.")
 
 
 def test_a_figure_of_a_later_look_that_cannot_be_proves_nothing():
-    told = verdict(looked(HOST, "host_to_device", 38.5, 54, -1, 54))
-    assert told.verdict == "UNPROVEN"
-    assert told.cause.endswith("which cannot be.")
+    judgement = verdict(looked(HOST, "host_to_device", 38.5, 54, -1, 54))
+    assert judgement.verdict == "UNPROVEN"
+    assert judgement.cause.endswith("which cannot be.")
 
 
 def test_in_a_fleet_a_gpu_is_as_fast_as_its_best_look():
@@ -102,9 +102,8 @@ def test_in_a_fleet_a_gpu_is_as_fast_as_its_best_look():
 
 def test_beside_its_past_a_gpu_is_as_fast_as_its_best_look():
     now = replace(HOST, started="2026-11-23T10:00:00Z")
-    assert [flaw.verdict for flaw in since_last(looked(now, "bf16_matmul", 600, 610, 605, 600), [HOST])] == [
-        "FAIL"
-    ]
+    (slow,) = since_last(looked(now, "bf16_matmul", 600, 610, 605, 600), [HOST])
+    assert slow.verdict == "FAIL"
     assert list(since_last(looked(now, "bf16_matmul", 600, 791, 791, 791), [HOST])) == []
 
 
@@ -172,8 +171,8 @@ def test_what_is_only_slow(name, slow):
 
 def test_a_pair_of_gpus_too():
     def found(*values):
-        told = verdict(looked(HOST, "peer_copy", *values, peer=2))
-        return told.verdict, {flaw.verdict for flaw in told.flaws}
+        judgement = verdict(looked(HOST, "peer_copy", *values, peer=2))
+        return judgement.verdict, {flaw.verdict for flaw in judgement.flaws}
 
     assert found(300, 300, 300, 300) == ("FAIL", {"FAIL"})
     assert found(300, 300, 394, 394) == ("UNPROVEN", {"UNPROVEN"})

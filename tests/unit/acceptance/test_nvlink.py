@@ -1,4 +1,4 @@
-"""What nvidia-smi tells of NVLink, in the formats of its releases."""
+"""nvidia-smi's output on NVLink, in the formats of its releases."""
 
 from importlib import import_module
 
@@ -30,7 +30,7 @@ def nvlink(job_code):
     return import_module("nvlink")
 
 
-def said(of_link, *counts, gpu=0):
+def printed(of_link, *counts, gpu=0):
     return HEADER.format(gpu) + "".join(of_link.format(link, count) for link, count in enumerate(counts))
 
 
@@ -40,15 +40,15 @@ def counted(nvlink, before, after):
 
 @pytest.mark.parametrize("of_link", [HOPPER, BLACKWELL])
 def test_errors_that_come_meanwhile_count_and_are_named(nvlink, of_link):
-    told = counted(nvlink, said(of_link, 0, 2, 7), said(of_link, 0, 5, 7))
-    assert told["value"] == 3
+    figure = counted(nvlink, printed(of_link, 0, 2, 7), printed(of_link, 0, 5, 7))
+    assert figure["value"] == 3
     name = "Replay Errors" if of_link is HOPPER else "Rx Errors"
-    assert told["says"] == f"3 came meanwhile on 3 links, 9 stood before, link 1: 3 {name}"
+    assert figure["says"] == f"3 came meanwhile on 3 links, 9 stood before, link 1: 3 {name}"
 
 
 def test_a_counter_that_was_reset_or_is_full_counts_as_it_stands(nvlink):
-    assert counted(nvlink, said(HOPPER, 9), said(HOPPER, 2))["value"] == 2
-    assert counted(nvlink, said(HOPPER, 65535), said(HOPPER, 65535))["value"] == 65535
+    assert counted(nvlink, printed(HOPPER, 9), printed(HOPPER, 2))["value"] == 2
+    assert counted(nvlink, printed(HOPPER, 65535), printed(HOPPER, 65535))["value"] == 65535
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_counter_that_was_reset_or_is_full_counts_as_it_stands(nvlink):
     [
         "",
         HEADER.format(0),
-        said(PER_LANE, 0),
+        printed(PER_LANE, 0),
         HEADER.format(0) + "\t NVML: Unable to retrieve NVLink information as all links are inActive\n",
         "GPU 0: NVIDIA GB300\n\t Link 0: CRC Errors: 0\n",
         HEADER.format(0) + "\t Link 0: Replay Errors: 0, Recovery Errors: 0, CRC Errors: 0\n",
@@ -65,15 +65,15 @@ def test_a_counter_that_was_reset_or_is_full_counts_as_it_stands(nvlink):
     ],
 )
 def test_counters_in_a_format_that_is_not_known_are_not_none(nvlink, text):
-    for before, after in ((text, text), (said(HOPPER, 0), text), (text, said(HOPPER, 0))):
-        told = counted(nvlink, before, after)
-        assert told["value"] is None
-        assert "no error counter of it that is known" in told["says"]
+    for before, after in ((text, text), (printed(HOPPER, 0), text), (text, printed(HOPPER, 0))):
+        figure = counted(nvlink, before, after)
+        assert figure["value"] is None
+        assert "no error counter of it that is known" in figure["says"]
 
 
 def test_a_gpu_whose_links_are_all_down_has_no_lane_up_where_there_are_others(nvlink):
     down = "\t NVML: Unable to retrieve Nvlink information as all links are inActive\n"
-    lanes = nvlink.lanes(said("\t Link {0}: 26.562 GB/s\n", 0, 0) + HEADER.format(1) + down)
+    lanes = nvlink.lanes(printed("\t Link {0}: 26.562 GB/s\n", 0, 0) + HEADER.format(1) + down)
     assert [figure["value"] for figure in nvlink.up(lanes, "GPU-0", several=True)] == [2]
     assert [figure["value"] for figure in nvlink.up(lanes, "GPU-1", several=True)] == [0]
     assert nvlink.up(lanes, "GPU-1", several=False) == []
@@ -85,8 +85,8 @@ def test_a_gpu_whose_links_are_all_down_has_no_lane_up_where_there_are_others(nv
 
 def test_a_lane_that_is_down_is_one_of_those_it_has(nvlink):
     lanes = nvlink.lanes(HEADER.format(0) + "\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n")
-    (told,) = nvlink.up(lanes, "GPU-0", several=True)
-    assert (told["value"], told["norm"]) == (1, 2)
+    (figure,) = nvlink.up(lanes, "GPU-0", several=True)
+    assert (figure["value"], figure["norm"]) == (1, 2)
 
 
 def test_two_h200s_have_three_counters_of_every_link(nvlink, recordings):

@@ -1,7 +1,8 @@
-"""InfiniBand ports, as the kernel tells them."""
+"""InfiniBand ports, as the kernel reports them."""
 
 from importlib import import_module
 
+import msgspec
 import pytest
 from fleets import accepted, edited, kind
 from msgspec.structs import replace
@@ -23,8 +24,8 @@ def measured(job_code, tmp_path):
         for device, (state, link) in ports.items():
             port = tmp_path / device / "ports" / "1"
             port.mkdir(parents=True)
-            for name, said in (("state", state), ("phys_state", link), ("link_layer", layer)):
-                (port / name).write_text(f"{said}\n")
+            for name, content in (("state", state), ("phys_state", link), ("link_layer", layer)):
+                (port / name).write_text(f"{content}\n")
         return import_module("ports").measure(tmp_path)
 
     return measure
@@ -33,7 +34,7 @@ def measured(job_code, tmp_path):
 def verdict(found, host="gpu-1"):
     """Return what holds of a healthy host with these figures beside its own."""
     host = accepted(host, kind(4))
-    figures = (Measurement(**figure) for figure in found)
+    figures = (msgspec.convert(figure, Measurement) for figure in found)
     return judged(evaluated(replace(host, measurements=(*host.measurements, *figures))))
 
 
@@ -45,8 +46,8 @@ def test_ports_that_are_active_hold(measured):
 
 def test_a_link_that_leads_nowhere_fails_and_is_named(measured):
     found = measured(mlx5_0=ACTIVE, mlx5_1=NO_SUBNET_MANAGER, mlx5_2=NO_CABLE)
-    told = verdict(found)
-    assert (told.verdict, told.flaws[0].measurement) == ("FAIL", "infiniband_ports_down")
+    judgement = verdict(found)
+    assert (judgement.verdict, judgement.flaws[0].measurement) == ("FAIL", "infiniband_ports_down")
     assert "mlx5_1/1 is INIT (LinkUp), mlx5_2/1 is DOWN (Polling)" in found[0]["says"]
 
 
@@ -54,14 +55,13 @@ def test_a_port_without_a_cable_is_no_fault_of_a_host_alone_and_one_beside_other
     found = measured(mlx5_0=ACTIVE, mlx5_1=NO_CABLE, mlx5_2=SWITCHED_OFF)
     assert verdict(found).verdict == "PASS"
     fleet = [
-        replace(record, measurements=(*record.measurements, Measurement(**found[0])))
+        replace(record, measurements=(*record.measurements, msgspec.convert(found[0], Measurement)))
         for record in (accepted(f"gpu-{n}", kind(4)) for n in range(5))
     ]
     assert not compared(map(evaluated, fleet)).flaws
     fleet[3] = edited(fleet[3], "infiniband_ports_down", lambda _: {"value": 3.0, "norm": 3.0})
-    assert [(flaw.host, flaw.measurement) for flaw in compared(map(evaluated, fleet)).flaws] == [
-        ("gpu-3", "infiniband_ports_down")
-    ]
+    (flaw,) = compared(map(evaluated, fleet)).flaws
+    assert (flaw.host, flaw.measurement) == ("gpu-3", "infiniband_ports_down")
 
 
 def test_hosts_without_infiniband_and_ports_for_ethernet_are_not_measured(measured):

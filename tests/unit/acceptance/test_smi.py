@@ -15,10 +15,10 @@ def meanwhile(job_code):
     return import_module("meanwhile")
 
 
-@pytest.mark.parametrize("said", ["N/A", "[N/A]", "Unknown Error", "", "nan", "inf MiB", "1e999 MiB", "²"])
-def test_what_is_no_number_is_none(smi, recordings, said):
+@pytest.mark.parametrize("figure", ["N/A", "[N/A]", "Unknown Error", "", "nan", "inf MiB", "1e999 MiB", "²"])
+def test_what_is_no_number_is_none(smi, recordings, figure):
     text = (recordings / "h200-x2-nvidia-smi-q.xml").read_text()
-    odd = text.replace("<used>0 MiB</used>", f"<used>{said}</used>")
+    odd = text.replace("<used>0 MiB</used>", f"<used>{figure}</used>")
     assert odd != text
     report = smi.parse(odd, "", "")
     figures = {figure["name"]: figure["value"] for figure in smi.measurements(report, report, [*report.gpus])}
@@ -59,6 +59,6 @@ def test_a_topology_that_breaks_off_is_unknown(smi, text):
 @pytest.mark.parametrize("reasons", ["0xZZ", "Active", "[N/A]", "-0x4", "0x" + "f" * 5000])
 def test_reasons_that_are_no_mask_are_none(meanwhile, reasons):
     line = f"2026/11/22 20:00:00.000, GPU-0, [N/A], nan, inf, x, {reasons}"
-    (told,) = meanwhile.parse(line, ["GPU-0"])
-    assert told["throttle"] == []
-    assert {told[name] for name in ("sm_clock_mhz", "power_w", "temperature_c")} == {None}
+    (condition,) = meanwhile.parse(line, ["GPU-0"])
+    assert condition["throttle"] == []
+    assert {condition[name] for name in ("sm_clock_mhz", "power_w", "temperature_c")} == {None}

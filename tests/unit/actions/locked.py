@@ -1,10 +1,10 @@
 """Recorded environments, brought to today's locks."""
 
 import hashlib
-from importlib.resources import files
 
 from msgspec.structs import replace
 
+from rekindle import locks
 from rekindle.records import EnvRecord, PlanRecord, read, write
 
 
@@ -12,7 +12,7 @@ def lock_as_today(home):
     """Have plan.json and env.json name the digests that the locks have now."""
 
     def today(record):
-        lock = files("rekindle.locks").joinpath(record.lock).read_bytes()
+        lock = locks.text(record.lock).encode()
         return replace(record, lock_sha256=hashlib.sha256(lock).hexdigest())
 
     plan, env = read(home / "plan.json", PlanRecord), read(home / "env.json", EnvRecord)

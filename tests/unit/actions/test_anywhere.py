@@ -89,13 +89,13 @@ def test_every_playbook_is_whole_without_our_configuration(tmp_path, inventory):
     assert "rekindle.flare.validate : Check the verdicts" in done.stdout
 
 
-def test_no_play_gathers_facts_whatever_the_configuration_says():
+def test_no_play_gathers_facts_whatever_the_configuration():
     for name in PLAYBOOKS:
         text = (REPOSITORY / name).read_text()
         assert text.count("\n  hosts: ") == text.count("\n  gather_facts: false\n")
 
 
-def test_an_ansible_without_our_packages_says_what_to_type(tmp_path, inventory):
+def test_an_ansible_without_our_packages_ends_with_what_to_type(tmp_path, inventory):
     bare = tmp_path / "bare"
     bare.mkdir()
     for name in ANSIBLE:
@@ -105,17 +105,17 @@ def test_an_ansible_without_our_packages_says_what_to_type(tmp_path, inventory):
                 (bare / top.name).symlink_to(top)
     python = [sys._base_executable, "-S", "-m", "ansible", "playbook"]  # type: ignore[attr-defined]
     done = run(tmp_path, *python, PREFLIGHT, "-i", inventory, PYTHONPATH=str(bare))
-    said = [line for line in done.stderr.splitlines() if line.startswith("[ERROR]")]
+    printed = [line for line in done.stderr.splitlines() if line.startswith("[ERROR]")]
     assert done.returncode == 4, done.stdout + done.stderr
-    assert len(said) == 1
-    assert said[0].startswith("[ERROR]: Rekindle needs junitparser, msgspec, psutil, rich, uv, which")
-    assert "/.venv/bin/ansible-playbook in place of ansible-playbook." in said[0]
+    assert len(printed) == 1
+    assert printed[0].startswith("[ERROR]: Rekindle needs junitparser, msgspec, psutil, rich, uv, which")
+    assert "/.venv/bin/ansible-playbook in place of ansible-playbook." in printed[0]
     assert "Traceback" not in done.stderr
     assert "PLAY [" not in done.stdout
 
 
 @pytest.fixture
-def told(capsys, monkeypatch):
+def answer(capsys, monkeypatch):
     """Return what the callback of a repository says as it is loaded."""
     monkeypatch.setattr(sys, "path", [*sys.path])
 
@@ -128,23 +128,23 @@ def told(capsys, monkeypatch):
     return load
 
 
-def test_a_python_or_an_ansible_that_is_too_old_is_named(told, monkeypatch):
+def test_a_python_or_an_ansible_that_is_too_old_is_named(answer, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "version_info", (3, 10, 13))
-        assert "Rekindle needs Python 3.11 or newer, which the Python that runs Ansible lacks" in told()
+        assert "Rekindle needs Python 3.11 or newer, which the Python that runs Ansible lacks" in answer()
     monkeypatch.setattr(ansible.release, "__version__", "2.16.14")
-    assert "Rekindle needs ansible-core 2.17 or newer" in told()
+    assert "Rekindle needs ansible-core 2.17 or newer" in answer()
 
 
-def test_without_a_venv_make_comes_first(told, monkeypatch, tmp_path):
+def test_without_a_venv_make_comes_first(answer, monkeypatch, tmp_path):
     shutil.copytree(CALLBACK.parent, tmp_path / "our site" / "plugins" / "callback")
     for name in ("site.yml", "Makefile"):
         (tmp_path / "our site" / name).touch()
     monkeypatch.setattr(util, "find_spec", lambda name: None if name == "rich" else util)
     path = tmp_path / "our site" / "plugins" / "callback" / "rekindle.py"
     site = str(tmp_path / "our site")
-    assert f"Fix: make -C '{site}', and then type '{site}/.venv/bin/ansible-playbook' in place of" in told(
+    assert f"Fix: make -C '{site}', and then type '{site}/.venv/bin/ansible-playbook' in place of" in answer(
         path
     )
     (tmp_path / "our site" / "Makefile").unlink()  # installed, not a checkout
-    assert "Fix: install Rekindle beside Ansible, in one environment" in told(path)
+    assert "Fix: install Rekindle beside Ansible, in one environment" in answer(path)

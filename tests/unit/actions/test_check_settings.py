@@ -24,7 +24,7 @@ def test_settings_that_can_work_leave_a_lease(check, tmp_path):
     assert lease.started < lease.ends
 
 
-def test_all_that_cannot_work_is_said_at_once_and_no_lease_is_written(golden, check, tmp_path):
+def test_all_that_cannot_work_is_reported_at_once_and_no_lease_is_written(golden, check, tmp_path):
     result = check(budget="soon", rekindle_budget="soon", rekindle_jobs=["pt_dpp"], rekindle_rooot="/x")
     assert result["failed"] is True
     golden(*result["msg"].splitlines())

@@ -8,7 +8,10 @@ from rekindle.records import HostRecord, read, to_builtins
 
 RECORDED = "0123456789abcdef"
 """The nonce of the recording."""
-ARGS = {"root": "~/rekindle", "tmpdir": "/tmp", "gpus_required": True, "min_free_gb": 1, "slurm": {}}
+ARGS = {
+    **{"root": "~/rekindle", "tmpdir": "/tmp", "gpus_required": True, "min_free_gb": 1},
+    **{"slurm": {}, "python_archive": ""},
+}
 
 
 @pytest.fixture
@@ -22,8 +25,8 @@ def collect(load, tmp_path, recordings):
         def execute(command, sudoable, in_data):
             asked.append((command, sudoable, in_data))
             nonce = shlex.split(command)[3]
-            said = (again if len(asked) > 1 else change)(raw)
-            return {"rc": rc, "stdout": said.replace(RECORDED, nonce), "stderr": " no\n shell "}
+            printed = (again if len(asked) > 1 else change)(raw)
+            return {"rc": rc, "stdout": printed.replace(RECORDED, nonce), "stderr": " no\n shell "}
 
         result = load("collect_facts").run(
             {**ARGS, "dest": str(tmp_path), **more}, host="lease-1", _low_level_execute_command=execute
@@ -70,7 +73,7 @@ def test_a_probe_that_was_late_is_tried_once_more_with_more_time(collect):
     ]
 
 
-def test_a_host_that_stays_slow_is_not_said_to_lack_a_python(golden, collect, tmp_path):
+def test_a_host_that_stays_slow_does_not_lack_a_python(golden, collect, tmp_path):
     slow, asked = collect(
         lambda text: late(text, "pythons"), again=lambda text: late(only(text, "pythons"), "pythons")
     )
@@ -120,14 +123,14 @@ def test_an_answer_that_is_none_fails_and_nothing_is_written(golden, collect, tm
 
 
 def test_an_answer_that_makes_no_sense_fails(collect, tmp_path, monkeypatch):
-    said = "What the host says of itself makes no sense: 1e999. Fix: do not trust that host."
+    printed = "The host's answer is invalid: 1e999. Fix: do not trust that host."
     for error in (ValueError, RecursionError):
 
         def refuse(*_, error=error):
             raise error("1e999")
 
         monkeypatch.setattr("rekindle.hostfacts.nodes.host_record", refuse)
-        assert collect()[0] == {"failed": True, "msg": said}
+        assert collect()[0] == {"failed": True, "msg": printed}
     assert not (tmp_path / "host.json").exists()
 
 

@@ -20,9 +20,9 @@ def collect(load, tmp_path, recordings):
     def answered(command, mark, of):
         words = shlex.split(command)
         more = f"@@{RECORDED} mark {mark}\n\n@@{RECORDED} node 0\nn9\n\n@@{RECORDED} end"
-        said = raw.replace(f"@@{RECORDED} end", more)
-        said = said.replace('PRETTY_NAME="', f'PRETTY_NAME="{of} ')
-        return {"rc": 0, "stdout": said.replace(RECORDED, words[words.index("--") + 1]), "stderr": ""}
+        printed = raw.replace(f"@@{RECORDED} end", more)
+        printed = printed.replace('PRETTY_NAME="', f'PRETTY_NAME="{of} ')
+        return {"rc": 0, "stdout": printed.replace(RECORDED, words[words.index("--") + 1]), "stderr": ""}
 
     def run(mktemp=None, srun=None, mark=0, slurm=ASKED, sinfo=None):
         commands = []
@@ -31,8 +31,8 @@ def collect(load, tmp_path, recordings):
             if "sinfo " in command:
                 nonce = command.rpartition("@@")[2].split()[0]
                 frames = [("sinfo", 0 if sinfo else 127, sinfo or ""), ("accounts", 1, ""), ("qos", 1, "")]
-                said = "".join(f"\n@@{nonce} {name} {status}\n{text}\n" for name, status, text in frames)
-                return {"rc": 0, "stdout": f"{said}\n@@{nonce} end 0\n", "stderr": ""}
+                printed = "".join(f"\n@@{nonce} {name} {status}\n{text}\n" for name, status, text in frames)
+                return {"rc": 0, "stdout": f"{printed}\n@@{nonce} end 0\n", "stderr": ""}
             commands.append(command)
             if command.startswith("mktemp "):
                 return mktemp or {"rc": 0, "stdout": f"Welcome\n{MARK}\n", "stderr": ""}
@@ -43,7 +43,7 @@ def collect(load, tmp_path, recordings):
             return answered(command, 0, "Login's")
 
         args = {"root": "~/rekindle", "tmpdir": "/tmp", "gpus_required": True, "min_free_gb": 1}
-        args |= {"slurm": slurm, "dest": str(tmp_path)}
+        args |= {"slurm": slurm, "python_archive": "", "dest": str(tmp_path)}
         return load("collect_facts").run(args, host="login-1", _low_level_execute_command=execute), commands
 
     return run

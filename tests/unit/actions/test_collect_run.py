@@ -31,13 +31,13 @@ def collect(tmp_path, monkeypatch, load, shell):
     monkeypatch.setattr(module, "Display", lambda: SimpleNamespace(display=shown.append))
     monkeypatch.setattr(module.received, "keep", lambda packed, dest, *rest: unpack(packed, dest))
 
-    def run(dest, between=lambda: None, spec=SENT, says="time.time()"):
-        monkeypatch.setattr(clock_of_host, "TIME", f"import time; print({says})")
+    def run(dest, between=lambda: None, spec=SENT, message="time.time()"):
+        monkeypatch.setattr(clock_of_host, "TIME", f"import time; print({message})")
         placed = PlacedRecord(run=str(tmp_path / "run"), payload=str(PAYLOAD), spec=spec)
         write(tmp_path / f"{dest}.placed.json", placed)
-        told = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
+        answer = {"job": dest, "python": sys.executable, "home": str(tmp_path)}
         connection = SimpleNamespace(fetch_file=lambda *names: (between(), shutil.copy(*names)))
-        return action.run(told, _low_level_execute_command=shell, _connection=connection), shown
+        return action.run(answer, _low_level_execute_command=shell, _connection=connection), shown
 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a").write_text("1")
@@ -50,7 +50,7 @@ def test_two_collect_one_run_at_once(collect, tmp_path):
     assert list(tmp_path.glob("*.tar.gz")) == []
 
 
-def test_what_stays_on_the_host_is_said(collect, tmp_path):
+def test_what_stays_on_the_host_is_reported(collect, tmp_path):
     os.mkfifo(tmp_path / "run" / "pipe")
     assert collect("one")[1] == ["somewhere one: stayed on the host: pipe (it is no regular file)"]
 
@@ -109,27 +109,27 @@ def test_a_host_that_is_lost_is_no_failure_of_the_run(collect):
         collect("one", lambda: _raise(AnsibleConnectionFailure("no route")))
 
 
-def test_a_list_of_what_stayed_that_is_broken_is_said(collect, tmp_path, monkeypatch):
+def test_a_list_of_what_stayed_that_is_broken_is_reported(collect, tmp_path, monkeypatch):
     def keep(packed, dest, *rest):
         dest.mkdir()
         (dest / "left.json").write_text("{")
 
     monkeypatch.setattr(received, "keep", keep)
-    result, (said,) = collect("one")
+    result, (printed,) = collect("one")
     assert result == {}
-    assert "left.json is not a valid LeftBehind: " in said
+    assert "left.json is not a valid LeftBehind: " in printed
 
 
 @pytest.fixture
 def clock(collect, monkeypatch):
     """Return a function that collects a run from a host that says a time, and returns what its clock is."""
 
-    def run(says, spec=MEASURES):
+    def run(message, spec=MEASURES):
         found = []
         monkeypatch.setattr(
             received, "keep", lambda packed, dest, placed, clock, payload: found.append(clock)
         )
-        assert collect("one", spec=spec, says=says)[0] == {}
+        assert collect("one", spec=spec, message=message)[0] == {}
         return found[0]
 
     return run
@@ -138,14 +138,14 @@ def clock(collect, monkeypatch):
 @pytest.mark.parametrize("ahead_s", [0, 4000, -4000])
 @pytest.mark.parametrize("spec", [SENT, MEASURES])
 def test_the_clock_of_a_host_is_asked_within_its_round_trip(clock, ahead_s, spec):
-    told = clock(f"time.time() + {ahead_s}", spec)
-    assert 0 < told.error_s < 30
-    assert abs(told.offset_s - ahead_s) <= told.error_s
+    answer = clock(f"time.time() + {ahead_s}", spec)
+    assert 0 < answer.error_s < 30
+    assert abs(answer.offset_s - ahead_s) <= answer.error_s
 
 
-def test_a_host_that_greets_has_a_clock_and_one_that_tells_no_time_none(clock):
-    for says in ("''", "'soon'", "'nan'", "'inf'", "'1e200'", "'1 2'"):
-        assert clock(says) is None
+def test_a_host_that_greets_has_a_clock_and_one_that_prints_no_time_none(clock):
+    for message in ("''", "'soon'", "'nan'", "'inf'", "'1e200'", "'1 2'"):
+        assert clock(message) is None
     assert abs(clock("'Welcome!\\n', time.time(), sep=''").offset_s) < 30
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import solver_hosts
 from ansible.errors import AnsibleActionFail
 from msgspec.structs import replace
 from plays import REPOSITORY
@@ -19,6 +20,7 @@ def bring(load, tmp_path, monkeypatch):
     action, warned, given, home = load("copy_payload"), [], [], tmp_path / "h"
     home.mkdir()
     write(home / "plan.json", PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, environments=()))
+    write(home / "host.json", replace(solver_hosts.host(), host="h"))
     (tmp_path / "jobs" / "toy").mkdir(parents=True)
     (tmp_path / "jobs" / "toy" / "job.py").touch()
     monkeypatch.setattr(action.module, "JOBS", tmp_path / "jobs")
@@ -31,7 +33,8 @@ def bring(load, tmp_path, monkeypatch):
 
         monkeypatch.setattr(action.module.Copy, "run", copy)
         monkeypatch.setattr(action.module, "left_behind", lambda jobs: list(left))
-        args = {"root": "/r", "results": str(tmp_path), "home": str(home), "checkout": "", **more}
+        args = {"root": "/r", "results": str(tmp_path), "home": str(home), "checkout": "", "wheelhouse": ""}
+        args |= more
         return action.run(args, host="h"), given, warned
 
     return run
@@ -56,7 +59,7 @@ def test_a_copy_that_failed_is_not_written_down(bring, tmp_path):
 
 def test_files_that_somebody_may_miss_are_named(bring):
     (said,) = bring({}, [f"toy/{n}" for n in range(9)])[2]
-    assert said.startswith("Not tracked by git and not brought to hosts: flare_jobs/toy/0, ")
+    assert said.startswith("Not tracked by git and not sent to hosts: flare_jobs/toy/0, ")
     assert "flare_jobs/toy/4." in said
     assert "toy/5" not in said
 
@@ -73,7 +76,7 @@ def test_the_folder_of_a_users_own_job_travels_beside_ours_as_it_is(bring, tmp_p
         assert archive.read("flare_jobs/line/client.py") == (mine / "client.py").read_bytes()
     own_names = {f"flare_jobs/line/{name}" for name in ("client.py", "job.py", "job.yml")}
     assert names == {"flare_jobs/toy/job.py", *own_names}
-    assert warned[-1].startswith(f"Not tracked by git and not brought to hosts: {mine}/notes.txt. Fix: ")
+    assert warned[-1].startswith(f"Not tracked by git and not sent to hosts: {mine}/notes.txt. Fix: ")
 
 
 def test_an_argument_that_it_does_not_have_is_refused(bring):

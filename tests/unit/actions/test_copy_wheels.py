@@ -1,13 +1,13 @@
 """Which wheels a host says that it has, whatever its shell says beside that; and what it is brought."""
 
 import hashlib
-from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from locked import lock_as_today
 
+from rekindle import locks
 from rekindle.environments.lockfile import Pin
 from rekindle.hostfacts.frames import FactsError
 
@@ -23,7 +23,7 @@ def ask(load, shell):
 
 
 @pytest.mark.parametrize("noise", ["", "echo Welcome;", "echo built;", "printf 'no line';", "echo 9 a.whl;"])
-def test_the_wheels_that_are_there_are_told_by_size(ask, tmp_path, noise):
+def test_the_wheels_that_are_there_are_known_by_size(ask, tmp_path, noise):
     assert ask(tmp_path, noise) == {}
     (tmp_path / "wheels" / "a.whl").write_text("abc")
     assert ask(tmp_path, noise) == {"a.whl": 3}
@@ -46,16 +46,16 @@ def bring(load, home, tmp_path, monkeypatch):
     pin = Pin("a", "1", frozenset([hashlib.sha256(content).hexdigest()]))
     monkeypatch.setattr(action.module, "pins", lambda text, architecture: [pin])
     for name in ("driver.txt", "torch-system-py312.txt"):
-        lock = hashlib.sha256(files("rekindle.locks").joinpath(name).read_bytes()).hexdigest()
+        lock = locks.sha256(name)
         wheel = tmp_path / "wheelhouse" / lock[:12] / "a-1.whl"
         wheel.parent.mkdir(parents=True)
         wheel.write_bytes(content)
 
     def run(there=lambda target: {}):
-        def told(self, target, built):
+        def answer(self, target, built):
             return there(target)
 
-        monkeypatch.setattr(action.module.ActionModule, "_there", told)
+        monkeypatch.setattr(action.module.ActionModule, "_there", answer)
         connection = SimpleNamespace(put_file=lambda source, target: sent.append(Path(target).name))
         args = {"wheelhouse": str(tmp_path / "wheelhouse"), "folder": str(home), "capsule": ""}
         return action.run(args, _connection=connection), sent

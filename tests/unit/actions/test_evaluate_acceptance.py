@@ -20,7 +20,7 @@ from rekindle.records.acceptance import JOBS
 def accepted(home, recordings):
     """Return a function that gives the host the recorded acceptance, with a verdict of its own."""
 
-    def told(kind="FAIL", failed=(), name="product_differs"):
+    def answer(kind="FAIL", failed=(), name="product_differs"):
         plan, host = read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)
         write(home / "plan.json", replace(plan, jobs=("acceptance", "pt_ddp")))
         text = json.dumps(to_builtins(measured(Run.open(recordings / "acceptance" / "h200-x2"))))
@@ -35,7 +35,7 @@ def accepted(home, recordings):
         verdict = replace(PASS, job="acceptance", host="h200", verdict=kind, **words)
         write(home / "acceptance" / "verdict.json", verdict)
 
-    return told
+    return answer
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def test_a_wrong_result_bad_memory_and_an_xid_keep_jobs_away_by_default(accepted
 @pytest.mark.parametrize("name", ["host_to_device", "bf16_matmul", "memory_in_use_before", "pcie_width"])
 def test_a_slow_figure_keeps_no_job_away_by_default(accepted, hold, uuids, name):
     accepted("FAIL", failed=uuids[:1], name=name)
-    told = hold("faults")
-    assert "failed" not in told
-    assert told["msg"] == "acceptance is FAIL: GPU 0 is slow. Jobs run, as no result of its GPUs is wrong."
+    answer = hold("faults")
+    assert "failed" not in answer
+    assert answer["msg"] == "acceptance is FAIL: GPU 0 is slow. Jobs run, as no result of its GPUs is wrong."
     assert hold("host")["failed"] is True
 
 

@@ -1,17 +1,15 @@
 """Which environments a host has, as ``--check`` asks it."""
 
-import hashlib
-from importlib.resources import files
-
 import pytest
 from locked import lock_as_today
 from msgspec.structs import replace
 
+from rekindle import locks
 from rekindle.host import folders
 from rekindle.records import HostRecord, StandingRecord, read, write
 
 LOCKS = {
-    name: hashlib.sha256(files("rekindle.locks").joinpath(f"{lock}.txt").read_bytes()).hexdigest()
+    name: locks.sha256(f"{lock}.txt")
     for name, lock in {"driver": "driver", "torch": "torch-system-py312"}.items()
 }
 
@@ -38,7 +36,7 @@ def stand(root, name):
 
 
 @pytest.fixture
-def told(look, home):
+def answer(look, home):
     """Look; returns which environments stand, and what is to be fetched and brought."""
 
     def run(*wheelhouse):
@@ -49,23 +47,23 @@ def told(look, home):
     return run
 
 
-def test_what_is_whole_stands_and_nothing_is_made(told, tmp_path):
-    none, bare_mb, _ = told()
+def test_what_is_whole_stands_and_nothing_is_made(answer, tmp_path):
+    none, bare_mb, _ = answer()
     assert none == ()
     assert not (tmp_path / "root").exists()
     stand(tmp_path / "root", "torch")
-    standing, fetch_mb, wheels_mb = told()
+    standing, fetch_mb, wheels_mb = answer()
     assert (standing, wheels_mb) == (("torch",), None)
     assert fetch_mb < bare_mb
 
 
-def test_the_wheels_of_what_does_not_stand_are_to_be_brought(told, tmp_path):
+def test_the_wheels_of_what_does_not_stand_are_to_be_brought(answer, tmp_path):
     for digest in LOCKS.values():
         (tmp_path / "w" / digest[:12]).mkdir(parents=True)
         (tmp_path / "w" / digest[:12] / "a.whl").write_bytes(bytes(3_000_000))
-    assert told(tmp_path / "w")[1:] == (None, 6)
+    assert answer(tmp_path / "w")[1:] == (None, 6)
     stand(tmp_path / "root", "torch")
-    assert told(tmp_path / "w")[2] == 3
+    assert answer(tmp_path / "w")[2] == 3
 
 
 def test_a_host_that_gives_no_answer_is_not_taken_for_a_bare_one(golden, look, home):

@@ -96,12 +96,12 @@ def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path)
         text=True,
     )
     try:
-        said, _ = playing.communicate(timeout=60)
+        printed, _ = playing.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         for process in [*psutil.Process(playing.pid).children(recursive=True), playing]:
             process.kill()
         raise
-    assert "Timed out after 8 second" in said
+    assert "Timed out after 8 second" in printed
     assert (tmp_path / "asked").read_text().count("\n") == 3  # the folder, what hung, and its removal
     assert [
         process

@@ -11,7 +11,7 @@ from plays import REPOSITORY
 from rekindle import jobs
 from rekindle.capsule.specs import environment_specs
 from rekindle.environments.lockfile import pins
-from rekindle.records import Docker, HostRecord, LeaseRecord, PlanRecord, read, write
+from rekindle.records import Engine, HostRecord, LeaseRecord, PlanRecord, read, write
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def test_what_is_not_there_fails_without_a_plan(golden, plan, home):
 
 
 def test_a_wheelhouse_that_lacks_a_lock_fails_and_leaves_the_plan_to_be_bundled(plan, home, tmp_path):
-    said = plan(wheelhouse=str(tmp_path / "wheels"))["msg"]
-    assert re.match(r"rekindle_wheelhouse is '.*', which has 0 of the \d+ files of driver\.txt\. ", said)
-    assert said.endswith(f" Fix: rekindle bundle {home / 'plan.json'} -o {tmp_path / 'wheels'}")
+    printed = plan(wheelhouse=str(tmp_path / "wheels"))["msg"]
+    assert re.match(r"rekindle_wheelhouse is '.*', which has 0 of the \d+ files of driver\.txt\. ", printed)
+    assert printed.endswith(f" Fix: rekindle bundle {home / 'plan.json'} -o {tmp_path / 'wheels'}")
     for spec in environment_specs(read(home / "plan.json", PlanRecord), read(home / "host.json", HostRecord)):
         folder = tmp_path / "wheels" / spec["lock_sha256"][:12]
         folder.mkdir(parents=True)
@@ -129,7 +129,9 @@ def test_jobs_of_the_users_own_are_planned_by_name_and_found_by_path(plan, home,
     assert list(_builds(home)) == ["torch", "torch+vision"]
 
 
-def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_told_under_check(plan, home, tmp_path):
+def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_reported_under_check(
+    plan, home, tmp_path
+):
     write(home / "lease.json", LeaseRecord(host="h200", started="2026-11-21T02:00:00Z", ends=None))
     (tmp_path / "NVFlare" / "examples" / "hello-world" / "hello-numpy").mkdir(parents=True)
     asked = {
@@ -137,26 +139,26 @@ def test_an_example_that_the_checkout_has_no_more_stops_no_plan_and_is_told_unde
         "checkout": str(tmp_path / "NVFlare"),
     }
     assert "failed" not in plan(**asked)
-    said = plan(check=True, **asked)
-    assert said["failed"]
-    assert "has no examples/advanced/fedavg-with-early-stopping any more" in said["msg"]
+    printed = plan(check=True, **asked)
+    assert printed["failed"]
+    assert "has no examples/advanced/fedavg-with-early-stopping any more" in printed["msg"]
     assert list(read(home / "plan.json", PlanRecord).removed) == ["fedavg-early-stopping"]
-    assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in said["msg"]
+    assert "Fix: Name a folder with NVFlare checked out at f8ee79e3b in rekindle_nvf" in printed["msg"]
 
 
 @pytest.mark.parametrize(
-    ("docker", "images"),
+    ("engines", "images"),
     [
-        (None, ()),
+        ((), ()),
         (
-            Docker(path="/usr/bin/docker", version="29.0.1", nvidia=True),
+            (Engine(path="/usr/bin/docker", version="29.0.1", nvidia=True),),
             ("nvcr.io/nvidia/clara/bionemo-framework:2.5",),
         ),
     ],
 )
-def test_the_images_of_jobs_that_could_run_there_are_planned(plan, home, tmp_path, docker, images):
+def test_the_images_of_jobs_that_could_run_there_are_planned(plan, home, tmp_path, engines, images):
     (tmp_path / "NVFlare" / "examples" / "advanced" / "bionemo" / "downstream").mkdir(parents=True)
-    write(home / "host.json", replace(read(home / "host.json", HostRecord), docker=docker))
+    write(home / "host.json", replace(read(home / "host.json", HostRecord), engines=engines))
     plan(jobs=["pt_ddp", "examples/bionemo-tap"], checkout=str(tmp_path / "NVFlare"))
     assert read(home / "plan.json", PlanRecord).images == images
 

@@ -13,7 +13,7 @@ from rekindle import jobs
 from rekindle.host.payload import digest
 from rekindle.jobs import lease
 from rekindle.records import (
-    Docker,
+    Engine,
     EnvRecord,
     HostRecord,
     Image,
@@ -51,10 +51,10 @@ def place(load, home, on_host, own_state):
 
 
 def _assert_no_run(home, job, verdict, cause):
-    told = read(home / job / "verdict.json", VerdictRecord)
-    assert (told.verdict, told.host, told.job) == (verdict, "h200", job)
-    assert cause in told.cause
-    assert told.remedy
+    answer = read(home / job / "verdict.json", VerdictRecord)
+    assert (answer.verdict, answer.host, answer.job) == (verdict, "h200", job)
+    assert cause in answer.cause
+    assert answer.remedy
     assert results.seal_of(home / job).is_file()
     assert not results.placed_in(home, job).exists()
 
@@ -96,9 +96,9 @@ def test_what_is_sent_has_the_digest_of_each_file_and_the_host_s_clock(place):
     assert place()["spec"]["clock"] == sent["clock"]  # as long as its nonce counts
 
 
-def test_a_host_that_does_not_tell_its_time_runs_nothing(place, home):
+def test_a_host_that_does_not_print_its_time_runs_nothing(place, home):
     result = place(execute=lambda command: {"rc": 0, "stdout": "noon", "stderr": ""})
-    assert result["msg"].startswith("The host does not tell its time. Fix: ")
+    assert result["msg"].startswith("The host does not report its time. Fix: ")
     assert not results.placed_in(home, "pt_ddp").exists()
 
 
@@ -110,7 +110,7 @@ def test_a_lease_shortens_the_job_and_not_its_name(place, home):
     assert 100 < limited["spec"]["job"]["limit_s"] <= 140
 
 
-def test_a_job_without_an_environment_is_unsupported_and_says_why(place, home):
+def test_a_job_without_an_environment_is_unsupported_with_its_cause(place, home):
     assert place("tf_mirrored") == {}
     _assert_no_run(home, "tf_mirrored", "UNSUPPORTED", "h200 has no tensorflow environment.")
     plan = read(home / "plan.json", PlanRecord)
@@ -140,16 +140,16 @@ def test_an_example_that_the_checkout_has_no_more_is_unsupported(place, home, tm
 
 IMAGE = "nvcr.io/nvidia/clara/bionemo-framework:2.5"
 HAD = Image(name=IMAGE, id="sha256:0123")
-UNLOOKED = f"Nobody has looked whether h200 has the image {IMAGE}."
-NOT_HAD = Image(name=IMAGE, says="h200 cannot pull it: no such host.", fix="give it its network.")
+UNKNOWN_IMAGE = f"It is not known whether h200 has the image {IMAGE}."
+NOT_HAD = Image(name=IMAGE, message="h200 cannot pull it: no such host.", fix="give it its network.")
 
 
 @pytest.fixture
 def place_bionemo(place, home, tmp_path):
     """Place an example that runs in a container, on a host with an engine that has ``images``."""
     (tmp_path / "NVFlare" / "examples" / "advanced" / "bionemo" / "downstream").mkdir(parents=True)
-    docker = Docker(path="/usr/bin/docker", version="29.0.1", nvidia=True)
-    write(home / "host.json", replace(read(home / "host.json", HostRecord), docker=docker))
+    engine = Engine(path="/usr/bin/docker", version="29.0.1", nvidia=True)
+    write(home / "host.json", replace(read(home / "host.json", HostRecord), engines=(engine,)))
 
     def run(images):
         if images is not None:
@@ -161,14 +161,14 @@ def place_bionemo(place, home, tmp_path):
 
 def test_a_job_in_a_container_is_placed_with_its_images_digest(place_bionemo):
     spec = place_bionemo((HAD,))["spec"]
-    assert (spec["docker"], spec["versions"]["image"]) == ("/usr/bin/docker", IMAGE)
+    assert (spec["engine"]["path"], spec["versions"]["image"]) == ("/usr/bin/docker", IMAGE)
     assert spec["versions"]["image id"] == "sha256:0123"
     assert place_bionemo((replace(HAD, id="sha256:4567"),))["run"] != place_bionemo((HAD,))["run"]
 
 
 @pytest.mark.parametrize(
     ("images", "why"),
-    [((NOT_HAD,), NOT_HAD.says), ((), UNLOOKED), (None, UNLOOKED)],
+    [((NOT_HAD,), NOT_HAD.message), ((), UNKNOWN_IMAGE), (None, UNKNOWN_IMAGE)],
 )
 def test_a_job_whose_image_could_not_be_had_is_unsupported_and_no_other(
     place_bionemo, place, home, images, why

@@ -74,9 +74,9 @@ def minor_of(python):
     return subprocess.run([python, "-c", say], capture_output=True, text=True, check=True).stdout
 
 
-def _assert_untouched(host, result, said):
+def _assert_untouched(host, result, printed):
     assert result["failed"]
-    assert said in result["msg"]
+    assert printed in result["msg"]
     assert host.asked == ["pack"]
     assert (host.root / "runs" / "toy-0123456789ab" / "verdict.json").is_file()
     assert not host.place.exists()
@@ -109,7 +109,7 @@ def test_a_host_that_no_record_is_of_is_asked_for_a_python_that_works(
     assert re.fullmatch(r"3\.1[0-2]", minor_of(host.python))
 
 
-def test_a_python_that_is_known_or_not_told_is_asked_no_further(retire, host, monkeypatch):
+def test_a_python_that_is_known_or_not_given_is_asked_no_further(retire, host, monkeypatch):
     assert retire(python="/opt/python3") == {"changed": True}
     assert host.python is None
     monkeypatch.setattr("rekindle.hostfacts.frames.LIMITS_S", ("no number", 1))
@@ -125,24 +125,24 @@ def test_a_host_without_anything_of_ours_is_gone_already(retire, host, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("told", "check_mode"),
+    ("answer", "check_mode"),
     [
         ({"failed": True, "msg": "toy still runs."}, False),
         ({"unreachable": True}, False),
         ({"changed": True}, True),
     ],
 )
-def test_what_cannot_be_packed_and_check_mode_do_nothing(retire, host, tmp_path, told, check_mode):
-    host.answers["pack"] = told
-    assert retire(check_mode=check_mode) == told
+def test_what_cannot_be_packed_and_check_mode_do_nothing(retire, host, tmp_path, answer, check_mode):
+    host.answers["pack"] = answer
+    assert retire(check_mode=check_mode) == answer
     assert host.asked == ["pack"]
     assert not (tmp_path / "home").exists()
 
 
-def test_what_cannot_be_removed_is_told_and_the_host_is_not_gone(retire, host, tmp_path):
-    told = {"failed": True, "msg": "runs cannot be removed."}
-    host.answers["remove"] = told
-    assert retire() == told
+def test_what_cannot_be_removed_is_reported_and_the_host_is_not_gone(retire, host, tmp_path):
+    answer = {"failed": True, "msg": "runs cannot be removed."}
+    host.answers["remove"] = answer
+    assert retire() == answer
     assert not host.place.exists()
     record = read(tmp_path / "home" / "retired.json", RetiredRecord)
     assert (record.files, record.retired) == (2, None)
@@ -177,16 +177,16 @@ BUILT = {
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("answer", "printed"),
     [
-        ({"place": "/tmp/x\nrm y"}, "What the host packed is not what was asked for: "),
+        ({"place": "/tmp/x\nrm y"}, "The host packed something else than it was asked for: "),
         ({"environments": [BUILT]}, "was never sent from here"),
     ],
 )
-def test_what_the_host_was_not_asked_for_fails(retire, host, told, said):
+def test_what_the_host_was_not_asked_for_fails(retire, host, answer, printed):
     packed = {"root": str(host.root), **pack(host.root)}
     host.place = Path(packed["place"])
-    host.answers["pack"] = {**packed, **told}
+    host.answers["pack"] = {**packed, **answer}
     result = retire()
     shutil.rmtree(host.place, ignore_errors=True)
-    _assert_untouched(host, result, said)
+    _assert_untouched(host, result, printed)

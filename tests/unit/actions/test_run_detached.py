@@ -17,8 +17,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure
 
 from rekindle.jobs import lease
-from rekindle.records import Progress, write
-from rekindle.records.folders import seen_in
+from rekindle.records import Progress, Seen, read, write
 
 SOURCE = Path(__file__).parents[3] / "src"
 
@@ -107,7 +106,7 @@ def assert_unseen(follow, tmp_path):
 
 
 def tell(folder, state):
-    write(folder / "progress.json", Progress(state=state, says="round 2/3, loss 0.05", elapsed_s=7))
+    write(folder / "progress.json", Progress(state=state, message="round 2/3, loss 0.05", elapsed_s=7))
 
 
 def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp_path):
@@ -116,14 +115,14 @@ def test_what_ends_while_it_is_followed_is_followed_to_its_end(follow, host, tmp
         result, displayed = follow()
     assert result == {"changed": False, "result": {}}
     assert displayed == ["somewhere toy: round 2/3, loss 0.05, 7 s"]
-    seen = seen_in(tmp_path)
-    assert (seen.what, seen.says) == ("toy", "round 2/3, loss 0.05")
+    seen = read(tmp_path / "seen.json", Seen)
+    assert (seen.what, seen.message) == ("toy", "round 2/3, loss 0.05")
     assert host.asked == 3
 
 
-@pytest.mark.parametrize(("said", "changed"), [("started", True), ("", False), ("{", False)])
-def test_it_is_started_first_which_is_a_change_if_it_says_so(follow, host, tmp_path, said, changed):
-    host.start = {"stdout": said, "rc": 0}
+@pytest.mark.parametrize(("printed", "changed"), [("started", True), ("", False), ("{", False)])
+def test_it_is_started_first_which_is_a_change_if_it_prints_so(follow, host, tmp_path, printed, changed):
+    host.start = {"stdout": printed, "rc": 0}
     with writer(tmp_path, "ended"):
         assert follow()[0] == {"changed": changed, "result": {}}
     command = {"argv": [sys.executable, "-m", "toy", "start"], "stdin": "{}"}
@@ -204,10 +203,10 @@ def test_a_host_that_is_gone_when_its_lease_has_ended_is_given_up_with_what_was_
     follow, host, tmp_path
 ):
     host.before = away
-    said = r"toy was last seen at round 2/3, loss 0\.05, 7 s; the host is gone: no route"
+    printed = r"toy was last seen at round 2/3, loss 0\.05, 7 s; the host is lost: no route"
     now = datetime.now(timezone.utc)
     lease.keep(tmp_path, "somewhere", now, now)
-    with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
+    with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=printed):
         follow()
     assert host.asked == 2
 
@@ -227,12 +226,12 @@ def test_a_shell_that_prints_a_record_is_not_believed(assert_unseen, host, tmp_p
 
 
 @pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
-def test_a_record_that_is_no_file_says_nothing(assert_unseen, tmp_path, plant):
+def test_a_record_that_is_no_file_is_ignored(assert_unseen, tmp_path, plant):
     assert_unseen(lambda: ((tmp_path / "progress.json").unlink(), plant(tmp_path / "progress.json")))
 
 
 def test_a_look_that_hangs_is_given_up_and_another_one_is_taken(follow, host, tmp_path, monkeypatch):
-    monkeypatch.setattr(follow.module, "_LOOK_S", 4)
+    monkeypatch.setattr(follow.module, "_POLL_S", 4)
     host.before = lambda asked: time.sleep(60) if asked == 1 else tell(tmp_path, "ended")
     began = time.monotonic()
     with writer(tmp_path):
@@ -242,10 +241,10 @@ def test_a_look_that_hangs_is_given_up_and_another_one_is_taken(follow, host, tm
 
 
 def test_a_host_that_hangs_for_good_is_gone(follow, host, tmp_path, monkeypatch):
-    monkeypatch.setattr(follow.module, "_LOOK_S", 0.3)
+    monkeypatch.setattr(follow.module, "_POLL_S", 0.3)
     monkeypatch.setattr(follow.module, "_RECONNECT_S", 1)
     host.noise = "sleep 20;"
-    said = r"toy was never seen; the host is gone: the host gave no answer within 0\.3 s"
+    said = r"toy was never seen; the host is lost: the host gave no answer within 0\.3 s"
     with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
         follow()
     assert not [process for process in psutil.Process().children(recursive=True) if "20" in process.cmdline()]

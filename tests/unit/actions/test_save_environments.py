@@ -1,16 +1,15 @@
 """What a host says of the environments that it built is written only if it was asked for."""
 
-from importlib.resources import files
-
 import pytest
 from locked import lock_as_today
 from msgspec.structs import replace
 
+from rekindle import locks
 from rekindle.records import EnvRecord, PlanRecord, read, to_builtins, write
 
 
 @pytest.fixture
-def told(home):
+def answer(home):
     """Return the environments of the recorded host, as it tells them; env.json is not there yet."""
     lock_as_today(home)
     environments = to_builtins(read(home / "env.json", EnvRecord))["environments"]
@@ -19,38 +18,38 @@ def told(home):
 
 
 @pytest.fixture
-def save(load, home, told):
+def save(load, home, answer):
     def run():
-        args = {"environments": told, "folder": str(home), "capsule": ""}
+        args = {"environments": answer, "folder": str(home), "capsule": ""}
         return load("save_environments").run(args, host="h200")
 
     return run
 
 
-def test_what_was_sent_is_written_with_its_locks(save, home, told):
+def test_what_was_sent_is_written_with_its_locks(save, home, answer):
     assert save() == {}
     env = read(home / "env.json", EnvRecord)
-    assert (env.host, to_builtins(env)["environments"]) == ("h200", told)
+    assert (env.host, to_builtins(env)["environments"]) == ("h200", answer)
     for name in ("driver.txt", "torch-system-py312.txt"):
-        assert (home / "locks" / name).read_text() == files("rekindle.locks").joinpath(name).read_text()
+        assert (home / "locks" / name).read_text() == locks.text(name)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         list.pop,
-        lambda told: told.append(told[0]),
-        lambda told: told[1].update(lock_sha256="0" * 64),
-        lambda told: told[1].update(framework="tensorflow"),
-        lambda told: told[0].pop("python"),
-        lambda told: told[0].update(more=1),
-        lambda told: told[0].update(lock="../x"),
-        lambda told: told[0].update(build_s=float("inf")),
+        lambda answer: answer.append(answer[0]),
+        lambda answer: answer[1].update(lock_sha256="0" * 64),
+        lambda answer: answer[1].update(framework="tensorflow"),
+        lambda answer: answer[0].pop("python"),
+        lambda answer: answer[0].update(more=1),
+        lambda answer: answer[0].update(lock="../x"),
+        lambda answer: answer[0].update(build_s=float("inf")),
     ],
     ids=["fewer", "more", "lock", "framework", "no python", "field", "path", "inf"],
 )
-def test_anything_else_is_refused_and_not_written(golden, save, home, told, change):
-    change(told)
+def test_anything_else_is_refused_and_not_written(golden, save, home, answer, change):
+    change(answer)
     result = save()
     assert result["failed"]
     golden(result["msg"])

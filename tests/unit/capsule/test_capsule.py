@@ -1,14 +1,13 @@
-"""The capsule: what env.json and its locks say is what the next lease gets, or it is refused."""
+"""The capsule: the next lease gets exactly env.json and its locks, or a refusal."""
 
 import hashlib
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from rekindle import capsule
+from rekindle import capsule, locks
 from rekindle.capsule.specs import environment_specs
 from rekindle.host import folders
 from rekindle.records import EnvRecord, HostRecord, RecordError, Slurm, read
@@ -72,7 +71,7 @@ def lightning(tmp_path, recordings):
     changes = {
         "framework": "lightning",
         "lock": name,
-        "lock_sha256": hashlib.sha256(files("rekindle.locks").joinpath(name).read_bytes()).hexdigest(),
+        "lock_sha256": locks.sha256(name),
         "packages": {**torch.packages, "lightning": "2.6.6"},
     }
     environments = (msgspec.structs.replace(torch, **changes),)
@@ -133,9 +132,9 @@ def test_a_lock_is_pins_and_their_digests_or_it_is_refused(kept, host, text):
 
 
 def test_our_own_locks_are_pins_and_their_digests():
-    for path in files("rekindle.locks").iterdir():
-        if path.name.endswith(".txt"):
-            assert capsule.lock_text(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), None)
+    for name in locks.names():
+        assert capsule.capsules._pins_alone(name, locks.text(name).encode()) == locks.text(name)
+        assert capsule.lock_text(name, locks.sha256(name), None) == locks.text(name)
 
 
 def test_a_capsule_is_of_locks_that_were_sent_alone(tmp_path, kept):

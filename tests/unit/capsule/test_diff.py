@@ -19,7 +19,7 @@ def test_diff_names_what_differs_and_nothing_else():
     other = _environment(packages={"torch": "2.13.0", "scipy": "1"}, probe={"build": {"cuda": "12.8"}})
     assert list(diff.differences(_environment(), same)) == []
     assert list(diff.differences(_environment(), other)) == [
-        "torch: build says cuda: 13.0 → 12.8",
+        "torch: build cuda: 13.0 → 12.8",
         "torch: package numpy: 2.5.5 → absent",
         "torch: package scipy: absent → 1",
         "torch: package torch: 2.11.0 → 2.13.0",

@@ -1,4 +1,4 @@
-"""The command line, called as a user calls it; and runs that came home to a user of the test's own."""
+"""The command line, called as a user calls it; and runs collected by a user of the test's own."""
 
 import sys
 
@@ -16,13 +16,13 @@ CODE = "rekindle-0123456789abcdef.zip"
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """Call ``rekindle``; return its status, and what it said on each stream."""
+    """Call ``rekindle``; return its status and both outputs."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
         status = cli.main()
-        said = capsys.readouterr()
-        return status, said.out, said.err
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
 
     return run
 
@@ -35,7 +35,7 @@ def own(tmp_path, monkeypatch):
 
 @pytest.fixture
 def bring(clean_run, own):
-    """Return what places the recorded run on a host and has it at home, sealed; it returns its folder."""
+    """Return what places the recorded run on a host, and collects and seals it; it returns its folder."""
 
     def collect(results, host="gpu-1", failed=False):
         (results / "payload").mkdir(parents=True, exist_ok=True)

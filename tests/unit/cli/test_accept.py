@@ -4,17 +4,7 @@ import json
 
 import jsonschema
 from fleets import accepted, edited, kind, times, value
-from report_folders import NOW
-
-from rekindle.records import PlaybookRecord, write
-
-
-def fill(folder, *records):
-    hosts = tuple(record.host for record in records)
-    write(folder / "run.json", PlaybookRecord(run="r", started=NOW, hosts=hosts))
-    for record in records:
-        write(folder / record.host / "acceptance.json", record)
-    return folder
+from report_folders import fill_accepted as fill
 
 
 def test_a_healthy_fleet_is_good(call, tmp_path):
@@ -36,14 +26,14 @@ def test_findings_name_host_and_gpu_and_the_worst_comes_first(call, tmp_path):
     assert call("accept", tmp_path / "results")[1] == out
 
 
-def test_its_json_is_as_its_schema_says(call, tmp_path):
+def test_its_json_fits_its_schema(call, tmp_path):
     odd = accepted("gpu-1")
     folder = fill(tmp_path, odd, edited(accepted("gpu-2"), "device_copy", value(0.0), 0))
     status, out, _ = call("accept", folder, "--json")
-    told = json.loads(out)
-    jsonschema.validate(told, json.loads(call("schema", "accept")[1]))
-    assert (status, told["state"], told["schema"]) == (1, "bad", "rekindle/accepted/1")
-    assert told["hosts"][1]["flaws"][0]["uuid"] == "GPU-gpu-2-0"
+    found = json.loads(out)
+    jsonschema.validate(found, json.loads(call("schema", "accept")[1]))
+    assert (status, found["state"], found["schema"]) == (1, "bad", "rekindle/accepted/1")
+    assert found["hosts"][1]["flaws"][0]["uuid"] == "GPU-gpu-2-0"
 
 
 def test_without_a_record_it_was_called_wrongly(call, tmp_path):
@@ -54,7 +44,7 @@ def test_without_a_record_it_was_called_wrongly(call, tmp_path):
 
 def test_hostile_texts_are_not_obeyed(call, tmp_path):
     evil = "\x1b]0;evil\x07\x1b[31m\nGPU"
-    record = edited(accepted("gpu-1", kind(4, evil)), "xids", value(None, says=evil), 0)
+    record = edited(accepted("gpu-1", kind(4, evil)), "xids", value(None, message=evil), 0)
     status, out, _ = call("accept", fill(tmp_path, record))
     assert status == 1
     assert "\x1b" not in out

@@ -58,10 +58,10 @@ def test_it_takes_runs_and_folders_of_runs_each_once(call, results):
 @pytest.mark.parametrize("name", ["board", "examples"])
 def test_json_fits_its_schema(call, results, name):
     schema = json.loads(call("schema", name)[1])
-    told = json.loads(call(name, results, "--json")[1])
-    jsonschema.Draft202012Validator(schema).validate(told)
+    found = json.loads(call(name, results, "--json")[1])
+    jsonschema.Draft202012Validator(schema).validate(found)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"told": told}, schema)
+        jsonschema.validate({"found": found}, schema)
 
 
 def test_markdown_is_a_table(call, results):
@@ -82,7 +82,7 @@ def test_called_wrongly_is_a_sentence_and_2(golden, call, results, tmp_path):
     golden(*(err.strip() for *_, err in answers))
 
 
-def test_a_run_that_cannot_be_read_is_said_and_makes_a_good_answer_none(call, results):
+def test_a_run_that_cannot_be_read_makes_a_good_answer_unknown(call, results):
     first, second = sorted(results.iterdir())
     (first / "run.json").write_text('{"schema": "rekindle/run/9"}')
     status, out, _ = call("board", results)
@@ -136,8 +136,8 @@ def test_each_host_could_run_them_or_is_refused_with_the_sentence(call, results)
 
 def test_a_host_without_a_gpu_runs_on_its_cpu_what_needs_none(call, results):
     add_host(fill(results / "20261103T000000Z", "cpu-1"), "cpu-1", host=host(pythons=["3.11.7"]))
-    told = json.loads(call("examples", results, "--json")[1])
-    could = [{there["host"]: there["could_run"] for there in example["hosts"]} for example in told]
+    found = json.loads(call("examples", results, "--json")[1])
+    could = [{there["host"]: there["could_run"] for there in example["hosts"]} for example in found]
     assert [there["cpu-1"] for there in could] == [True, False]
 
 
@@ -146,7 +146,7 @@ def test_a_build_that_no_host_gets_is_refused_too(call, results):
     assert "this host has none" in json.loads(out)[0]["hosts"][0]["refusal"]  # HOST has no Python
 
 
-def test_of_a_host_that_never_told_what_it_is_nothing_can_be_said(call, results):
+def test_a_host_without_facts_is_unknown(call, results):
     fill(results / "20261103T000000Z", "gpu-1", "gpu-2")
     status, out, _ = call("examples", results, "--json")
     assert status == 3

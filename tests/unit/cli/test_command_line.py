@@ -47,10 +47,8 @@ def test_help_has_examples_and_statuses(call, name):
     status, out, _ = call(name, "--help")
     assert status == 0
     assert f"  rekindle {name} " in out[out.index("Examples:") : out.index("Exit status:")]
-    assert [line.split()[0] for line in out[out.index("Exit status:") :].splitlines()[1:3]] in (
-        ["0", "1"],
-        ["0", "2"],
-    )
+    statuses = [line.split()[0] for line in out[out.index("Exit status:") :].splitlines()[1:3]]
+    assert statuses in (["0", "1"], ["0", "2"])
     assert not {"╭", "│"} & {*out}
 
 
@@ -86,10 +84,10 @@ def test_every_json_fits_its_schema(call, results, recordings, name):
     schema = json.loads(call("schema", name)[1])
     jsonschema.Draft202012Validator.check_schema(schema)
     for arguments in _calls(results, recordings)[name]:
-        told = json.loads(call(name, *arguments, "--json")[1])
-        jsonschema.validate(told, schema)
+        found = json.loads(call(name, *arguments, "--json")[1])
+        jsonschema.validate(found, schema)
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({"told": told}, schema)
+            jsonschema.validate({"found": found}, schema)
 
 
 def test_json_of_a_bundle_is_apart_from_its_progress(call, results, monkeypatch):
@@ -100,9 +98,9 @@ def test_json_of_a_bundle_is_apart_from_its_progress(call, results, monkeypatch)
     monkeypatch.setattr("rekindle.cli.bundle.bundle", bundle)
     status, out, err = call("bundle", results, "-o", "w", "--json")
     assert (status, err) == (0, "torch.txt: 0 of 1 files are there\n")
-    told = json.loads(out)
-    assert told[0]["files"] == 2
-    jsonschema.validate(told, json.loads(call("schema", "bundle")[1]))
+    found = json.loads(out)
+    assert found[0]["files"] == 2
+    jsonschema.validate(found, json.loads(call("schema", "bundle")[1]))
 
 
 def test_judge_takes_results_a_host_a_job_and_a_workspace(call, results, recordings):
@@ -157,18 +155,18 @@ def test_plan_and_diff_take_folders(call, results, recordings):
     assert call("plan", results)[1].startswith("gpu-1:\ntorch: ")
     assert call("diff", results, recordings / "h200-x2")[0] == 0
     shutil.copy(results / "gpu-1/env.json", results / "gpu-2/env.json")
-    for name, arguments, says in (
+    for name, arguments, message in (
         ("plan", [results / "gpu-1/pt_ddp"], "has no host.json. Fix:"),
         ("diff", [results, results], "has the env.json of 2 hosts: gpu-1, gpu-2. Fix: name one's folder."),
     ):
         status, _, err = call(name, *arguments)
-        assert (status, says in err, err.count("\n")) == (2, True, 1)
+        assert (status, message in err, err.count("\n")) == (2, True, 1)
 
 
 def _of_version(path, version):
-    told = json.loads(path.read_text())
-    name, _, number = told["schema"].rpartition("/")
-    path.write_text(json.dumps({**told, "schema": f"{name}/{version}", "unheard": 1}))
+    found = json.loads(path.read_text())
+    name, _, number = found["schema"].rpartition("/")
+    path.write_text(json.dumps({**found, "schema": f"{name}/{version}", "unheard": 1}))
     return f"it is {name}/{version}, and this one reads {name}/{2 if name == 'rekindle/spec' else number}"
 
 
@@ -181,16 +179,16 @@ def _of_version(path, version):
         ("report", "run.json"),
     ],
 )
-def test_a_record_of_another_version_is_said_to_be_one(call, results, name, record):
-    says = _of_version(results / record, 9)
+def test_a_record_of_another_version_is_named(call, results, name, record):
+    message = _of_version(results / record, 9)
     folder = (results / record).parent
     status, out, err = call(name, folder, *([folder] if name == "diff" else []))
     assert (status, out, err.count("\n")) == (3, "", 1)
     assert "was written by another version of Rekindle" in err
-    assert says in err
+    assert message in err
 
 
-def test_a_report_on_a_verdict_of_another_version_cannot_tell(call, tmp_path):
+def test_a_report_on_a_verdict_of_another_version_is_unknown(call, tmp_path):
     folder = fill(tmp_path, "gpu-1", "gpu-2")
     add_host(folder, "gpu-1")
     add_host(folder, "gpu-2")
@@ -208,14 +206,14 @@ def test_a_report_on_a_verdict_of_another_version_cannot_tell(call, tmp_path):
 def test_a_terminal_without_unicode_reads_plain_letters(recordings, results, environ):
     env, other = recordings / "h200-x2/env.json", results / "other.json"
     other.write_text(env.read_text().replace('"torch": "2', '"torch": "é'))
-    for arguments, status, says in (
+    for arguments, status, message in (
         (("report", results), 1, b"SKIPPED"),
         (("diff", env, other), 1, b" -> ?"),
         (("plan", f"{results}/–é"), 2, b" does not exist. Fix: "),
     ):
         done = process(*arguments, COLUMNS="60", **environ)
         assert done.returncode == status, done.stderr
-        assert says in done.stdout + done.stderr
+        assert message in done.stdout + done.stderr
         assert (done.stdout + done.stderr).isascii()
 
 
@@ -230,9 +228,15 @@ def test_a_table_is_as_wide_as_the_terminal(tmp_path, columns, widest):
 
 @pytest.mark.parametrize(
     ("arguments", "status"),
-    [(("plan", "--json"), 0), (("judge",), 1), (("--help",), 0), (("schema", "judge"), 0)],
+    [
+        (("plan", "--json"), 0),
+        (("judge",), 1),
+        (("--help",), 0),
+        (("--version",), 0),
+        (("schema", "judge"), 0),
+    ],
 )
-def test_a_reader_that_has_gone_changes_no_answer(recordings, arguments, status):
+def test_a_closed_pipe_changes_no_answer(recordings, arguments, status):
     folder = {"plan": "h200-x2", "judge": "foreign/poc"}.get(arguments[0])
     reader, writer = os.pipe()
     os.close(reader)
@@ -241,9 +245,10 @@ def test_a_reader_that_has_gone_changes_no_answer(recordings, arguments, status)
     assert (done.returncode, done.stderr) == (status, b"")
 
 
-def test_a_full_disk_is_no_bad_answer():
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("schema", "judge")])
+def test_a_full_disk_is_no_bad_answer(arguments):
     with Path("/dev/full").open("w") as full:
-        done = process("--version", stdout=full)
+        done = process(*arguments, stdout=full)
     assert done.returncode == 3
     assert done.stderr.startswith(b"The output cannot be used: No space left on device. Fix: ")
 
@@ -255,7 +260,7 @@ def test_a_bug_is_no_bad_answer(call, monkeypatch, results):
     monkeypatch.setattr("rekindle.cli.judge.judge", fail)
     status, _, err = call("judge", results / "gpu-1/pt_ddp")
     assert status == 3
-    assert err.endswith("That is a bug of Rekindle. Fix: report what stands above.\n")
+    assert err.endswith("That is a bug of Rekindle. Fix: report the traceback above.\n")
 
 
 @pytest.mark.parametrize(

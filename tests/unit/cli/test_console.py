@@ -1,4 +1,4 @@
-"""What a host or a job says reaches a terminal as text: no escape, no line of its own."""
+"""Texts of a host or a job reach a terminal without escapes and line breaks."""
 
 import json
 import re
@@ -16,68 +16,68 @@ OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
 @pytest.fixture
-def said(monkeypatch, capsys):
+def rekindle(monkeypatch, capsys):
     """Run ``rekindle`` with arguments and return what it printed, which has to be harmless."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
         cli.main()
-        told = "".join(capsys.readouterr())
-        assert not OBEYED.search(told)
-        return told
+        output = "".join(capsys.readouterr())
+        assert not OBEYED.search(output)
+        return output
 
     return run
 
 
 def _hostile(recording, path, *fields):
     """Copy a record with the hostile text in some fields, named as a path of keys each."""
-    told = json.loads(recording.read_text())
+    record = json.loads(recording.read_text())
     for keys in fields:
         *parents, last = keys
-        place = told
+        place = record
         for key in parents:
             place = place[key]
         place[last] = HOSTILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(record))
     return path
 
 
-def test_judge(said, clean_run):
+def test_judge(rekindle, clean_run):
     _hostile(clean_run / "spec.json", clean_run / "spec.json", ["host"])
     (clean_run / "ended.json").unlink()
-    lines = said("judge", clean_run).splitlines()
+    lines = rekindle("judge", clean_run).splitlines()
     assert lines[0].startswith(f"{SHOWN} pt_ddp: UNPROVEN")
     assert lines[1].startswith("  rounds_aggregated: holds.")
-    assert json.loads(said("judge", clean_run, "--json"))["host"] == HOSTILE
+    assert json.loads(rekindle("judge", clean_run, "--json"))["host"] == HOSTILE
 
 
-def test_diff(said, tmp_path, recordings):
+def test_diff(rekindle, tmp_path, recordings):
     ours = recordings / "h200-x2/env.json"
     first = ("environments", 0)
     theirs = _hostile(ours, tmp_path / "env.json", [*first, "lock_sha256"], [*first, "packages", "torch"])
-    assert SHOWN in said("diff", ours, theirs)
+    assert SHOWN in rekindle("diff", ours, theirs)
     for probe in ({"build": "x"}, {"gpus": [1]}, {"gpus": 5}, {"gpus": [{}]}, {"build": {HOSTILE: HOSTILE}}):
-        told = json.loads(ours.read_text())
-        told["environments"][0]["probe"] = probe
-        theirs.write_text(json.dumps(told))
-        said("diff", ours, theirs)
+        record = json.loads(ours.read_text())
+        record["environments"][0]["probe"] = probe
+        theirs.write_text(json.dumps(record))
+        rekindle("diff", ours, theirs)
 
 
-def test_plan(said, tmp_path, recordings):
+def test_plan(rekindle, tmp_path, recordings):
     host = recordings / "h200-x2/host.json"
     theirs = _hostile(host, tmp_path / "host.json", ["os", "architecture"])
-    assert SHOWN in said("plan", theirs)
-    json.loads(said("plan", theirs, "--json"))
+    assert SHOWN in rekindle("plan", theirs)
+    json.loads(rekindle("plan", theirs, "--json"))
 
 
-def test_report(said, tmp_path, recordings):
+def test_report(rekindle, tmp_path, recordings):
     run = {"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["h"]}
     (tmp_path / "run.json").write_text(json.dumps(run))
     recorded = tmp_path / "verdict.json"
     write(recorded, judge(recordings / "runs/pt_ddp-h200-x2-2"))
     _hostile(recorded, tmp_path / "h/pt_ddp/verdict.json", ["cause"], ["devices", 0, "name"])
-    assert "pt_ddp" in said("report", tmp_path)
+    assert "pt_ddp" in rekindle("report", tmp_path)
 
 
 def test_a_finding():
@@ -85,11 +85,11 @@ def test_a_finding():
     assert not OBEYED.search(report.findings((finding,)))
 
 
-def test_an_error(said, tmp_path):
+def test_an_error(rekindle, tmp_path):
     path = tmp_path / "env.json"
     path.write_text(json.dumps({"host": "h", "x" + HOSTILE: 1}))
-    assert SHOWN in said("diff", path, path)
-    assert SHOWN in said("plan", path)
+    assert SHOWN in rekindle("diff", path, path)
+    assert SHOWN in rekindle("plan", path)
 
 
 def test_json_for_a_terminal_is_ascii():

@@ -32,6 +32,8 @@ TORCH = "--framework=torch"
 CPU = host(pythons=["3.11.7"])
 LOADED = replace(CPU, driver=Driver(version="580.95.05", source="/sys/module/nvidia/version", cuda=None))
 NO_DRIVER = replace(host(pci_gpus=1), pci_devices=(PciGpu(address="x", device="2B85", kernel_driver=None),))
+IDS = ("plan", "refused", "no driver", "CPU", "no GPU", "buys", "loses", "shows", "not yet", "one", "groups")
+MIXED = {"a": host(H100), "b": host(RTX5090), "p": host(P100), "x": host(H100, pythons=[python("3.9.18")])}
 
 
 @pytest.mark.parametrize(
@@ -47,30 +49,9 @@ NO_DRIVER = replace(host(pci_gpus=1), pci_devices=(PciGpu(address="x", device="2
         (("--what-if=driver=570.86.16", TORCH), {"lease": NO_DRIVER}, 0),
         (("--what-if=driver=550", TORCH), {"lease": NO_DRIVER}, 3),
         ((TORCH,), {"new": host(H100), "newer": host(RTX5090), "old": host(V100, driver="535.54.03")}, 0),
-        (
-            (TORCH,),
-            {
-                "a": host(H100),
-                "b": host(RTX5090),
-                "p": host(P100),
-                "x": host(H100, pythons=[python("3.9.18")]),
-            },
-            3,
-        ),
+        ((TORCH,), MIXED, 3),
     ],
-    ids=[
-        "plan",
-        "refused",
-        "no driver",
-        "CPU",
-        "no GPU",
-        "buys",
-        "loses",
-        "shows",
-        "not yet",
-        "one",
-        "groups",
-    ],
+    ids=IDS,
 )
 def test_what_is_planned_or_why_not(golden, plan, options, hosts, status):
     found, lines = plan(*options, **hosts)
@@ -100,14 +81,14 @@ def test_same_hosts_get_the_plan_of_one(plan, gpus):
         assert planned.environments == alone.environments
 
 
-def test_hosts_of_one_name_are_told_apart(call, tmp_path):
+def test_hosts_of_one_name_are_distinguished(call, tmp_path):
     files = [tmp_path / name / "host.json" for name in ("east", "west")]
     for path, model in zip(files, (H100, RTX5090), strict=True):
         write(path, host(model))
-    status, said, _ = call("plan", *files, "--framework=tensorflow")
+    status, out, _ = call("plan", *files, "--framework=tensorflow")
     assert status == 3
-    assert f"fits all of lease of {files[0]}\n" in said
-    assert f"lease of {files[1]} is refused: TensorFlow" in said
+    assert f"fits all of lease of {files[0]}\n" in out
+    assert f"lease of {files[1]} is refused: TensorFlow" in out
 
 
 def test_called_wrongly_is_one_sentence_and_2(golden, call, tmp_path):

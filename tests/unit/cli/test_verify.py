@@ -19,7 +19,7 @@ def run(bring, tmp_path):
 
 @pytest.fixture
 def verify(run, call):
-    """Call ``rekindle verify``; returns its status and what it said."""
+    """Call ``rekindle verify``; return its status and output."""
 
     def ask(*more, results=run.parents[1]):
         status, out, err = call("verify", results, *more)
@@ -29,10 +29,10 @@ def verify(run, call):
 
 
 def test_what_nobody_touched_is_as_it_was_sealed(run, verify):
-    status, said = verify()
+    status, output = verify()
     assert status == 0
-    assert said.startswith("gpu-1/pt_ddp is as it was sealed at 20")
-    assert said.endswith("Z: PASS.\n")
+    assert output.startswith("gpu-1/pt_ddp is as it was sealed at 20")
+    assert output.endswith("Z: PASS.\n")
 
 
 def test_a_run_of_many_files_is_sealed_as_well(clean_run, bring, run, verify):
@@ -40,8 +40,8 @@ def test_a_run_of_many_files_is_sealed_as_well(clean_run, bring, run, verify):
     for number in range(500):
         (clean_run / "more" / f"{number}.txt").write_text(str(number))
     bring(run.parents[1])
-    status, said = verify()
-    assert status == 0, said
+    status, output = verify()
+    assert status == 0, output
 
 
 def test_the_seal_states_what_was_judged_and_is_in_totos(run):
@@ -52,11 +52,11 @@ def test_the_seal_states_what_was_judged_and_is_in_totos(run):
     assert {subject["name"] for subject in statement["subject"]} == {
         path.relative_to(run).as_posix() for path in run.rglob("*") if path.is_file()
     }
-    told = statement["predicate"]
+    predicate = statement["predicate"]
     spec = read(run / "spec.json", RunSpec)
-    assert (told["host"], told["job"], told["verdict"]) == ("gpu-1", "pt_ddp", "PASS")
-    assert (told["nonce"], told["lock"]) == (spec.nonce, spec.lock_sha256)
-    assert told["payload"] == "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
+    assert (predicate["host"], predicate["job"], predicate["verdict"]) == ("gpu-1", "pt_ddp", "PASS")
+    assert (predicate["nonce"], predicate["lock"]) == (spec.nonce, spec.lock_sha256)
+    assert predicate["payload"] == "5694d08a2e53ffcae0c3103e5ad6f6076abd960eb1f8a56577040bc1028f702b"
     (pem,) = run.parent.glob("*.pem")
     assert seal.keyid(pem.read_bytes()) == envelope["signatures"][0]["keyid"]
     assert pem.stem == envelope["signatures"][0]["keyid"][:16]
@@ -108,20 +108,17 @@ def test_swapped_seals_are_named(run, verify, bring):
     assert verify()[0] == 0
     first.write_bytes(texts[1])
     second.write_bytes(texts[0])
-    lines = (
-        "gpu-1/pt_ddp: its seal is that of gpu-2/pt_ddp.",
-        "gpu-2/pt_ddp: its seal is that of gpu-1/pt_ddp.",
-    )
-    assert verify() == (1, "".join(f"{line}\n" for line in lines))
+    pairs = (("gpu-1", "gpu-2"), ("gpu-2", "gpu-1"))
+    assert verify() == (1, "".join(f"{a}/pt_ddp: its seal is that of {b}/pt_ddp.\n" for a, b in pairs))
 
 
 def test_an_older_seal_of_the_same_job_does_not_fit(run, verify, bring):
     before = received.seal_of(run).read_bytes()
     bring(run.parents[1], failed=True)
     received.seal_of(run).write_bytes(before)
-    status, said = verify()
+    status, output = verify()
     assert status == 1
-    assert "gpu-1/pt_ddp/spec.json was altered." in said
+    assert "gpu-1/pt_ddp/spec.json was altered." in output
 
 
 def _forge(run):
@@ -129,8 +126,8 @@ def _forge(run):
     _flip(run / "evidence/site-1.rank-0.jsonl")
     (pem,) = run.parent.glob("*.pem")
     key = seal.new_key()
-    told = seal.opened(received.seal_of(run).read_bytes(), [pem.read_bytes()]).predicate
-    received.seal_of(run).write_bytes(seal.make(run, told, key))
+    predicate = seal.opened(received.seal_of(run).read_bytes(), [pem.read_bytes()]).predicate
+    received.seal_of(run).write_bytes(seal.make(run, predicate, key))
     genuine = pem.read_bytes()
     pem.write_bytes(seal.public_key(key))
     return genuine
@@ -138,16 +135,16 @@ def _forge(run):
 
 def test_a_seal_by_another_key_is_no_seal(run, verify):
     _forge(run)
-    status, said = verify()
+    status, output = verify()
     assert status == 1
-    assert said.startswith("gpu-1/pt_ddp: its seal is signed by another key, '")
+    assert output.startswith("gpu-1/pt_ddp: its seal is signed by another key, '")
 
 
 def test_another_person_checks_with_the_public_key(run, verify, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    status, said = verify()
+    status, output = verify()
     assert status == 0
-    assert "only the controller's user knows whether they are its own" in said
+    assert "only the controller's user knows whether they are its own" in output
     genuine = tmp_path / "genuine.pem"
     genuine.write_bytes(_forge(run))
     assert verify()[0] == 0  # which is what that sentence is about
@@ -180,19 +177,19 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_broken_seal_is_said_to_be_one(run, verify, damage):
+def test_a_broken_seal_is_named(run, verify, damage):
     path = received.seal_of(run)
     path.write_text(DAMAGE[damage](path.read_text()))
     altered = damage in {"signature", "payload"}
-    says = "was altered: its signature does not fit" if altered else "is not a seal, or not a whole one"
-    assert verify() == (1, f"gpu-1/pt_ddp: its seal {says}.\n")
+    message = "was altered: its signature does not fit" if altered else "is not a seal, or not a complete one"
+    assert verify() == (1, f"gpu-1/pt_ddp: its seal {message}.\n")
 
 
-GONE = "gpu-1/pt_ddp was placed on its host, and neither its files nor its seal are here.\n"
+MISSING = "gpu-1/pt_ddp was placed on its host, and neither its files nor its seal are here.\n"
 
 
 def _remove(run):
-    """Take a run away with its seal, so that only placed.json tells of it."""
+    """Take a run away with its seal, so that only placed.json has it."""
     shutil.rmtree(run)
     received.seal_of(run).unlink(missing_ok=True)
 
@@ -201,16 +198,16 @@ def test_a_run_that_lost_its_seal_or_was_removed_with_it_is_named_unless_its_hos
     received.seal_of(run).unlink()
     assert verify() == (1, "gpu-1/pt_ddp has no seal.\n")
     _remove(run)
-    assert verify() == (1, GONE)
-    journal.note_left(run.parents[1], "gpu-1", "validate", "unreachable", "It is gone. Fix: lease another.")
-    assert verify() == (0, "gpu-1/pt_ddp was never collected: It is gone. Fix: lease another.\n")
+    assert verify() == (1, MISSING)
+    journal.note_left(run.parents[1], "gpu-1", "validate", "unreachable", "It vanished. Fix: lease another.")
+    assert verify() == (0, "gpu-1/pt_ddp was never collected: It vanished. Fix: lease another.\n")
 
 
 @pytest.mark.parametrize(
     ("removed_first", "expected"),
-    [(True, (0, "gpu-1/pt_ddp was never collected: No. Fix: x.\n")), (False, (1, GONE))],
+    [(True, (0, "gpu-1/pt_ddp was never collected: No. Fix: x.\n")), (False, (1, MISSING))],
 )
-def test_what_the_report_had_at_home_was_removed_though_its_host_left(run, verify, removed_first, expected):
+def test_a_run_that_the_report_has_was_removed_though_its_host_left(run, verify, removed_first, expected):
     results = run.parents[1]
     journal.begin_play(results, "validate", ["gpu-1"], left=(), now="2026-11-21T02:00:00Z")
     journal.note_left(results, "gpu-1", "validate", "failed", "No. Fix: x.")
@@ -221,14 +218,14 @@ def test_what_the_report_had_at_home_was_removed_though_its_host_left(run, verif
         write_reports(results)
         _remove(run)
     sealing.put(results, None)
-    status, said = verify()
-    assert (status, said.splitlines(keepends=True)[0]) == expected
+    status, output = verify()
+    assert (status, output.splitlines(keepends=True)[0]) == expected
 
 
 def test_called_wrongly_is_status_2(run, verify, tmp_path):
     (tmp_path / "empty").mkdir()
     wrong = (["--key", __file__], run.parents[1])
     for more, results in (([], tmp_path / "empty"), ([], tmp_path / "none"), wrong):
-        status, said = verify(*more, results=results)
+        status, output = verify(*more, results=results)
         assert status == 2
-        assert said.count("Fix:") == 1
+        assert output.count("Fix:") == 1

@@ -46,7 +46,7 @@ def rekindle(call):
 
 @pytest.fixture
 def again(bring, results):
-    """Return what has the run of the folder run and come home again."""
+    """Return what runs and collects the folder's run again."""
     return lambda: bring(results, failed=True)
 
 
@@ -108,7 +108,7 @@ def test_another_run_s_folder_with_its_seal_is_named(results, rekindle, again, t
     assert {"gpu-1/pt_ddp.seal.json was altered.", "gpu-1/pt_ddp.placed.json was altered."} <= {*lines}
 
 
-def test_a_run_of_before_stays_with_its_verdict_and_what_was_altered_in_it_is_named(results, rekindle, again):
+def test_an_earlier_run_stays_with_its_verdict_and_alterations_in_it_are_named(results, rekindle, again):
     before = (results / "gpu-1/pt_ddp/spec.json").read_bytes()
     for hour in (3, 4):
         play(results, f"2026-11-21T0{hour}:00:00Z", again)
@@ -151,7 +151,7 @@ def test_what_was_altered_stays_so_through_reports_and_later_playbooks(results, 
     assert differs(results) == named - {"gpu-1/plan.json was altered."}
 
 
-def test_a_report_that_was_altered_is_written_again_and_says_that_nothing_was_judged(results, rekindle):
+def test_a_report_that_was_altered_is_written_again_without_judging(results, rekindle):
     (results / "results.json").write_text('{"rows": []}')
     status, lines = rekindle("report", results)
     assert status == 0
@@ -164,7 +164,7 @@ def test_a_report_of_a_run_that_lies_alone_is_judged(results, rekindle, tmp_path
     assert "not judged again" not in " ".join(rekindle("report", tmp_path / "alone")[1])
 
 
-def test_a_playbook_that_was_killed_is_said_and_the_next_one_seals_all(results, rekindle):
+def test_a_playbook_that_was_killed_is_named_and_the_next_one_seals_all(results, rekindle):
     later = "2126-11-21T03:00:00Z"
     play(results, later, lambda: altered(results / "gpu-1/host.json"), ends=False)
     status, lines = rekindle("verify", results)
@@ -195,11 +195,11 @@ def test_what_another_playbook_is_just_writing_is_no_part_of_it(results, rekindl
     write_it = seal.sha256
 
     def vanishes(path):
-        (results / "gpu-1/gone").unlink(missing_ok=True)
+        (results / "gpu-1/vanishing").unlink(missing_ok=True)
         return write_it(path)
 
     partial = results / "gpu-1/.host.json.a1b2c3d4"
-    for path in (partial, results / "gpu-1/gone"):
+    for path in (partial, results / "gpu-1/vanishing"):
         path.touch()
     with monkeypatch.context() as patch:
         patch.setattr(seal, "sha256", vanishes)
@@ -209,7 +209,7 @@ def test_what_another_playbook_is_just_writing_is_no_part_of_it(results, rekindl
 
 
 @pytest.mark.parametrize("with_it", [(), ("run.json",)])
-def test_a_seal_that_was_removed_is_said(results, rekindle, with_it):
+def test_a_seal_that_was_removed_is_named(results, rekindle, with_it):
     for name in with_it:
         (results / name).unlink()
     (results / "results.seal.json").unlink()
@@ -234,7 +234,7 @@ def test_a_seal_by_another_key_is_none_and_vouches_for_nothing(results, rekindle
     assert "gpu-1/host.json was added." in rekindle("verify", results)[1]
 
 
-def test_results_of_an_older_rekindle_say_what_was_not_checked(results, rekindle, monkeypatch):
+def test_results_of_an_older_rekindle_name_what_was_not_checked(results, rekindle, monkeypatch):
     made = seal.Statement
 
     def older(**parts):

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from recorded_edits import edit
+from recorded_edits import added, edit, json_in
 
 from rekindle.doctor import diagnose_paths, diagnose_run
 from rekindle.records import RecordError
@@ -32,14 +32,12 @@ def _log(run, text, name=SITE_LOG):
 def _exception(run, **fields):
     event = {"event": "exception", "time": 1.0, "site": "site-1", "rank": 0, "kind": "ValueError"}
     line = json.dumps({**event, "message": "bad", "place": "client.py:9", **fields})
-    with (run / "evidence/site-1.rank-0.jsonl").open("a") as stream:
-        stream.write(line + "\n")
+    added("evidence/site-1.rank-0.jsonl", line)(run)
 
 
 def _nvflare(run, version):
-    spec = json.loads((run / "spec.json").read_text())
-    spec["versions"] = {"nvflare": version} if version else {}
-    (run / "spec.json").write_text(json.dumps(spec))
+    with json_in(run / "spec.json") as spec:
+        spec["versions"] = {"nvflare": version}
 
 
 def test_the_starved_trainer_stands_before_nvflares_own_errors(recordings):
@@ -60,7 +58,7 @@ def test_the_silence_of_300_seconds_is_an_echo_of_the_memory(recordings):
     assert all(finding.echo for finding in echoes)
 
 
-def test_the_stacks_say_whose_script_ended_in_nvflares_client(recordings, tmp_path):
+def test_the_stacks_show_whose_script_ended_in_nvflares_client(recordings, tmp_path):
     (root,) = diagnose_paths([recordings / ENDED])
     assert (root.name, root.layer, root.line) == ("script_ended_in_client", "job", 1)
     assert root.confidence == "certain"
@@ -119,7 +117,7 @@ def test_a_clean_run_gives_nothing(recordings):
     assert not [path.name for path in [*runs, *passed] if diagnose_paths([path])]
 
 
-def test_a_trainers_own_exception_comes_first_with_what_the_catalogue_knows(clean_run):
+def test_a_trainers_own_exception_comes_first_with_its_entry(clean_run):
     _exception(clean_run, kind="ModuleNotFoundError", message="No module named 'x'", time=2.0)
     _log(clean_run, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ")
     root, echo = diagnose_run(clean_run)
@@ -137,7 +135,7 @@ def test_of_two_exceptions_the_first_in_time_is_the_root(clean_run):
     assert diagnose_run(clean_run)[0].cause == "site-1 rank 0 raised ValueError: first at client.py:9."
 
 
-def test_what_the_autopsy_of_a_node_shows_is_said_of_that_node(clean_run):
+def test_the_cause_in_the_autopsy_of_a_node_names_it(clean_run):
     edit(clean_run / "spec.json", r"^\{", '{"nodes": ["n9", "n10"],')
     (clean_run / "autopsy").mkdir()
     line = "206 of 195 stopped 2.8 s 350 MiB do_signal_stop python -u custom/client.py\n"
@@ -147,7 +145,7 @@ def test_what_the_autopsy_of_a_node_shows_is_said_of_that_node(clean_run):
     assert found.cause.startswith("On n10: Process 206 (python -u custom/client.py) was stopped")
 
 
-def test_what_the_ladder_met_comes_after_what_the_run_itself_said(clean_run):
+def test_findings_of_the_ladder_come_after_those_of_the_run(clean_run):
     (clean_run / "ladder").mkdir()
     (clean_run / "ladder/training.log").write_text("srun: error: Node failure on n10\n")
     assert _names(diagnose_run(clean_run)) == ["slurm_step_lost_its_node"]

@@ -1,4 +1,4 @@
-"""Every entry on what it really looked like, on all recorded runs that went well, and on hostile input."""
+"""Every entry on its excerpt, on all recorded runs that passed, and on hostile input."""
 
 import re
 import time
@@ -26,7 +26,7 @@ def test_names_are_used_once():
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_an_entry_is_the_first_to_know_its_excerpt_and_fills_its_sentences(name):
+def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name):
     entry = ENTRIES[name]
     found = diagnose_texts([texts.text("log.txt", AROUND.format(entry.excerpt).encode())])
     first = next(finding for finding in found if finding.echo == (entry.rank == "echo"))
@@ -108,11 +108,11 @@ SLURM = {
     ],
     "slurm_step_waits": ["srun: error: Unable to create step for job 7: Requested nodes are busy"],
 }
-"""As the sources of 21.08 to 25.11 have it."""
+"""From the sources of 21.08 to 25.11."""
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_what_slurm_of_other_releases_and_builds_says_is_known(golden, name):
+def test_messages_of_other_releases_and_builds_of_slurm_are_known(golden, name):
     found = [diagnose_texts([texts.text("log.txt", AROUND.format(line).encode())]) for line in SLURM[name]]
     assert [[finding.name for finding in findings] for findings in found] == [[name]] * len(found)
     golden(*(finding.cause for (finding,) in found))

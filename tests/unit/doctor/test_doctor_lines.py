@@ -39,16 +39,16 @@ def test_a_library_of_another_framework_is_named_rather_than_the_failed_import()
 
 
 def test_a_port_is_named_where_the_line_names_it():
-    told = "name: EADDRINUSE, message: address already in use"
-    first, second = _diagnose(f"port: 27777, useIpv6: false, code: -98, {told}"), _diagnose(told)
+    line = "name: EADDRINUSE, message: address already in use"
+    first, second = _diagnose(f"port: 27777, useIpv6: false, code: -98, {line}"), _diagnose(line)
     assert [finding.name for finding in (*first, *second)] == ["port_in_use", "address_in_use"]
     assert first[0].cause == "Port 27777 is held by another process."
     assert "no detail" not in second[0].cause
 
 
 def test_the_quantisers_own_line_comes_before_what_it_raises():
-    said = "    values_tensor = torch.as_tensor(values).cuda()\nRuntimeError: No CUDA GPUs are available\n"
-    assert _diagnose(said)[0].name == "quantiser_needs_cuda"
+    lines = "    values_tensor = torch.as_tensor(values).cuda()\nRuntimeError: No CUDA GPUs are available\n"
+    assert _diagnose(lines)[0].name == "quantiser_needs_cuda"
 
 
 @pytest.mark.parametrize("unit", ["NCCL", "EADDRINUSE", "NCCL INFO comm 0x7f rank 1 nranks 2 ", "port: 1, "])

@@ -37,7 +37,7 @@ def test_nvidia_smi_and_the_runs_own_processes_name_the_holder(golden, command):
     )
 
 
-def test_torch_names_the_other_process_and_without_a_word_nobody_is_blamed(golden):
+def test_torch_names_the_other_process_and_without_its_message_nobody_is_blamed(golden):
     golden(_cause(("log.txt", FREE + OTHER + OWN)), _cause(("log.txt", "CUDA_ERROR_OUT_OF_MEMORY")))
 
 
@@ -54,7 +54,7 @@ def test_samples_name_the_other_site(tmp_path):
     assert diagnose_run(tmp_path)[0].cause.endswith("It is held by process 99 (site-2 rank 0): 8 MiB.")
 
 
-def test_the_spec_tells_who_was_there_before_and_no_file_beside_the_run(tmp_path, recordings):
+def test_the_spec_names_earlier_processes_and_no_file_beside_the_run_does(tmp_path, recordings):
     record = json.loads((recordings / "h200-x2/host.json").read_text())
     record["gpus"][0]["processes"] = [{"pid": 7, "name": "another", "memory_mib": 100}]
     (tmp_path / "host.json").write_text(json.dumps(record))
@@ -64,7 +64,7 @@ def test_the_spec_tells_who_was_there_before_and_no_file_beside_the_run(tmp_path
     before = GpuProcess(pid=7, name="vllm", memory_mib=100)
     gpu = GivenGpu(uuid="GPU-a", index=0, name=None, memory_mib=None, processes=(before,))
     spec = replace(read(recordings / "runs/pt_ddp-cpu-2/spec.json", RunSpec), gpus=(gpu,))
-    said = "process 7 (vllm, there before the run): 414.00 MiB."
-    assert diagnose_run(tmp_path / "job", spec)[0].cause.endswith(said)
+    held = "process 7 (vllm, there before the run): 414.00 MiB."
+    assert diagnose_run(tmp_path / "job", spec)[0].cause.endswith(held)
     write(tmp_path / "job/spec.json", spec)
-    assert diagnose_run(tmp_path / "job")[0].cause.endswith(said)
+    assert diagnose_run(tmp_path / "job")[0].cause.endswith(held)

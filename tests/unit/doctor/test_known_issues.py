@@ -1,26 +1,23 @@
-"""Known issues: what they excuse, until when, and what happens when they are gone."""
-
-import json
+"""Known issues: what they excuse, and until when."""
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import edit
+from recorded_edits import edit, json_in
 
 from rekindle.doctor.catalogue import catalogue
 from rekindle.doctor.known_issues import known_issue, known_issues
 from rekindle.judge import judge
 from rekindle.records import RunSpec, read
 
-SAID = "--quantize_mode blockwise8 needs CUDA in NVFlare's server and clients, which see no GPU"
+LINE = "--quantize_mode blockwise8 needs CUDA in NVFlare's server and clients, which see no GPU"
 
 
 @pytest.fixture
 def quantised(clean_run):
     """Return a run that asks for blockwise8, and passed."""
-    spec = json.loads((clean_run / "spec.json").read_text())
-    spec["job"]["arguments"]["quantize_mode"] = "blockwise8"
-    spec["versions"]["nvflare"] = "2.7.3"
-    (clean_run / "spec.json").write_text(json.dumps(spec))
+    with json_in(clean_run / "spec.json") as spec:
+        spec["job"]["arguments"]["quantize_mode"] = "blockwise8"
+        spec["versions"]["nvflare"] = "2.7.3"
     return clean_run
 
 
@@ -40,7 +37,7 @@ def test_a_run_that_fails_as_known_is_a_known_issue_and_one_that_passes_names_it
     assert passed[:2] == ("PASS", "quantisation_needs_cuda")
     edit(quantised / "ended.json", r'("exit_status": )\d+', r"\g<1>1")
     assert judge(quantised).verdict == "FAIL"  # otherwise than as known
-    (quantised / "job.log").write_text(SAID + "\n")
+    (quantised / "job.log").write_text(LINE + "\n")
     known = _judged(quantised)
     assert known[:2] == ("KNOWN_ISSUE", "quantisation_needs_cuda")
     edit(quantised / "ended.json", r'("started": )"[^"]+"', rf'\1"{known_issues()[0].expires}T00:00:00Z"')

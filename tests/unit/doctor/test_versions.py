@@ -23,7 +23,7 @@ def test_a_release_fits_or_not(version, specifier, fits):
 
 
 def test_a_specifier_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="no operator and release"):
+    with pytest.raises(ValueError, match="not an operator and a release"):
         versions.fits("1.0", "~=1")
 
 

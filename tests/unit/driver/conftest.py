@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def child():
-    """Start Python on a program, called as ``words`` say: it prints a line and waits for its input's end."""
+    """Start Python on a program with these arguments: it prints a line and waits for its input's end."""
     started = []
 
     def start(code, *words):

@@ -1,4 +1,4 @@
-"""What SLURM gave a run: nodes of which this is the first, and GPUs in the places of those that were seen."""
+"""A run's SLURM allocation: this node first, and GPUs in the places of those that were seen."""
 
 import shlex
 
@@ -10,11 +10,11 @@ from rekindle.records import GivenGpu, RunSpec, Site, Slurm, read
 
 
 @pytest.fixture
-def told(queue, monkeypatch):
-    """Have this process be on node n9 of n10 and n9, which SLURM names in the order of their names."""
+def allocation(queue, monkeypatch):
+    """Put this process on node n9 of n10 and n9, which SLURM sorts by name."""
     monkeypatch.setenv("SLURMD_NODENAME", "n9")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[9-10]")
-    queue.say("scontrol", "n10\nn9\n")
+    queue.set("scontrol", "n10\nn9\n")
     return queue
 
 
@@ -29,10 +29,10 @@ def spec(recordings):
 
 
 def gives(queue, **uuids):
-    """Have nvidia-smi of n9, which is here, and of n10, by srun, tell these GPUs; H200s, or A100 in name."""
+    """Have nvidia-smi of n9, which is here, and of n10, by srun, list these GPUs; H200s, or A100 in name."""
     for command, node in (("nvidia-smi", "n9"), ("srun", "n10")):
         names = {uuid: "A100" if "A100" in uuid else "H200" for uuid in uuids[node].split()}
-        queue.say(command, "".join(f"{uuid}, {name}\n" for uuid, name in names.items()))
+        queue.set(command, "".join(f"{uuid}, {name}\n" for uuid, name in names.items()))
 
 
 def on_cpu(spec):
@@ -46,15 +46,15 @@ def test_a_run_that_asks_slurm_for_nothing_is_as_it_was_sent(tmp_path, spec, que
     assert queue.asked("scontrol") == list(tmp_path.glob("*.json")) == []
 
 
-def test_the_first_node_is_this_one_and_the_spec_says_so(tmp_path, spec, told):
-    whole = allocated(tmp_path, on_cpu(spec))
-    assert whole == msgspec.structs.replace(on_cpu(spec), nodes=("n9", "n10"))
-    assert read(tmp_path / "spec.json", RunSpec) == whole
-    assert told.asked("scontrol") == ["show hostnames n[9-10]"]
+def test_the_first_node_is_this_one_and_the_spec_records_it(tmp_path, spec, allocation):
+    given = allocated(tmp_path, on_cpu(spec))
+    assert given == msgspec.structs.replace(on_cpu(spec), nodes=("n9", "n10"))
+    assert read(tmp_path / "spec.json", RunSpec) == given
+    assert allocation.asked("scontrol") == ["show hostnames n[9-10]"]
 
 
 @pytest.mark.parametrize(
-    ("nodes", "gpus", "says"),
+    ("nodes", "gpus", "message"),
     [
         ("n9\n", {}, r"^SLURM gave 1 nodes, n9, of 2\.$"),
         (
@@ -69,30 +69,30 @@ def test_the_first_node_is_this_one_and_the_spec_says_so(tmp_path, spec, told):
         ),
     ],
 )
-def test_too_little_is_one_sentence(tmp_path, spec, told, nodes, gpus, says):  # noqa: PLR0913, PLR0917
-    told.say("scontrol", nodes)
+def test_too_little_is_one_sentence(tmp_path, spec, allocation, nodes, gpus, message):  # noqa: PLR0913, PLR0917
+    allocation.set("scontrol", nodes)
     if gpus:
-        gives(told, **gpus)
-    with pytest.raises(AllocationError, match=says):
+        gives(allocation, **gpus)
+    with pytest.raises(AllocationError, match=message):
         allocated(tmp_path, spec)
     assert not (tmp_path / "spec.json").exists()
 
 
-def test_each_node_s_gpus_stand_where_those_that_were_seen_did(tmp_path, spec, told):
-    gives(told, n9="9-b 9-a", n10="10-b 10-a 10-c")
-    whole = allocated(tmp_path, spec)
-    assert [site.gpus for site in whole.sites] == [("9-b", "10-b"), ("9-a", "10-a")]
-    assert sorted(gpu.uuid for gpu in whole.gpus) == ["10-a", "10-b", "9-a", "9-b"]
-    assert (whole.gpus_on("n9"), whole.gpus_on("n10")) == ({"9-a", "9-b"}, {"10-a", "10-b"})
-    (step,) = told.asked("srun")
+def test_each_node_s_gpus_stand_where_those_that_were_seen_did(tmp_path, spec, allocation):
+    gives(allocation, n9="9-b 9-a", n10="10-b 10-a 10-c")
+    given = allocated(tmp_path, spec)
+    assert [site.gpus for site in given.sites] == [("9-b", "10-b"), ("9-a", "10-a")]
+    assert sorted(gpu.uuid for gpu in given.gpus) == ["10-a", "10-b", "9-a", "9-b"]
+    assert (given.gpus_on("n9"), given.gpus_on("n10")) == ({"9-a", "9-b"}, {"10-a", "10-b"})
+    (step,) = allocation.asked("srun")
     assert shlex.split(step)[:4] == ["--overlap", "--nodes=1", "--ntasks=1", "--nodelist=n10"]
 
 
-def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, told, monkeypatch):
-    told.say("scontrol", errors="slurm_load_jobs error", status=1)
+def test_an_scontrol_that_does_not_answer_is_one_sentence(tmp_path, spec, allocation, monkeypatch):
+    allocation.set("scontrol", errors="slurm_load_jobs error", status=1)
     with pytest.raises(AllocationError, match=r"^scontrol does not report what the run was given: "):
         allocated(tmp_path, spec)
-    told.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
+    allocation.put("scontrol", "#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setattr("rekindle.trainer.slurm._LIMIT_S", 0.2)
     with pytest.raises(AllocationError, match=r"^scontrol does not report .* timed out"):
         allocated(tmp_path, spec)

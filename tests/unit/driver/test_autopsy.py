@@ -45,7 +45,7 @@ def _answers(run):
     return {path.stem: path.read_text() for path in (run / "autopsy").glob("*.txt")}
 
 
-def test_a_child_is_told_with_its_stack_and_its_port(run, child):
+def test_a_child_is_listed_with_its_stack_and_its_port(run, child):
     process, port = child
     answers = _answers(run)
     assert answers.keys() == QUESTIONS
@@ -70,7 +70,7 @@ def test_a_question_that_fails_leaves_its_reason_and_the_others_their_answers(ru
     assert f"{child[0].pid} of " in answers["processes"]
 
 
-def test_a_command_that_is_not_there_or_hangs_is_told(monkeypatch):
+def test_a_command_that_is_not_there_or_hangs_is_reported(monkeypatch):
     assert module._command("no-such-command") == "no-such-command is not there."
     assert module._command("sh", "-c", "echo out; echo err >&2; exit 3") == "out\nerr\n"
     monkeypatch.setattr(module, "_LIMIT_S", 0.2)
@@ -82,10 +82,10 @@ def test_the_last_lines_of_each_log_are_kept(run):
     site.mkdir(parents=True)
     (site / "log.txt").write_text("".join(f"line {n}\n" for n in range(100)))
     (run / "job.log").write_bytes(b"\xff broken\n")
-    said = _answers(run)["logs"].splitlines()
-    assert said[0] == "== job/workspace/site-1/x/log.txt"
-    assert said[1:41] == [f"line {n}" for n in range(60, 100)]
-    assert said[42:] == ["== job.log", "\ufffd broken", ""]
+    lines = _answers(run)["logs"].splitlines()
+    assert lines[0] == "== job/workspace/site-1/x/log.txt"
+    assert lines[1:41] == [f"line {n}" for n in range(60, 100)]
+    assert lines[42:] == ["== job.log", "\ufffd broken", ""]
 
 
 @pytest.mark.parametrize("writes", [True, False])
@@ -94,25 +94,25 @@ def test_each_rank_is_asked_for_its_record_of_collectives(run, monkeypatch, writ
     os.mkfifo(pipe)
     rank, waited = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), []
 
-    def answer(seconds):
+    def reply(seconds):
         """Be torch's thread: read the pipe, and leave the record while the autopsy waits for it."""
         waited.append(seconds)
         assert os.read(rank, 9) == b"1"
         if writes:
             pipe.with_suffix("").write_bytes(b"record")
 
-    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=answer))
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=reply))
     try:
-        said = _answers(run)["nccl"]
+        answer = _answers(run)["nccl"]
     finally:
         os.close(rank)
     assert waited == [3.0]
-    assert said == ("nccl-0: kept\n" if writes else "nccl-0: no answer\n")
+    assert answer == ("nccl-0: kept\n" if writes else "nccl-0: no answer\n")
     assert (run / "autopsy" / "nccl-0").exists() is writes
     assert not (run / "evidence" / "nccl-0").exists()
 
 
-def test_a_rank_that_is_gone_gives_no_answer_and_nobody_waits_in_its_pipe(run, monkeypatch):
+def test_a_rank_that_has_ended_gives_no_answer_and_nobody_waits_in_its_pipe(run, monkeypatch):
     monkeypatch.setattr(module, "_NCCL_DUMP_S", 0)
     os.mkfifo(run / "evidence" / "nccl-0.pipe")
     (run / "evidence" / "nccl-1.pipe").write_text("")
@@ -121,7 +121,7 @@ def test_a_rank_that_is_gone_gives_no_answer_and_nobody_waits_in_its_pipe(run, m
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "nothing"])
-def test_whatever_a_job_puts_in_its_place_goes(tmp_path, kind):
+def test_whatever_a_job_puts_in_its_place_is_removed(tmp_path, kind):
     other, folder = tmp_path / "other", tmp_path / "autopsy"
     other.mkdir()
     (other / "kept").touch()

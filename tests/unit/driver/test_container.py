@@ -1,155 +1,122 @@
-"""A run in a container, by a stand-in for Docker whose containers are none of the driver's own processes."""
+"""What starts and ends a run in a container, by each engine's words; tests/site has real ones."""
 
-import json
 import os
-import sys
 
 import msgspec
-import psutil
 import pytest
-from engine import running
-from test_driver import _assert_gone, _start, _supervisor, _wait_for, _wait_for_end
 from test_ladder import spec  # noqa: F401 - a fixture
 
 from rekindle.driver import command
 from rekindle.driver.container import Container
+from rekindle.host.engines import KINDS, name_of
+from rekindle.host.places import PACKAGE
 from rekindle.records import Container as Described
-from rekindle.records import Ended, Example, Site, VerdictRecord, read
-from rekindle.records.events import SampleEvent
-from rekindle.records.evidence import read_lines
+from rekindle.records import Engine, Example, Site
 from rekindle.trainer.example import _gpus
 
-IMAGE = "registry.example/line:1"
-TELLS = """
-import json, os, sys
-print(json.dumps([dict(os.environ), os.getcwd(), sys.argv[1:]]))
-"""
-WORKS = """
-import os, subprocess, sys, time
-if sys.argv[1:] == ["site"]:
-    while True:
-        pass
-environ = {**os.environ, "REKINDLE_SITE": "site-1"}
-child = subprocess.Popen([sys.executable, __file__, "site"], env=environ, start_new_session=True)
-open("child.pid", "w").write(str(child.pid))
-time.sleep(float(os.environ["SECONDS"]))
-"""
+IMAGE, DIGEST = "registry.example/line:1", f"sha256:{'ab' * 32}"
+DOCKER = Engine(path="/usr/bin/docker", version="29.0.1", nvidia=True, cdi=True)
+PODMAN = Engine(name="podman", path="/usr/bin/podman", version="4.3.1", cdi=True)
+APPTAINER = Engine(name="apptainer", path="/usr/bin/apptainer", version="1.4.5")
 
 
 @pytest.fixture
-def engine(tmp_path):
-    with running(tmp_path / "bin") as engine:
-        engine.images[IMAGE] = sys.executable
-        yield engine
-
-
-@pytest.fixture
-def start(engine, tmp_path, monkeypatch):
-    """Start the driver on a job.py that runs in the image; returns its folder."""
+def started(spec, tmp_path, monkeypatch):  # noqa: F811
+    """Return what returns the words and variables that start a run by an engine."""
     monkeypatch.setenv("LD_LIBRARY_PATH", "/of/the/host")
-    monkeypatch.setenv("NCCL_DEBUG", "INFO")
+    monkeypatch.setenv("https_proxy", "http://proxy.example")
+    run_dir = tmp_path / "root" / "runs" / "line-0123"
+    run_dir.mkdir(parents=True)
 
-    def started(script, image=IMAGE, seconds=3, **limits):
-        environ = {"SECONDS": str(seconds)}
-        example = Example(command=("job.py", "{gpus}"), container=Described(image=image), environ=environ)
-        if script is WORKS:
-            example = msgspec.structs.replace(example, command=("job.py",))
-        docker = str(engine.docker)
-        run, go = _start(tmp_path, script, example=example, docker=docker, name="run", **limits)
-        return run, lambda: go(nonce="0123")
+    def start(engine, **changes):
+        example = Example(command=("job.py",), environ={"SEED": "7"})
+        job = msgspec.structs.replace(spec.job, example=example, container=Described(image=IMAGE))
+        sites = (
+            Site(name="site-1", ranks=1, gpus=("GPU-c",)),
+            Site(name="site-2", ranks=2, gpus=("GPU-f", "GPU-c")),
+        )
+        given = {"job": job, "sites": sites, "nonce": "0123", "versions": {"image id": DIGEST}, **changes}
+        of_both = msgspec.structs.replace(spec, engine=engine, tmpdir="/scratch/tmp", **given)
+        environ = command.environment(run_dir, of_both)
+        return run_dir, *Container(run_dir, of_both).start(["/env/python", "-m", "this"], environ)
 
-    return started
-
-
-def test_it_has_our_variables_and_none_of_the_hosts_and_its_paths_are_the_hosts(start, tmp_path, engine):
-    run, go = start(TELLS)
-    go()
-    _wait_for_end(run)
-    environ, folder, words = json.loads((run / "job.log").read_text().splitlines()[0])
-    assert (folder, words) == (str(run / "job"), ["[0]"])
-    assert environ["REKINDLE_EVIDENCE"] == str(run / "evidence")
-    assert environ["PYTHONPATH"].startswith(f"{run}/hook:")
-    assert (environ["NCCL_DEBUG"], environ["SECONDS"], environ["HOME"]) == ("INFO", "3", str(tmp_path))
-    assert "LD_LIBRARY_PATH" not in environ
-    assert read(run / "ended.json", Ended).exit_status == 0
+    return start
 
 
-def test_its_processes_are_seen_though_they_are_none_of_the_drivers(start):
-    run, go = start(WORKS)
-    go()
-    child = psutil.Process(int(_wait_for(run / "job" / "child.pid").read_text()))
-    assert _supervisor(run) not in child.parents()
-    _assert_ended_with_all(run, child)
-    samples = [line.event for line in read_lines(run) if isinstance(line.event, SampleEvent)]
-    assert max(sample.worked["site-1"].others_s for sample in samples if "site-1" in sample.worked) > 0
-    assert read(run / "ended.json", Ended).reason == "finished"
+def _values(words, option):
+    return [words[place + 1] for place, word in enumerate(words) if word == option]
 
 
-def _assert_ended_with_all(run, child):
-    _wait_for_end(run)
-    _assert_gone(child.pid)
+@pytest.mark.parametrize("engine", [DOCKER, PODMAN])
+def test_a_container_has_our_paths_and_variables_and_none_of_the_hosts(started, engine):
+    run_dir, words, environ = started(engine)
+    assert words[:2] == [engine.path, "run"]
+    assert words[-4:] == [DIGEST, "python3", "-m", "this"]  # not the name, which another image may have
+    paths = [f"{run_dir}:{run_dir}", "/scratch/tmp:/scratch/tmp", f"{PACKAGE.parent}:{PACKAGE.parent}:ro"]
+    assert _values(words, "--volume") == paths
+    assert _values(words, "--workdir") == [f"{run_dir}/job"]
+    assert _values(words, "--user") == [f"{os.getuid()}:{os.getgid()}"]
+    names = _values(words, "--env")
+    assert {"SEED", "REKINDLE_NONCE", "CUDA_VISIBLE_DEVICES", "https_proxy", "HOME=/scratch/tmp"} <= {*names}
+    assert not {"LD_LIBRARY_PATH", "PATH", "HOME"} & {*names}
+    assert not {"0123", "7", "http://proxy.example"} & {word.partition("=")[2] for word in words}
+    assert (environ["SEED"], environ["REKINDLE_NONCE"]) == ("7", "0123")
+    assert {"--pid=host", "--rm", "--pull=never"} <= {*words}
 
 
-def test_a_process_of_the_engines_number_that_is_another_is_none_of_the_runs(start, engine):
-    engine.first_pid = os.getpid()  # above them all, as if the engine counted other processes
-    run, go = start(WORKS)
-    go()
-    child = psutil.Process(int(_wait_for(run / "job" / "child.pid").read_text()))
-    _assert_ended_with_all(run, child)
-    samples = [line.event for line in read_lines(run) if isinstance(line.event, SampleEvent)]
-    assert samples
-    assert all(sample.worked == {} for sample in samples)
+@pytest.mark.parametrize(
+    ("engine", "given"),
+    [
+        (DOCKER, ["--gpus", '"device=GPU-c,GPU-f"']),
+        (msgspec.structs.replace(DOCKER, nvidia=False), ["--device", "nvidia.com/gpu=GPU-c"]),
+        (PODMAN, ["--device", "nvidia.com/gpu=GPU-c", "--device", "nvidia.com/gpu=GPU-f"]),
+        (APPTAINER, ["--nv"]),
+    ],
+)
+def test_its_gpus_are_given_by_uuid(started, engine, given):
+    _, words, environ = started(engine)
+    place = words.index(given[0])
+    assert words[place : place + len(given)] == given
+    assert environ["CUDA_VISIBLE_DEVICES"] == "GPU-c,GPU-f"
+    _, words, _ = started(engine, sites=(Site(name="site-1", ranks=1, gpus=()),))
+    assert not {"--gpus", "--device", "--nv"} & {*words}
 
 
-def test_its_gpus_are_given_by_uuid_and_counted_anew_inside(spec, tmp_path):  # noqa: F811
-    example = Example(command=("job.py",), container=Described(image=IMAGE))
-    sites = (
-        Site(name="site-1", ranks=1, gpus=("GPU-c",)),
-        Site(name="site-2", ranks=2, gpus=("GPU-f", "GPU-c")),
-    )
-    job = msgspec.structs.replace(spec.job, example=example)
-    of_both = msgspec.structs.replace(spec, job=job, sites=sites, nonce="0123")
-    environ = command.environment(tmp_path, of_both)
-    words = Container(of_both, "/usr/bin/docker").command(["python", "-m", "this"], tmp_path, environ)
-    assert words[words.index("--gpus") + 1] == '"device=GPU-c,GPU-f"'
-    assert words[-4:] == [IMAGE, "python3", "-m", "this"]
-    assert "0123" not in [word.partition("=")[2] for word in words]
-    told = {
-        "docker": "/usr/bin/docker",
-        "gpus": [{"uuid": "GPU-c", "index": 2}, {"uuid": "GPU-f", "index": 5}],
-    }
-    told["sites"] = [{"gpus": list(site.gpus), "ranks": site.ranks} for site in sites]
-    assert _gpus(told) == "[0],[1,0]"
-    assert _gpus({**told, "docker": None}) == "[2],[5,2]"
+def test_a_job_of_ours_has_its_sites_gpus_though_its_own_process_sees_none(started, spec):  # noqa: F811
+    ours = msgspec.structs.replace(spec.job, example=None, container=Described(image=IMAGE))
+    _, words, environ = started(PODMAN, job=ours)
+    assert environ["CUDA_VISIBLE_DEVICES"] == ""
+    assert _values(words, "--device") == ["nvidia.com/gpu=GPU-c", "nvidia.com/gpu=GPU-f"]
 
 
-def test_a_container_at_its_limit_is_killed(start, engine):
-    run, go = start(WORKS, seconds=600, limit_s=10)
-    go()
-    child = psutil.Process(int(_wait_for(run / "job" / "child.pid").read_text()))
-    _assert_ended_with_all(run, child)
-    assert read(run / "ended.json", Ended).reason == "limit"
-    assert read(run / "verdict.json", VerdictRecord).verdict != "PASS"
-    assert ["rm", "--force", "rekindle-0123"] in engine.asked[-2:]
-    assert engine.containers == {}
+def test_apptainer_takes_a_file_and_variables_by_its_clients(started):
+    run_dir, words, environ = started(APPTAINER)
+    image = f"{run_dir.parents[1]}/cache/images/registry.example-line-1.sif"
+    assert words[:4] == ["/usr/bin/apptainer", "--silent", "exec", "--cleanenv"]
+    assert words[-4:] == [image, "python3", "-m", "this"]
+    assert _values(words, "--bind")[0] == f"{run_dir}:{run_dir}"
+    assert environ["APPTAINERENV_SEED"] == "7"
+    assert environ["APPTAINER_CONFIGDIR"] == f"{run_dir.parents[1]}/cache/images"  # not in the user's home
+    assert _values(words, "--home") == ["/scratch/tmp"]
+    assert "APPTAINERENV_LD_LIBRARY_PATH" not in environ
 
 
-def test_what_a_killed_supervisor_left_in_a_container_ends_before_the_next_run(start, engine):
-    run, go = start(WORKS, seconds=600, limit_s=8)
-    go()
-    first = psutil.Process(int(_wait_for(run / "job" / "child.pid").read_text()))
-    _supervisor(run).kill()
-    _wait_for_end(run)
-    assert first.is_running()
-    go()
-    _assert_gone(first.pid)
-    _wait_for_end(run)
+@pytest.mark.parametrize(("engine", "expected"), [("docker", "[0],[1,0]"), ("podman", "[0],[1,0]")])
+def test_gpus_are_counted_anew_inside(engine, expected):
+    given = {"gpus": [{"uuid": "GPU-c", "index": 2}, {"uuid": "GPU-f", "index": 5}]}
+    sites = (["GPU-c"], ["GPU-f", "GPU-c"])
+    given["sites"] = [{"gpus": gpus, "ranks": len(gpus)} for gpus in sites]
+    assert _gpus({**given, "engine": {"name": engine}}) == expected
+    assert _gpus({**given, "engine": {"name": "apptainer"}}) == "[2],[5,2]"
+    assert _gpus({**given, "engine": None}) == _gpus(given) == "[2],[5,2]"
 
 
-def test_an_image_that_is_gone_is_no_pass_and_the_engines_words_are_in_the_log(start):
-    run, go = start(TELLS, image="registry.example/gone:1")
-    go()
-    _wait_for_end(run)
-    assert "No such image: registry.example/gone:1" in (run / "job.log").read_text()
-    assert read(run / "verdict.json", VerdictRecord).verdict == "FAIL"
-    assert read(run / "ended.json", Ended).exit_status == 1
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_the_next_start_of_a_run_ends_its_container_by_the_same_name(started, engine):
+    run_dir, words, _ = started(msgspec.structs.replace(DOCKER, name=engine))
+    (name,) = _values(words, "--name")
+    assert name == name_of(run_dir)
+    assert KINDS[engine]("/bin/it", "/root").end(name) == [
+        ["/bin/it", "kill", name],
+        ["/bin/it", "rm", "--force", name],
+    ]

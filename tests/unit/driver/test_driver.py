@@ -36,13 +36,6 @@ time.sleep(600)
 """
 
 
-TELLS_ITS_OUTPUT = """
-import os, stat
-for number in (1, 2):
-    print(stat.S_ISREG(os.fstat(number).st_mode), flush=True)
-"""
-
-
 def _start(tmp_path, script, limit_s=60, silence_s=60, name="a run's folder", **of_spec):
     jobs, example = tmp_path / "jobs", of_spec.pop("example", None)
     python = of_spec.pop("python", sys.executable)
@@ -119,20 +112,23 @@ def _supervisor(run):
     return found
 
 
-def test_a_job_that_exits_0_and_proves_nothing_is_no_pass(tmp_path):
-    run, start = _start(tmp_path, "print('done')")
+OUTPUT_AND_NONCE = """
+import os, stat, time
+for number in (1, 2):  # a pipe that breaks makes NVFlare's logging call itself at every site
+    print(stat.S_ISREG(os.fstat(number).st_mode), flush=True)
+print(os.environ["REKINDLE_NONCE"])
+time.sleep(1)
+"""
+
+
+def test_a_job_that_exits_0_and_proves_nothing_is_no_pass_and_all_of_it_has_its_nonce(tmp_path):
+    run, start = _start(tmp_path, OUTPUT_AND_NONCE)
     assert start() is True
-    verdict = read(_wait_for(run / "verdict.json"), VerdictRecord)
-    assert verdict.verdict == "UNPROVEN"
-    assert read(run / "ended.json", Ended).exit_status == 0
-
-
-def test_a_jobs_output_goes_to_a_file(tmp_path):
-    """A pipe that breaks makes NVFlare's logging call itself at every site."""
-    run, start = _start(tmp_path, TELLS_ITS_OUTPUT)
-    start()
-    _wait_for(run / "verdict.json")
-    assert (run / "job.log").read_text().split() == ["True", "True"]
+    assert read(_wait_for_end(run) / "verdict.json", VerdictRecord).verdict == "UNPROVEN"
+    ended = read(run / "ended.json", Ended)
+    assert (ended.exit_status, ended.nonce) == (0, "of this run")
+    assert (run / "job.log").read_text().split("\n") == ["True", "True", "of this run", ""]
+    assert {line.event.nonce for line in read_lines(run)} == {"of this run"}
 
 
 def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
@@ -147,16 +143,7 @@ def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
     assert read(run / "verdict.json", VerdictRecord).verdict != "PASS"
 
 
-def test_everything_of_a_run_has_its_nonce(tmp_path):
-    run, start = _start(tmp_path, "import os, time; print(os.environ['REKINDLE_NONCE']); time.sleep(1)")
-    start()
-    _wait_for_end(run)
-    assert (run / "job.log").read_text() == "of this run\n"
-    assert {line.event.nonce for line in read_lines(run)} == {read(run / "ended.json", Ended).nonce}
-    assert read(run / "ended.json", Ended).nonce == "of this run"
-
-
-def test_a_run_here_has_a_nonce_of_its_own(tmp_path, monkeypatch):
+def test_each_run_here_has_another_nonce(tmp_path, monkeypatch):
     sent = []
     monkeypatch.setattr(here, "build_payload", lambda *args: "")
     monkeypatch.setattr(here.subprocess, "run", lambda *args, input, **kwargs: sent.append(input))
@@ -193,7 +180,7 @@ def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_p
     _assert_gone(pid)
 
 
-def test_a_driver_that_is_told_to_stop_twice_still_writes_its_records(tmp_path):
+def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path):
     run, start = _start(tmp_path, STUBBORN)
     start()
     pid, supervisor = _pid(run), _supervisor(run)

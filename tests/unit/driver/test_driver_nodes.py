@@ -78,16 +78,16 @@ def test_a_run_that_has_to_be_ended_has_an_autopsy_of_every_node(tmp_path, alloc
     start()
     _wait_for_end(run)
     assert read(run / "ended.json", Ended).reason == "hung"
-    told = {path.name for path in (run / "autopsy").iterdir()}
-    assert {"processes.txt", "processes-n10.txt", "stacks-n10.txt"} <= told
-    assert "logs-n10.txt" not in told
+    files = {path.name for path in (run / "autopsy").iterdir()}
+    assert {"processes.txt", "processes-n10.txt", "stacks-n10.txt"} <= files
+    assert "logs-n10.txt" not in files
     (pid, _) = (run / "job/n10.pids").read_text().split()
     assert f"{pid} of " in (run / "autopsy/processes-n10.txt").read_text()
     assert "rekindle-of this run-autopsy" in (allocation / "calls").read_text()
     assert list(allocation.glob("step-*")) == []
 
 
-def test_a_node_that_is_told_to_stop_ends_what_the_run_left_there(tmp_path, monkeypatch):
+def test_a_node_that_is_stopped_ends_what_the_run_left_there(tmp_path, monkeypatch):
     run = tmp_path / "run"
     run.mkdir()
     spec = _spec(tmp_path)
@@ -126,7 +126,7 @@ def test_a_stopped_process_of_another_node_is_named_with_it(tmp_path):
     )
 
 
-def test_steps_that_squeue_does_not_tell_of_are_waited_for_no_longer_than_the_limit(tmp_path, monkeypatch):
+def test_steps_that_squeue_does_not_list_are_waited_for_no_longer_than_the_limit(tmp_path, monkeypatch):
     (tmp_path / "squeue").write_text("#!/bin/sh\necho asked >> asked\nexit 1\n")
     (tmp_path / "squeue").chmod(0o755)
     monkeypatch.chdir(tmp_path)
@@ -141,8 +141,8 @@ def test_without_srun_the_job_is_not_started(tmp_path, allocation, monkeypatch):
     run, start = _start(tmp_path, "open('began', 'w')", name="run", nodes=NODES)
     start()
     ended = read(_wait_for_end(run) / "ended.json", Ended)
-    says = "The driver cannot start the job: No such file or directory."
-    assert (ended.reason, ended.says) == ("interrupted", says)
+    message = "The driver cannot start the job: No such file or directory."
+    assert (ended.reason, ended.message) == ("interrupted", message)
     assert not (run / "job" / "began").exists()
 
 
@@ -154,18 +154,18 @@ NO_STEP = (
 def test_a_node_that_takes_no_step_ends_the_run_though_its_ranks_hang(tmp_path, allocation, monkeypatch):
     """As seen on a busy machine, where the clock of the node was wrong."""
     (tmp_path / "bin").mkdir()
-    says = f"echo '{NO_STEP}' >&2; echo 'srun: Job step aborted' >&2"
-    (tmp_path / "bin/srun").write_text(f"#!/bin/sh\n{says}\nexit 1\n")
+    message = f"echo '{NO_STEP}' >&2; echo 'srun: Job step aborted' >&2"
+    (tmp_path / "bin/srun").write_text(f"#!/bin/sh\n{message}\nexit 1\n")
     (tmp_path / "bin/srun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     run, start = _start(tmp_path, "import time\ntime.sleep(600)", name="run", nodes=NODES)
     start()
     _wait_for_end(run)
     ended = read(run / "ended.json", Ended)
-    assert (ended.reason, ended.says) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
-    told = read(run / "verdict.json", VerdictRecord)
+    assert (ended.reason, ended.message) == ("interrupted", f"No sampler started on n10: {NO_STEP}")
+    record = read(run / "verdict.json", VerdictRecord)
     cause = "The node n10 did not take a step of SLURM's: Zero Bytes were transmitted or received."
-    assert (told.verdict, told.cause) == ("FAIL", cause)
+    assert (record.verdict, record.cause) == ("FAIL", cause)
 
 
 def test_a_run_of_one_machine_stays_on_one_node_of_an_allocation(tmp_path, allocation):

@@ -45,10 +45,10 @@ def test_it_is_queued_and_nothing_of_it_runs_here(queued):
 
 def test_a_run_in_the_queue_is_followed_and_not_queued_again(queued, queue):
     run, start = queued
-    for answer in ({"says": "PENDING|Resources|N/A\n"}, {"errors": "no controller", "status": 1}):
-        queue.say("squeue", **answer)
+    for answer in ({"message": "PENDING|Resources|N/A\n"}, {"errors": "no controller", "status": 1}):
+        queue.set("squeue", **answer)
         assert start() is False
-    queue.say("squeue")
+    queue.set("squeue")
     assert start() is True
     assert len(queue.asked("sbatch")) == 2
     assert json.loads((run / "slurm.json").read_text()) == {"job": "77"}
@@ -56,7 +56,7 @@ def test_a_run_in_the_queue_is_followed_and_not_queued_again(queued, queue):
 
 def test_a_run_in_the_queue_keeps_another_one_away(queued, queue, tmp_path):
     run, start = queued
-    queue.say("squeue", "PENDING|Resources|N/A\n")
+    queue.set("squeue", "PENDING|Resources|N/A\n")
     run.rename(run.with_name("toy-ba9876543210"))
     with pytest.raises(subprocess.CalledProcessError) as refused:
         start()
@@ -79,13 +79,15 @@ def test_the_job_knows_of_all_nodes_that_were_given(queued, tmp_path):
     assert (run / "job" / "seen").read_text() == "2"
 
 
-def test_a_verdict_tells_how_long_the_run_was_in_the_queue(queued, tmp_path):
+def test_a_verdict_has_how_long_the_run_was_in_the_queue(queued, tmp_path):
     run, _ = queued
     environ = stand_in(tmp_path / "slurm", "n9", ("n10", "n9"))
     scontrol = tmp_path / "slurm/bin/scontrol"
-    says = "JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=2026-11-22T21:02:00"
+    message = "JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=2026-11-22T21:02:00"
     hosts = scontrol.rename(scontrol.with_name("scontrol.hosts"))
-    scontrol.write_text(f'#!/bin/sh\ncase "$*" in *" job "*) echo {says} ;; *) echo n10; echo n9 ;; esac\n')
+    scontrol.write_text(
+        f'#!/bin/sh\ncase "$*" in *" job "*) echo {message} ;; *) echo n10; echo n9 ;; esac\n'
+    )
     scontrol.chmod(hosts.stat().st_mode)
     assert supervised(run, environ)[1].waited_s == 110
     assert read(run / "verdict.json", VerdictRecord).waited_s == 110
@@ -95,7 +97,7 @@ def test_a_run_that_is_given_too_little_ends_with_that_and_a_verdict(queued, tmp
     run, _ = queued
     spec, ended = supervised(run, stand_in(tmp_path / "slurm", "n9", ("n9",)))
     assert spec == msgspec.structs.replace(spec, nodes=())
-    assert (ended.reason, ended.says) == ("interrupted", "SLURM gave 1 nodes, n9, of 2.")
+    assert (ended.reason, ended.message) == ("interrupted", "SLURM gave 1 nodes, n9, of 2.")
     verdict = read(run / "verdict.json", VerdictRecord)
     assert verdict.verdict != "PASS"
     assert "SLURM gave 1 nodes, n9, of 2." in verdict.cause

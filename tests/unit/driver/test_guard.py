@@ -122,7 +122,7 @@ def test_all_that_a_killed_driver_left_is_ended(run, start):
     (guard,) = _guards(run)
     assert guard.pid not in [process.pid for process in psutil.Process(driver.pid).children(recursive=True)]
     assert os.getsid(guard.pid) != os.getsid(driver.pid)
-    guard.terminate()  # as SLURM tells all that it knows of a job that is cancelled
+    guard.terminate()  # as SLURM does to all known processes of a cancelled job
     _kill(driver, run)
     for pid in left.values():
         _assert_gone(pid)
@@ -158,7 +158,7 @@ os.execvp("srun", ["srun", *options, sys.executable, "-c", *sys.argv[1:]])
 
 
 def test_the_runs_steps_are_ended_too(run, start, environ):
-    """Those of which this node has no process that is the driver's."""
+    """Also steps without a process of the driver on this node."""
     step = start(STEP, SLEEPS.replace("SIG_IGN", "SIG_DFL"), run / "step.pid")
     _wait_for(run / "step.pid", limit_s=60)
     _until(lambda: list(Path(environ["SLURM_STAND_IN"]).glob("step-*")))

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rekindle.driver import ladder
-from rekindle.records import RunSpec, Site, read
+from rekindle.records import Container, RunSpec, Site, read
 
 REPORT = (
     json.dumps({"gpus": []}) + "\n" + json.dumps({"gpus": [], "collective": {"backend": "gloo", "ranks": 2}})
@@ -18,8 +18,8 @@ import json, os
 site = os.environ["REKINDLE_SITE"]
 with open(f"{{os.environ['REKINDLE_EVIDENCE']}}/{{site}}.jsonl", "w") as stream:
     for rank in (0, 1):
-        told = {{**{ROUND}, "site": site, "rank": rank, "model_in": "a" * 64, "model_out": "b" * 64}}
-        stream.write(json.dumps(told) + "\\n")
+        event = {{**{ROUND}, "site": site, "rank": rank, "model_in": "a" * 64, "model_out": "b" * 64}}
+        stream.write(json.dumps(event) + "\\n")
 """
 
 
@@ -68,7 +68,7 @@ def test_a_gpu_that_the_driver_does_not_know_is_the_first(clean_run, spec):
     lost = msgspec.structs.replace(spec, sites=(Site(name="site-1", ranks=1, gpus=("GPU-lost",)),))
     rungs = _climb(clean_run, lost)
     assert _blamed(rungs) == "GPUs visible"
-    assert "GPU-lost" in rungs["GPUs visible"].says
+    assert "GPU-lost" in rungs["GPUs visible"].message
     assert rungs["collective"].holds is None
 
 
@@ -88,18 +88,18 @@ def test_a_gpu_that_the_driver_does_not_know_is_the_first(clean_run, spec):
     ],
 )
 def test_a_step_of_the_probe_that_fails(clean_run, spec, tmp_path, failure):
-    shell, step, said = failure
+    shell, step, error = failure
     _probe(tmp_path, shell)
     rungs = _climb(clean_run, spec)
     assert _blamed(rungs) == step
-    assert said in rungs[step].says
+    assert error in rungs[step].message
 
 
 def test_trainers_that_fail_without_nvflare_too(clean_run, spec, tmp_path):
     _alone(clean_run, tmp_path, "raise FileNotFoundError('no data here')")
     rungs = _climb(clean_run, spec)
     assert _blamed(rungs) == "training alone"
-    assert "FileNotFoundError: no data here" in rungs["training alone"].says
+    assert "FileNotFoundError: no data here" in rungs["training alone"].message
 
 
 def test_trainers_that_never_end_are_ended(clean_run, spec, tmp_path, monkeypatch):
@@ -107,7 +107,7 @@ def test_trainers_that_never_end_are_ended(clean_run, spec, tmp_path, monkeypatc
     _alone(clean_run, tmp_path, "import time; time.sleep(600)")
     rungs = _climb(clean_run, spec)
     assert _blamed(rungs) == "training alone"
-    assert "within 1 s" in rungs["training alone"].says
+    assert "within 1 s" in rungs["training alone"].message
 
 
 def test_what_trains_alone_is_nvflares_to_answer_for(clean_run, spec, tmp_path):
@@ -122,3 +122,10 @@ def test_what_the_run_itself_shows_is_not_tried_again(clean_run):
     rungs = _climb(clean_run, read(clean_run / "spec.json", RunSpec))
     assert [rung.holds for rung in rungs.values()] == [True, True, True, True, False]
     assert not (clean_run / "ladder").exists()
+
+
+def test_trainers_of_a_container_are_not_tried_on_the_host(clean_run, spec, tmp_path):
+    _alone(clean_run, tmp_path, "raise SystemExit(1)\n")
+    inside = msgspec.structs.replace(spec.job, container=Container(image="registry.example/line:1"))
+    alone = _climb(clean_run, msgspec.structs.replace(spec, job=inside))["training alone"]
+    assert (alone.holds, alone.message) == (None, "Trainers are in the container alone.")

@@ -36,8 +36,8 @@ def test_each_node_has_it_before_the_job_starts_in_it(given):
     _, ended = supervised(run, environ)
     assert (ended.reason, ended.exit_status) == ("finished", 0)
     assert (run / "job/seen").read_text() == str(next(place.glob("envs/toy-*/bin/python")))
-    told = (run / "environment.log").read_text().splitlines()
-    assert sorted(told) == [f'{{"node": "{node}", "says": null}}' for node in ("n10", "n9")]
+    answers = (run / "environment.log").read_text().splitlines()
+    assert sorted(answers) == [f'{{"node": "{node}", "says": null}}' for node in ("n10", "n9")]
     assert sorted(path.name for path in run.parents[1].glob("logs/local/nodes/*")) == ["n10", "n9"]
     (call,) = Path(environ["SLURM_STAND_IN"], "calls").read_text().splitlines()[:1]
     assert call.split()[:5] == [
@@ -53,15 +53,15 @@ def test_a_node_that_cannot_have_it_is_named_with_the_cause_and_the_job_does_not
     run, place, environ = given
     place.parent.rmdir()
     supervised(run, environ)
-    told = read(run / "verdict.json", VerdictRecord)
-    assert told.cause == f"n9 cannot have its environment: {place} cannot be made: No such file or directory."
+    cause = read(run / "verdict.json", VerdictRecord).cause
+    assert cause == f"n9 cannot have its environment: {place} cannot be made: No such file or directory."
     assert not (run / "job/seen").exists()
 
 
-def test_a_node_that_says_nothing_is_named_with_what_slurm_says(given):
+def test_a_node_that_does_not_answer_is_named_with_slurms_error(given):
     run, _, environ = given
     srun = Path(environ["PATH"].partition(":")[0], "srun")
     srun.write_text("#!/bin/sh\necho 'srun: error: n9: task 0: Killed' >&2\nexit 1\n")
     supervised(run, environ)
-    says = "n9 cannot have its environment: it did not say why: srun: error: n9: task 0: Killed"
-    assert read(run / "verdict.json", VerdictRecord).cause.startswith(says)
+    message = "n9 cannot have its environment: it gave no reason: srun: error: n9: task 0: Killed"
+    assert read(run / "verdict.json", VerdictRecord).cause.startswith(message)

@@ -1,4 +1,4 @@
-"""How far a run says that it is, from a recorded run whose trainers write their lines again."""
+"""The reported progress of a recorded run whose trainers write their lines again."""
 
 import json
 
@@ -21,18 +21,18 @@ def trainers(clean_run):
     return clean_run, sorted(lines, key=lambda line: line[0])
 
 
-def test_each_round_is_told_with_its_loss_and_what_is_left(trainers):
+def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
     run, lines = trainers
-    reporter, said = Reporter(run, read(run / "spec.json", RunSpec).job), []
+    reporter, messages = Reporter(run, read(run / "spec.json", RunSpec).job), []
     for _, path, text in lines:
         with path.open("a") as file:
             file.write(text[:20])
             file.flush()
-            reporter.report(1.0)  # a line that is half written says nothing yet
-            said.append(read(run / "progress.json", Progress).says)
+            reporter.report(1.0)  # a line that is half written does not count yet
+            messages.append(read(run / "progress.json", Progress).message)
             file.write(text[20:] + "\n")
     reporter.end(2.0)
-    assert said[0] == "starting"
+    assert messages[0] == "starting"
     rounds = [json.loads(text) for _, _, text in lines if json.loads(text)["event"] == "round"]
     first, second = (next(event for event in rounds if event["round"] == number) for number in (0, 1))
     devices = min(time for time, _, text in lines if json.loads(text)["event"] == "device")
@@ -41,9 +41,9 @@ def test_each_round_is_told_with_its_loss_and_what_is_left(trainers):
         (second, second["time"] - first["time"]),
     ):
         expected = f"round {event['round'] + 1}/3, loss {event['losses'][-1]:.4f}, about {left:.0f} s left"
-        assert expected in said
+        assert expected in messages
     ended = read(run / "progress.json", Progress)
-    assert (ended.state, ended.says) == (
+    assert (ended.state, ended.message) == (
         "ended",
         f"ended after round 3/3, loss {rounds[-1]['losses'][-1]:.4f}",
     )

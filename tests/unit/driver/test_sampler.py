@@ -21,7 +21,7 @@ MET = (
     "intr 00000000. MMU Fault: ENGINE GRAPHICS GPC0 GPCCLIENT_T1_8 faulted @ 0x7f00_00000000. "
     "Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE\n"
 )
-"""Of an H200 with driver 580.159.04, by a kernel that wrote where it must not."""
+"""Of an H200 with driver 580.159.04, caused by a kernel's invalid write."""
 NOT_OURS = "4,4,400,-;NVRM: Xid (PCI:0000:99:00): 48, pid=7, of another's GPU\n"
 
 
@@ -98,7 +98,7 @@ def _xids(sampler):
     return {uuid: gpu.xids for uuid, gpu in sampler.sample(Snapshot(0.0)).items()}
 
 
-def test_nvmls_events_are_told_once_and_of_their_own_gpu(tmp_path, nvml, log):
+def test_nvmls_events_are_reported_once_and_of_their_own_gpu(tmp_path, nvml, log):
     log.unlink()
     sampler = _sampler(tmp_path)
     assert nvml.registered == ["GPU-a", "GPU-b"]
@@ -108,7 +108,7 @@ def test_nvmls_events_are_told_once_and_of_their_own_gpu(tmp_path, nvml, log):
     assert _xids(sampler) == {"GPU-a": (), "GPU-b": ()}
 
 
-def test_the_kernels_log_tells_from_the_runs_start_on_and_of_the_runs_gpus(tmp_path, nvml, log):
+def test_the_kernels_log_counts_from_the_runs_start_on_and_of_the_runs_gpus(tmp_path, nvml, log):
     nvml.kinds = 0
     sampler = _sampler(tmp_path)
     assert nvml.registered == []
@@ -119,7 +119,7 @@ def test_the_kernels_log_tells_from_the_runs_start_on_and_of_the_runs_gpus(tmp_p
 
 
 @pytest.mark.parametrize("by", [("NVML", "kernel"), ("kernel",), ("NVML",), ()])
-def test_what_watches_is_told(tmp_path, nvml, log, by):
+def test_what_watches_is_recorded(tmp_path, nvml, log, by):
     if "kernel" not in by:
         log.unlink()
     if "NVML" not in by:
@@ -152,7 +152,7 @@ def test_where_nvml_offers_no_events_nobody_watches(tmp_path, nvml, log, monkeyp
     assert _xids(_sampler(tmp_path)) == {"GPU-a": None, "GPU-b": None}
 
 
-def test_uncorrected_memory_errors_are_counted_where_nvml_tells(tmp_path, nvml, log, monkeypatch):
+def test_uncorrected_memory_errors_are_counted_where_nvml_answers(tmp_path, nvml, log, monkeypatch):
     sampler = _sampler(tmp_path)
     nvml.ecc = 2
     assert sampler.sample(Snapshot(0.0))["GPU-a"].ecc_uncorrected == 2
@@ -160,7 +160,7 @@ def test_uncorrected_memory_errors_are_counted_where_nvml_tells(tmp_path, nvml, 
     assert sampler.sample(Snapshot(0.0))["GPU-a"].ecc_uncorrected is None
 
 
-def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvml, log, monkeypatch):
+def test_a_gpu_that_stopped_answering_still_has_its_xid_written_down(tmp_path, nvml, log, monkeypatch):
     sampler = _sampler(tmp_path)
     _append(log, FALLEN)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetUtilizationRates", _no(pynvml.NVML_ERROR_GPU_IS_LOST))
@@ -170,7 +170,7 @@ def test_a_gpu_that_answers_no_more_still_has_its_xid_written_down(tmp_path, nvm
     assert written.unanswered == {"GPU-a": (79,), "GPU-b": ()}
 
 
-def test_without_a_working_nvml_it_says_so_of_each_gpu(tmp_path, nvml, log, monkeypatch):
+def test_without_a_working_nvml_each_gpu_is_unanswered(tmp_path, nvml, log, monkeypatch):
     for function in ("nvmlInit", "nvmlDeviceGetHandleByUUID"):
         monkeypatch.setattr(pynvml, function, _no(pynvml.NVML_ERROR_UNINITIALIZED))
     assert _sampler(tmp_path).sample(Snapshot(0.0)) == {}

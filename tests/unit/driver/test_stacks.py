@@ -29,23 +29,23 @@ threading.Thread(target=outlives_main).start()
 
 
 def test_the_stack_of_a_process_names_its_functions(child):
-    said = stacks.stack(child(AT_WORK))
-    assert "kept_waiting" in said
-    assert '"MainThread"' in said
+    report = stacks.stack(child(AT_WORK))
+    assert "kept_waiting" in report
+    assert '"MainThread"' in report
 
 
 def test_a_main_thread_that_only_waits_for_another_has_ended(child):
     assert stacks.main_thread_has_ended(child(RAN_OUT)) is True
 
 
-def test_a_process_that_is_gone_has_py_spys_word_and_has_not_ended_its_main_thread():
-    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
-        gone.wait(timeout=60)
-    said = stacks.stack(gone.pid)
-    assert said.startswith(f"Process {gone.pid}: ")
-    assert len(said.splitlines()) == 1
-    assert len(said) > len(f"Process {gone.pid}: ")
-    assert stacks.main_thread_has_ended(gone.pid) is False
+def test_a_process_that_ended_has_py_spys_error_and_has_not_ended_its_main_thread():
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait(timeout=60)
+    report = stacks.stack(ended.pid)
+    assert report.startswith(f"Process {ended.pid}: ")
+    assert len(report.splitlines()) == 1
+    assert len(report) > len(f"Process {ended.pid}: ")
+    assert stacks.main_thread_has_ended(ended.pid) is False
 
 
 def test_a_py_spy_that_hangs_is_given_up(tmp_path, monkeypatch):
@@ -76,6 +76,6 @@ WORKS = ("MainThread", "train (client.py:9)")
         ([("Thread-1", ENDING)], False),
     ],
 )
-def test_the_end_is_told_by_the_main_threads_frames_alone(monkeypatch, threads, ended):
+def test_the_end_is_known_by_the_main_threads_frames_alone(monkeypatch, threads, ended):
     monkeypatch.setattr(stacks, "stack", lambda pid: _dump(*threads))
     assert stacks.main_thread_has_ended(7) is ended

@@ -56,7 +56,7 @@ def canaries(monkeypatch):
 
 @pytest.fixture
 def eight_cores(monkeypatch, spec, tmp_path):  # noqa: F811
-    """Return what tells the variables of a run with some fields altered, on a machine of eight cores."""
+    """Return a function: fields of a run to its variables, on a machine of eight cores."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(8)))
     return lambda **fields: command.environment(tmp_path, msgspec.structs.replace(spec, **fields))

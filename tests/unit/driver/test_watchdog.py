@@ -1,4 +1,4 @@
-"""The watchdog's rules on runs that their snapshots tell, and one real run that it ends."""
+"""The watchdog's rules on runs made of snapshots, and one real run that it ends."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def test_a_dead_run_is_ended_with_its_cause_and_an_autopsy(tmp_path):
     verdict = read(_wait_for(run / "verdict.json", 60), VerdictRecord)
     ended = read(run / "ended.json", Ended)
     assert (verdict.verdict, ended.reason) == ("HUNG", "hung")
-    assert re.fullmatch(rf"Process {pid} \(site-1 .*\) is stopped \(SIGSTOP\) for \d+ s\.", ended.says)
+    assert re.fullmatch(rf"Process {pid} \(site-1 .*\) is stopped \(SIGSTOP\) for \d+ s\.", ended.message)
     autopsy = {path.name: path.read_text() for path in (run / "autopsy").iterdir()}
     assert f"{pid} of " in autopsy["processes.txt"]
     assert f"Process {pid}" in autopsy["stacks.txt"]
@@ -47,7 +47,7 @@ SERVER, CLIENT, TRAINER = 10, 20, 30
 
 
 class Story:
-    """A run as its snapshots tell it, with a clock of the test's and no processes."""
+    """A run made of snapshots, with the test's clock and no real processes."""
 
     def __init__(self, spec):
         self.processes = {
@@ -65,7 +65,7 @@ class Story:
         self.processes[pid] = replace(self.processes[pid], **fields)
 
     def after(self, seconds, pid=TRAINER, *, ran=0.0, waited=0.0, slice_s=0.002, grown=0, gpus=None):  # noqa: PLR0913
-        """Let time pass, of which a process ran and waited for a CPU in these shares, and look."""
+        """Let time pass, in which a process runs and waits for a CPU in these shares, and look."""
         self.at += seconds
         process = self.processes.get(pid)
         if process:
@@ -81,11 +81,11 @@ class Story:
         return self.dog.look(self._now(), gpus or {})
 
     def lasts(self, limit_s, **share):
-        """Return after how many seconds of the same the run is said to be dead, and what is said."""
+        """Return after how many seconds of the same the run is reported dead, and the message."""
         began = self.at
         while self.at - began < limit_s:
-            if said := self.after(5, **share):
-                return self.at - began, said
+            if message := self.after(5, **share):
+                return self.at - began, message
         return None
 
 
@@ -101,8 +101,8 @@ def _gpu(**figures):
 def test_gpus_that_work_are_progress_and_gpus_that_wait_for_a_collective_are_not(story):
     assert story.lasts(600, gpus=_gpu(memory_utilisation=9)) is None
     assert story.lasts(600, gpus=_gpu(memory_utilisation=0, utilisation=4)) is None
-    seconds, said = story.lasts(600, ran=1.0, gpus=_gpu(memory_utilisation=0))
-    assert (seconds, "no activity of the GPUs" in said) == (65, True)
+    seconds, message = story.lasts(600, ran=1.0, gpus=_gpu(memory_utilisation=0))
+    assert (seconds, "no activity of the GPUs" in message) == (65, True)
 
 
 @pytest.mark.parametrize("name", ["evidence/site-1.rank-0.jsonl", "job.log"])
@@ -123,9 +123,9 @@ def test_a_file_that_grows_is_progress_and_the_silence_after_it_is_not(story, na
     ],
 )
 def test_a_run_that_only_polls_is_silent(story, idle, shares):
-    seconds, said = story.lasts(600, **shares)
+    seconds, message = story.lasts(600, **shares)
     assert seconds == 65, idle
-    assert said == "Nothing has moved for 60 s: no log line, no evidence, no activity of the processes."
+    assert message == "Nothing has moved for 60 s: no log line, no evidence, no activity of the processes."
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_memory_that_leaks_or_comes_and_goes_is_no_progress(story):
 
 
 def test_a_core_that_is_busy_with_nothing_to_show_for_it_is_no_progress_for_ever(story):
-    seconds, said = story.lasts(7200, ran=1.0)
+    seconds, message = story.lasts(7200, ran=1.0)
     assert 10 * 60 < seconds < 12 * 60
-    assert said.startswith("Nothing has moved for 60 s: no log line, no evidence, and nothing came of 6")
+    assert message.startswith("Nothing has moved for 60 s: no log line, no evidence, and nothing came of 6")
 
 
 def test_the_allowance_is_cpu_time_so_that_a_slow_host_has_longer(story):
@@ -208,7 +208,7 @@ def test_a_server_that_is_slow_to_end_after_its_clients_waits_for_nobody(story):
     assert [story.after(6, SERVER, ran=0.05, waited=0.9) for _ in range(20)] == [None] * 20
 
 
-def test_a_snapshot_tells_this_tests_own_child(tmp_path):
+def test_a_snapshot_describes_this_tests_own_child(tmp_path):
     (tmp_path / "job.log").write_text("12345")
     code = "import signal; signal.pause()"
     environ = {**os.environ, "REKINDLE_SITE": "site-1"}

@@ -74,11 +74,11 @@ def test_another_process_of_a_pid_is_another():
     assert work.worked([SERVER, stranger])["site-1"] == Worked(nvflare_s=2.0, others_s=None, pids=())
 
 
-def test_a_fork_of_the_server_is_the_clients_as_soon_as_it_says_so():
+def test_a_fork_of_the_server_is_the_clients_as_soon_as_it_has_its_name():
     work = Work()
     assert work.worked([SERVER, _process(3, 2, 0.5, nvflare="server")])["server"].nvflare_s == 3.5
-    told = work.worked([SERVER, CLIENT])
-    assert (told["server"].nvflare_s, told["site-1"].nvflare_s) == (3.0, 2.0)
+    worked = work.worked([SERVER, CLIENT])
+    assert (worked["server"].nvflare_s, worked["site-1"].nvflare_s) == (3.0, 2.0)
 
 
 def test_a_circle_of_parents_ends():
@@ -97,7 +97,7 @@ def test_a_sample_has_what_real_processes_took(child, tmp_path):
     assert (worked.written_bytes >= 1 << 20, worked.sockets) == (True, 2)
 
 
-def test_peaks_are_by_name_in_whole_mib_and_the_larger_of_two():
+def test_peaks_are_by_name_in_mib_and_the_larger_of_two():
     peaks = (("server", 2047), ("site-1", 5 << 10), ("site-1", 3 << 10), (None, 9 << 20))
     processes = tuple(
         Process(pid, "x", "S", nvflare=name, peak_kib=peak) for pid, (name, peak) in enumerate(peaks, 1)
@@ -105,7 +105,7 @@ def test_peaks_are_by_name_in_whole_mib_and_the_larger_of_two():
     assert Snapshot(0.0, processes).peaks_mib == {"server": 1, "site-1": 5}
 
 
-def test_what_was_held_for_a_moment_is_told_afterwards(tmp_path, child):
+def test_what_was_held_for_a_moment_is_reported_afterwards(tmp_path, child):
     server = child(TAKES_AND_GIVES_BACK, "-m", SIMULATOR)
     client = child(TAKES_AND_GIVES_BACK, "-m", f"{SIMULATOR}_worker", "--client", "site-2")
     other = child(TAKES_AND_GIVES_BACK, "client.py")
@@ -119,7 +119,7 @@ def test_what_was_held_for_a_moment_is_told_afterwards(tmp_path, child):
     assert [process.nvflare for process in now.processes if process.pid == other] == [None]
 
 
-def test_what_has_ended_is_told_no_more(tmp_path):
+def test_what_has_ended_is_not_listed(tmp_path):
     with subprocess.Popen([sys.executable, "-c", "", "-m", SIMULATOR]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         assert snapshot(tmp_path).peaks_mib == {}

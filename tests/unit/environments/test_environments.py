@@ -13,19 +13,19 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from rekindle import locks
 from rekindle.environments import build as builder
 from rekindle.environments import probe as prober
 from rekindle.environments.lockfile import pins
 from rekindle.environments.progress import Reporter
 from rekindle.records import Environment, Progress, RecordError, read
 
-LOCK = files("rekindle.locks").joinpath("driver.txt").read_bytes()
+LOCK = locks.text("driver.txt").encode()
 
 
 def test_it_is_built_once_and_holds_exactly_what_the_lock_names(root, spec):
@@ -128,11 +128,11 @@ def test_two_at_the_same_time_build_one(root, spec):
     assert answers[0][0] == answers[1][0]
 
 
-def test_a_detached_build_tells_what_came_of_it_and_whether_it_changed_anything(root, spec):
-    for changed, says in ((True, "built"), (False, "nothing to do")):
+def test_a_detached_build_records_its_result_and_whether_it_changed_anything(root, spec):
+    for changed, message in ((True, "built"), (False, "nothing to do")):
         assert _start(root, spec).returncode == 0
         progress = _answer(root)
-        assert (progress.state, progress.changed, progress.says) == ("ended", changed, says)
+        assert (progress.state, progress.changed, progress.message) == ("ended", changed, message)
         assert progress.result["environments"][0]["framework"] == "driver"
 
 
@@ -149,13 +149,6 @@ def test_what_a_killed_build_left_is_cleared_away(root, spec):
         "driver",
     ]
     assert not list(root.glob("cache/uv/.tmp*"))
-
-
-def test_a_detached_build_that_fails_tells_its_sentence(root, spec):
-    _start(root, {**spec, "lock_sha256": "0" * 64})
-    progress = _answer(root)
-    assert progress.state == "failed"
-    assert "Fix:" in progress.says
 
 
 def test_a_second_start_follows_the_same_build_and_refuses_another(root, spec):
@@ -179,12 +172,12 @@ def test_a_build_is_queued_where_slurm_gives_a_node_and_is_followed_there(root, 
     assert script[-1] == f"exec {spec['python']} -m rekindle.environments build {root}"
     assert "#SBATCH --nodes=1" in script
     assert "#SBATCH --nodes=2" not in script
-    queue.say("squeue", "PENDING|Resources|N/A\n")
+    queue.set("squeue", "PENDING|Resources|N/A\n")
     assert _start(root, spec, slurm=asked).returncode == 0
     assert "Another run builds other" in _start(root, {**spec, "name": "other"}, slurm=asked).stderr
     assert len(queue.asked("sbatch")) == 1
-    queue.say("squeue")
-    queue.say("sbatch", errors="invalid partition", status=1)
+    queue.set("squeue")
+    queue.set("sbatch", errors="invalid partition", status=1)
     refused = _start(root, spec, slurm=asked)
     assert refused.returncode == 1
     assert refused.stderr.startswith(f"SLURM does not take {logs}/batch.sh: invalid partition. Fix: ")
@@ -195,7 +188,7 @@ def test_a_build_here_is_not_taken_for_one_that_was_queued(root, spec, queue):
     _start(root, spec, slurm={"partition": "cpu", "time": "01:00:00"})
     assert _start(root, spec).returncode == 0
     assert not (root / "logs" / "environments" / "slurm.json").exists()
-    assert _answer(root).says == "built"
+    assert _answer(root).message == "built"
 
 
 def test_one_for_nodes_own_disks_lies_there_and_takes_only_uv_from_the_root(root, spec, tmp_path):
@@ -233,31 +226,33 @@ def test_progress_makes_sense_where_the_cache_is_cleaned(tmp_path, when):
         old.unlink()  # a damaged environment is built anew, without the cache that its files were linked to
     reporter.take("Downloading torch (19.0MiB)\n")
     old.unlink(missing_ok=True)
-    assert reporter._says() == "torch: 0 of 20 MB at 0.0 MB/s, not begun"
+    assert reporter._message() == "torch: 0 of 20 MB at 0.0 MB/s, not begun"
     (tmp_path / "cache" / "torch").write_bytes(bytes(10 << 20))
-    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", reporter._says())
+    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", reporter._message())
     (tmp_path / "cache" / "torch").unlink()
-    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", reporter._says())
+    assert re.fullmatch(r"torch: 10 of 20 MB at [\d.]+ MB/s, \d+ s left", reporter._message())
 
 
-def test_progress_says_what_came_how_fast_and_what_is_left(tmp_path):
+def test_progress_has_what_came_how_fast_and_what_is_left(tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
     reporter = Reporter(tmp_path / "progress.json", cache)
     reporter.begin("torch")
-    assert reporter._says() == "torch"
+    assert reporter._message() == "torch"
     reporter.take("Downloading torch (100.0MiB)\n")
     reporter.take("Downloading numpy (512.0KiB)\n")
-    assert reporter._says() == "torch: 0 of 105 MB at 0.0 MB/s, not begun"
+    assert reporter._message() == "torch: 0 of 105 MB at 0.0 MB/s, not begun"
     (cache / "part").write_bytes(bytes(50 << 20))
-    assert re.fullmatch(r"torch: 52 of 105 MB at [\d.]+ MB/s, \d+ s left", reporter._says())
+    assert re.fullmatch(r"torch: 52 of 105 MB at [\d.]+ MB/s, \d+ s left", reporter._message())
     (cache / "rest").write_bytes(bytes(60 << 20))
-    assert reporter._says() == "torch: 105 MB are here, installing and probing"
+    assert reporter._message() == "torch: 105 MB are here, installing and probing"
 
 
-def test_another_lock_than_the_planned_one_is_refused(root, spec):
-    with pytest.raises(builder.BuildError, match=r"is not the lock that was planned\. Fix:"):
-        builder.build(root, {**spec, "lock_sha256": "0" * 64})
+def test_another_lock_than_the_planned_one_fails_the_detached_build_with_its_sentence(root, spec):
+    _start(root, {**spec, "lock_sha256": "0" * 64})
+    progress = _answer(root)
+    assert progress.state == "failed"
+    assert "is not the lock that was planned. Fix:" in progress.message
 
 
 def test_an_environment_that_does_not_work_is_not_kept(root, spec, monkeypatch):

@@ -44,6 +44,6 @@ def test_files_are_read_weakest_first(tmp_path):
     assert configuration_files({**environ, "PIP_CONFIG_FILE": "/dev/null"}) == []
 
 
-def test_what_uv_was_told_itself_stays():
+def test_what_is_set_for_uv_itself_stays():
     environ = {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": "a", "UV_DEFAULT_INDEX": "b"}
     assert uv_environment(environ)["UV_DEFAULT_INDEX"] == "b"

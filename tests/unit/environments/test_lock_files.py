@@ -1,7 +1,7 @@
 """Every pin of every lock has a file for every Python and platform that the lock is for.
 
-The locks have digests alone; `make locks` writes the names too: NAME.sha256 under requirements/ and, with
-sizes, files.list beside the hosts' locks.
+`make locks` writes the files' names: NAME.sha256 under requirements/ and, with sizes, files.list beside the
+hosts' locks, which are joined from both here.
 """
 
 import re
@@ -14,8 +14,10 @@ from packaging.markers import Marker
 from packaging.tags import compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 
+from rekindle import locks
+
 REPOSITORY = Path(__file__).parents[3]
-REQUIREMENTS, LOCKS = REPOSITORY / "requirements", REPOSITORY / "src" / "rekindle" / "locks"
+REQUIREMENTS = REPOSITORY / "requirements"
 HEADER = re.compile(r"for Python (\S+)( and newer)? on Linux (.+), glibc (\S+) or newer")
 NEWER = ("3.11", "3.12", "3.13", "3.14")
 PURE_SOURCE = {"autograd-gamma", "pyhocon"}
@@ -77,12 +79,6 @@ def file_names(name):
     return dict(tuple(line.split("  ")) for line in lines)
 
 
-def hosts_files():
-    """Return name and size in bytes of the files of the hosts' locks by digest."""
-    lines = (LOCKS / "files.list").read_text(encoding="utf-8").splitlines()
-    return {digest: (name, int(size)) for digest, size, name in map(str.split, lines)}
-
-
 def pins(lock):
     """Return name, version, marker and digests of each pin."""
     for found in re.finditer(
@@ -131,7 +127,7 @@ def test_what_the_package_needs_is_locked():
 
 
 def claims(lock):
-    """Return what a host's lock says that it is for."""
+    """Return what a host's lock is for, by its header."""
     (found,) = HEADER.findall(lock.splitlines()[0])
     python, newer, machines, glibc = found
     pythons = [python, *(NEWER if newer else ())]
@@ -142,18 +138,17 @@ def claims(lock):
     ]
 
 
-@pytest.mark.parametrize("path", sorted(LOCKS.glob("*.txt")), ids=lambda path: path.stem)
-def test_a_host_finds_a_file_for_every_pin(path):
-    lock = path.read_text(encoding="utf-8")
-    names = {digest: name for digest, (name, _) in hosts_files().items()}
+@pytest.mark.parametrize("name", sorted(locks.names()))
+def test_a_host_finds_a_file_for_every_pin(name):
+    lock = locks.text(name)
+    names = {file.sha256: file.name for file in locks.known_files()}
     assert lacking(lock, names, claims(lock)) == []
 
 
 def test_every_file_that_a_lock_names_has_a_size_and_no_other():
     locked = {
-        digest
-        for path in LOCKS.glob("*.txt")
-        for *_, digests in pins(path.read_text(encoding="utf-8"))
-        for digest in digests
+        digest for name in locks.names() for *_, digests in pins(locks.text(name)) for digest in digests
     }
-    assert locked == {digest for digest, (_, size) in hosts_files().items() if size > 0} == set(hosts_files())
+    files = locks.known_files()
+    assert locked == {file.sha256 for file in files if file.size > 0}
+    assert len(locked) == len(files)

@@ -1,4 +1,4 @@
-"""The probe: what an environment must do on its host, and what is said when it does not."""
+"""The probe: what an environment must do on its host, and the message when it does not."""
 
 import json
 import time
@@ -42,7 +42,7 @@ def test_fewer_gpus_than_the_host_has_fail_the_probe(tmp_path):
         prober.probe(_answering(tmp_path, _report(1)), "torch", ["GPU-a", "GPU-b"], tmp_path)
 
 
-def test_tensorflow_falls_back_when_nccl_fails_and_says_so(tmp_path):
+def test_tensorflow_falls_back_when_nccl_fails_and_records_it(tmp_path):
     python = _answering(tmp_path, "Error: NCCL unhandled cuda error", _report(2))
     report = prober.probe(python, "tensorflow", ["GPU-a", "GPU-b"], tmp_path)
     assert report["cross_device_ops"] == "HierarchicalCopyAllReduce"

@@ -9,7 +9,7 @@ from rekindle.flare.workspace import Member, Workspace
 
 
 @pytest.fixture
-def told(tmp_path):
+def configured(tmp_path):
     """Return a function that gives the workflows of a configuration."""
 
     def workflows(*configured):
@@ -44,25 +44,20 @@ def _flow(path, **arguments):
         (_flow("own.Ring", num_rounds=4), 4, {}),
     ],
 )
-def test_rounds_and_tasks_are_the_configurations_or_the_classs_defaults(told, flow, rounds, tasks):
-    (found,) = told(flow)
+def test_rounds_and_tasks_are_the_configurations_or_the_classs_defaults(configured, flow, rounds, tasks):
+    (found,) = configured(flow)
     assert (found.rounds, found.tasks()) == (rounds, tasks)
 
 
-def test_several_workflows_come_in_their_order(told):
-    assert [workflow.kind for workflow in told(_flow("a.FedAvg"), _flow("b.CrossSiteModelEval"))] == [
-        "FedAvg",
-        "CrossSiteModelEval",
-    ]
+def test_several_workflows_come_in_their_order_and_other_shapes_are_left_out(configured):
+    found = configured(1, _flow("a.FedAvg"), [], {}, {"path": 3}, _flow("b.CrossSiteModelEval"))
+    assert [workflow.kind for workflow in found] == ["FedAvg", "CrossSiteModelEval"]
+    assert configured({"path": "a.FedAvg", "args": [1]}) == []
 
 
-def test_a_workflow_of_another_shape_is_none(told):
-    assert told(1, [], {}, {"path": 3}, {"path": "a.FedAvg", "args": [1]}) == []
-
-
-def test_fewer_sites_may_be_sampled(told):
-    (found,) = told(_flow("a.FedAvg", num_clients=2))
-    assert (found.sampled(3), found.sampled(1), told(_flow("a.FedAvg"))[0].sampled(3)) == (2, 1, 3)
+def test_fewer_sites_may_be_sampled(configured):
+    (found,) = configured(_flow("a.FedAvg", num_clients=2))
+    assert (found.sampled(3), found.sampled(1), configured(_flow("a.FedAvg"))[0].sampled(3)) == (2, 1, 3)
 
 
 @pytest.mark.parametrize(

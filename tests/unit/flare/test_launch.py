@@ -14,10 +14,6 @@ def _deployed(job, site, components):
     return app
 
 
-def test_a_job_that_died_before_it_was_deployed_has_no_trainers(tmp_path):
-    assert trainers(tmp_path) == {}
-
-
 def test_each_sites_trainers_have_the_words_of_nvflares_command_and_its_folder(tmp_path):
     launcher = {"id": "launcher", "args": {"script": "env A='b c' python -u custom/client.py"}}
     folders = {site: _deployed(tmp_path, site, [{"id": "pipe"}, launcher]) for site in ("site-1", "site-2")}
@@ -34,7 +30,8 @@ def test_since_nvflare_2_9_the_executor_has_the_command(tmp_path):
     assert trainers(tmp_path)["site-1"].command == ["env", "A=b c", "python", "client.py"]
 
 
-def test_a_site_that_trains_inside_nvflares_client_has_none(tmp_path):
+def test_a_job_that_died_before_it_was_deployed_or_trains_inside_nvflares_client_has_none(tmp_path):
+    assert trainers(tmp_path) == {}
     _deployed(tmp_path, "site-1", [{"id": "pipe"}])
     assert trainers(tmp_path) == {}
 

@@ -9,10 +9,10 @@ from rekindle.flare.workspace import ERROR_LOGS, of_run
 def test_every_line_of_a_recorded_log_is_in_one_record(clean_run):
     run = of_run(clean_run)[0]
     for name, member in run.members.items():
-        told = read_records(run, name)
-        assert sum(1 + len(record.more) for record in told) == len(member.log)
-        assert all(re.match(PREFIX, member.log[record.at.line - 1]) for record in told)
-        assert {record.level for record in told} <= {"DEBUG", "INFO", "WARNING", "ERROR"}
+        records = read_records(run, name)
+        assert sum(1 + len(record.more) for record in records) == len(member.log)
+        assert all(re.match(PREFIX, member.log[record.at.line - 1]) for record in records)
+        assert {record.level for record in records} <= {"DEBUG", "INFO", "WARNING", "ERROR"}
 
 
 def test_a_line_without_a_time_belongs_to_the_record_before_it(clean_run):

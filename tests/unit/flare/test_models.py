@@ -1,4 +1,4 @@
-"""Saved models are read without a framework; what is hostile or damaged in them is told in a clause."""
+"""Saved models are read without a framework; what is hostile or damaged in them is reported in a clause."""
 
 import io
 import pickle
@@ -87,14 +87,14 @@ def look(tmp_path):
     ],
 )
 def test_the_numbers_of_a_model_are_read(look, name, content):
-    told = look(name, content)
-    assert (told.count, told.finite, told.zero, told.whole) == (4, True, False, True)
-    assert told.kept == [1.0, -2.0, 0.0, 0.5]
+    values = look(name, content)
+    assert (values.count, values.finite, values.zero, values.whole) == (4, True, False, True)
+    assert values.kept == [1.0, -2.0, 0.0, 0.5]
 
 
 def test_what_torch_itself_saved_is_read():
-    told = read_model(Member(REAL), "FL_global_model.pt")
-    assert (told.count, told.finite, told.zero) == (15, True, False)
+    values = read_model(Member(REAL), "FL_global_model.pt")
+    assert (values.count, values.finite, values.zero) == (15, True, False)
 
 
 @pytest.mark.parametrize("kind", ["<f2", "<f4", "<f8"])
@@ -162,21 +162,21 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_or_damaged_model_is_told_in_a_clause(look, name, monkeypatch):
+def test_a_hostile_or_damaged_model_is_reported_in_a_clause(look, name, monkeypatch):
     monkeypatch.setattr(torch_file, "_STEPS", 10_000)
     began = time.process_time()
-    with pytest.raises(UnreadableError) as told:
+    with pytest.raises(UnreadableError) as caught:
         look(*HOSTILE[name])
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 300
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
     assert time.process_time() - began < 10
 
 
 def test_a_bomb_is_read_no_further_than_its_bound(look, monkeypatch):
     monkeypatch.setattr("rekindle.flare.values.MOST", 1 << 18)
     monkeypatch.setattr("rekindle.flare.values.CHUNK", 1 << 16)
-    told = look("m.npz", BOMB)
-    assert (told.whole, told.kept) == (False, None)
+    values = look("m.npz", BOMB)
+    assert (values.whole, values.kept) == (False, None)
 
 
 def test_a_directory_without_end_is_refused_before_it_is_read(look, monkeypatch):

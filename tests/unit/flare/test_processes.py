@@ -24,7 +24,7 @@ def test_the_server_and_the_clients_are_known_by_their_modules(command, name, si
     assert client_in(command) == site
 
 
-def test_a_client_is_known_in_a_line_that_tells_more():
+def test_a_client_is_known_in_a_line_with_more():
     assert client_in(f"12 of 1 sleeping 3.0 s 900 MiB do_epoll_wait {CLIENT}") == "site-2"
     assert client_in(f"{CLIENT.partition(' --client')[0]}\npython3 other.py --client site-1") is None
 

@@ -1,4 +1,4 @@
-"""What trackers keep is read with the standard library, and what is damaged or hostile in it is told."""
+"""What trackers keep is read with the standard library, and what is damaged or hostile in it is reported."""
 
 import json
 import math
@@ -126,20 +126,26 @@ GOOD = {
 @pytest.mark.parametrize("tracker", GOOD)
 def test_one_run_of_each_site_is_read(run, tracker):
     workspace = run(**GOOD[tracker])
-    told = kept(workspace, tracker)
-    assert {scalar.run.split("-abc")[0] for scalar in told} == {*SITES}
-    assert [(scalar.tag, scalar.step, scalar.value) for scalar in told] == [
+    scalars = kept(workspace, tracker)
+    assert {scalar.run.split("-abc")[0] for scalar in scalars} == {*SITES}
+    assert [(scalar.tag, scalar.step, scalar.value) for scalar in scalars] == [
         ("loss", 1, 0.5),
         ("loss", 2, 0.25),
     ] * 2
     answer = tracker_kept(workspace, tracker)
     assert answer.holds
-    assert answer.says == f"{tracker} kept 4 values of loss at 2 steps, in one run of each site."
+    assert answer.message == f"{tracker} kept 4 values of loss at 2 steps, in one run of each site."
 
 
 def _tables(base):
     base.execute("CREATE TABLE runs (run_uuid TEXT, name TEXT)")
     base.execute("CREATE TABLE metrics (run_uuid TEXT, key TEXT, value REAL, step INTEGER, is_nan INTEGER)")
+
+
+@pytest.mark.parametrize(("name", "holds"), [("metrics_summary.json", True), ("loss", None)])
+def test_nvflares_own_folder_of_metrics_is_not_mlflows(run, name, holds):
+    files = {f"server/simulate_job/metrics/{name}": b'{"schema_version": "1"}'}
+    assert tracker_kept(run(**GOOD["mlflow"], **files), "mlflow").holds is holds
 
 
 def test_a_database_of_mlflows_is_read(run, tmp_path):
@@ -148,9 +154,9 @@ def test_a_database_of_mlflows_is_read(run, tmp_path):
         _tables(base)
         base.execute("INSERT INTO runs VALUES ('a', 'site-1-x')")
         base.execute("INSERT INTO metrics VALUES ('a', 'loss', 0.5, 3, 0), ('a', 'loss', 0, 4, 1)")
-    told = kept(workspace, "mlflow")
-    assert told[0] == Scalar("site-1-x", "loss", 3, 0.5)
-    assert math.isnan(told[1].value)
+    scalars = kept(workspace, "mlflow")
+    assert scalars[0] == Scalar("site-1-x", "loss", 3, 0.5)
+    assert math.isnan(scalars[1].value)
 
 
 def test_a_database_that_goes_on_for_ever_is_ended(run, tmp_path, monkeypatch):
@@ -176,7 +182,7 @@ def _at(site, run):
 
 
 @pytest.mark.parametrize(
-    ("files", "holds", "says"),
+    ("files", "holds", "message"),
     [
         ({**_at("site-1", "train"), **_at("site-10", "train")}, True, "mlflow kept 2 values"),
         ({**_at("site-1", "site-1-x"), **_at("site-1", "site-10-x")}, False, "a run of site-10 at site-1."),
@@ -188,9 +194,9 @@ def _at(site, run):
         ),
     ],
 )
-def test_a_sites_own_tracker_has_its_own_run_alone(run, files, holds, says):
+def test_a_sites_own_tracker_has_its_own_run_alone(run, files, holds, message):
     answer = tracker_kept(run(**files), "mlflow")
-    assert (answer.holds, says in answer.says) == (holds, True)
+    assert (answer.holds, message in answer.message) == (holds, True)
 
 
 def test_what_lies_beside_the_workspace_counts_as_the_servers(run, tmp_path):
@@ -204,7 +210,7 @@ def test_what_lies_beside_the_workspace_counts_as_the_servers(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tracker", "files", "says"),
+    ("tracker", "files", "message"),
     [
         ("tensorboard", {}, "tensorboard kept no runs of site-1."),
         ("mlflow", {}, "mlflow kept no runs of site-1."),
@@ -225,9 +231,9 @@ def test_what_lies_beside_the_workspace_counts_as_the_servers(run, tmp_path):
         ),
     ],
 )
-def test_what_a_tracker_lacks_is_told(run, tracker, files, says):
+def test_what_a_tracker_lacks_is_reported(run, tracker, files, message):
     answer = tracker_kept(run(**files), tracker)
-    assert (answer.holds, answer.says) == (False, says)
+    assert (answer.holds, answer.message) == (False, message)
 
 
 @pytest.mark.parametrize(
@@ -246,11 +252,11 @@ def test_what_a_tracker_lacks_is_told(run, tracker, files, says):
         ),
     ],
 )
-def test_a_damaged_file_of_a_tracker_is_told_in_a_sentence(run, tracker, files):
+def test_a_damaged_file_of_a_tracker_is_one_sentence(run, tracker, files):
     began = time.process_time()
     answer = tracker_kept(run(**files), tracker)
     assert answer.holds is None
-    assert answer.says.count("\n") == 0
+    assert answer.message.count("\n") == 0
     assert time.process_time() - began < 5
 
 
@@ -258,12 +264,12 @@ def test_a_damaged_file_of_a_tracker_is_told_in_a_sentence(run, tracker, files):
 @pytest.mark.parametrize("share", [0, 0.3, 0.8, 0.99])
 def test_a_file_that_is_cut_is_no_traceback(run, tracker, share):
     files = {name: content[: int(len(content) * share)] for name, content in GOOD[tracker].items()}
-    assert "at 2 steps" not in tracker_kept(run(**files), tracker).says or share == 0.99
+    assert "at 2 steps" not in tracker_kept(run(**files), tracker).message or share == 0.99
 
 
 def test_tensors_of_tensorboard_are_scalars_too(run):
     assert kept(run(**_tb(("loss", 1, 0.5), tensors=True)), "tensorboard")[0].value == 0.5
 
 
-def test_an_unknown_tracker_is_told(run):
-    assert tracker_kept(run(), "sacred").says == "Nothing tells how sacred keeps runs."
+def test_an_unknown_tracker_is_reported(run):
+    assert tracker_kept(run(), "sacred").message == "The format of sacred is unknown."

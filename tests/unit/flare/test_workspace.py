@@ -42,24 +42,24 @@ def test_the_archive_of_a_run_has_the_logs_before_its_autopsy(log):
 
 
 @pytest.mark.parametrize("place", ["simulator", "poc"])
-def test_a_jobs_name_and_rounds_are_told_by_its_files(recordings, place):
+def test_a_jobs_name_and_rounds_are_in_its_files(recordings, place):
     run = locate(recordings / "foreign" / place)
     assert (set(run.members), run.name) == (NAMES, "hello_numpy")
 
 
-def test_a_job_that_tells_no_name_has_that_of_its_folder(recordings, tmp_path):
+def test_a_job_without_a_name_has_its_folders(recordings, tmp_path):
     folder = shutil.copytree(recordings / "foreign/simulator/hello_numpy", tmp_path / "renamed")
     for path in folder.rglob("meta.json"):
         path.unlink()
     assert locate(folder).name == "renamed"
 
 
-def test_a_log_that_cannot_be_read_is_told(clean_run):
+def test_a_log_that_cannot_be_read_is_reported(clean_run):
     log = clean_run / "job/workspace/pt_ddp/site-1/log.txt"
     log.unlink()
     log.mkdir()
-    (says,) = of_run(clean_run)[0].unread()
-    assert says.startswith("job/workspace/pt_ddp/site-1/log.txt was not read")
+    (message,) = of_run(clean_run)[0].unread()
+    assert message.startswith("job/workspace/pt_ddp/site-1/log.txt was not read")
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

@@ -33,14 +33,14 @@ NAMES = {
 }
 
 
-def test_a_name_tells_the_capability():
+def test_a_name_has_the_capability():
     assert {
         known: [name for name in names if capability_of(name) == known] for known, names in NAMES.items()
     } == NAMES
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("reported", "expected"),
     [
         ("9.0", "9.0"),
         ("9.0a", "9.0"),
@@ -51,8 +51,8 @@ def test_a_name_tells_the_capability():
         ("²", "8.0"),
     ],
 )
-def test_what_the_driver_says_comes_first_if_it_is_a_capability(said, expected):
-    assert capability("NVIDIA A100 80GB PCIe", said, None) == expected
+def test_the_drivers_figure_comes_first_if_it_is_a_capability(reported, expected):
+    assert capability("NVIDIA A100 80GB PCIe", reported, None) == expected
 
 
 def test_an_unknown_name_is_known_by_its_device_id():

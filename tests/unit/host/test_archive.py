@@ -5,18 +5,15 @@ import gzip
 import io
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-from pathlib import Path
 
 import pytest
+from archives import names
 
 from rekindle.host import archive
-from rekindle.judge import judge
-from rekindle.records import LeftBehind, read
 
 
 def _tar(path, *members, **options):
@@ -33,125 +30,12 @@ def _member(name, kind=tarfile.REGTYPE, link=""):
     return member
 
 
-def _names(folder):
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-
-
-def _collect(run, home):
-    packed = run.with_name("packed.tar.gz")
-    archive.pack(run, packed)
-    archive.unpack(packed, home)
-
-
-@pytest.fixture
-def home(tmp_path):
-    """Return where a run goes, with an older one in it, and nothing else beside it."""
-    folder = tmp_path / "in" / "pt_ddp"
-    folder.mkdir(parents=True)
-    (folder / "older").write_text("proof")
-    return folder
-
-
 def _is_refused(path, home, match):
     with pytest.raises(archive.ArchiveError, match=match) as caught:
         archive.unpack(path, home)
     assert str(caught.value).isprintable()
-    assert _names(home.parent) == {"pt_ddp/older"}
+    assert names(home.parent) == {"pt_ddp/older"}
     assert list(home.parent.iterdir()) == [home]
-
-
-def test_a_run_comes_home_whole_but_for_large_files_and_links(tmp_path, monkeypatch, home):
-    monkeypatch.setattr(archive, "FILE_LIMIT", 100)
-    run = tmp_path / "pt_ddp"
-    (run / "evidence").mkdir(parents=True)
-    (run / "evidence" / "a.jsonl").write_text("{}")
-    (run / "evidence" / "twin").hardlink_to(run / "evidence" / "a.jsonl")
-    (run / ("long" * 30)).write_text("long")
-    (run / "größe").write_text("ü")
-    (run / "model.pt").write_bytes(b"0" * 101)
-    (run / "secret").symlink_to("/etc/passwd")
-    (run / "a\nb\x1b[2J").write_text("")
-    os.mkfifo(run / "pipe")
-    _collect(run, home)
-    assert _names(home) == {"evidence/a.jsonl", "evidence/twin", "long" * 30, "größe", "left.json"}
-    assert (home / "evidence" / "twin").read_text() == "{}"
-    assert read(home / "left.json", LeftBehind).files == {
-        "model.pt": "it has more than 100 bytes",
-        "secret": "it is no regular file",
-        "pipe": "it is no regular file",
-        r"'a\nb\x1b[2J'": "its name is not one that is collected",
-    }
-
-
-@pytest.mark.parametrize("make", [lambda run: None, Path.touch])
-def test_a_run_that_is_not_there_is_not_packed(tmp_path, make):
-    run, packed = tmp_path / "pt_ddp", tmp_path / "pt_ddp.1.tar.gz"
-    make(run)
-    command = [sys.executable, "-m", "rekindle.host.archive", run, packed]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = f"{run} is gone from the host. Fix: run site.yml again, which runs its job anew.\n"
-    assert (done.returncode, done.stderr) == (1, said)
-    assert not packed.exists()
-
-
-def test_of_too_much_the_largest_files_stay_behind(tmp_path, monkeypatch, home):
-    run = tmp_path / "run"
-    run.mkdir()
-    for size in range(1, 9):
-        (run / str(size)).write_bytes(bytes(size))
-    monkeypatch.setattr(archive, "_FILES_LIMIT", 5)
-    monkeypatch.setattr(archive, "TOTAL_LIMIT", archive._LEFT_LIMIT + 10)
-    _collect(run, home)
-    assert _names(home) == {"1", "2", "3", "4", "left.json"}
-    left = read(home / "left.json", LeftBehind)
-    assert left.files == dict.fromkeys("5678", "there was no room left for it")
-
-
-def test_proof_comes_home_however_much_there_is_beside_it(clean_run, home, monkeypatch):
-    monkeypatch.setattr(archive, "_FILES_LIMIT", 60)
-    for n in range(200):
-        (clean_run / f"job/{n}").touch()
-        (clean_run / "folders" / str(n)).mkdir(parents=True)
-        (clean_run / f"folders/{n}/more.log").touch()
-    for n in range(1200):
-        (clean_run / f"more.{n}").touch()
-    _collect(clean_run, home)
-    assert judge(home).verdict == "PASS"
-    assert len(list(home.rglob("*"))) <= 60
-    left = read(home / "left.json", LeftBehind)
-    assert len(left.files) == 1000
-    assert len(left.files) + left.more > 1400
-
-
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv to be someone else than root")
-def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
-    run = tmp_path / "run"
-    (run / "closed" / "in").mkdir(parents=True)
-    for name in ("closed/a", "seen", "unreadable"):
-        (run / name).write_text(name)
-    (run / "closed").chmod(0)
-    (run / "unreadable").chmod(0)
-    code = "import sys; from pathlib import Path; from rekindle.host.archive import pack\n"
-    code += "print(sorted(pack(*map(Path, sys.argv[1:])).closed))"
-    bare = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if os.getuid() == 0 else []
-    packed = tmp_path / "a.tar.gz"
-    said = subprocess.check_output([*bare, sys.executable, "-c", code, run, packed], text=True)
-    assert said == "['closed/', 'unreadable']\n"
-    archive.unpack(packed, home)
-    assert _names(home) == {"seen", "left.json"}
-    assert read(home / "left.json", LeftBehind).files == {
-        "closed/": "Permission denied",
-        "unreadable": "Permission denied",
-    }
-
-
-def test_folders_that_lie_too_deep_stay_behind(tmp_path, home):
-    deep = tmp_path / "run" / "/".join("d" * 40)
-    deep.mkdir(parents=True)
-    (deep / "file").touch()
-    (tmp_path / "run" / "seen").touch()
-    _collect(tmp_path / "run", home)
-    assert _names(home) == {"seen", "left.json"}
 
 
 def test_many_folders_in_a_small_archive_are_refused(tmp_path, home):
@@ -160,14 +44,14 @@ def test_many_folders_in_a_small_archive_are_refused(tmp_path, home):
     _is_refused(path, home, "more than 10000 files and folders")
 
 
-def test_what_a_killed_collector_left_goes_and_what_one_is_at_stays(tmp_path, home):
+def test_what_a_killed_collector_left_is_removed_and_what_one_is_at_stays(tmp_path, home):
     path = _tar(tmp_path / "a.tar.gz", (_member("a"), b"1"))
     (home.parent / ".pt_ddp.killed" / "new").mkdir(parents=True)
     (home.parent / ".other.killed").mkdir()
     with archive._aside(home) as at_work:
         archive.unpack(path, home)
         assert {entry.name for entry in home.parent.iterdir()} == {"pt_ddp", ".other.killed", at_work.name}
-    assert _names(home) == {"a"}
+    assert names(home) == {"a"}
 
 
 def test_two_unpack_one_run_at_once(tmp_path, home):
@@ -176,7 +60,7 @@ def test_two_unpack_one_run_at_once(tmp_path, home):
     code += "for _ in range(20): unpack(*map(Path, sys.argv[1:]))"
     both = [subprocess.Popen([sys.executable, "-c", code, path, home]) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
-    assert len(_names(home)) == 200
+    assert len(names(home)) == 200
     assert list(home.parent.iterdir()) == [home]
 
 
@@ -229,7 +113,7 @@ def test_a_link_where_the_run_goes_is_replaced_and_not_followed(tmp_path):
     (elsewhere / "deep").mkdir(parents=True)
     (tmp_path / "pt_ddp").symlink_to(elsewhere)
     archive.unpack(_tar(tmp_path / "a.tar.gz", (_member("a"), b"1")), tmp_path / "pt_ddp")
-    assert _names(tmp_path / "pt_ddp") == {"a"}
+    assert names(tmp_path / "pt_ddp") == {"a"}
     assert not (tmp_path / "pt_ddp").is_symlink()
     assert [path.name for path in elsewhere.iterdir()] == ["deep"]
 
@@ -287,18 +171,18 @@ def test_many_files_are_refused(tmp_path, monkeypatch, home, limit, value):
 
 def test_an_archive_cut_off_anywhere_is_one_sentence(tmp_path, home):
     path = _tar(tmp_path / "a.tar.gz", *((_member(name), os.urandom(600)) for name in "abc"))
-    whole = path.read_bytes()
-    for length in range(0, len(whole) - 40, 97):
-        path.write_bytes(whole[:length])
+    complete = path.read_bytes()
+    for length in range(0, len(complete) - 40, 97):
+        path.write_bytes(complete[:length])
         _is_refused(path, home, "cannot be unpacked.*Fix:")
-    blocks = gzip.decompress(whole)
+    blocks = gzip.decompress(complete)
     for length in range(0, 3 * 1536, 512):
         path.write_bytes(gzip.compress(blocks[:length]))
         _is_refused(path, home, "cannot be unpacked.*Fix:")
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"no archive", os.urandom(2000), bytes(10240)])
-def test_what_is_no_archive_is_one_sentence(tmp_path, home, content):
+def test_a_file_that_is_no_archive_is_one_sentence(tmp_path, home, content):
     path = tmp_path / "a.tar.gz"
     path.write_bytes(content)
     _is_refused(path, home, "cannot be unpacked.*Fix:")

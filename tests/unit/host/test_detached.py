@@ -1,4 +1,4 @@
-"""Work that is detached: who holds its lock, what it is started with and what it tells."""
+"""Work that is detached: who holds its lock, what it is started with and what it records."""
 
 import errno
 import json
@@ -16,8 +16,8 @@ from rekindle.records import Progress, read, write
 
 WORKER = """
 import json, os, sys, time
-told = {"session": os.getsid(0), "pid": os.getpid(), "arguments": sys.argv[1:], "environ": dict(os.environ)}
-print(json.dumps({**told, "stdin": sys.stdin.read()}))
+found = {"session": os.getsid(0), "pid": os.getpid(), "arguments": sys.argv[1:], "environ": dict(os.environ)}
+print(json.dumps({**found, "stdin": sys.stdin.read()}))
 print("to stderr", file=sys.stderr)
 ends = time.monotonic() + 60
 while os.path.exists(sys.argv[1]) and time.monotonic() < ends:
@@ -43,7 +43,7 @@ def test_a_lock_that_is_no_regular_file_is_not_taken_and_held_by_nobody(tmp_path
 
 @pytest.fixture
 def worker(tmp_path):
-    """Start WORKER under a lock that is not held here any more; it ends when the file ``goes on`` is gone."""
+    """Start WORKER under a lock that is not held here; it ends when the file ``goes on`` is removed."""
     (tmp_path / "worker.py").write_text(WORKER)
     (tmp_path / "goes on").touch()
 
@@ -74,18 +74,18 @@ def test_what_is_started_holds_the_lock_until_it_ends(tmp_path, worker):
     _wait_for(lambda: not held(tmp_path / "lock"))
 
 
-def test_what_is_started_has_a_session_a_log_and_variables_of_its_own(tmp_path, worker):
+def test_what_is_started_has_a_session_a_log_and_its_own_variables(tmp_path, worker):
     (tmp_path / "log").write_text("of the one before\n")
     worker(ONLY="its own")
     (tmp_path / "goes on").unlink()
     _wait_for(lambda: not held(tmp_path / "lock"))
-    said = (tmp_path / "log").read_text().splitlines()
-    told = json.loads(next(line for line in said if line.startswith("{")))
-    assert sorted(said) == sorted(["to stderr", json.dumps(told)])
-    assert told["session"] == told["pid"]
-    assert told["arguments"] == [str(tmp_path / "goes on"), "$HOME"]
-    assert told["environ"]["ONLY"] == "its own"
-    assert told["stdin"] == ""
+    lines = (tmp_path / "log").read_text().splitlines()
+    found = json.loads(next(line for line in lines if line.startswith("{")))
+    assert sorted(lines) == sorted(["to stderr", json.dumps(found)])
+    assert found["session"] == found["pid"]
+    assert found["arguments"] == [str(tmp_path / "goes on"), "$HOME"]
+    assert found["environ"]["ONLY"] == "its own"
+    assert found["stdin"] == ""
     assert "ONLY" not in os.environ
 
 
@@ -97,15 +97,15 @@ def test_what_is_started_has_a_session_a_log_and_variables_of_its_own(tmp_path, 
         ("ended", {"changed": True, "result": {"environments": [{"a": None}]}}),
     ],
 )
-def test_what_is_told_is_the_progress_that_records_write(tmp_path, state, more):
+def test_what_is_written_is_the_progress_that_records_write(tmp_path, state, more):
     detached.write_progress(tmp_path / "progress.json", state, "round 2/3", 7.04, **more)
-    progress = Progress(state=state, says="round 2/3", elapsed_s=7.0, **more)
+    progress = Progress(state=state, message="round 2/3", elapsed_s=7.0, **more)
     assert read(tmp_path / "progress.json", Progress) == progress
     write(tmp_path / "other.json", progress)
     assert (tmp_path / "progress.json").read_bytes() == (tmp_path / "other.json").read_bytes()
 
 
-def test_what_is_told_is_whole_or_as_it_was_before(tmp_path, monkeypatch):
+def test_what_is_written_is_complete_or_as_it_was_before(tmp_path, monkeypatch):
     path = tmp_path / "progress.json"
     detached.write_progress(path, "running", "before", 1)
     with path.open() as reader:
@@ -118,5 +118,5 @@ def test_what_is_told_is_whole_or_as_it_was_before(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
         detached.write_progress(path, "ended", "lost", 3)
-    assert read(path, Progress).says == "after"
+    assert read(path, Progress).message == "after"
     assert list(tmp_path.iterdir()) == [path]

@@ -48,7 +48,7 @@ def test_each_node_is_asked_to_remove_its_own(root, queue, local):
 
 
 def test_a_node_that_is_not_given_is_named_with_what_it_keeps(root, queue, local):
-    queue.say("srun", errors="srun: error: Unable to allocate resources: Requested nodes are busy", status=1)
+    queue.set("srun", errors="srun: error: Unable to allocate resources: Requested nodes are busy", status=1)
     fix = "Fix: remove it there, once the node can be reached."
     why = "srun: error: Unable to allocate resources: Requested nodes are busy"
     assert disks.clear(root) == [f"{node} keeps {local}: {why}. {fix}" for node in ("n10", "n9")]

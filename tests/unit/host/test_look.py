@@ -1,4 +1,4 @@
-"""A look at detached work: whether its lock is held or its job queued, and what its record says."""
+"""A look at detached work: whether its lock is held or its job queued, and its record."""
 
 import os
 import subprocess
@@ -38,13 +38,13 @@ def test_who_looks_is_no_holder(tmp_path, monkeypatch):
 
 
 def _look(folder):
-    """Return what a look in ``folder`` says of the lock, and the text of the record."""
+    """Return the state of the lock in ``folder``, and the text of the record."""
     found = frames.parse(look.look(folder / "lock", folder / "progress.json", NONCE), NONCE)
     (state,) = found.keys() - {"record", "end"}
     return state, found["record"].text
 
 
-def test_a_look_says_whether_the_lock_is_held_and_what_the_record_is(tmp_path):
+def test_a_look_has_the_state_of_the_lock_and_the_record(tmp_path):
     assert _look(tmp_path) == ("free", "")
     (tmp_path / "progress.json").write_bytes(b"is \xff here\n@@other held 0\n")
     with detached.locked(tmp_path / "lock"):
@@ -54,11 +54,11 @@ def test_a_look_says_whether_the_lock_is_held_and_what_the_record_is(tmp_path):
 
 def test_the_record_beside_a_free_lock_is_the_last_one(tmp_path, monkeypatch):
     def held(lock):
-        detached.write_progress(tmp_path / "progress.json", "ended", "its last word", 1)
+        detached.write_progress(tmp_path / "progress.json", "ended", "its last record", 1)
         return False
 
     monkeypatch.setattr(look, "held", held)
-    assert "its last word" in _look(tmp_path)[1]
+    assert "its last record" in _look(tmp_path)[1]
 
 
 @pytest.mark.parametrize("plant", UNFIT.values(), ids=UNFIT)
@@ -85,8 +85,8 @@ def _run_module(folder, program="from rekindle.host.look import main; main()", *
 def test_the_command_prints_a_look_whatever_the_locale(tmp_path):
     (tmp_path / "progress.json").write_text("½ of it")
     for encoding in ("ascii", "utf-8", "utf-16"):
-        said = _run_module(tmp_path, PYTHONIOENCODING=encoding)
-        assert said == f"\n@@{NONCE} free 0\n@@{NONCE} record 0\n½ of it\n@@{NONCE} end 0\n"
+        output = _run_module(tmp_path, PYTHONIOENCODING=encoding)
+        assert output == f"\n@@{NONCE} free 0\n@@{NONCE} record 0\n½ of it\n@@{NONCE} end 0\n"
 
 
 @pytest.fixture
@@ -98,20 +98,20 @@ def folder(tmp_path, queue):
     return folder
 
 
-def test_what_waits_has_a_record_that_says_so(folder, queue):
-    queue.say("squeue", "PENDING|Resources|N/A\n")
+def test_what_waits_has_a_record_that_it_waits(folder, queue):
+    queue.set("squeue", "PENDING|Resources|N/A\n")
     state, text = _look(folder)
     progress = decode(text, Progress)
     assert (state, progress.state) == ("held", "waiting")
-    assert progress.says == "job 77 waits in SLURM's queue for Resources"
+    assert progress.message == "job 77 waits in SLURM's queue for Resources"
 
 
 def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
-    queue.say("squeue", "PENDING|PartitionTimeLimit|N/A\n")
+    queue.set("squeue", "PENDING|PartitionTimeLimit|N/A\n")
     state, text = _look(folder)
     progress = decode(text, Progress)
     assert (state, progress.state) == ("free", "failed")
-    assert progress.says.startswith(
+    assert progress.message.startswith(
         "Job 77 could never start in SLURM's partition: PartitionTimeLimit. Fix: "
     )
     assert queue.asked("scancel") == ["77"]
@@ -119,41 +119,41 @@ def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
 
 @pytest.mark.parametrize("begun", [None, "waiting", "running"])
 @pytest.mark.parametrize("run", [False, True])
-def test_what_slurm_ended_without_a_last_word_has_ended_or_failed_as_a_build(folder, queue, begun, run):
+def test_what_slurm_ended_without_a_last_record_has_ended_or_failed_as_a_build(folder, queue, begun, run):
     if begun:
         detached.write_progress(folder / "progress.json", begun, "round 1/3", 1)
     if run:
         (folder / "spec.json").touch()
-    queue.say("scontrol", "JobId=77 JobState=NODE_FAIL\n")
+    queue.set("scontrol", "JobId=77 JobState=NODE_FAIL\n")
     state, text = _look(folder)
     progress = decode(text, Progress)
     fix = "" if run else f" Fix: see {folder}/slurm.log on the host, and run again."
     assert (state, progress.state) == ("free", "ended" if run else "failed")
-    assert progress.says == f"SLURM ended job 77: NODE_FAIL.{fix}"
+    assert progress.message == f"SLURM ended job 77: NODE_FAIL.{fix}"
     assert (folder / "slurm-job.log").read_text() == "JobId=77 JobState=NODE_FAIL\n"
 
 
-def test_a_last_word_stays_the_last(folder):
-    detached.write_progress(folder / "progress.json", "ended", "its last word", 1)
+def test_a_last_record_stays_the_last(folder):
+    detached.write_progress(folder / "progress.json", "ended", "its last record", 1)
     state, text = _look(folder)
-    assert (state, decode(text, Progress).says) == ("free", "its last word")
+    assert (state, decode(text, Progress).message) == ("free", "its last record")
     assert not (folder / "slurm-job.log").exists()
 
 
-def test_a_last_word_that_is_said_while_slurm_is_asked_is_heard(folder, queue):
-    detached.write_progress(folder / "progress.json", "ended", "its last word", 1)
+def test_a_last_record_that_is_written_while_slurm_is_asked_counts(folder, queue):
+    detached.write_progress(folder / "progress.json", "ended", "its last record", 1)
     (folder / "progress.json").rename(folder / "last.json")
     detached.write_progress(folder / "progress.json", "running", "round 3/3", 1)
     queue.put("squeue", f"#!/bin/sh\nmv {folder}/last.json {folder}/progress.json\n")
     state, text = _look(folder)
-    assert (state, decode(text, Progress).says) == ("free", "its last word")
+    assert (state, decode(text, Progress).message) == ("free", "its last record")
 
 
-def test_what_slurm_does_not_tell_is_neither_held_nor_free(folder, queue):
-    queue.say("squeue", errors="Unable to contact slurm controller", status=1)
+def test_what_slurm_does_not_know_is_neither_held_nor_free(folder, queue):
+    queue.set("squeue", errors="Unable to contact slurm controller", status=1)
     detached.write_progress(folder / "progress.json", "running", "round 1/3", 1)
     state, text = _look(folder)
-    assert (state, decode(text, Progress).says) == ("unknown", "round 1/3")
+    assert (state, decode(text, Progress).message) == ("unknown", "round 1/3")
 
 
 def test_nothing_of_it_is_imported_where_nothing_is_queued(folder):

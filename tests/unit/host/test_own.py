@@ -1,11 +1,11 @@
-"""Files of our own: whole or not at all, for their owner alone."""
+"""Our own files: complete or not there, for their owner alone."""
 
 import os
 
 from rekindle.host import own
 
 
-def test_what_is_written_is_whole_or_not_there_and_for_its_owner_alone(tmp_path):
+def test_what_is_written_is_complete_or_not_there_and_for_its_owner_alone(tmp_path):
     before = os.umask(0)
     try:
         own.write(tmp_path / "new" / "folder" / "file", b"1")

@@ -36,7 +36,7 @@ def _names(payload):
 
 @pytest.fixture
 def jobs(tmp_path):
-    """Return a folder of jobs, with all that is none of theirs."""
+    """Return a folder of jobs, with files that are not theirs."""
     outside = tmp_path / "secret"
     outside.mkdir()
     (outside / "key").write_text("secret")

@@ -48,7 +48,7 @@ def plant(request):
 
 
 @pytest.mark.parametrize("name", [EVIDENCE, LOG, "evidence/more.jsonl", "samples.jsonl"])
-def test_a_run_is_unproven_and_says_what_was_not_read(clean_run, plant, name):
+def test_a_run_is_unproven_and_names_what_was_not_read(clean_run, plant, name):
     why = plant(clean_run / name)
     verdict = judge(clean_run)
     assert (verdict.verdict, verdict.cause) == ("UNPROVEN", f"{name} was not read: {why}.")
@@ -61,7 +61,7 @@ def test_a_record_that_is_no_file_is_a_sentence(clean_run, plant):
     assert why
 
 
-def test_too_many_files_are_said(clean_run, monkeypatch):
+def test_too_many_files_are_reported(clean_run, monkeypatch):
     monkeypatch.setattr(files, "MOST", 3)
     assert judge(clean_run).cause == "Of evidence/ no more than 3 files were read."
 

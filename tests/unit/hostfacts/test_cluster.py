@@ -1,4 +1,4 @@
-"""What SLURM says of a cluster, and what of it a run cannot have, or has to wait for."""
+"""SLURM's description of a cluster, and what a run cannot have there or has to wait for."""
 
 import subprocess
 
@@ -14,7 +14,7 @@ SINFO = (
     "gpu*|up|2:00:00|1|down*|8|16000|gpu:2|(null)|n12|Not responding\n"
     "old|inact|infinite|1|idle|4+|900+|(null)|amd,big|m1|none\n"
 )
-"""As SLURM 22.05.8 says it."""
+"""As SLURM 22.05.8 prints it."""
 
 
 def known(sinfo=SINFO, accounts="", qos="", status=0):
@@ -26,27 +26,27 @@ def asked(**changes):
     return Slurm(**{"partition": "gpu", "nodes": 2, "time": "01:00:00", **changes})
 
 
-def test_each_group_of_nodes_is_told_with_its_state_and_the_reason():
-    told = known(accounts="research||normal|2:00:00|4|||\n", qos="normal|1-00:00:00|||\n\n")
-    assert [(group.nodes, group.count, group.state, group.why) for group in told.groups] == [
+def test_each_group_of_nodes_is_listed_with_its_state_and_the_reason():
+    found = known(accounts="research||normal|2:00:00|4|||\n", qos="normal|1-00:00:00|||\n\n")
+    assert [(group.nodes, group.count, group.state, group.why) for group in found.groups] == [
         ("n[9-10]", 2, "idle", None),
         ("n11", 1, "drained", "disk | is full"),
         ("n12", 1, "down*", "Not responding"),
         ("m1", 1, "idle", None),
     ]
-    gpu, old = told.groups[0], told.groups[-1]
+    gpu, old = found.groups[0], found.groups[-1]
     shown = (gpu.partition, gpu.cpus, gpu.memory_mib, gpu.gres, gpu.features)
     assert shown == ("gpu", 8, 16000, "gpu:2", None)
     shown = (old.cpus, old.gres, old.features, old.time_limit, old.up)
     assert shown == (4, None, "amd,big", "infinite", False)
-    assert told.limits == ("accounts: research||normal|2:00:00|4|||", "qos: normal|1-00:00:00|||")
+    assert found.limits == ("accounts: research||normal|2:00:00|4|||", "qos: normal|1-00:00:00|||")
 
 
 @pytest.mark.parametrize(
-    "told", [{"status": 127}, {"sinfo": "no|fields\n"}, {"sinfo": SINFO.replace("|8|", "|x|")}]
+    "answers", [{"status": 127}, {"sinfo": "no|fields\n"}, {"sinfo": SINFO.replace("|8|", "|x|")}]
 )
-def test_a_cluster_that_tells_nothing_is_not_known(told):
-    assert known(**told) is None
+def test_a_cluster_that_does_not_answer_is_not_known(answers):
+    assert known(**answers) is None
 
 
 def test_the_commands_answer_in_frames_where_there_is_no_slurm():
@@ -57,7 +57,7 @@ def test_the_commands_answer_in_frames_where_there_is_no_slurm():
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({}, []),
         ({"time": "02:00:00"}, []),
@@ -71,9 +71,9 @@ def test_the_commands_answer_in_frames_where_there_is_no_slurm():
         ({"partition": "old", "nodes": 1, "time": "900-00:00:00"}, []),
     ],
 )
-def test_what_the_cluster_never_gives_is_refused(changes, says):
+def test_what_the_cluster_never_gives_is_refused(changes, message):
     refused = list(cluster.refusals(known(), asked(**changes), "login"))
-    assert [complaint.says for complaint in refused] == says
+    assert [complaint.message for complaint in refused] == message
     assert all(complaint.fix for complaint in refused)
 
 
@@ -83,8 +83,8 @@ def test_nodes_that_take_no_jobs_are_named_where_too_few_are_left():
         "2 nodes of gpu take jobs now, and rekindle_slurm asks for 3: "
         "n11 is drained (disk | is full), n12 is down* (Not responding)."
     ]
-    (says,) = cluster.warnings(known(), asked(partition="old", nodes=1), "login")
-    assert says == "old of login is not up, so that no job starts there."
+    (message,) = cluster.warnings(known(), asked(partition="old", nodes=1), "login")
+    assert message == "old of login is not up, so that no job starts there."
 
 
 @pytest.mark.parametrize(

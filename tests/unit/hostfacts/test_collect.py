@@ -139,9 +139,7 @@ def test_an_nvidia_smi_that_prints_garbage(collect, fake):
     assert "end" in frames
 
 
-@pytest.mark.parametrize(
-    "name", ["with blank", "it's", '"two"', "$(touch gone)", "`touch gone`", "a\nb", "*", "-x"]
-)
+@pytest.mark.parametrize("name", ['-x it\'s "two" $(touch gone) *', "`touch gone`\nb"])
 def test_a_root_of_any_name_is_only_a_name(collect, tmp_path, name):
     for root in (f"~/{name}", f"{tmp_path}/{name}"):
         frames = collect(root=root, tmpdir=f"{root}/tmp")

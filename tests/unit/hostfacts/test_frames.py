@@ -12,12 +12,9 @@ def test_text_comes_back_as_the_probe_wrote_it():
     }
 
 
-def test_what_a_login_shell_says_first_is_left_out():
-    assert parse("Welcome to the cluster!\n" + RAW, NONCE) == FRAMES
-
-
-def test_lines_may_end_as_a_terminal_ends_them():
-    assert parse(RAW.replace("\n", "\r\n"), NONCE) == FRAMES
+@pytest.mark.parametrize("raw", ["Welcome to the cluster!\n" + RAW, RAW.replace("\n", "\r\n")])
+def test_what_a_login_shell_prints_first_and_a_terminals_line_ends_are_left_out(raw):
+    assert parse(raw, NONCE) == FRAMES
 
 
 def test_a_frame_of_another_nonce_is_text():
@@ -32,7 +29,7 @@ def test_a_broken_off_answer_is_refused(share):
 
 
 def test_no_frame_at_all_is_refused_with_what_came_instead():
-    with pytest.raises(FactsError, match=r"it said: This account is not available\. Fix: "):
+    with pytest.raises(FactsError, match=r"it printed: This account is not available\. Fix: "):
         parse("\nThis account is not available\n", NONCE)
 
 

@@ -75,14 +75,14 @@ def test_a_bus_that_cannot_be_read_is_unknown():
 
 
 @pytest.mark.parametrize("name", ["kernel", "cores", "memory", "home"])
-def test_what_every_host_tells_is_required(name):
-    with pytest.raises(FactsError, match=rf"does not tell its {name} \(status 1: no output\)\. Fix: "):
+def test_what_every_host_reports_is_required(name):
+    with pytest.raises(FactsError, match=rf"does not report its {name} \(status 1: no output\)\. Fix: "):
         host(**{name: Frame("1", "")})
 
 
 @pytest.mark.parametrize("name", ["kernel", "cores", "memory", "home", "limit"])
-def test_a_slow_host_is_told_from_one_that_lacks_something(name):
-    with pytest.raises(FactsError, match=rf"was slow: it did not tell its {name} within .* s\. Fix: "):
+def test_a_slow_host_is_distinguished_from_one_that_lacks_something(name):
+    with pytest.raises(FactsError, match=rf"was slow: it did not report its {name} within .* s\. Fix: "):
         host(**{name: Frame("timeout", "")})
 
 
@@ -92,7 +92,7 @@ def test_a_relative_root_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("frame", "says"),
+    ("frame", "message"),
     [
         (Frame("timeout", ""), "nvidia-smi -q -x timed out after 20 s."),
         (Frame("127", "sh: 1: nvidia-smi: not found\n"), "nvidia-smi is not on this host."),
@@ -100,12 +100,12 @@ def test_a_relative_root_is_refused():
             Frame("9", "NVIDIA-SMI has failed.\nMore.\n"),
             "nvidia-smi -q -x ended with status 9: NVIDIA-SMI has failed.",
         ),
-        (Frame("0", "?!\n"), "nvidia-smi -q -x gave no whole XML document but: ?!."),
+        (Frame("0", "?!\n"), "nvidia-smi -q -x gave no complete XML document but: ?!."),
     ],
 )
-def test_problems_of_nvidia_smi(frame, says):
+def test_problems_of_nvidia_smi(frame, message):
     assert host(nvidia_smi=frame).problems == (
-        FailedProbe(name="nvidia-smi", says=says, timed_out=frame.status == "timeout"),
+        FailedProbe(name="nvidia-smi", message=message, timed_out=frame.status == "timeout"),
     )
 
 

@@ -26,13 +26,13 @@ def with_disk(use, free_mib):
     return replace(HOST, disks=tuple(disks))
 
 
-def with_problem(name, says, **changed):
-    problem = FailedProbe(name=name, says=says, timed_out="timed out" in says)
+def with_problem(name, message, **changed):
+    problem = FailedProbe(name=name, message=message, timed_out="timed out" in message)
     return replace(HOST, problems=(problem,), **changed)
 
 
 def late(name, text=""):
-    """Return the recorded host, of which one probe said ``text`` and was given up."""
+    """Return the recorded host, with one probe that printed ``text`` and was given up."""
     return host(**{name.replace("-", "_"): Frame("timeout", text)})
 
 
@@ -41,22 +41,28 @@ def test_a_healthy_host_lacks_nothing():
 
 
 @pytest.mark.parametrize(
-    ("found", "says"),
+    ("found", "message"),
     [
         (with_problem("nvidia-smi", "nvidia-smi -q -x timed out.", gpus=()), "nvidia-smi -q -x timed out"),
         (replace(HOST, driver=None, gpus=()), "No NVIDIA driver is loaded, and 2 NVIDIA GPUs"),
         (replace(HOST, driver=None, gpus=(), pci_gpus=None), "an unknown number of NVIDIA GPUs"),
         (replace(HOST, gpus=(), pci_gpus=0), "Driver 580.159.04 shows no GPU, and 0 are on the PCI bus. Fix"),
-        (with_problem("nvidia-smi", "nvidia-smi -q -x gave no whole XML document but: x."), "no whole XML"),
+        (
+            with_problem("nvidia-smi", "nvidia-smi -q -x gave no complete XML document but: x."),
+            "no complete XML",
+        ),
         (replace(HOST, pci_gpus=3), "3 NVIDIA GPUs are on the PCI bus but the driver shows 2"),
-        (with_gpu(state="lost", says="GPU is lost"), "is lost: GPU is lost"),
-        (with_gpu(state="error", says="name reads Unknown Error"), "is in error: name reads Unknown Error"),
+        (with_gpu(state="lost", message="GPU is lost"), "is lost: GPU is lost"),
+        (
+            with_gpu(state="error", message="name reads Unknown Error"),
+            "is in error: name reads Unknown Error",
+        ),
         (with_gpu(ecc_uncorrected_volatile=1), "has 1 uncorrected ECC errors, 0 are allowed"),
         (with_gpu(row_remap_pending=True), "waits for a row remap"),
         (with_gpu(row_remap_failure=True), "failed to remap a row"),
         (with_gpu(throttle_reasons=("hw_thermal_slowdown",)), "at 35 °C (hw_thermal_slowdown)"),
         (with_gpu(throttle_reasons=("hw_slowdown",), temperature_c=None), "its hardware (hw_slowdown)"),
-        (with_gpu(memory_used_mib=16), "has 16 MiB in use by processes that it does not name, 15 MiB"),
+        (with_gpu(memory_used_mib=16), "has 16 MiB in use by unnamed processes, 15 MiB"),
         (with_gpu(memory_used_mib=500, processes=(OTHER,)), "500 MiB in use by process 47 (python), 15 MiB"),
         (with_gpu(memory_used_mib=None, processes=(OTHER,)), "has 90 MiB in use by process 47 (python)"),
         (with_gpu(memory_used_mib=990, processes=(OURS, OTHER)), "has 90 MiB in use by process 47 (python)"),
@@ -72,31 +78,31 @@ def test_a_healthy_host_lacks_nothing():
             "rekindle_root cannot be read: df ended.",
         ),
         *(
-            (late(name), f"The host was slow, and {what} cannot be told: The probe {name} timed out")
+            (late(name), f"The host was slow, and {what} is not known: The probe {name} timed out")
             for name, what in {
                 "disk-root": "the free space of rekindle_root",
                 "disk-tmpdir": "the free space of TMPDIR (rekindle_tmpdir)",
                 "disk-tmp": "the free space of /tmp",
                 "disk-shm": "the free space of /dev/shm",
+                "pythons": "the list of its Pythons",
+                "glibc": "its C library",
+                "os": "its operating system",
+                "root": "whether rekindle_root can be made",
+                "tmpdir": "whether rekindle_tmpdir can be made",
+                "pip-user": "the configuration of its pip",
             }.items()
         ),
-        (late("pythons"), "slow, and which Pythons it has cannot be told: The probe pythons timed"),
-        (late("pythons", OLD_PYTHON), "which Pythons it has cannot be"),
+        (late("pythons", OLD_PYTHON), "the list of its Pythons is not"),
         (
-            late("glibc"),
-            "The host was slow, and its C library cannot be told: The probe glibc timed out after",
+            replace(HOST, pythons=()),
+            "No Python from 3.10 to 3.12 is on the host, found: none, and Rekindle has none for x86_64.",
         ),
-        (late("os"), "The host was slow, and its operating system cannot be told: "),
-        (late("root"), "The host was slow, and whether rekindle_root can be made cannot be told: "),
-        (late("tmpdir"), "The host was slow, and whether rekindle_tmpdir can be made cannot be told: "),
-        (late("pip-user"), "The host was slow, and how its pip is configured cannot be told: "),
-        (replace(HOST, pythons=()), "No Python from 3.10 to 3.12 is on the host, found: none."),
-        (replace(HOST, pythons=UNFIT_PYTHONS), "found: 3.13.0 at /a, 3.9.18 at /b."),
+        (replace(HOST, pythons=UNFIT_PYTHONS), "found: 3.13.0 at /a, 3.9.18 at /b, and Rekindle has none"),
     ],
 )
-def test_each_lack_is_one_sentence_with_its_fix(found, says):
+def test_each_lack_is_one_sentence_with_its_fix(found, message):
     (sentence,) = lacks(found)
-    assert says in sentence
+    assert message in sentence
     assert sentence.count("Fix: ") == 1
     assert ": Fix" not in sentence
     assert "\n" not in sentence
@@ -142,13 +148,13 @@ def test_a_host_without_gpus_will_do_where_none_are_required(found):
 
 
 def test_gpus_that_are_there_have_to_be_well_even_where_none_are_required():
-    assert len(lacks(with_gpu(state="lost", says="x"), gpus_required=False)) == 1
+    assert len(lacks(with_gpu(state="lost", message="x"), gpus_required=False)) == 1
 
 
 def test_several_lacks_come_together_and_in_order():
     found = replace(
         HOST,
-        gpus=(Gpu(index=0, state="lost", says="x", row_remap_pending=True),),
+        gpus=(Gpu(index=0, state="lost", message="x", row_remap_pending=True),),
         pythons=(),
         disks=tuple(Disk(use=disk.use, path=disk.path, total_mib=1, free_mib=0) for disk in HOST.disks),
     )

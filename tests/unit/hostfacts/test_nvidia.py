@@ -89,7 +89,7 @@ def test_no_figure_for_memory_is_no_error(word):
 )
 def test_a_driver_that_complains_in_a_field(word, state):
     gpu = first_gpu(r"<gpu_temp>.*?</gpu_temp>", f"<gpu_temp>{word}</gpu_temp>")
-    assert (gpu.state, gpu.says, gpu.temperature_c) == (state, f"temperature_c reads {word}", None)
+    assert (gpu.state, gpu.message, gpu.temperature_c) == (state, f"temperature_c reads {word}", None)
 
 
 def test_a_gpu_that_is_lost_in_every_csv_field_is_the_one_of_the_xml():
@@ -109,13 +109,13 @@ def test_a_gpu_without_a_handle_is_lost(gpu):
     message = f"Unable to determine the device handle for {gpu}: GPU is lost.  Reboot the system."
     gpus = nvidia.parse(frames(nvidia_query=Frame("15", message + "\n"))).gpus
     assert [(gpu.index, gpu.state, gpu.pci_bus_id) for gpu in gpus][2:] == [(2, "lost", "00000000:00:08.0")]
-    assert gpus[2].says == "GPU is lost. Reboot the system"
+    assert gpus[2].message == "GPU is lost. Reboot the system"
 
 
 def test_a_handle_denied_for_another_reason_is_an_error_and_no_topology_is_guessed():
     message = "Unable to determine the device handle for GPU0000:00:08.0: Unknown Error\n"
     found = nvidia.parse(frames(nvidia_smi=Frame("255", message), nvidia_query=Frame("255", message)))
-    assert [(gpu.index, gpu.state, gpu.says) for gpu in found.gpus] == [(0, "error", "Unknown Error")]
+    assert [(gpu.index, gpu.state, gpu.message) for gpu in found.gpus] == [(0, "error", "Unknown Error")]
     assert found.topology == ()
 
 
@@ -123,7 +123,7 @@ def test_the_recovery_that_the_driver_asks_for_is_an_error():
     gpu = first_gpu(
         "<gpu_recovery_action>None</gpu_recovery_action>", "<gpu_recovery_action>Reset</gpu_recovery_action>"
     )
-    assert (gpu.state, gpu.says) == ("error", "gpu_recovery_action is Reset")
+    assert (gpu.state, gpu.message) == ("error", "gpu_recovery_action is Reset")
 
 
 def test_uncorrected_errors_add_up():
@@ -176,7 +176,7 @@ def test_network_cards_are_no_part_of_the_topology():
     assert nvidia.parse(frames(nvidia_topo=table)).topology == (("X", "SYS"), ("SYS", "X"))
 
 
-def test_the_driver_is_told_by_the_first_that_knows():
+def test_the_driver_is_known_by_the_first_that_knows():
     assert nvidia.parse(frames()).driver == Driver(
         version="580.159.04", source="/sys/module/nvidia/version", cuda="13.0", open_module=True
     )
@@ -189,17 +189,17 @@ def test_the_driver_is_told_by_the_first_that_knows():
         version="470.256.02", source="/proc/driver/nvidia/version", cuda=None, open_module=False
     )
     bare = {"driver_sys": NO_FILE, "driver_proc": NO_FILE}
-    told = nvidia.parse(frames(**bare)).driver
-    assert told == Driver(version="580.159.04", source="nvidia-smi", cuda="13.0")
+    found = nvidia.parse(frames(**bare)).driver
+    assert found == Driver(version="580.159.04", source="nvidia-smi", cuda="13.0")
     assert nvidia.parse(frames(**bare, nvidia_smi=NO_COMMAND, nvidia_query=NO_COMMAND)).driver is None
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("text", "version"),
     [("525.60.13-open", "525.60.13"), ("580.95.05-0ubuntu1", "580.95.05"), ("9" * 5000, None), ("²", None)],
 )
-def test_a_drivers_version_is_its_numbers_or_the_next_source_tells_it(said, version):
-    found = nvidia.parse(frames(driver_sys=f"{said}\n")).driver
+def test_a_drivers_version_is_its_numbers_or_the_next_sources(text, version):
+    found = nvidia.parse(frames(driver_sys=f"{text}\n")).driver
     assert found.version == (version or "580.159.04")
     assert (found.source == "/sys/module/nvidia/version") == bool(version)
 
@@ -211,7 +211,7 @@ def test_numbers_without_end_and_names_with_escapes_are_data():
     assert gpu.name == "NVIDIA\nH200 ]] $(id)"
 
 
-def test_a_driver_without_the_field_is_asked_again_and_the_model_tells_the_capability():
+def test_a_driver_without_the_field_is_asked_again_and_the_model_has_the_capability():
     lines = frames()["nvidia-query"].text.splitlines()
     old = "\n".join(re.sub(r"( compute_cap| 9\.0),", "", line) for line in lines)
     found = nvidia.parse(

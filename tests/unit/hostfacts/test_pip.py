@@ -42,15 +42,12 @@ def test_the_environment_wins_unless_it_is_empty():
     assert found == {"index-url": "https://two.example/path", "timeout": "1"}
 
 
-def test_a_file_of_ones_own_replaces_the_users():
+def test_a_file_of_ones_own_replaces_the_users_if_it_is_there():
     files = {"pip_etc": conf("timeout = 1"), "pip_user": conf("retries = 2"), "pip_file": conf("timeout = 3")}
     assert settings(pip_env="PIP_CONFIG_FILE=/x/pip.conf\n", **files) == {"timeout": "3"}
-
-
-def test_a_file_of_ones_own_that_is_not_there_replaces_nothing():
-    files = {"pip_user": conf("retries = 2")}
     files["pip_file"] = Frame("1", "cat: No such file or directory\n")
-    assert settings(pip_env="PIP_CONFIG_FILE=/x/pip.conf\n", **files) == {"retries": "2"}
+    both = {"timeout": "1", "retries": "2"}
+    assert settings(pip_env="PIP_CONFIG_FILE=/x/pip.conf\n", **files) == both
 
 
 def test_dev_null_turns_all_files_off():
@@ -81,7 +78,7 @@ def test_a_file_that_does_not_parse_is_a_problem_and_keeps_its_secrets():
     )
     assert found == {"retries": "2"}
     assert [problem.name for problem in problems] == ["pip-etc"]
-    assert "secret" not in problems[0].says
+    assert "secret" not in problems[0].message
 
 
 def test_the_section_of_the_command_wins_over_a_later_file():

@@ -82,7 +82,7 @@ def _removed(jobs):
     return load_job(jobs, "examples/old")
 
 
-def test_an_example_that_was_removed_is_told_with_its_last_tag_and_its_heir(jobs, repository):
+def test_an_example_that_was_removed_is_reported_with_its_last_tag_and_its_heir(jobs, repository):
     found, job = checkout.named(str(repository), None), _removed(jobs)
     assert str(found.lacks(job)) == (
         "The checkout of NVFlare, 2.7.3, has no examples/hello-world/old any more: "
@@ -114,7 +114,7 @@ def test_an_example_of_another_release_is_refused(jobs, repository):
 
 def test_it_is_held_to_what_is_described_for_the_hosts_release(jobs, repository):
     found, hello = checkout.named(str(repository), "2.9.0"), load_job(jobs, "examples/hello-numpy")
-    found.require([hello])  # which is described for 2.7 alone: that host will be told
+    found.require([hello])  # which is described for 2.7 alone: that host gets a refusal
     newer = replace(hello, example=replace(hello.example, releases=("2.9",)))
     with pytest.raises(RecordError, match=r"is a checkout of NVFlare 2\.7\.3, and hosts get 2\.9\.0"):
         found.require([newer])

@@ -5,24 +5,28 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rekindle.jobs import NoRunError, archive_of, foresee, image_of, load_job, prepare
-from rekindle.records import Docker, EnvRecord, HostRecord, PlanRecord, RecordError, RunSpec, convert, read
+from rekindle.jobs import NoRunError, archive_of, foresee, load_job, prepare
+from rekindle.records import (
+    Container,
+    Engine,
+    EnvRecord,
+    HostRecord,
+    PlanRecord,
+    RecordError,
+    RunSpec,
+    convert,
+    read,
+)
 from rekindle.records import to_builtins as plain
 
 REPOSITORY = Path(__file__).parents[3]
 IMAGE = "nvcr.io/nvidia/clara/bionemo-framework:2.5"
-DOCKER = Docker(path="/usr/bin/docker", version="29.0.1", nvidia=True)
-DEAD = Docker(path="/usr/bin/docker", version=None, says="Cannot connect to the Docker daemon")
-NO_ENGINE = (
-    f"bionemo-tap runs in the container {IMAGE}, and h200 has no container engine: docker is not there."
-)
-NO_ANSWER = (
-    f"bionemo-tap runs in the container {IMAGE}, and the container engine of h200 does not "
-    "answer: Cannot connect to the Docker daemon."
-)
-NO_TOOLKIT = (
-    f"bionemo-tap runs in the container {IMAGE}, and Docker 29.0.1 on h200 has no NVIDIA container toolkit."
-)
+DOCKER = Engine(path="/usr/bin/docker", version="29.0.1", nvidia=True)
+PODMAN = Engine(name="podman", path="/usr/bin/podman", version="4.3.1", cdi=True)
+APPTAINER = Engine(name="apptainer", path="/usr/bin/apptainer", version="1.4.5")
+DEAD = Engine(path="/usr/bin/docker", version=None, message="Cannot connect to the Docker daemon")
+DENIED = replace(DEAD, message="permission denied while trying to connect to the Docker daemon socket")
+UNMAPPED = replace(PODMAN, message="it has no subordinate ids in /etc/subuid")
 
 
 @pytest.fixture
@@ -36,8 +40,8 @@ def placed(recordings, job):
     folder = recordings / "h200-x2"
     plan, env = read(folder / "plan.json", PlanRecord), read(folder / "env.json", EnvRecord)
 
-    def on(docker, **changes):
-        host = replace(read(folder / "host.json", HostRecord), host="h200", docker=docker, **changes)
+    def on(*engines, **changes):
+        host = replace(read(folder / "host.json", HostRecord), host="h200", engines=engines, **changes)
         (foreseen,) = foresee([job], host, plan, None)
         try:
             return foreseen.refusal, prepare(job, host, plan, env, "/tmp/rekindle/tmp")
@@ -48,18 +52,37 @@ def placed(recordings, job):
 
 
 @pytest.mark.parametrize(
-    ("docker", "says", "fix"),
+    "engines",
     [
-        (None, NO_ENGINE, "Install Docker on the host"),
-        (DEAD, NO_ANSWER, "Start Docker's daemon there"),
-        (replace(DOCKER, nvidia=False), NO_TOOLKIT, "Install nvidia-container-toolkit there"),
+        (),
+        (DEAD,),
+        (DENIED,),
+        (replace(DOCKER, nvidia=False),),
+        (replace(PODMAN, cdi=False),),
+        (UNMAPPED,),
+        (replace(PODMAN, version=None, message="runtime not found"),),
+    ],
+    ids=["none", "dead", "group", "toolkit", "cdi", "subuids", "no answer"],
+)
+def test_a_host_that_cannot_run_it_is_unsupported_with_a_sentence_and_its_fix(golden, placed, engines):
+    refusal, reason = placed(*engines)
+    assert reason.verdict == "UNSUPPORTED"
+    assert refusal == f"{reason.message} Fix: {reason.fix}"
+    golden(refusal)
+
+
+@pytest.mark.parametrize(
+    ("engines", "taken"),
+    [
+        ((DEAD, PODMAN), PODMAN),
+        ((DOCKER, PODMAN), DOCKER),
+        ((replace(DOCKER, nvidia=False, cdi=True),), replace(DOCKER, nvidia=False, cdi=True)),
+        ((replace(DOCKER, nvidia=False), replace(PODMAN, cdi=False), APPTAINER), APPTAINER),
     ],
 )
-def test_a_host_that_cannot_run_it_is_unsupported(placed, docker, says, fix):
-    refusal, reason = placed(docker)
-    assert refusal.startswith(f"{says} Fix: {fix}")
-    assert (reason.verdict, reason.says) == ("UNSUPPORTED", says)
-    assert reason.fix.startswith(fix)
+def test_the_first_engine_that_gives_gpus_is_taken(placed, engines, taken):
+    refusal, spec = placed(*engines)
+    assert (refusal, spec.engine) == (None, taken)
 
 
 def test_a_host_without_gpus_needs_no_toolkit_and_lacks_the_gpu(placed):
@@ -67,25 +90,44 @@ def test_a_host_without_gpus_needs_no_toolkit_and_lacks_the_gpu(placed):
     assert refusal.startswith("bionemo-tap needs 1 GPUs and h200 has none.")
 
 
-def test_a_host_that_can_gets_the_engines_path_and_no_versions_of_what_is_not_run(placed):
-    refusal, spec = placed(DOCKER)
+def test_a_host_that_can_gets_the_engine_and_no_versions_of_what_is_not_run(placed):
+    refusal, spec = placed(PODMAN)
     assert refusal is None
     assert isinstance(spec, RunSpec)
-    assert (spec.docker, spec.versions) == ("/usr/bin/docker", {"image": IMAGE, "driver": "580.159.04"})
+    assert spec.engine == PODMAN
+    assert spec.versions == {"image": IMAGE, "engine": "Podman 4.3.1", "driver": "580.159.04"}
 
 
-def test_other_jobs_need_no_engine(recordings):
-    host = read(recordings / "h200-x2" / "host.json", HostRecord)
-    plan = read(recordings / "h200-x2" / "plan.json", PlanRecord)
-    job = load_job(REPOSITORY / "flare_jobs", "pt_ddp")
-    assert (host.docker, image_of(job)) == (None, None)
+def test_records_of_older_versions_have_docker_alone(placed):
+    refusal, spec = placed(docker=DOCKER)
+    assert (refusal, spec.engine) == (None, DOCKER)
+    older = {**plain(spec), "docker": "/usr/bin/docker"}
+    del older["engine"]
+    assert convert(older, RunSpec).docker == "/usr/bin/docker"
+
+
+@pytest.mark.parametrize("name", ["pt_ddp", "examples/hello-numpy"])
+def test_any_job_may_name_an_image_and_others_need_no_engine(recordings, name):
+    folder = recordings / "h200-x2"
+    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+    job = load_job(REPOSITORY / "flare_jobs", name)
+    assert (host.engines, job.image) == ((), None)
     assert foresee([job], host, plan, None)[0].refusal is None
+    inside = replace(job, container=Container(image=IMAGE))
+    (foreseen,) = foresee([inside], host, plan, None)
+    assert foreseen.refusal.startswith(f"{job.name} runs in the container {IMAGE}, and ")
+
+
+def test_an_example_may_have_it_too_as_in_older_job_ymls(job):
+    example = replace(job.example, container=Container(image="older:1"))
+    assert replace(job, container=None, example=example).image == "older:1"
+    assert replace(job, example=example).image == IMAGE
 
 
 @pytest.mark.parametrize("image", ["--privileged", "a b", "", "-v", "a\n", "a;b"])
 def test_an_image_is_no_option(job, image):
     data = plain(job)
-    data["example"]["container"]["image"] = image
+    data["container"]["image"] = image
     with pytest.raises(RecordError):
         convert(data, type(job))
 

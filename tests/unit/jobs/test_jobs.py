@@ -1,4 +1,4 @@
-"""job.yml: what is wrong in it is said in a sentence; what a host cannot run is UNSUPPORTED."""
+"""job.yml: what is wrong in it is one sentence; what a host cannot run is UNSUPPORTED."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_every_job_that_we_ship_reads(name):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"ronds": 3}, "unknown field `ronds`"),
         ({"rounds": "three"}, "Expected `int`, got `str` - at `$.rounds`"),
@@ -31,13 +31,13 @@ def test_every_job_that_we_ship_reads(name):
         ({"code": "pt_dpp"}, "runs the code of 'pt_dpp', which has no job.py"),
     ],
 )
-def test_a_wrong_field_is_named(tmp_path, change, said):
+def test_a_wrong_field_is_named(tmp_path, change, message):
     job = yaml.safe_load((JOBS / "pt_ddp" / "job.yml").read_text())
     (tmp_path / "pt_ddp").mkdir()
     (tmp_path / "pt_ddp" / "job.yml").write_text(yaml.safe_dump({**job, **change}))
     with pytest.raises(RecordError, match="Fix:") as error:
         load_job(tmp_path, "pt_ddp")
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -58,14 +58,20 @@ def test_an_argument_that_no_option_can_have_is_refused():
         with_arguments(load_job(JOBS, "pt_ddp"), {"local_epoch": {"a": 1}})
 
 
-def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(recordings):
-    folder = recordings / "h200-x2"
-    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
+@pytest.fixture
+def h200(recordings):
+    """Return the host, plan and environments of a recorded host."""
+    kinds = {"host": HostRecord, "plan": PlanRecord, "env": EnvRecord}
+    return [read(recordings / f"h200-x2/{name}.json", kind) for name, kind in kinds.items()]
+
+
+def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200):
+    host, plan, env = h200
     first, second = host.gpus
     stranger = GpuProcess(pid=7, name="vllm", memory_mib=414)
     spare = replace(second, index=2, uuid="GPU-spare")
     host = replace(host, gpus=(replace(first, processes=(stranger,)), second, spare))
-    spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, read(folder / "env.json", EnvRecord), "/tmp")
+    spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, env, "/tmp")
     assert {gpu.uuid for gpu in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
     assert spec.gpus[0] == GivenGpu(
         uuid=first.uuid,
@@ -77,10 +83,8 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(reco
     assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/2", "", None)
 
 
-def test_the_driver_of_the_gpus_is_an_input_of_a_run(recordings):
-    folder = recordings / "h200-x2"
-    host, plan = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
-    env, job = read(folder / "env.json", EnvRecord), load_job(JOBS, "pt_ddp")
+def test_the_driver_of_the_gpus_is_an_input_of_a_run(h200):
+    (host, plan, env), job = h200, load_job(JOBS, "pt_ddp")
     newer = replace(host, driver=replace(host.driver, version="999.1"))
     specs = [prepare(job, on, plan, env, "/tmp") for on in (host, newer)]
     assert [spec.versions["driver"] for spec in specs] == [host.driver.version, "999.1"]
@@ -89,11 +93,9 @@ def test_the_driver_of_the_gpus_is_an_input_of_a_run(recordings):
     assert digest(on_cpu[0], "payload") == digest(on_cpu[1], "payload")
 
 
-def test_a_spec_says_what_slurm_is_asked_for_and_not_what_it_gives(recordings):
-    folder = recordings / "h200-x2"
+def test_a_spec_has_what_slurm_is_asked_for_and_not_what_it_gives(h200):
+    host, plan, env = h200
     slurm = Slurm(partition="gpu", nodes=2, gpus_per_node=2, time="01:00:00")
-    host = replace(read(folder / "host.json", HostRecord), slurm=slurm)
-    plan, env = read(folder / "plan.json", PlanRecord), read(folder / "env.json", EnvRecord)
-    spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, env, "/tmp")
+    spec = prepare(load_job(JOBS, "pt_ddp"), replace(host, slurm=slurm), plan, env, "/tmp")
     assert (spec.slurm, spec.nodes) == (slurm, ())
     assert [site.ranks for site in spec.sites] == [2 * len(site.gpus) for site in spec.sites]

@@ -29,7 +29,7 @@ def test_the_earlier_of_both_counts():
 
 
 @pytest.mark.parametrize(
-    ("ends", "budget", "said"),
+    ("ends", "budget", "message"),
     [
         ("tomorrow", "", "lease_ends 'tomorrow' is not a time. Fix: "),
         ("", "45", "budget '45' is not a length of time. Fix: "),
@@ -37,8 +37,8 @@ def test_the_earlier_of_both_counts():
         ("", "-5m", "budget '-5m' is not a length of time. Fix: "),
     ],
 )
-def test_what_is_no_time_is_one_sentence(ends, budget, said):
-    with pytest.raises(RecordError, match=said) as error:
+def test_what_is_no_time_is_one_sentence(ends, budget, message):
+    with pytest.raises(RecordError, match=message) as error:
         deadline(ends, budget, START)
     assert "\n" not in str(error.value)
 
@@ -56,7 +56,7 @@ def test_a_job_that_cannot_finish_in_time_is_skipped_with_the_reason(clean_run):
     with pytest.raises(jobs.NoRunError) as refused:
         jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=30))
     assert refused.value.verdict == "SKIPPED"
-    assert refused.value.says.startswith("pt_ddp takes about 60 s and ")
+    assert refused.value.message.startswith("pt_ddp takes about 60 s and ")
     assert jobs.within(spec, None) == spec
     assert jobs.within(spec, datetime.now(timezone.utc) + timedelta(seconds=300)).job.limit_s < 300
 
@@ -67,17 +67,17 @@ def test_a_job_that_an_allocation_is_too_short_for_is_skipped_for_that(clean_run
     with pytest.raises(jobs.NoRunError) as refused:
         jobs.within(_asks(clean_run, "00:01:30"), ends)
     assert refused.value.verdict == "SKIPPED"
-    assert refused.value.says == "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:30."
+    assert refused.value.message == "pt_ddp takes about 60 s, and rekindle_slurm asks for 00:01:30."
     assert refused.value.fix == "Ask for a longer time in rekindle_slurm."
 
 
-def test_a_job_ends_at_its_limit_before_slurm_tells_it_to(clean_run):
+def test_a_job_ends_at_its_limit_before_slurm_ends_it(clean_run):
     """SLURM does so two minutes before the end of an allocation, or a minute earlier."""
     limits = {"00:05:00": 120, "00:20:00": 600, "00:40:00": 600}
     assert {time: jobs.within(_asks(clean_run, time), None).job.limit_s for time in limits} == limits
 
 
-def test_a_lease_that_ends_before_an_allocation_is_told_as_the_lease(clean_run):
+def test_a_lease_that_ends_before_an_allocation_is_reported_as_the_lease(clean_run):
     soon = datetime.now(timezone.utc) + timedelta(seconds=30)
     with pytest.raises(jobs.NoRunError, match="lease_ends"):
         jobs.within(_asks(clean_run, "01:00:00"), soon)
@@ -95,19 +95,17 @@ def test_other_inputs_are_another_run(clean_run):
     )
 
 
-def test_a_text_of_ansibles_names_a_run_as_a_plain_one_does(clean_run):
-    class Tagged(str):
-        """What Ansible makes of a text from an inventory."""
-
-    spec = read(clean_run / "spec.json", RunSpec)
-    tagged = msgspec.structs.replace(spec, tmpdir=Tagged(spec.tmpdir))
-    assert jobs.digest(tagged, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
+class Tagged(str):
+    """A text from an inventory, as Ansible has it."""
 
 
-def test_neither_the_nonce_nor_what_was_on_the_gpus_makes_it_another_run(clean_run):
-    spec = read(clean_run / "spec.json", RunSpec)
-    gpu = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
-    other = msgspec.structs.replace(spec, nonce="0" * 32, gpus=(gpu,))
+GPU = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
+
+
+@pytest.mark.parametrize("same", [{"nonce": "0" * 32, "gpus": (GPU,)}, {"tmpdir": Tagged("/tmp/x")}])
+def test_nonce_state_of_the_gpus_and_tags_of_texts_are_no_inputs(clean_run, same):
+    spec = msgspec.structs.replace(read(clean_run / "spec.json", RunSpec), tmpdir="/tmp/x")
+    other = msgspec.structs.replace(spec, **same)
     assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
 
 

@@ -81,7 +81,7 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("summary:", "speed: 5\nsummary:", "is not a job: Object contains unknown field `speed`. Fix: "),
         ("rounds: 3\n", "", "is not a job: Object missing required field `rounds`. Fix: correct"),
@@ -108,16 +108,16 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
         (
             'example:\n  command: [job.py, --sites, "{sites}", --rounds, "{rounds}"]\n',
             "",
-            "does not say what its code is called with. Fix: write example: {command: [job.py]}",
+            "does not have the command of its code. Fix: write example: {command: [job.py]}",
         ),
     ],
 )
-def test_what_cannot_work_is_one_sentence_with_the_fix(own, before, after, said):
+def test_what_cannot_work_is_one_sentence_with_the_fix(own, before, after, message):
     path = own(before, after)
     (path.parent / ".hidden.py").touch()
     (path.parent / "linked.py").symlink_to("job.py")
     text = refused(path)
-    assert text.startswith(f"{path} {said}")
+    assert text.startswith(f"{path} {message}")
     assert re.search(r"\. Fix: \w.*\.$", text)
 
 
@@ -137,7 +137,7 @@ def test_a_folder_that_no_host_should_get_is_refused(own):
     assert "has 300 MB that each host would get, and at most 256 travel. Fix: keep data" in refused(path)
 
 
-def test_what_git_does_not_track_beside_what_it_does_is_told(own):
+def test_what_git_does_not_track_beside_what_it_does_is_reported(own):
     path = own()
     git = ["git", "-C", str(path.parent)]
     subprocess.run([*git, "init", "-q"], check=True)

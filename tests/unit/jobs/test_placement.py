@@ -28,13 +28,11 @@ def _gpus(sites):
 
 
 def test_without_gpus_every_site_runs_all_its_ranks_on_cpu():
-    assert [(site.name, site.ranks, site.gpus) for site in assign_gpus(_job(), _host(0))] == [
-        ("site-1", 2, ()),
-        ("site-2", 2, ()),
-    ]
+    sites = [(site.name, site.ranks, site.gpus) for site in assign_gpus(_job(), _host(0))]
+    assert sites == [("site-1", 2, ()), ("site-2", 2, ())]
 
 
-@pytest.mark.parametrize("unusable", [{"mig": True}, {"state": "lost", "says": "GPU is lost"}])
+@pytest.mark.parametrize("unusable", [{"mig": True}, {"state": "lost", "message": "GPU is lost"}])
 def test_a_gpu_in_mig_mode_or_lost_gets_no_site(unusable):
     host = _host(3)
     host = replace(host, gpus=(host.gpus[0], replace(host.gpus[1], **unusable), host.gpus[2]))
@@ -52,40 +50,33 @@ def test_sites_go_to_the_gpus_that_are_linked():
 
 
 @pytest.mark.parametrize(
-    ("gpus", "expected"),
+    ("short", "gpus", "expected"),
     [
-        (1, [("GPU-0",), ("GPU-0",)]),
-        (2, [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]),
-        (3, [("GPU-0", "GPU-1"), ("GPU-2", "GPU-0")]),
+        ("share", 1, [("GPU-0",), ("GPU-0",)]),
+        ("share", 2, [("GPU-0", "GPU-1"), ("GPU-0", "GPU-1")]),
+        ("share", 3, [("GPU-0", "GPU-1"), ("GPU-2", "GPU-0")]),
+        ("fewer", 2, [("GPU-0",), ("GPU-1",)]),
+        ("fewer", 3, [("GPU-0",), ("GPU-1",)]),
+        ("fewer", 4, [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]),
     ],
 )
-def test_a_job_that_allows_it_shares_gpus_and_never_puts_two_ranks_of_a_site_on_one(gpus, expected):
-    assert _gpus(assign_gpus(_job(), _host(gpus))) == expected
+def test_sites_share_or_get_fewer_and_never_two_ranks_of_a_site_on_one(short, gpus, expected):
+    assert _gpus(assign_gpus(_job(short=short), _host(gpus))) == expected
 
 
 @pytest.mark.parametrize(
-    ("gpus", "expected"),
+    ("short", "gpus", "message"),
     [
-        (2, [("GPU-0",), ("GPU-1",)]),
-        (3, [("GPU-0",), ("GPU-1",)]),
-        (4, [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]),
+        ("fewer", 1, r"needs 2 GPUs \(2 sites × 1\) and h has 1: 1 missing. Fix:"),
+        ("unsupported", 3, r"needs 4 GPUs \(2 sites × 2\) and h has 3: 1 missing. Fix:"),
     ],
 )
-def test_sites_that_may_get_fewer_share_none(gpus, expected):
-    assert _gpus(assign_gpus(_job(short="fewer"), _host(gpus))) == expected
+def test_a_job_that_does_not_allow_so_few_reports_how_many_are_missing(short, gpus, message):
+    with pytest.raises(Unplaceable, match=message):
+        assign_gpus(_job(short=short), _host(gpus))
 
 
-def test_fewer_than_one_gpu_a_site_is_too_few():
-    with pytest.raises(Unplaceable, match=r"needs 2 GPUs \(2 sites × 1\) and h has 1: 1 missing. Fix:"):
-        assign_gpus(_job(short="fewer"), _host(1))
-
-
-def test_a_job_that_does_not_allow_it_says_how_many_are_missing():
-    with pytest.raises(Unplaceable, match=r"needs 4 GPUs \(2 sites × 2\) and h has 3: 1 missing. Fix:"):
-        assign_gpus(_job(short="unsupported"), _host(3))
-
-
-def test_an_example_that_is_told_its_gpus_gets_them_site_by_site():
+def test_an_example_that_takes_its_gpus_gets_them_site_by_site():
     example = Example(folder="advanced/llm_hf", command=("job.py", "--gpu", "{gpus}"))
     job = replace(_job(), example=example)
     assert _gpus(assign_gpus(job, _host(4))) == [("GPU-0", "GPU-1"), ("GPU-2", "GPU-3")]
@@ -97,8 +88,8 @@ def test_an_example_that_cannot_do_without_gpus_is_unplaceable_on_fewer():
     example = Example(folder="advanced/multi-gpu/pt", command=("job.py",), gpus=2)
     job = replace(_job(), example=example)
     assert _gpus(assign_gpus(job, _host(4))) == [("GPU-0", "GPU-1")] * 2
-    for count, said in ((1, "has 1"), (0, "has none")):
-        with pytest.raises(Unplaceable, match=f"needs 2 GPUs and .* {said}"):
+    for count, count_text in ((1, "has 1"), (0, "has none")):
+        with pytest.raises(Unplaceable, match=f"needs 2 GPUs and .* {count_text}"):
             assign_gpus(job, _host(count))
 
 

@@ -4,13 +4,13 @@ import json
 import shutil
 
 import pytest
-from recorded_edits import events
+from recorded_edits import each_event, events, json_in, result_of
 
 from rekindle.judge import judge
 
 RULE = "given_gpus_worked"
 BEHIND = 4
-"""Samples by which the example's training lies behind that of the run on GPUs."""
+"""The example's training begins so many samples after the run's on GPUs."""
 TRAINERS = {"site-1": [1772, 1773], "site-2": [1768, 1769]}
 """PIDs in the run on GPUs, where each site has one on each."""
 FIRST, SECOND = "GPU-66523f83-05b4-693e-3804-98c3214e7dbd", "GPU-70a5ded9-65eb-ad6c-00c7-e000a34780e8"
@@ -24,15 +24,12 @@ def _read(path):
 def example(recordings, tmp_path):
     """Return a copy of the recorded example, with two GPUs on which both sites' trainers worked."""
     run = shutil.copytree(recordings / "examples" / "hello-numpy", tmp_path / "run")
-    spec = json.loads((run / "spec.json").read_text())
-    spec["gpus"] = [
-        {"uuid": uuid, "index": index, "name": "NVIDIA H200", "memory_mib": 143771}
-        for index, uuid in enumerate((FIRST, SECOND))
-    ]
-    for site in spec["sites"]:
-        site.update(ranks=2, gpus=[FIRST, SECOND])
-    spec["job"]["ranks_per_site"] = 2
-    (run / "spec.json").write_text(json.dumps(spec))
+    with json_in(run / "spec.json") as spec:
+        gpu = {"name": "NVIDIA H200", "memory_mib": 143771}
+        spec["gpus"] = [{**gpu, "uuid": uuid, "index": index} for index, uuid in enumerate((FIRST, SECOND))]
+        for site in spec["sites"]:
+            site.update(ranks=2, gpus=[FIRST, SECOND])
+        spec["job"]["ranks_per_site"] = 2
     on_gpus = _read(recordings / "h200-x2-samples.jsonl")
     samples = _read(run / "samples.jsonl")
     for number, sample in enumerate(samples):
@@ -48,12 +45,7 @@ def example(recordings, tmp_path):
 
 def of_samples(change):
     """Return what alters every sample."""
-
-    def one(sample):
-        change(sample)
-        return sample
-
-    return lambda run: events(run / "samples.jsonl", one)
+    return each_event("samples.jsonl", change)
 
 
 def of_gpus(change, *uuids):
@@ -81,7 +73,7 @@ def context(gpu, time):
 
 
 def only_in_all(gpu):
-    """NVML tells no work by process."""
+    """NVML reports no work by process."""
     gpu.update(process_utilisation=None)
 
 
@@ -110,10 +102,9 @@ def job(**changes):
     """Return what alters the job's description; ``example`` is a part of it."""
 
     def altered(run):
-        spec = json.loads((run / "spec.json").read_text())
-        spec["job"]["example"] |= changes.pop("example", {})
-        spec["job"] |= changes
-        (run / "spec.json").write_text(json.dumps(spec))
+        with json_in(run / "spec.json") as spec:
+            spec["job"]["example"] |= changes.pop("example", {})
+            spec["job"] |= changes
 
     return altered
 
@@ -160,10 +151,10 @@ LIES = {
         None,
         f"site-2 was never seen at work on {SECOND}, where others were",
     ),
-    "memory is untold": (
+    "memory is unknown": (
         of_gpus(lambda gpu: gpu.update(processes=dict.fromkeys(gpu["processes"], 0))),
         None,
-        "does not tell the memory of site-1",
+        "does not report the memory of site-1",
     ),
     "one was sampled no more": (
         of_samples(lambda sample: sample["gpus"].pop(SECOND) if sample["time"] > 1795359517.3 else None),
@@ -180,9 +171,9 @@ LIES = {
         None,
         "The samples do not reach",
     ),
-    "no PIDs of sites are told": (NO_PIDS, None, "No sample tells the PIDs of a site"),
+    "no PIDs of sites are known": (NO_PIDS, None, "No sample lists the PIDs of a site"),
 }
-"""What was altered, what the rule then says, and how."""
+"""What was altered, and the result and message of the check then."""
 CANNOT_KNOW = {
     "NVML lists PIDs of another namespace": (of_gpus(renamed(90000)), "none of the PIDs on"),
     "NVML lists none, and the GPUs worked": (of_gpus(unlisted), "NVML lists no process there"),
@@ -190,80 +181,82 @@ CANNOT_KNOW = {
 """As in a container with a PID namespace of its own."""
 
 
-def _told(run):
+def _result(run):
     verdict = judge(run)
-    return verdict, next(result for result in verdict.evidence if result.claim == RULE)
+    return verdict, result_of(verdict, RULE)
 
 
-def test_what_each_site_took_of_each_gpu_is_told(example):
-    verdict, told = _told(example)
+def test_the_use_of_each_gpu_by_each_site_is_reported(example):
+    verdict, result = _result(example)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    assert told.says == (
+    assert result.message == (
         f"{FIRST}: site-1 1692 MiB and 13 %, site-2 1692 MiB and 8 %; "
         f"{SECOND}: site-1 1692 MiB and 4 %, site-2 1692 MiB and 17 %."
     )
-    assert (told.file, told.line) == ("samples.jsonl", 27)
+    assert (result.file, result.line) == ("samples.jsonl", 27)
 
 
-def test_a_gpu_that_tells_no_work_by_process_is_told_in_all(example):
+def test_without_work_by_process_the_gpus_own_counts(example):
     of_gpus(only_in_all)(example)
-    verdict, told = _told(example)
+    verdict, result = _result(example)
     assert verdict.verdict == "PASS"
-    assert f"{FIRST} peaked at 17 % with 1692 MiB held by site-1 and 1692 MiB held by site-2" in told.says
+    assert (
+        f"{FIRST} peaked at 17 % with 1692 MiB held by site-1 and 1692 MiB held by site-2" in result.message
+    )
 
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_no_pass(example, lie):
-    change, holds, says = LIES[lie]
+    change, holds, message = LIES[lie]
     change(example)
-    verdict, told = _told(example)
-    assert told.holds is holds
-    assert says in told.says
+    verdict, result = _result(example)
+    assert result.holds is holds
+    assert message in result.message
     assert verdict.verdict != "PASS"
     if holds is False:
-        assert (verdict.verdict, verdict.cause) == ("FAIL", told.says)
+        assert (verdict.verdict, verdict.cause) == ("FAIL", result.message)
 
 
 @pytest.mark.parametrize("where", CANNOT_KNOW)
-def test_where_pids_cannot_be_matched_nothing_is_called_a_failure(example, where):
-    change, says = CANNOT_KNOW[where]
+def test_pids_that_cannot_be_matched_are_no_failure(example, where):
+    change, message = CANNOT_KNOW[where]
     change(example)
-    verdict, told = _told(example)
-    assert (verdict.verdict, told.holds) == ("UNPROVEN", None)
-    assert says in told.says
-    assert "PID namespace of its own" in told.says
+    verdict, result = _result(example)
+    assert (verdict.verdict, result.holds) == ("UNPROVEN", None)
+    assert message in result.message
+    assert "PID namespace of its own" in result.message
 
 
-def test_in_a_training_too_short_for_samples_nothing_is_called_a_failure(example):
+def test_a_training_too_short_for_samples_is_no_failure(example):
     of_gpus(idle)(example)
     early = lambda event: event | {"time": min(event["time"], 1795359519.0)}  # noqa: E731
     events(example / "evidence" / "server.jsonl", early)
-    told = _told(example)[1]
-    assert told.holds is None
-    assert "in the 1.0 s from the first task to the last result" in told.says
+    result = _result(example)[1]
+    assert result.holds is None
+    assert "in the 1.0 s from the first task to the last result" in result.message
 
 
 @pytest.mark.parametrize("needs", [{"gpus": 1}, {"command": ["job.py", "--gpu", "{gpus}"]}])
-def test_one_rank_a_site_has_to_use_a_gpu_where_the_description_says_so(example, needs):
+def test_one_rank_a_site_has_to_use_a_gpu_where_the_description_asks_for_it(example, needs):
     of_gpus(idle)(example)
     job(ranks_per_site=1, example=needs)(example)
-    assert _told(example)[1].holds is False
+    assert _result(example)[1].holds is False
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         (of_gpus(idle), f"{FIRST}: no process of its sites; {SECOND}: no process of its sites"),
         (of_gpus(idle, SECOND), f"{FIRST}: site-1 1692 MiB and 13 %, site-2 1692 MiB and 8 %; {SECOND}: no "),
     ],
 )
-def test_a_job_whose_description_asks_for_none_may_use_none(example, change, says):
+def test_a_job_whose_description_asks_for_none_may_use_none(example, change, message):
     change(example)
     job(ranks_per_site=1)(example)
-    told = _told(example)[1]
-    assert told.holds
-    assert says in told.says
+    result = _result(example)[1]
+    assert result.holds
+    assert message in result.message
 
 
-def test_a_run_without_gpus_says_so(recordings):
-    assert _told(recordings / "examples" / "hello-numpy")[1].says == "The run was given no GPU."
+def test_a_run_without_gpus_is_exempt(recordings):
+    assert _result(recordings / "examples" / "hello-numpy")[1].message == "The run was given no GPU."

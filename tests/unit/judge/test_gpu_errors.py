@@ -1,4 +1,4 @@
-"""The claim on GPUs' errors: recorded runs on GPUs, in which the driver's samples tell of some."""
+"""The check on GPU errors: recorded runs on GPUs whose samples are given some."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from rekindle.judge.run import Run
 
 @pytest.fixture
 def run(recordings, tmp_path):
-    """Return a recorded run on two H200s whose samples tell of no error."""
+    """Return a recorded run on two H200s whose samples have no error."""
     run = shutil.copytree(recordings / "runs" / "pt_ddp-h200-x2-2", tmp_path / "run")
     _gpus(run, lambda number, gpu: gpu.update(xids=[], ecc_uncorrected=0))
     return run
@@ -41,9 +41,9 @@ def gpu_errors(run):
     return CHECKS["no_gpu_errors"].result(run)
 
 
-def _says(run):
-    told = gpu_errors(Run.open(run))
-    return told.holds, told.says
+def _message(run):
+    result = gpu_errors(Run.open(run))
+    return result.holds, result.message
 
 
 def _uuids(run):
@@ -51,14 +51,14 @@ def _uuids(run):
 
 
 def test_a_run_without_errors_holds_and_its_last_sample_is_cited(run):
-    told = gpu_errors(Run.open(run))
-    assert told.holds is True
-    assert told.says == f"No error of 2 GPUs in {told.line} samples."
+    result = gpu_errors(Run.open(run))
+    assert result.holds is True
+    assert result.message == f"No error of 2 GPUs in {result.line} samples."
 
 
 def test_it_does_not_apply_where_no_gpu_was_given(recordings):
-    told = gpu_errors(Run.open(recordings / "runs" / "pt_ddp-cpu-2"))
-    assert (told.state, told.says) == ("not applicable", "The run was given no GPU.")
+    result = gpu_errors(Run.open(recordings / "runs" / "pt_ddp-cpu-2"))
+    assert (result.state, result.message) == ("not applicable", "The run was given no GPU.")
 
 
 @pytest.mark.parametrize(
@@ -71,47 +71,47 @@ def test_it_does_not_apply_where_no_gpu_was_given(recordings):
 )
 def test_an_xid_is_unproven_with_its_gpu_its_number_and_what_it_means(run, xid, named):
     _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number in {3, 5} else []), only=1)
-    told = gpu_errors(Run.open(run))
-    assert (told.holds, told.says, told.line) == (None, f"{_uuids(run)[1]} met {named}.", 4)
+    result = gpu_errors(Run.open(run))
+    assert (result.holds, result.message, result.line) == (None, f"{_uuids(run)[1]} met {named}.", 4)
 
 
 @pytest.mark.parametrize("xid", [43, 63, 92])
 def test_an_xid_that_the_vendor_asks_nothing_for_is_no_pass_either(run, xid):
     _gpus(run, lambda number, gpu: gpu.update(xids=[xid] if number == 3 else []))
-    holds, says = _says(run)
+    holds, message = _message(run)
     assert holds is None
-    assert f"{_uuids(run)[0]} met Xid {xid} (" in says
+    assert f"{_uuids(run)[0]} met Xid {xid} (" in message
 
 
 def test_a_rise_of_uncorrected_memory_errors_is_unproven(run):
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=3))
-    assert _says(run)[0] is True
+    assert _message(run)[0] is True
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=3 + 2 * (number > 4)), only=0)
-    says = f"{_uuids(run)[0]}'s uncorrected memory errors (ECC) went from 3 to 5 in the run."
-    assert _says(run) == (None, says)
+    message = f"{_uuids(run)[0]}'s uncorrected memory errors (ECC) went from 3 to 5 in the run."
+    assert _message(run) == (None, message)
 
 
-def test_a_count_that_is_told_no_more_is_unproven_and_a_gpu_that_has_none_is_named(run):
+def test_a_count_that_ends_is_unproven_and_a_gpu_without_one_is_named(run):
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=None if number > 4 else 0), only=0)
-    assert _says(run)[0] is None
-    assert "went from 0 to untold" in _says(run)[1]
+    assert _message(run)[0] is None
+    assert "went from 0 to unknown" in _message(run)[1]
     _gpus(run, lambda number, gpu: gpu.update(ecc_uncorrected=None), only=0)
-    assert _says(run)[0] is True
-    assert f"{_uuids(run)[0]} counts no memory errors (ECC)" in _says(run)[1]
+    assert _message(run)[0] is True
+    assert f"{_uuids(run)[0]} counts no memory errors (ECC)" in _message(run)[1]
 
 
 def test_nobody_watched_is_unproven(run):
     _gpus(run, lambda number, gpu: gpu.update(xids=None), only=1)
-    assert _says(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors.")
+    assert _message(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors.")
     count = _gpus(run, lambda number, gpu: gpu.update(xids=[] if number else None), only=1)
-    assert _says(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors in 1 of {count} samples.")
+    assert _message(run) == (None, f"Nobody watched {_uuids(run)[1]} for Xid errors in 1 of {count} samples.")
     (run / "samples.jsonl").unlink()
-    holds, says = _says(run)
+    holds, message = _message(run)
     assert holds is None
-    assert "Nobody watched" in says
+    assert "Nobody watched" in message
 
 
-def test_a_gpu_that_answers_no_more_is_unproven_with_the_xid_that_the_kernel_told(run):
+def test_a_lost_gpu_is_unproven_with_its_xid(run):
     lost = _uuids(run)[0]
 
     def lose(number, sample):
@@ -120,7 +120,7 @@ def test_a_gpu_that_answers_no_more_is_unproven_with_the_xid_that_the_kernel_tol
             sample["unanswered"] = {lost: [79] if number == 5 else []}
 
     _samples(run, lose)
-    holds, says = _says(run)
+    holds, message = _message(run)
     assert holds is None
-    assert says.startswith(f"{lost} met Xid 79 (GPU has fallen off the bus; restart the host)")
-    assert f"{lost} answered NVML no more" in says
+    assert message.startswith(f"{lost} met Xid 79 (GPU has fallen off the bus; restart the host)")
+    assert f"{lost} did not answer NVML" in message

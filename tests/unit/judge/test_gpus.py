@@ -6,16 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from recorded_edits import json_in, result_of
 
 from rekindle.jobs import load_job
 from rekindle.judge import judge
 
 RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 JOBS = Path(__file__).parents[3] / "flare_jobs"
-
-
-def _claim(verdict, name):
-    return next(result for result in verdict.evidence if result.claim == name)
 
 
 def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
@@ -35,34 +32,29 @@ def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
 
     Args:
         run: its folder.
-        backend: what the ranks say that they used.
+        backend: what the ranks report.
         utilisation: percent, of both GPUs.
         owner: the process that holds their memory in place of the trainers.
         also: a process that holds memory beside the trainers.
         mib: what each process holds.
         time: of the sample with processes; None: as the last round ended.
         idle: the site whose trainers hold nothing.
-        shares: percent that each process used of its GPU; None: the driver did not tell.
+        shares: percent that each process used of its GPU; None: the driver does not report it.
         on_cpu: the site whose trainers hold memory and do not use it.
     """
     began, trained = math.inf, 0.0
     uuids = ["GPU-a", "GPU-b"]
-    spec = json.loads((run / "spec.json").read_text())
-    for site in spec["sites"]:
-        site["gpus"] = uuids
-    spec["gpus"] = [{"uuid": uuid, "index": 0, "name": None, "memory_mib": None} for uuid in uuids]
-    (run / "spec.json").write_text(json.dumps(spec))
+    with json_in(run / "spec.json") as spec:
+        for site in spec["sites"]:
+            site["gpus"] = uuids
+        spec["gpus"] = [{"uuid": uuid, "index": 0, "name": None, "memory_mib": None} for uuid in uuids]
     pids = {uuid: [] for uuid in uuids}
     idling = set()
     for path in (run / "evidence").glob("site-*.jsonl"):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         uuid = uuids[lines[0]["rank"]]
-        lines[0] |= {
-            "uuid": uuid,
-            "device": f"cuda:{lines[0]['rank']}",
-            "backend": backend,
-            "name": "NVIDIA H200",
-        }
+        lines[0] |= {"uuid": uuid, "device": f"cuda:{lines[0]['rank']}"}
+        lines[0] |= {"backend": backend, "name": "NVIDIA H200"}
         began, trained = min(began, lines[0]["time"]), max(trained, lines[-1]["time"])
         if lines[0]["site"] != idle:
             pids[uuid].append(owner or lines[0]["pid"])
@@ -111,16 +103,16 @@ ON_GPUS = [
 def test_claims_about_gpus(clean_run, claim, gpus, holds):
     _add_gpus(clean_run, **gpus)
     verdict = judge(clean_run)
-    assert _claim(verdict, claim).holds is holds
+    assert result_of(verdict, claim).holds is holds
     assert verdict.verdict == {True: "PASS", False: "FAIL", None: "UNPROVEN"}[holds]
 
 
-def test_how_much_a_gpu_worked_is_said():
-    said = _claim(judge(RUNS / "pt_ddp-h200-x2-2"), "gpus_used").says
-    assert " peaked at 30 % for one of them (1.8 % on average) with 3384 MiB held by its trainers" in said
+def test_how_much_a_gpu_worked_is_reported():
+    message = result_of(judge(RUNS / "pt_ddp-h200-x2-2"), "gpus_used").message
+    assert " peaked at 30 % for one of them (1.8 % on average) with 3384 MiB held by its trainers" in message
 
 
-def test_the_name_that_the_claim_had_is_known_in_jobs_and_runs(tmp_path):
+def test_the_old_name_of_the_claim_is_known(tmp_path):
     job = (JOBS / "pt_ddp" / "job.yml").read_text()
     for name in ("gpus_busy", "gpus_used"):
         (tmp_path / "pt_ddp").mkdir(exist_ok=True)
@@ -128,25 +120,12 @@ def test_the_name_that_the_claim_had_is_known_in_jobs_and_runs(tmp_path):
         assert load_job(tmp_path, "pt_ddp").name == "pt_ddp"
 
 
-def test_gpus_without_samples_are_not_proven_busy(clean_run):
-    _add_gpus(clean_run)
-    (clean_run / "samples.jsonl").unlink()
-    assert judge(clean_run).verdict == "UNPROVEN"
-
-
 def test_one_gpu_that_no_trainer_reported_did_not_work(clean_run):
     _add_gpus(clean_run)
     path = clean_run / "spec.json"
     path.write_text(path.read_text().replace("GPU-b", "GPU-c"))
-    busy = _claim(judge(clean_run), "gpus_used")
-    assert (busy.holds, busy.says) == (False, "GPU-c was reported by no trainer.")
-
-
-def test_gpus_of_a_run_whose_trainers_said_nothing_cannot_be_told(clean_run):
-    _add_gpus(clean_run)
-    for path in (clean_run / "evidence").glob("site-*.jsonl"):
-        path.unlink()
-    assert _claim(judge(clean_run), "gpus_used").holds is None
+    busy = result_of(judge(clean_run), "gpus_used")
+    assert (busy.holds, busy.message) == (False, "GPU-c was reported by no trainer.")
 
 
 @pytest.mark.parametrize("run", sorted(RUNS.glob("*-h200-*")), ids=lambda run: run.name)
@@ -154,14 +133,14 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
     """Of a real run, one GPU after the other is made to do nothing while its trainers hold their memory."""
     copy = Path(shutil.copytree(run, tmp_path / "run"))
     lines = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
-    told = any(gpu.get("process_utilisation") for line in lines for gpu in line["gpus"].values())
-    still = {"utilisation": 0, "process_utilisation": {} if told else None}
+    by_process = any(gpu.get("process_utilisation") for line in lines for gpu in line["gpus"].values())
+    still = {"utilisation": 0, "process_utilisation": {} if by_process else None}
     for uuid in {uuid for line in lines for uuid in line["gpus"]}:
         idle = [{**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], **still}}} for line in lines]
         (copy / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in idle))
-        busy = _claim(judge(copy), "gpus_used")
+        busy = result_of(judge(copy), "gpus_used")
         assert busy.holds is False
-        assert uuid in busy.says
+        assert uuid in busy.message
 
 
 def test_devices_carry_what_was_sampled(clean_run):

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from recorded_edits import edit
+from recorded_edits import edit, json_in, result_of
 
 from rekindle.judge import judge
 
@@ -23,9 +23,9 @@ def _write(path, lines):
 
 def _spread(run):
     """Have every rank 1 be the first of its site on n10, and each node's samples in a file of its own."""
-    spec = json.loads((run / "spec.json").read_text())
-    spec["job"]["ranks_per_site"] = 1
-    (run / "spec.json").write_text(json.dumps({**spec, "nodes": NODES}))
+    with json_in(run / "spec.json") as spec:
+        spec["job"]["ranks_per_site"] = 1
+        spec["nodes"] = NODES
     for rank, node in enumerate(NODES):
         for path in sorted(run.glob(f"evidence/*.rank-{rank}.jsonl")):
             device, *rounds = _lines(path)
@@ -52,8 +52,8 @@ def on_gpus(recordings, tmp_path):
     run = _spread(shutil.copytree(recordings / "runs/pt_ddp-h200-x2-2", tmp_path / "gpu"))
     for rank, node in enumerate(NODES):
         for site in (1, 2):
-            told = run / f"evidence/site-{site}.nccl-{node}-{site}.log"
-            shutil.copy(recordings / f"nccl-two-hosts.rank-{rank}.log", told)
+            log = run / f"evidence/site-{site}.nccl-{node}-{site}.log"
+            shutil.copy(recordings / f"nccl-two-hosts.rank-{rank}.log", log)
     return run
 
 
@@ -70,10 +70,10 @@ def of_replicas(recordings, tmp_path):
 
 
 def _answers(run):
-    """Return the verdict, and each rule or claim that does not hold, with what it says."""
+    """Return the verdict, and the message of each check that does not hold."""
     verdict = judge(run)
     return verdict.verdict, {
-        result.claim: result.says for result in verdict.evidence if result.state in ("fails", "unknown")
+        result.claim: result.message for result in verdict.evidence if result.state in ("fails", "unknown")
     }
 
 
@@ -84,7 +84,7 @@ def test_a_run_whose_nodes_all_had_their_ranks_passes(on_cpu, on_gpus):
 
 def test_tensorflows_replicas_are_a_process_on_each_node(of_replicas):
     assert _answers(of_replicas) == ("PASS", {})
-    assert _told(of_replicas, CROSSED)[1] == "Ranks crossed the network by gRPC, over TCP."
+    assert _result(of_replicas, CROSSED)[1] == "Ranks crossed the network by gRPC, over TCP."
     first = of_replicas / "evidence/site-1.rank-0.jsonl"
     edit(first, '"node": "n9"', '"node": "n10"')
     edit(first, r'"pid": \d+', '"pid": 4000')
@@ -98,28 +98,24 @@ def test_a_rank_on_another_node_than_its_own_fails(on_cpu):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "message"),
     [
-        (
-            '"node": "n10"',
-            '"node": null',
-            "site-2 rank 1 ran on a node that it did not tell, and not on n10.",
-        ),
-        (r"\{\"event\": \"device\".*\n", "", "site-2 rank 1 did not tell that it ran on n10."),
+        ('"node": "n10"', '"node": null', "site-2 rank 1 ran on an unknown node, and not on n10."),
+        (r"\{\"event\": \"device\".*\n", "", "site-2 rank 1 did not report that it ran on n10."),
     ],
 )
-def test_a_rank_that_does_not_tell_its_node_proves_nothing(on_cpu, old, new, says):
+def test_a_rank_on_an_unknown_node_proves_nothing(on_cpu, old, new, message):
     edit(on_cpu / "evidence/site-2.rank-1.jsonl", old, new)
     verdict, broken = _answers(on_cpu)
-    assert (verdict, broken["ranks_on_their_nodes"]) == ("UNPROVEN", says)
+    assert (verdict, broken["ranks_on_their_nodes"]) == ("UNPROVEN", message)
 
 
-def test_ranks_of_one_machine_that_tell_two_prove_nothing(clean_run):
+def test_ranks_of_one_machine_that_report_two_prove_nothing(clean_run):
     for rank, node in enumerate(NODES):
         edit(clean_run / f"evidence/site-1.rank-{rank}.jsonl", '"backend"', f'"node": "{node}", "backend"')
         edit(clean_run / f"evidence/site-2.rank-{rank}.jsonl", '"backend"', '"node": "n9", "backend"')
-    says = "site-1 rank 1 ran on n10; others on n9."
-    assert _answers(clean_run) == ("UNPROVEN", {"ranks_on_their_nodes": says})
+    message = "site-1 rank 1 ran on n10; others on n9."
+    assert _answers(clean_run) == ("UNPROVEN", {"ranks_on_their_nodes": message})
 
 
 def test_a_node_without_samples_proves_nothing(on_cpu):
@@ -130,8 +126,8 @@ def test_a_node_without_samples_proves_nothing(on_cpu):
 def test_samples_of_one_node_that_end_early_prove_nothing(on_cpu):
     samples = _lines(on_cpu / "samples-n10.jsonl")
     _write(on_cpu / "samples-n10.jsonl", samples[: len(samples) // 3])
-    says = "The samples of n10 do not reach from before the first round to after the last."
-    assert _answers(on_cpu) == ("UNPROVEN", {"sampled_all_along": says})
+    message = "The samples of n10 do not reach from before the first round to after the last."
+    assert _answers(on_cpu) == ("UNPROVEN", {"sampled_all_along": message})
 
 
 def test_a_sample_of_another_nodes_gpu_proves_nothing(on_gpus):
@@ -145,8 +141,8 @@ def test_a_gpu_of_the_second_node_that_is_lost_is_named_though_the_first_was_sam
     samples = _lines(on_gpus / "samples-n10.jsonl")[:-1]
     samples[-1].update(gpus={}, unanswered={GPUS[1]: []})
     _write(on_gpus / "samples-n10.jsonl", samples)
-    says = f"{GPUS[1]} answered NVML no more at the last sample."
-    assert _answers(on_gpus) == ("UNPROVEN", {"no_gpu_errors": says})
+    message = f"{GPUS[1]} did not answer NVML at the last sample."
+    assert _answers(on_gpus) == ("UNPROVEN", {"no_gpu_errors": message})
 
 
 def test_an_xid_on_the_second_node_is_named(on_gpus):
@@ -171,22 +167,27 @@ def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cp
     edit(on_cpu / "evidence/site-2.rank-1.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
     assert _answers(on_cpu) == ("PASS", {})
     edit(on_cpu / "evidence/site-2.rank-0.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
-    says = f"site-2 and site-1 both ran in process {pids[0]}."
-    assert _answers(on_cpu) == ("UNPROVEN", {"processes_are_distinct": says})
+    message = f"site-2 and site-1 both ran in process {pids[0]}."
+    assert _answers(on_cpu) == ("UNPROVEN", {"processes_are_distinct": message})
 
 
-def _told(run, claim):
-    """Return whether a rule holds, and what it says."""
-    return next(
-        (result.holds, result.says, result.file) for result in judge(run).evidence if result.claim == claim
+def _result(run, claim):
+    """Return whether a check holds, its message and its file."""
+    result = result_of(judge(run), claim)
+    return result.holds, result.message, result.file
+
+
+def test_the_network_that_ranks_crossed_is_reported(on_cpu, on_gpus):
+    assert _result(on_cpu, CROSSED) == (
+        True,
+        "Ranks crossed the network by gloo, over TCP.",
+        "evidence/site-1.rank-1.jsonl",
     )
-
-
-def test_it_is_said_by_what_ranks_crossed_the_network(on_cpu, on_gpus):
-    told = _told(on_cpu, CROSSED)
-    assert told == (True, "Ranks crossed the network by gloo, over TCP.", "evidence/site-1.rank-1.jsonl")
-    told = _told(on_gpus, CROSSED)
-    assert told == (True, "Ranks crossed the network by NCCL, over TCP.", "evidence/site-1.nccl-n10-1.log")
+    assert _result(on_gpus, CROSSED) == (
+        True,
+        "Ranks crossed the network by NCCL, over TCP.",
+        "evidence/site-1.nccl-n10-1.log",
+    )
 
 
 CROSSED, PACE = "ranks_crossed_the_network", "nodes_keep_pace"
@@ -194,25 +195,25 @@ USING = r"NET/IB : Using \[RO\]"
 
 
 @pytest.mark.parametrize(
-    ("devices", "via", "says"),
+    ("devices", "via", "message"),
     [
         ("[0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]", "IB/1/GDRDMA", "InfiniBand with GPUDirect RDMA"),
         ("[0]mlx5_0:1/IB [1]mlx5_bond_0:1/RoCE [RO]", "IBext/1", "RoCE without GPUDirect RDMA"),
         ("[0]ena:1/IB [RO]", "AWS Libfabric/0/GDRDMA", "AWS Libfabric with GPUDirect RDMA"),
     ],
 )
-def test_the_network_has_the_name_that_nccl_gives_its_card(on_gpus, devices, via, says):
+def test_the_network_has_the_name_that_nccl_gives_its_card(on_gpus, devices, via, message):
     for path in on_gpus.glob("evidence/*.nccl-*.log"):
         edit(path, USING, f"NET/IB : Using {devices}")
         edit(path, "NET/Socket/0", f"NET/{via}")
-    assert _told(on_gpus, CROSSED)[:2] == (True, f"Ranks crossed the network by NCCL, over {says}.")
+    assert _result(on_gpus, CROSSED)[:2] == (True, f"Ranks crossed the network by NCCL, over {message}.")
 
 
-def test_a_run_of_which_nccl_tells_nothing_proves_nothing(on_gpus):
+def test_a_run_without_nccls_report_proves_nothing(on_gpus):
     for path in on_gpus.glob("evidence/site-2.nccl-*.log"):
         edit(path, r"\[(send|receive)\] via NET/Socket/0", "via P2P/CUMEM")
-    says = "NCCL does not tell by what the ranks of site-2 crossed the network."
-    assert _answers(on_gpus) == ("UNPROVEN", {CROSSED: says})
+    message = "NCCL does not report how the ranks of site-2 crossed the network."
+    assert _answers(on_gpus) == ("UNPROVEN", {CROSSED: message})
 
 
 def _computes(run, *seconds):
@@ -226,13 +227,13 @@ def _computes(run, *seconds):
 def test_a_node_that_straggles_is_named_and_is_no_fault(on_cpu):
     _computes(on_cpu, 0.2, 0.8)
     assert _answers(on_cpu) == ("PASS", {})
-    holds, says, _ = _told(on_cpu, PACE)
+    holds, message, _ = _result(on_cpu, PACE)
     assert holds
-    assert says.startswith("n10 straggles: its ranks took ")
-    assert ", where n9 took " in says
+    assert message.startswith("n10 straggles: its ranks took ")
+    assert ", where n9 took " in message
 
 
 @pytest.mark.parametrize("shares", [(0.2, 0.25), (0.01, 0.04), (0.5,)])
 def test_nodes_that_take_about_as_long_do_not_straggle(on_cpu, shares):
     _computes(on_cpu, *shares)
-    assert "straggles" not in _told(on_cpu, PACE)[1]
+    assert "straggles" not in _result(on_cpu, PACE)[1]

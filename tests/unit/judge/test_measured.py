@@ -1,11 +1,10 @@
 """The judge on runs that measured their host: two H200s by themselves, and with one that others keep busy."""
 
-import json
 import shutil
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import events
+from recorded_edits import each_event, edit, events
 
 from rekindle.judge import judge
 from rekindle.judge.measured import judgement, measured
@@ -13,7 +12,7 @@ from rekindle.judge.run import Run
 from rekindle.records import Clock, write
 from rekindle.records.folders import spec_in
 
-TOLD = "evidence/acceptance.jsonl"
+FIGURES = "evidence/acceptance.jsonl"
 
 
 @pytest.fixture
@@ -23,23 +22,18 @@ def run(recordings, tmp_path):
 
 
 def of_record(change):
-    """Return what alters the record that a run told."""
-
-    def one(event):
-        change(event["record"])
-        return event
-
-    return lambda run: events(run / TOLD, one)
+    """Return what alters the record of a run."""
+    return each_event(FIGURES, lambda event: change(event["record"]))
 
 
 def of_figures(name, **fields):
     """Return what alters all figures of one name."""
 
     def change(record):
-        found = [measurement for measurement in record["measurements"] if measurement["name"] == name]
+        found = [figure for figure in record["measurements"] if figure["name"] == name]
         assert found
-        for measurement in found:
-            measurement.update(fields)
+        for figure in found:
+            figure.update(fields)
 
     return of_record(change)
 
@@ -48,41 +42,33 @@ def without(name):
     """Return what drops all figures of one name."""
 
     def change(record):
-        record["measurements"] = [
-            measurement for measurement in record["measurements"] if measurement["name"] != name
-        ]
+        record["measurements"] = [figure for figure in record["measurements"] if figure["name"] != name]
 
     return of_record(change)
 
 
 def of_samples(change):
-    """Return what alters what each sample tells of a GPU."""
-
-    def one(event):
-        for gpu in event["gpus"].values():
-            change(gpu)
-        return event
-
-    return lambda run: events(run / "samples.jsonl", one)
+    """Return what alters each GPU in each sample."""
+    return each_event("samples.jsonl", lambda sample: [change(gpu) for gpu in sample["gpus"].values()])
 
 
 def of_another_run(run):
-    """Have the figures be told under another nonce."""
-    events(run / TOLD, lambda event: event | {"nonce": "0" * 32})
+    """Record the figures under another nonce."""
+    events(run / FIGURES, lambda event: event | {"nonce": "0" * 32})
 
 
 def twice(run):
-    """Have the figures be told twice."""
-    (run / TOLD).write_text((run / TOLD).read_text() * 2)
+    """Record the figures twice."""
+    (run / FIGURES).write_text((run / FIGURES).read_text() * 2)
 
 
 LIES = {
-    "nothing was measured": (lambda run: (run / TOLD).unlink(), "UNPROVEN", "no figures of its GPUs"),
-    "it is told twice": (twice, "UNPROVEN", "No figures"),
+    "nothing was measured": (lambda run: (run / FIGURES).unlink(), "UNPROVEN", "no figures of its GPUs"),
+    "it is recorded twice": (twice, "UNPROVEN", "No figures"),
     "it is of another run": (of_another_run, "UNPROVEN", "No figures"),
-    "it is of another host": (of_record(lambda told: told.update(host="x")), "UNPROVEN", "measured x"),
-    "a GPU was left out": (of_record(lambda told: told["gpus"].pop()), "UNPROVEN", "other GPUs"),
-    "the memory was not looked at": (without("memory_tested"), "UNPROVEN", "memory_tested"),
+    "it is of another host": (of_record(lambda record: record.update(host="x")), "UNPROVEN", "measured x"),
+    "a GPU was left out": (of_record(lambda record: record["gpus"].pop()), "UNPROVEN", "other GPUs"),
+    "the memory was not tested": (without("memory_tested"), "UNPROVEN", "memory_tested"),
     "a product is wrong": (of_figures("product_differs", value=7.0), "FAIL", "product_differs is 7"),
     "products are slow": (of_figures("bf16_matmul", value=600.0), "FAIL", "bf16_matmul is 600 TFLOP/s"),
     "copies are slow in every look": (
@@ -95,15 +81,11 @@ LIES = {
         "UNPROVEN",
         "in 2 of 4 looks: it is unsteady",
     ),
-    "copies are slow in the only look": (
-        of_figures("host_to_device", value=38.5),
-        "UNPROVEN",
-        "measured once",
-    ),
+    "copies are slow once": (of_figures("host_to_device", value=38.5), "UNPROVEN", "measured once"),
     "a link is narrow": (of_figures("pcie_width", value=4.0), "FAIL", "pcie_width is 4"),
     "a lane is down": (of_figures("nvlinks_up", value=17.0), "FAIL", "nvlinks_up is 17"),
     "the fabric manager is down": (of_figures("fabric_manager", value=0.0), "FAIL", "fabric_manager"),
-    "the driver told of an error": (of_samples(lambda gpu: gpu.update(xids=[79])), "FAIL", "Xid 79"),
+    "the driver reported an error": (of_samples(lambda gpu: gpu.update(xids=[79])), "FAIL", "Xid 79"),
     "nobody could watch for errors": (of_samples(lambda gpu: gpu.update(xids=None)), "UNPROVEN", "xids"),
 }
 
@@ -119,7 +101,7 @@ def test_copies_that_were_slow_once_of_four_times_are_noted(run):
     later = [{"value": value, "holds": False} for value in (54.0, 53.0, 54.5)]
     of_figures("host_to_device", value=38.5, again=later)(run)
     assert judge(run).verdict == "PASS"
-    notes = [flaw.says for flaw in judgement(Run.open(run)).flaws]
+    notes = [flaw.message for flaw in judgement(Run.open(run)).flaws]
     assert len(notes) == 2
     assert all("is 38.5 GB/s, then 54, 53, 54.5, and" in note for note in notes)
     assert all(note.endswith("in one of 4 looks alone.") for note in notes)
@@ -138,25 +120,39 @@ def test_figures_that_are_unsteady_fail_no_playbook(run, lie, required):
 
 @pytest.mark.parametrize("lie", LIES)
 def test_a_host_that_is_not_fit_or_not_measured_is_no_pass(run, lie):
-    change, kind, says = LIES[lie]
+    change, kind, message = LIES[lie]
     change(run)
     verdict = judge(run)
     assert verdict.verdict == kind
-    assert says in verdict.cause
+    assert message in verdict.cause
     assert verdict.remedy
 
 
-def test_who_keeps_a_gpu_busy_is_told(recordings):
+def test_copies_that_are_slow_in_one_of_four_looks_condemn_no_gpu(recordings):
+    run = Run.open(recordings / "acceptance" / "h100-x2-noisy")
+    looks = [
+        (figure.name, [look.holds for look in (figure, *figure.again)])
+        for figure in measured(run).measurements
+    ]
+    assert [(name, held) for name, held in looks if False in held] == [
+        ("host_to_device", [True, False, True, True]),
+        ("device_to_host", [False, True, True, True]),
+        ("host_to_device", [True, True, True, False]),
+    ]
+    (accepted,) = (result for result in judge(run.folder).evidence if result.claim == "gpus_accepted")
+    assert accepted.holds
+
+
+def test_who_keeps_a_gpu_busy_is_reported(recordings):
     verdict = judge(recordings / "acceptance" / "h200-x2-cotenant")
     assert verdict.verdict == "FAIL"
     assert verdict.cause.startswith("GPU 0 (GPU-19de3001-8d73-4ae4-9b56-b24f5d92ddff): memory_in_use_before")
     assert verdict.remedy == "End what runs there, and accept the host again."
 
 
-def test_measuring_that_failed_says_what_it_printed(run):
-    (run / TOLD).unlink()
-    ended = json.loads((run / "ended.json").read_text())
-    (run / "ended.json").write_text(json.dumps(ended | {"exit_status": 1}))
+def test_measuring_that_failed_has_its_output_as_cause(run):
+    (run / FIGURES).unlink()
+    edit(run / "ended.json", r'("exit_status": )\d+', r"\g<1>1")
     (run / "job.log").write_text("The process of GPU 1 ended with status 1.\n")
     verdict = judge(run)
     assert verdict.verdict == "FAIL"
@@ -164,7 +160,7 @@ def test_measuring_that_failed_says_what_it_printed(run):
 
 
 @pytest.mark.parametrize(
-    ("offset_s", "error_s", "verdict", "said"),
+    ("offset_s", "error_s", "verdict", "noted"),
     [
         (0.04, 0.05, "PASS", False),
         (-1.5, 0.6, "PASS", False),
@@ -174,48 +170,41 @@ def test_measuring_that_failed_says_what_it_printed(run):
         (5000.0, 4990.0, "PASS", True),
     ],
 )
-def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verdict, said):
+def test_a_clock_counts_by_the_least_that_it_is_off(run, offset_s, error_s, verdict, noted):
     write(run / "clock.json", Clock(offset_s=offset_s, error_s=error_s))
     assert judge(run).verdict == verdict
     flaws = [flaw for flaw in judgement(Run.open(run)).flaws if flaw.measurement == "clock_offset"]
-    assert [flaw.says.startswith("The host: clock_offset is ") for flaw in flaws] == [True] * said
+    assert [flaw.message.startswith("The host: clock_offset is ") for flaw in flaws] == [True] * noted
     assert all("NTP" in flaw.remedy for flaw in flaws)
 
 
 def test_the_clock_that_a_host_claims_for_itself_does_not_count(run):
     mine = {"name": "clock_offset", "value": 0.0, "unit": "s", "says": "I am right."}
-    of_record(lambda told: told["measurements"].append(mine))(run)
-    assert not [
-        measurement
-        for measurement in measured(Run.open(run)).measurements
-        if measurement.name == "clock_offset"
-    ]
+    of_record(lambda record: record["measurements"].append(mine))(run)
+    assert "clock_offset" not in {figure.name for figure in measured(Run.open(run)).measurements}
     write(run / "clock.json", Clock(offset_s=900.0, error_s=0.1))
     assert judge(run).verdict == "FAIL"
     (run / "clock.json").write_text("{}")
     assert judge(run).verdict == "UNPROVEN"
 
 
-def test_when_it_began_is_told_by_the_controllers_clock(run):
+def test_it_began_by_the_controllers_clock(run):
     assert measured(Run.open(run)).started == "2026-11-23T02:26:09Z"
     write(run / "clock.json", Clock(offset_s=86400.0, error_s=0.1))
     assert measured(Run.open(run)).started == "2026-11-22T02:26:09Z"
     write(run / "clock.json", Clock(offset_s=1e99, error_s=0.1))
     assert measured(Run.open(run)).started == "2026-11-23T02:26:09Z"
     assert judge(run).verdict == "UNPROVEN"
-    of_record(lambda told: told.update(started="9999"))(run)
-    assert "It began at '9999', which is no time." in judge(run).cause
+    of_record(lambda record: record.update(started="9999"))(run)
+    assert "It began at '9999', which is not a time." in judge(run).cause
 
 
-def test_what_watched_for_errors_is_said(run):
-    def says():
-        return next(
-            measurement.says
-            for measurement in measured(Run.open(run)).measurements
-            if measurement.name == "xids"
-        )
+def test_what_watched_for_errors_is_reported(run):
+    def message():
+        figures = measured(Run.open(run)).measurements
+        return next(figure.message for figure in figures if figure.name == "xids")
 
-    of_samples(lambda gpu: gpu.pop("xids_by"))(run)  # a driver of before told none
-    assert says().endswith("looks of the driver's sampler")
+    of_samples(lambda gpu: gpu.pop("xids_by"))(run)  # an older driver reported none
+    assert message().endswith("looks of the driver's sampler")
     of_samples(lambda gpu: gpu.update(xids_by=["NVML", "kernel"]))(run)
-    assert says().endswith("looks of the driver's sampler, by NVML's events and the kernel's log")
+    assert message().endswith("looks of the driver's sampler, by NVML's events and the kernel's log")

@@ -1,10 +1,10 @@
-"""Models too large to come home: what was seen of them on the host counts, if sites sent the like."""
+"""Models too large to be collected: their evidence from the host counts, if sites sent such models."""
 
 import json
 import shutil
 
 import pytest
-from recorded_edits import events
+from recorded_edits import events, json_in, result_of
 
 from rekindle.judge import judge
 
@@ -19,19 +19,23 @@ def run(recordings, tmp_path):
 
 
 def saved(**changes):
-    """Return what alters what was told of the models as they loaded."""
+    """Return what alters the records of the models as they were loaded."""
     return lambda run: events(run / "evidence/job.jsonl", lambda event: {**event, **changes})
+
+
+def not_loaded(run):
+    events(run / "evidence/job.jsonl", lambda event: None)
 
 
 def not_left(run):
     """Have left.json name no model, which then is nowhere."""
-    left = json.loads((run / "left.json").read_text())
-    left["files"] = {name: why for name, why in left["files"].items() if name not in {MODEL, BEST}}
-    (run / "left.json").write_text(json.dumps(left))
+    with json_in(run / "left.json") as left:
+        for name in (MODEL, BEST):
+            del left["files"][name]
 
 
 def as_small_as_it_gets(run):
-    """Have all of a run be of a model that would have come home."""
+    """Give the run a model that is small enough to be collected."""
     saved(values=1000)(run)
     events(run / "evidence/server.jsonl", lambda event: {**event, "values": 1000})
 
@@ -45,11 +49,7 @@ def as_it_began(run):
 
 LIES = {
     "it is on no host either": (not_left, "global_model_saved", None),
-    "nobody loaded it": (
-        lambda run: events(run / "evidence/job.jsonl", lambda event: None),
-        "saved_models_load",
-        None,
-    ),
+    "nobody loaded it": (not_loaded, "saved_models_load", None),
     "it did not load": (saved(error="EOFError", values=0, digest=None), "saved_models_load", False),
     "it is all zeros": (saved(norm=0.0), "global_model_saved", False),
     "it is not finite": (saved(finite=False, norm=None), "global_model_saved", False),
@@ -62,9 +62,9 @@ LIES = {
 def test_it_passes_by_what_was_seen_there(run):
     verdict = judge(run)
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
-    said = {result.claim: result.says for result in verdict.evidence}
-    assert "stayed on the host" in said["global_model_saved"]
-    assert "163037184 values" in said["global_model_saved"]
+    messages = {result.claim: result.message for result in verdict.evidence}
+    assert "stayed on the host" in messages["global_model_saved"]
+    assert "163037184 values" in messages["global_model_saved"]
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -73,9 +73,9 @@ def test_a_lie_is_no_pass(run, lie):
     change(run)
     verdict = judge(run)
     assert verdict.verdict in ({"FAIL"} if holds is False else {"UNPROVEN", "FAIL"})
-    assert next(result.holds for result in verdict.evidence if result.claim == claim) is holds
+    assert result_of(verdict, claim).holds is holds
 
 
-def test_an_example_tells_the_gpus_that_its_sites_held(run):
+def test_an_example_lists_the_gpus_that_its_sites_held(run):
     seen = [(device.site, device.rank, device.name) for device in judge(run).devices]
     assert seen == [(site, rank, "NVIDIA H200") for site in ("site-1", "site-2") for rank in (0, 1)]

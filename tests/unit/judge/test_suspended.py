@@ -1,10 +1,10 @@
 """A run that SLURM suspended in mid-round: the time in which it stood counts against nothing."""
 
-import json
 import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from recorded_edits import events, json_in, result_of
 
 from rekindle.judge import judge
 from rekindle.judge.run import Run
@@ -29,14 +29,12 @@ def stand_still(run, when):
         return f"{(at + timedelta(seconds=STOOD_S * late)).strftime(FORM)},{match[2]}"
 
     for path in (*(run / "evidence").glob("*.jsonl"), *run.glob("samples*.jsonl")):
-        events = [moved(json.loads(line)) for line in path.read_text().splitlines()]
-        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+        events(path, moved)
     for path in run.rglob("log.txt"):
         path.write_text(LOG_TIME.sub(moved_line, path.read_text()))
-    ended = json.loads((run / "ended.json").read_text())
-    ended["duration_s"] += STOOD_S
-    ended["suspensions"] = [{"since": when, "until": when + STOOD_S}]
-    (run / "ended.json").write_text(json.dumps(ended))
+    with json_in(run / "ended.json") as ended:
+        ended["duration_s"] += STOOD_S
+        ended["suspensions"] = [{"since": when, "until": when + STOOD_S}]
 
 
 def in_the_last_round(run):
@@ -57,12 +55,11 @@ def test_a_run_that_stood_passes(clean_run, moment):
 
 
 def test_nothing_is_written_in_a_suspension(clean_run):
-    ended = json.loads((clean_run / "ended.json").read_text())
     when = in_the_last_round(clean_run)
-    ended["suspensions"] = [{"since": when - 10, "until": when + 10}]
-    (clean_run / "ended.json").write_text(json.dumps(ended))
+    with json_in(clean_run / "ended.json") as ended:
+        ended["suspensions"] = [{"since": when - 10, "until": when + 10}]
     verdict = judge(clean_run)
     assert verdict.verdict == "UNPROVEN"
     assert verdict.cause.endswith(" SLURM had suspended the run for 20 s.")
-    (rule,) = (result for result in verdict.evidence if result.claim == "all_within_the_run")
-    assert (rule.holds, rule.says) == (None, "An event was written while SLURM had the run suspended.")
+    rule = result_of(verdict, "all_within_the_run")
+    assert (rule.holds, rule.message) == (None, "An event was written while SLURM had the run suspended.")

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from recorded_edits import edit
+from recorded_edits import edit, json_in, result_of
 
 from rekindle.judge import judge, known
 from rekindle.records import RecordError
@@ -32,10 +32,8 @@ def test_every_claim_of_the_job_names_a_file_with_its_digest(clean_run):
 
 
 def _claims(run, *claims):
-    path = run / "spec.json"
-    spec = json.loads(path.read_text())
-    spec["job"]["proof"] += claims
-    path.write_text(json.dumps(spec))
+    with json_in(run / "spec.json") as spec:
+        spec["job"]["proof"] += claims
 
 
 def test_a_log_line_is_asked_for_only_where_its_backend_was_used(clean_run):
@@ -56,7 +54,7 @@ def test_a_loss_that_has_converged_may_rise_again_and_may_be_zero(clean_run, los
     assert (verdict.verdict, verdict.cause) == ("PASS", None)
 
 
-def test_a_claim_that_fails_outranks_one_that_cannot_be_told(clean_run):
+def test_a_claim_that_fails_outranks_an_unknown_one(clean_run):
     (clean_run / "evidence/site-1.rank-1.jsonl").unlink()
     assert judge(clean_run).verdict == "UNPROVEN"
     edit(clean_run / "evidence/job.jsonl", r'"accuracy": [\d.]+', '"accuracy": 0.949')
@@ -83,22 +81,16 @@ def test_a_run_without_any_evidence_is_unproven_however_well_its_server_did(clea
     ],
 )
 def test_a_run_that_did_not_end_well_is_no_pass_whatever_it_shows(clean_run, ended, verdict):
-    path = clean_run / "ended.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **ended}))
+    with json_in(clean_run / "ended.json") as recorded:
+        recorded.update(ended)
     assert judge(clean_run).verdict == verdict
 
 
-def test_what_job_py_said_as_it_gave_up_is_the_cause(clean_run):
-    path = clean_run / "ended.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "exit_status": 1}))
+def test_the_last_words_of_job_py_are_the_cause(clean_run):
+    edit(clean_run / "ended.json", '"exit_status": 0', '"exit_status": 1')
     (clean_run / "job.log").write_text("working\n/data/site-1/training.jsonl is missing. Fix: give it.\n\n")
-    said = "job.py ended with status 1: /data/site-1/training.jsonl is missing. Fix: give it."
-    assert judge(clean_run).cause == said
-
-
-def test_a_run_without_an_end_is_unproven(clean_run):
-    (clean_run / "ended.json").unlink()
-    assert judge(clean_run).verdict == "UNPROVEN"
+    message = "job.py ended with status 1: /data/site-1/training.jsonl is missing. Fix: give it."
+    assert judge(clean_run).cause == message
 
 
 def test_a_claim_that_nobody_knows_is_unproven(clean_run):
@@ -110,17 +102,6 @@ def test_a_claim_without_its_option_is_refused(clean_run):
     edit(clean_run / "spec.json", r'"at_least":', '"at_most":')
     with pytest.raises(RecordError, match=r"lacks its option 'at_least'\. Fix:"):
         judge(clean_run)
-
-
-def test_broken_lines_prove_nothing_and_break_nothing(clean_run):
-    for path in (clean_run / "evidence").iterdir():
-        path.write_bytes(b'{"event": "round", "time"\n\xff\xfe\n[1]\n{"event": "moon", "time": 1}\n')
-    assert judge(clean_run).verdict in {"FAIL", "UNPROVEN"}
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RecordError, match=r"is not a run: .* Fix: "):
-        judge(tmp_path)
 
 
 def test_the_first_exception_is_the_cause(clean_run):
@@ -143,14 +124,12 @@ def test_a_verdict_carries_memory_and_bytes():
 
 
 def test_trackers_that_nobody_asked_for_are_not_asked_about():
-    assert not [
-        result for result in judge(RUNS / "llm_sft-cpu-2").evidence if result.claim == "tracking_read_back"
-    ]
+    claims = {result.claim for result in judge(RUNS / "llm_sft-cpu-2").evidence}
+    assert "tracking_read_back" not in claims
 
 
 def test_without_that_option_a_site_starts_from_the_initial_model(tmp_path):
     run = Path(shutil.copytree(RUNS / "llm_peft-cpu-2", tmp_path / "run"))
-    spec = json.loads((run / "spec.json").read_text())
-    next(claim for claim in spec["job"]["proof"] if claim["claim"] == "model_changed")["options"] = {}
-    (run / "spec.json").write_text(json.dumps(spec))
-    assert not next(result for result in judge(run).evidence if result.claim == "model_changed").holds
+    with json_in(run / "spec.json") as spec:
+        next(claim for claim in spec["job"]["proof"] if claim["claim"] == "model_changed")["options"] = {}
+    assert not result_of(judge(run), "model_changed").holds

@@ -14,7 +14,7 @@ GOOD, NOT_FINITE = Fingerprint(DIGEST, SKETCH), Fingerprint(OTHER, ())
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch):
+def written(tmp_path, monkeypatch):
     """Return what reads the lines back that are written in a run with the nonce ``n``."""
     (tmp_path / "evidence").mkdir()
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path / "evidence"))
@@ -28,7 +28,7 @@ def _round(evidence, model_out=GOOD):
     )
 
 
-def test_every_line_repeats_the_nonce_of_its_run(told):
+def test_every_line_repeats_the_nonce_of_its_run(written):
     evidence = Evidence()
     evidence.device("cpu", uuid=None, name=None, backend="gloo")
     _round(evidence)
@@ -37,38 +37,38 @@ def test_every_line_repeats_the_nonce_of_its_run(told):
     evidence.final(initial=DIGEST, final=OTHER, distance=1.0, metrics={})
     evidence.global_model(0, GOOD)
     evidence.contribution(site="a", round=0, return_code="OK", model=GOOD, weight=4.0, distance=1.0)
-    assert [event.nonce for event in told()] == ["n"] * 7
+    assert [event.nonce for event in written()] == ["n"] * 7
 
 
 @pytest.mark.parametrize("nonce", [None, ""])
-def test_a_run_without_a_nonce_has_none(told, monkeypatch, nonce):
+def test_a_run_without_a_nonce_has_none(written, monkeypatch, nonce):
     monkeypatch.delenv("REKINDLE_NONCE")
     if nonce is not None:
         monkeypatch.setenv("REKINDLE_NONCE", nonce)
     _round(Evidence())
-    assert [event.nonce for event in told()] == [None]
+    assert [event.nonce for event in written()] == [None]
 
 
-def test_ranks_that_end_a_round_in_the_same_millisecond_are_told_apart(told, monkeypatch):
+def test_ranks_that_end_a_round_in_the_same_millisecond_are_distinguished(written, monkeypatch):
     monkeypatch.setattr("rekindle.trainer.evidence.time.time", iter([1.0000001, 1.0000002]).__next__)
     _round(Evidence(rank=0))
     _round(Evidence(rank=1))
-    assert [event.time for event in told()] == [1.0000001, 1.0000002]
-    assert told()[0].seconds == 0.123456789
+    assert [event.time for event in written()] == [1.0000001, 1.0000002]
+    assert written()[0].seconds == 0.123456789
 
 
-def test_a_round_has_the_sketches_of_the_weights_whose_digests_it_has(told):
+def test_a_round_has_the_sketches_of_the_weights_whose_digests_it_has(written):
     _round(Evidence(), Fingerprint(OTHER, SKETCH[::-1]))
-    (event,) = told()
+    (event,) = written()
     assert (event.model_in, event.sketch_in) == (DIGEST, SKETCH)
     assert (event.model_out, event.sketch_out) == (OTHER, SKETCH[::-1])
 
 
-def test_weights_that_are_not_finite_are_a_line_too(told):
+def test_weights_that_are_not_finite_are_a_line_too(written):
     _round(Evidence(), NOT_FINITE)
     Evidence("server").contribution(
         site="a", round=0, return_code="OK", model=NOT_FINITE, weight=None, distance=math.nan
     )
-    trained, contribution = told()
+    trained, contribution = written()
     assert trained.sketch_out == ()
     assert (contribution.finite, contribution.sketch, contribution.distance) == (False, (), None)

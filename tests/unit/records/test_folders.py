@@ -23,7 +23,7 @@ RECORDS = {
 @pytest.mark.parametrize("name", RECORDS)
 def test_each_record_is_read_by_its_type_or_refused_by_its_name(clean_run, name):
     more = {
-        names.PROGRESS: Progress(state="ended", says="ended", elapsed_s=1),
+        names.PROGRESS: Progress(state="ended", message="ended", elapsed_s=1),
         names.LADDER_RECORD: Ladder(rungs=()),
         names.LEFT: LeftBehind(files={}),
         names.VERDICT: judge(clean_run),

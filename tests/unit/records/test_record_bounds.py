@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).parents[3]
 KINDS = [*records.Record.__subclasses__(), events.AnyEvent]
 OURS = [kind for kind in KINDS if getattr(kind, "__module__", "").startswith("rekindle.records.")]
 ANY = {"Environment.probe", "Progress.result", "Claim.options"}
-"""What tools and frameworks say of themselves; the file's size bounds it."""
+"""Descriptions by tools and frameworks, bounded by the file's size."""
 
 
 def parts(kind, place):
@@ -70,6 +70,7 @@ def test_a_field_without_a_bound_is_found():
     assert unbounded(inspect.type_info(Loose)) == ["Loose.text", "Loose.numbers", "Loose.table"]
 
 
+DEVICE = {"site": "s", "rank": 0, "device": "cpu"}
 VERDICT = {
     **{"job": "j", "host": "h", "verdict": "PASS", "cause": None, "remedy": None, "evidence": []},
     **{"started": None, "duration_s": None, "lock_sha256": None, "versions": {}, "devices": [], "rounds": []},
@@ -77,17 +78,11 @@ VERDICT = {
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"cause": "x" * 8_000_000}, "Expected `str` of length <= 4000 - at `$.cause`"),
-        (
-            {"devices": [{"site": "s", "rank": 0, "device": "cpu"}] * 1_001},
-            "Expected `array` of length <= 1000 - at `$.devices`",
-        ),
-        (
-            {"versions": {f"{n}": "" for n in range(100_001)}},
-            "`object` of length <= 100000 - at `$.versions`",
-        ),
+        ({"devices": [DEVICE] * 1_001}, "Expected `array` of length <= 1000 - at `$.devices`"),
+        ({"versions": dict.fromkeys(map(str, range(100_001)), "")}, "`object` of length <= 100000 - at `$.v"),
         ({"duration_s": 10**300}, "Expected `float` <= 1e+100 - at `$.duration_s`"),
         ({"host_memory_mib": {"server": 10**300}}, "Expected `int` <= 9007199254740992"),
         ({"host_memory_mib": {"server": 1 << 60}}, "Expected `int` <= 9007199254740992"),
@@ -98,12 +93,12 @@ VERDICT = {
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_a_host_may_not_say_is_one_short_sentence(tmp_path, change, said):
+def test_what_a_host_may_not_send_is_one_short_sentence(tmp_path, change, message):
     path = tmp_path / "verdict.json"
     path.write_text(json.dumps({**VERDICT, **change}))
     with pytest.raises(records.RecordError, match="Fix: have its stage write it again") as error:
         records.read(path, records.VerdictRecord)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert len(str(error.value)) < 1_000 + len(str(path))
 
 

@@ -26,19 +26,19 @@ def test_what_is_written_fits_the_published_schema(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"schema": "rekindle/plan/1"}, "Invalid enum value 'rekindle/plan/1' - at `$.schema`"),
         ({"hostz": []}, "unknown field `hostz`"),
         ({"hosts": "a"}, "Expected `array`, got `str` - at `$.hosts`"),
     ],
 )
-def test_a_wrong_field_is_named_with_its_file(tmp_path, change, said):
+def test_a_wrong_field_is_named_with_its_file(tmp_path, change, message):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({**msgspec.to_builtins(_run()), **change}))
     with pytest.raises(records.RecordError, match="Fix:") as error:
         records.read(path, records.PlaybookRecord)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -54,11 +54,6 @@ def test_what_is_no_record_is_refused(tmp_path, content):
         records.read(path, records.PlaybookRecord)
 
 
-def test_a_missing_file_says_which_stage_to_run(tmp_path):
-    with pytest.raises(records.RecordError, match=r"does not exist\. Fix: run the stage"):
-        records.read(tmp_path / "host.json", records.HostRecord)
-
-
 def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     path = tmp_path / "run.json"
     records.write(path, _run())
@@ -72,16 +67,6 @@ def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
 
 
-def test_subclasses_of_str_are_written_as_the_text_that_they_are(tmp_path):
-    class Tagged(str):
-        __slots__ = ()
-
-    run = records.PlaybookRecord(run=Tagged("r"), started="2026-11-21T02:00:00Z", hosts=(Tagged("a"), "b"))
-    records.write(tmp_path / "run.json", run)
-    assert records.read(tmp_path / "run.json", records.PlaybookRecord) == _run()
-    assert type(records.to_builtins(run)["run"]) is str
-
-
 @pytest.mark.parametrize("bomb", ["[" * 100_000, '{"a":' * 100_000, "[" * 5000 + "]" * 5000])
 def test_a_record_of_a_host_that_is_nested_without_end_is_one_sentence(tmp_path, bomb):
     path = tmp_path / "env.json"
@@ -92,20 +77,11 @@ def test_a_record_of_a_host_that_is_nested_without_end_is_one_sentence(tmp_path,
 
 @pytest.mark.parametrize("lock", ["../x", "/etc/passwd", "a/b", ".hidden", "-x", "a\n", "", "x" * 201])
 def test_a_lock_that_a_host_names_is_no_path(lock):
-    told = {
-        **{
-            "framework": "torch",
-            "path": "p",
-            "python": "p",
-            "python_version": "3",
-            "built": "",
-            "build_s": 0,
-        },
-        **{"lock": lock, "lock_sha256": "0", "packages": {}, "probe": {}},
-    }
-    assert msgspec.convert({**told, "lock": "torch-2.9.1-cpu.txt"}, records.Environment)
+    built = {"framework": "torch", "path": "p", "python": "p", "python_version": "3", "built": ""}
+    built |= {"build_s": 0, "lock_sha256": "0", "packages": {}, "probe": {}}
+    assert msgspec.convert({**built, "lock": "torch-2.9.1-cpu.txt"}, records.Environment)
     with pytest.raises(msgspec.ValidationError, match=r"\$\.lock"):
-        msgspec.convert(told, records.Environment)
+        msgspec.convert({**built, "lock": lock}, records.Environment)
 
 
 def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):
@@ -117,5 +93,7 @@ def test_a_text_whose_methods_return_its_own_kind_is_a_text(tmp_path):
         def decode(self, *_):
             return Unsafe(super().decode())
 
-    records.write(tmp_path / "run.json", msgspec.structs.replace(_run(), run=Unsafe("é")))
+    run = msgspec.structs.replace(_run(), run=Unsafe("é"))
+    assert type(records.to_builtins(run)["run"]) is str
+    records.write(tmp_path / "run.json", run)
     assert records.read(tmp_path / "run.json", records.PlaybookRecord).run == "é"

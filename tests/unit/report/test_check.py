@@ -6,7 +6,17 @@ import pytest
 from msgspec.structs import replace
 from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
-from rekindle.records import LeaseRecord, PlaybookRecord, Slurm, StandingRecord, timestamp, write
+from rekindle.host.places import JOBS
+from rekindle.jobs import load_planned
+from rekindle.records import (
+    Container,
+    LeaseRecord,
+    PlaybookRecord,
+    Slurm,
+    StandingRecord,
+    timestamp,
+    write,
+)
 from rekindle.report import check_text
 from rekindle.results.check import check
 
@@ -22,27 +32,27 @@ def checked(folder, *, minutes=None, standing=None, wheels_mb=812, fetch_mb=None
     return folder
 
 
-def test_a_host_that_is_ready_says_what_would_be(golden, tmp_path):
-    told = check(checked(tmp_path, minutes=45, standing=("driver",)))
-    assert told.ready
-    *lines, lease = check_text(told).splitlines()
+def test_a_ready_host_has_what_would_be_done(golden, tmp_path):
+    found = check(checked(tmp_path, minutes=45, standing=("driver",)))
+    assert found.ready
+    *lines, lease = check_text(found).splitlines()
     golden(*lines)
     assert lease.endswith(" left, long enough for all jobs, without the time to build")
 
 
 @pytest.mark.parametrize(("standing", "there"), [(None, None), ((), False), (("torch",), True)])
-def test_what_is_there_is_said_where_somebody_looked(tmp_path, standing, there):
-    told = check(checked(tmp_path, standing=standing))
-    assert told.hosts[0].environments[0].there is there
-    assert ("it is there already" in check_text(told)) is bool(there)
+def test_what_is_there_is_reported_if_known(tmp_path, standing, there):
+    found = check(checked(tmp_path, standing=standing))
+    assert found.hosts[0].environments[0].there is there
+    assert ("it is there already" in check_text(found)) is bool(there)
 
 
-def test_what_an_index_would_send_is_said_and_where_nobody_can_tell(tmp_path):
-    told = check(checked(tmp_path, standing=(), wheels_mb=None, fetch_mb=2345))
-    assert (told.hosts[0].wheels_mb, told.hosts[0].fetch_mb) == (None, 2345)
-    assert "  to fetch from the package index: at most 2345 MB\n" in check_text(told)
+def test_the_size_to_fetch_is_reported_also_if_unknown(tmp_path):
+    found = check(checked(tmp_path, standing=(), wheels_mb=None, fetch_mb=2345))
+    assert (found.hosts[0].wheels_mb, found.hosts[0].fetch_mb) == (None, 2345)
+    assert "  to fetch from the package index: at most 2345 MB\n" in check_text(found)
     unknown = check(checked(tmp_path / "unknown", standing=(), wheels_mb=None))
-    assert "  to fetch from the package index: not known, as the capsule " in check_text(unknown)
+    assert "  to fetch from the package index: unknown, as the capsule " in check_text(unknown)
     assert "index" not in check_text(check(checked(tmp_path / "unseen", wheels_mb=None)))
     assert "index" not in check_text(check(checked(tmp_path / "wheels", standing=())))
 
@@ -63,7 +73,16 @@ def test_a_job_for_which_slurm_is_asked_for_too_little_is_named(tmp_path):
     assert "pt_ddp, about 1 min 0 s, for which the time is too short" in check_text(check(tmp_path))
 
 
-def test_nobody_said_when_the_lease_ends(tmp_path):
+def test_a_job_in_a_container_is_named_with_its_image_and_engine(tmp_path, monkeypatch):
+    assert check(checked(tmp_path)).hosts[0].jobs[0].container is None
+    inside = [replace(job, container=Container(image="flare:1")) for job in load_planned(JOBS, PLAN)]
+    monkeypatch.setattr("rekindle.results.check.load_planned", lambda *_: inside)
+    assert "pt_ddp, in flare:1 by Podman 4.3.1, about 1 min 0 s" in check_text(check(tmp_path))
+    write(tmp_path / "gpu-1" / "host.json", replace(HOST, engines=()))
+    assert "pt_ddp: pt_ddp runs in the container flare:1, and " in check_text(check(tmp_path))
+
+
+def test_without_an_end_of_the_lease_nothing_is_late(tmp_path):
     (host,) = check(checked(tmp_path)).hosts
     assert (host.lease_left_s, host.lease_suffices, host.jobs[0].in_time) == (None, None, None)
     assert "lease" not in check_text(check(tmp_path))
@@ -75,10 +94,10 @@ def test_one_host_that_is_refused_is_enough(golden, tmp_path):
     add_host(tmp_path, "gpu-2", host=None, plan=None, verdict=None, left=LEFT, state="unreachable")
     (tmp_path / "gpu-4").mkdir()
     (tmp_path / "gpu-4" / "host.json").write_text("{")
-    told = check(tmp_path)
-    assert not told.ready
-    assert [host.word for host in told.hosts] == ["ready", "refused", "refused", "refused"]
-    golden(*check_text(told).splitlines()[-3:])
+    found = check(tmp_path)
+    assert not found.ready
+    assert [host.word for host in found.hosts] == ["ready", "refused", "refused", "refused"]
+    golden(*check_text(found).splitlines()[-3:])
 
 
 def test_a_refused_framework_has_its_ways_out(golden, tmp_path):
@@ -94,9 +113,9 @@ def test_what_is_read_or_retired_alone_needs_no_plan_and_no_hosts_are_not_ready(
     assert check_text(check(tmp_path)) == "gpu-1: ready"
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=None, verdict=None)
     assert check_text(check(tmp_path)) == "gpu-1: ready"
-    told = check(fill(tmp_path))
-    assert not told.ready
-    assert "no hosts" in check_text(told)
+    found = check(fill(tmp_path))
+    assert not found.ready
+    assert "no hosts" in check_text(found)
 
 
 def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path):

@@ -1,4 +1,4 @@
-"""Hosts that were lost, given back or read alone: in every report they are told as what they are."""
+"""Hosts that were lost, given back or only read are named so in every report."""
 
 import json
 import re
@@ -21,8 +21,8 @@ def reports(tmp_path):
         write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=tuple(asked), asked=asked))
         results = write_reports(tmp_path)
         cases = ET.fromstring((tmp_path / "junit.xml").read_bytes()).iter("testcase")
-        told = [[(child.tag, child.get("type")) for child in case] for case in cases]
-        return results, (tmp_path / "report.html").read_text(), told
+        tags = [[(child.tag, child.get("type")) for child in case] for case in cases]
+        return results, (tmp_path / "report.html").read_text(), tags
 
     return run
 
@@ -31,13 +31,15 @@ def test_lost(reports, tmp_path):
     plan = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
     add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
     results, page, cases = reports(**{"gpu-1": "validate"})
-    said = "lost during validate (proven, with its files collected: pt_ddp; not proven: tf_mirrored)"
-    assert re.search(rf"tf_mirrored +LOST +The host was {re.escape(said)}", table(results, 400, colour=False))
+    message = "lost during validate (proven, with its files collected: pt_ddp; not proven: tf_mirrored)"
+    assert re.search(
+        rf"tf_mirrored +LOST +The host was {re.escape(message)}", table(results, 400, colour=False)
+    )
     assert "\x1b[31mLOST" in table(results, 250, colour=True)
     assert '<td data-name="verdict" class="word LOST">LOST</td>' in page
-    assert f"The host was {said}" in page
+    assert f"The host was {message}" in page
     row = json.loads((tmp_path / "results.json").read_text())["rows"][1]
-    assert (row["verdict"], said in row["cause"]) == ("LOST", True)
+    assert (row["verdict"], message in row["cause"]) == ("LOST", True)
     assert cases == [[], [("error", "LOST")]]
 
 
@@ -55,9 +57,9 @@ def test_ready_is_no_failure_and_proves_nothing(reports, tmp_path):
     assert (results.state, results.passed) == ("ready", False)
     assert cases == [[("skipped", "READY")]]
     assert 'Rekindle: <span class="PASS">ready</span>' in page
-    for said in (page.partition("</style>")[2], summary(results, tmp_path)):
-        assert "SKIPPED" not in said
-        assert "not all proven" not in said
+    for text in (page.partition("</style>")[2], summary(results, tmp_path)):
+        assert "SKIPPED" not in text
+        assert "not all proven" not in text
 
 
 def test_beside_proven_hosts_one_that_is_ready_is_not_proven(reports, tmp_path):

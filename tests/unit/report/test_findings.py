@@ -1,4 +1,4 @@
-"""Findings on every report, and a known issue that is gone."""
+"""Findings in every report, and a known issue that no longer shows."""
 
 import xml.etree.ElementTree as ET
 
@@ -38,7 +38,7 @@ def _reports(folder, verdict):
     }
 
 
-def test_every_report_says_that_a_known_issue_is_gone_and_only_of_one_that_passed(tmp_path):
+def test_every_report_names_a_known_issue_that_no_longer_shows_in_a_run_that_passed(tmp_path):
     reports = _reports(tmp_path, GONE)
     assert {name: LOUD in text for name, text in reports.items()} == dict.fromkeys(reports, True)
     (case,) = ET.fromstring(reports["junit"]).iter("testcase")

@@ -47,7 +47,7 @@ class Skeleton(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.parts = []
-        self.said = []
+        self.texts = []
         self._open = []
         self.feed(text)
         self.close()
@@ -60,14 +60,14 @@ class Skeleton(HTMLParser):
 
     def handle_startendtag(self, tag, attrs):
         self.parts.append((tag, tuple(name for name, _ in attrs)))
-        self.said += [value or "" for _, value in attrs]
+        self.texts += [value or "" for _, value in attrs]
 
     def handle_endtag(self, tag):
         self.parts.append((f"/{tag}", ()))
         assert self._open.pop() == tag
 
     def handle_data(self, data):
-        self.said.append(data)
+        self.texts.append(data)
 
     def handle_comment(self, data):
         raise AssertionError(f"a comment: {data}")
@@ -122,21 +122,23 @@ def skeleton(value):
 def reports(folder, text, **changes):
     """Fill a results folder with ``text`` everywhere, and write its reports."""
     for name, kind in KINDS.items():
-        told = example(inspect.type_info(kind), text)
+        record = example(inspect.type_info(kind), text)
         if kind is records.HostRecord:
-            told["slurm"] = None  # all of it is bounded to what SLURM knows
+            record["slurm"] = None  # all of it is bounded to what SLURM knows
         if kind is records.PlanRecord:
-            told["jobs"] = ["job"]
+            record["jobs"] = ["job"]
         if kind is records.VerdictRecord:
-            told |= {"verdict": changes.get("verdict", "FAIL"), "host": "host", "job": "job"}
-            if told["verdict"] == "PASS":  # what it says of itself has to be a verdict
-                told |= {"cause": None, "remedy": None}
-                told["evidence"] = [{**result, "holds": True, "applies": True} for result in told["evidence"]]
+            record |= {"verdict": changes.get("verdict", "FAIL"), "host": "host", "job": "job"}
+            if record["verdict"] == "PASS":  # else it is not a valid verdict
+                record |= {"cause": None, "remedy": None}
+                record["evidence"] = [
+                    {**result, "holds": True, "applies": True} for result in record["evidence"]
+                ]
         if kind is records.Outcome:
-            told["state"] = "failed"
+            record["state"] = "failed"
         path = folder / "host" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(told))
+        path.write_text(json.dumps(record))
     run = {"schema": "rekindle/run/1", "run": text, "started": text, "hosts": ["host"]}
     (folder / "run.json").write_text(json.dumps(run))
     write_reports(folder)
@@ -159,10 +161,10 @@ def test_structure_and_text_of_every_report_stay(name, harmless, tmp_path):
     page, expected = (Skeleton((path / "report.html").read_text()) for path in (folder, other))
     assert page.parts == expected.parts
     shown = clean(HOSTILE[name])
-    count = "\n".join(expected.said).count(MARK)
+    count = "\n".join(expected.texts).count(MARK)
     assert count > 50
     cut = 3  # digests are shown with their first 12 characters
-    assert "\n".join(page.said).count(shown) >= count - cut
+    assert "\n".join(page.texts).count(shown) >= count - cut
 
     cases, expected_cases = (
         list(ElementTree.parse(path / "junit.xml").getroot().iter()) for path in (folder, other)
@@ -172,9 +174,9 @@ def test_structure_and_text_of_every_report_stay(name, harmless, tmp_path):
     ]
     assert any(" ".join(shown.split()) in value for element in cases for value in element.attrib.values())
 
-    told, expected_told = (json.loads((path / "results.json").read_text()) for path in (folder, other))
-    assert skeleton(told) == skeleton(expected_told)
-    assert told["run"] == shown
+    found, expected_found = (json.loads((path / "results.json").read_text()) for path in (folder, other))
+    assert skeleton(found) == skeleton(expected_found)
+    assert found["run"] == shown
 
     everything = "".join((folder / file).read_text() for file in ("report.html", "junit.xml", "results.json"))
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u2066\u061c]|\\u00[01189]", everything)

@@ -40,9 +40,9 @@ def page(folder):
 
 def test_the_first_step_that_fails_is_named(tmp_path):
     rungs = (
-        Rung(name="matrix product", holds=True, says="It is right.", seconds=1.0),
-        Rung(name="collective", holds=False, says=f"NCCL error {HOSTILE}.", seconds=1.0),
-        Rung(name="training alone", holds=None, says="Not tried.", seconds=0.0),
+        Rung(name="matrix product", holds=True, message="It is right.", seconds=1.0),
+        Rung(name="collective", holds=False, message=f"NCCL error {HOSTILE}.", seconds=1.0),
+        Rung(name="training alone", holds=None, message="Not tried.", seconds=0.0),
     )
     fill(tmp_path, "gpu-1")
     add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(FAIL, rungs=rungs))
@@ -53,17 +53,18 @@ def test_the_first_step_that_fails_is_named(tmp_path):
     assert "script" not in shown.tags
 
 
-SAID = """
+SHOWN = """
 not all proven|No verdict was collected.|Final accuracy 0.4, at least 0.95 asked.|Remedy: Train longer.
 evidence/site-1.rank-0.jsonl:4|87 %|2048 MiB|nvflare 2.7.3, torch 2.15.0|Ubuntu 24.04.3 LTS
-NVIDIA driver 580.159.04 (CUDA up to 13.0)|driver: Driver 580.159.04 runs CUDA 13.2.|dcgmi: missing
+NVIDIA driver 580.159.04 (CUDA up to 13.0); Podman 4.3.1|driver: Driver 580.159.04 runs CUDA 13.2.
+dcgmi: missing
 Warning: The host's Python is old.|final accuracy 0.9667
 """
 
 
-def test_it_shows_all_that_the_records_say(tmp_path):
+def test_it_shows_all_that_the_records_have(tmp_path):
     text = " ".join(page(three_hosts(tmp_path)).text.split())
-    missing = [said for line in SAID.strip().splitlines() for said in line.split("|") if said not in text]
+    missing = [part for line in SHOWN.strip().splitlines() for part in line.split("|") if part not in text]
     assert missing == []
     assert SHA[:12] in text
 
@@ -85,11 +86,14 @@ def test_it_is_one_file_that_needs_no_script(tmp_path):
 
 
 def test_a_host_that_left_and_a_gpu_without_figures_are_shown(tmp_path):
-    host = msgspec.structs.replace(HOST, driver=None, gpus=(Gpu(index=3, state="lost", says="GPU is lost"),))
+    host = msgspec.structs.replace(
+        HOST, driver=None, engines=(), gpus=(Gpu(index=3, state="lost", message="GPU is lost"),)
+    )
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=host, plan=None, verdict=None, left=LEFT)
     text = page(tmp_path).text
     assert f"failed at validate: {LEFT}" in text
     assert "no NVIDIA driver" in text
+    assert "no container engine" in text
     assert "lost: GPU is lost" in text
 
 
@@ -97,11 +101,8 @@ def test_plots_have_a_line_for_each_site_and_the_final_model():
     loss, accuracy = plots(PASS)
     assert [(series.name, len(series.points)) for series in loss.series] == [("site-1", 3), ("site-2", 3)]
     assert [label for _, label in loss.x_ticks] == ["1", "2", "3"]
-    assert [(series.name, len(series.points)) for series in accuracy.series] == [
-        ("site-1", 3),
-        ("site-2", 3),
-        ("final model", 1),
-    ]
+    lines = [(series.name, len(series.points)) for series in accuracy.series]
+    assert lines == [("site-1", 3), ("site-2", 3), ("final model", 1)]
     assert [label for _, label in accuracy.x_ticks] == ["0", "1", "2", "3"]
     assert (loss.x_label, loss.y_label) == ("round", "mean loss (no unit)")
     assert (accuracy.x_label, accuracy.y_label) == ("rounds aggregated", "accuracy (fraction correct)")
@@ -110,8 +111,8 @@ def test_plots_have_a_line_for_each_site_and_the_final_model():
 def test_plots_are_drawn_with_their_labels_and_legend(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
     parsed = page(tmp_path)
-    for said in ("mean loss (no unit)", "accuracy (fraction correct)", "site-1", "site-2", "final model"):
-        assert said in parsed.text, said
+    for label in ("mean loss (no unit)", "accuracy (fraction correct)", "site-1", "site-2", "final model"):
+        assert label in parsed.text, label
     assert len([points for points in parsed.values("points") if len(points.split()) == 3]) == 4
 
 
@@ -121,9 +122,8 @@ def test_a_run_without_rounds_has_no_plots():
     assert plots(msgspec.structs.replace(PASS, rounds=lost)) == []
 
 
-def test_the_time_in_a_queue_is_told_apart_from_the_runs(tmp_path):
-    verdict = msgspec.structs.replace(PASS, duration_s=70.0)
-    for waited_s, said in ((3700.0, " after 1 h 1 min in the queue"), (None, "")):
-        told = msgspec.structs.replace(verdict, waited_s=waited_s)
-        add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=told)
-        assert f"took 1 min 10 s{said} on " in page(tmp_path).text
+def test_the_time_in_a_queue_is_shown_beside_the_runs(tmp_path):
+    for waited_s, queue in ((3700.0, " after 1 h 1 min in the queue"), (None, "")):
+        verdict = msgspec.structs.replace(PASS, duration_s=70.0, waited_s=waited_s)
+        add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
+        assert f"took 1 min 10 s{queue} on " in page(tmp_path).text

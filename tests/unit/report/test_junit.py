@@ -38,5 +38,5 @@ def test_only_pass_is_green(tmp_path, kinds, tag):
         failed = msgspec.structs.replace(FAIL, verdict=kind, required=tag != "skipped")
         add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=PASS if kind == "PASS" else failed)
         (case,) = ET.fromstring(junit(gather(tmp_path))).iter("testcase")
-        told = [(child.tag, child.get("type"), child.get("message"), child.text) for child in case]
-        assert told == ([(tag, kind, f"{kind}: {FAIL.cause}", FAIL.remedy)] if tag else [])
+        tags = [(child.tag, child.get("type"), child.get("message"), child.text) for child in case]
+        assert tags == ([(tag, kind, f"{kind}: {FAIL.cause}", FAIL.remedy)] if tag else [])

@@ -4,9 +4,8 @@ import re
 
 from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
-from report_folders import NOW
+from report_folders import fill_accepted
 
-from rekindle.records import PlaybookRecord, write
 from rekindle.report import summary, write_reports
 from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, drawn
 from rekindle.results.accepted import accepted as judged
@@ -14,11 +13,7 @@ from rekindle.results.gather import gather
 
 
 def results(folder, *records):
-    hosts = tuple(record.host for record in records)
-    write(folder / "run.json", PlaybookRecord(run="r", started=NOW, hosts=hosts))
-    for record in records:
-        write(folder / record.host / "acceptance.json", record)
-    return gather(folder)
+    return gather(fill_accepted(folder, *records))
 
 
 def fleet():
@@ -28,16 +23,16 @@ def fleet():
 
 def test_every_gpu_is_a_point_within_the_strip(tmp_path):
     _, strips = judged([results(tmp_path, *fleet())], [])
-    told = {strip.title: strip for strip in map(drawn, strips)}
-    strip = told["bf16_matmul"]
+    drawings = {strip.title: strip for strip in map(drawn, strips)}
+    strip = drawings["bf16_matmul"]
     assert len(strip.dots) == 8
     (bad,) = [dot for dot in strip.dots if dot.bad]
-    assert bad.says.startswith("gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is")
-    dots = [dot for each in told.values() for dot in each.dots]
+    assert bad.message.startswith("gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is")
+    dots = [dot for each in drawings.values() for dot in each.dots]
     assert all(LEFT <= dot.x <= RIGHT and TOP <= dot.y <= BOTTOM for dot in dots)
     assert strip.norm is not None
     assert min(strip.dots).bad  # the slowest is furthest left
-    assert [label for _, label, _ in told["nvlinks_up"].marks] == ["18 lanes"]
+    assert [label for _, label, _ in drawings["nvlinks_up"].marks] == ["18 lanes"]
 
 
 def test_the_page_and_the_terminal_have_it(tmp_path):
@@ -48,8 +43,7 @@ def test_the_page_and_the_terminal_have_it(tmp_path):
     assert page.count('<figure class="strip">') == page.count(' of every GPU">') > 5
     assert len(re.findall(r'<circle class="bad"', page)) == 1
     assert "<script" not in page
-    said = summary(here, tmp_path)
-    assert "The worst GPUs:\n  gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in said
+    assert "The worst GPUs:\n  gpu-2: GPU 3 (GPU-gpu-2-3): bf16_matmul is" in summary(here, tmp_path)
 
 
 def test_hosts_without_acceptance_have_no_strips(tmp_path):

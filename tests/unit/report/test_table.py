@@ -15,7 +15,7 @@ LONG = (
 )
 
 
-def test_it_says_host_job_verdict_cause_duration_and_gpus(tmp_path):
+def test_it_shows_host_job_verdict_cause_duration_and_gpus(tmp_path):
     lines = table(gather(three_hosts(tmp_path)), 200, colour=False).splitlines()
     assert lines[0].split() == ["host", "job", "verdict", "cause", "duration", "GPUs"]
     assert re.fullmatch(r"gpu-1 +pt_ddp +PASS +3 min 20 s +4 × NVIDIA H200", lines[2])
@@ -69,6 +69,6 @@ def test_clean_removes_whole_sequences():
     assert one_line(" a\r\n b\t c\x00 ") == "a b c"
 
 
-def test_durations_as_a_person_says_them():
-    told = [duration(seconds) for seconds in (None, 0.4, 59.6, 200.4, 3725)]
-    assert told == ["–", "0 s", "1 min 0 s", "3 min 20 s", "1 h 2 min"]
+def test_durations_are_for_people():
+    shown = [duration(seconds) for seconds in (None, 0.4, 59.6, 200.4, 3725)]
+    assert shown == ["–", "0 s", "1 min 0 s", "3 min 20 s", "1 h 2 min"]

@@ -6,34 +6,28 @@ import pytest
 from fleets import accepted as healthy
 from fleets import edited, kind, times, value
 from msgspec.structs import replace
-from report_folders import HOST, NOW
+from report_folders import fill_accepted
 
-from rekindle.records import PlaybookRecord, write
+from rekindle.records import write
 from rekindle.results.accepted import accepted
 from rekindle.results.gather import gather
 
 
 def run(folder, *records, hosts=()):
     """Write a run, and read it."""
-    names = [*(record.host for record in records), *hosts]
-    write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=tuple(names)))
-    for record in records:
-        write(folder / record.host / "acceptance.json", record)
-    for name in hosts:
-        write(folder / name / "host.json", replace(HOST, host=name))
-    return gather(folder)
+    return gather(fill_accepted(folder, *records, hosts=hosts))
 
 
 def test_hosts_of_several_runs_are_one_fleet(tmp_path):
     fleet = [healthy(f"gpu-{n}", kind(model="NVIDIA Z9")) for n in range(4)]
     fleet[3] = edited(fleet[3], "fp16_matmul", times(0.9), 2)
     runs = [run(tmp_path / record.host, record) for record in fleet]
-    told, strips = accepted(runs, [])
-    assert [host.verdict for host in told.hosts] == ["PASS", "PASS", "PASS", "FAIL"]
-    assert told.state == "bad"
-    assert (told.worst[0].host, told.worst[0].bad) == ("gpu-3", True)
-    assert told.worst[0].says.startswith("GPU 2 (GPU-gpu-3-2): fp16_matmul is")
-    assert len(told.worst) == 3
+    found, strips = accepted(runs, [])
+    assert [host.verdict for host in found.hosts] == ["PASS", "PASS", "PASS", "FAIL"]
+    assert found.state == "bad"
+    assert (found.worst[0].host, found.worst[0].bad) == ("gpu-3", True)
+    assert found.worst[0].message.startswith("GPU 2 (GPU-gpu-3-2): fp16_matmul is")
+    assert len(found.worst) == 3
     shown = {strip.name: strip for strip in strips}
     assert len(shown["fp16_matmul"].points) == 32
     assert [point.host for point in shown["fp16_matmul"].points if point.bad] == ["gpu-3"]
@@ -48,31 +42,31 @@ def test_the_newest_record_of_a_host_counts_and_the_others_are_its_past(tmp_path
     second = run(tmp_path / "2", replace(after, started="2026-11-23T10:00:00Z"))
     assert accepted([second], [])[0].state == "good"  # no norm, and all four alike
     for order in ([first, second], [second, first]):
-        told, _ = accepted(order, [])
-        assert [host.verdict for host in told.hosts] == ["FAIL"]
-        assert "2026-11-22T10:00:00Z" in told.hosts[0].cause
+        found, _ = accepted(order, [])
+        assert [host.verdict for host in found.hosts] == ["FAIL"]
+        assert "2026-11-22T10:00:00Z" in found.hosts[0].cause
 
 
-def test_a_speed_that_is_not_told_makes_no_gpu_bad(tmp_path):
+def test_an_unknown_speed_makes_no_gpu_bad(tmp_path):
     alone = healthy("gpu-1", kind(4, "NVIDIA Z9"))
-    told, strips = accepted([run(tmp_path / "1", alone)], [])
-    assert [host.verdict for host in told.hosts] == ["UNPROVEN"]
+    found, strips = accepted([run(tmp_path / "1", alone)], [])
+    assert [host.verdict for host in found.hosts] == ["UNPROVEN"]
     assert not any(point.bad for strip in strips for point in strip.points)
     slow = edited(alone, "fp16_matmul", times(0.8), 2)
-    told, strips = accepted([run(tmp_path / "2", slow)], [])
-    bad = [point.says for strip in strips for point in strip.points if point.bad]
+    found, strips = accepted([run(tmp_path / "2", slow)], [])
+    bad = [point.message for strip in strips for point in strip.points if point.bad]
     assert len(bad) == 1
-    assert told.worst[0].says == bad[0]
-    assert told.hosts[0].flaws[0].worse == pytest.approx(0.2, abs=0.03)
+    assert found.worst[0].message == bad[0]
+    assert found.hosts[0].flaws[0].worse == pytest.approx(0.2, abs=0.03)
 
 
-def test_a_folders_name_is_the_hosts_whatever_its_record_says(tmp_path):
+def test_a_folders_name_is_the_hosts_whatever_its_record_has(tmp_path):
     liar = healthy("gpu-1", kind(4))
     folder = tmp_path / "run"
     run(folder, healthy("gpu-2", kind(4)), liar)
     write(folder / "gpu-2" / "acceptance.json", edited(liar, "memory_errors", value(1), 0))
-    told, _ = accepted([gather(folder)], [])
-    assert [(host.host, host.verdict) for host in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "FAIL")]
+    found, _ = accepted([gather(folder)], [])
+    assert [(host.host, host.verdict) for host in found.hosts] == [("gpu-1", "PASS"), ("gpu-2", "FAIL")]
 
 
 @pytest.mark.parametrize(
@@ -83,10 +77,10 @@ def test_a_host_with_gpus_and_no_record_that_can_be_read_is_unproven(tmp_path, c
     run(tmp_path, healthy("gpu-1", kind(4)), hosts=["gpu-2"])
     if content:
         (tmp_path / "gpu-2" / "acceptance.json").write_text(content)
-    told, _ = accepted([gather(tmp_path)], [])
-    assert [(host.host, host.verdict) for host in told.hosts] == [("gpu-1", "PASS"), ("gpu-2", "UNPROVEN")]
-    assert told.state == state
-    assert "acceptance.json" in told.hosts[1].cause
+    found, _ = accepted([gather(tmp_path)], [])
+    assert [(host.host, host.verdict) for host in found.hosts] == [("gpu-1", "PASS"), ("gpu-2", "UNPROVEN")]
+    assert found.state == state
+    assert "acceptance.json" in found.hosts[1].cause
 
 
 def test_a_run_that_is_left_out_leaves_the_answer_open(tmp_path):

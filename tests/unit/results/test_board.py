@@ -14,7 +14,7 @@ KNOWN = KnownIssue(
     entry="some_entry",
     versions={"nvflare": "<3"},
     expires="2027-06-01",
-    says="NVFlare loses it.",
+    message="NVFlare loses it.",
     source="https://example.org/issues/1",
 )
 NOW = "2026-12-01T00:00:00Z"
@@ -25,7 +25,7 @@ REFUSED = replace(FAILED, verdict="SKIPPED", cause="60 s are left.", **NEVER_RAN
 
 
 @pytest.fixture
-def told(tmp_path):
+def of_runs(tmp_path):
     """Return the board of runs, one a day, each given as its verdict on gpu-1, or that and other records."""
 
     def make(*runs, now=NOW, issues=(KNOWN,), unread=()):
@@ -50,9 +50,9 @@ def _of(build, lock):
     return replace(PLAN, environments=(replace(planned, build=other),))
 
 
-def test_a_line_has_the_newest_verdict_and_since_when_it_is_so(told):
+def test_a_line_has_the_newest_verdict_and_since_when_it_is_so(of_runs):
     slow = replace(PASS, duration_s=400.0)
-    (line,) = told(PASS, FAILED, PASS, PASS, slow).lines
+    (line,) = of_runs(PASS, FAILED, PASS, PASS, slow).lines
     place = (line.job, line.host, line.framework, line.version, line.build, line.nvflare)
     assert place == ("pt_ddp", "gpu-1", "torch", "2.15.0", "cu132", "2.7.3")
     assert (line.verdict, line.good, line.duration_s) == ("PASS", True, 400.0)
@@ -95,17 +95,17 @@ def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
         ),
     ],
 )
-def test_what_changed_against_the_run_before(told, was, now, changed):
+def test_what_changed_against_the_run_before(of_runs, was, now, changed):
     plan = {"plan": _of("2.15.0", now.lock_sha256)} if now.lock_sha256 else {}
-    (line,) = told((was, {}), (now, plan)).lines
+    (line,) = of_runs((was, {}), (now, plan)).lines
     assert line.changed == changed
 
 
-def test_a_release_and_a_build_have_lines_of_their_own_that_begin_against_the_run_before(told):
+def test_a_release_and_a_build_have_lines_of_their_own_that_begin_against_the_run_before(of_runs):
     newer = replace(PASS, versions={"torch": "2.16.0", "nvflare": "2.7.3"}, lock_sha256="f" * 64)
     upgraded = replace(FAILED, versions={"torch": "2.16.0", "nvflare": "2.8.3"}, lock_sha256="f" * 64)
     plan = {"plan": _of("2.16.0", "f" * 64)}
-    lines = told(PASS, (newer, plan), (upgraded, plan)).lines
+    lines = of_runs(PASS, (newer, plan), (upgraded, plan)).lines
     assert [(line.version, line.nvflare, line.verdict, line.since_run) for line in lines] == [
         ("2.15.0", "2.7.3", "PASS", "run-1"),
         ("2.16.0", "2.7.3", "PASS", "run-2"),
@@ -118,25 +118,25 @@ def test_a_release_and_a_build_have_lines_of_their_own_that_begin_against_the_ru
     ]
 
 
-def test_a_line_is_held_against_its_own_run_before_if_it_has_one(told):
+def test_a_line_is_compared_with_its_own_run_before_if_it_has_one(of_runs):
     upgraded = replace(FAILED, versions={**FAIL.versions, "nvflare": "2.8.3"})
-    assert [(line.nvflare, line.changed) for line in told(PASS, upgraded, PASS).lines] == [
+    assert [(line.nvflare, line.changed) for line in of_runs(PASS, upgraded, PASS).lines] == [
         ("2.8.3", ["was PASS", "nvflare 2.7.3 → 2.8.3"]),
         ("2.7.3", []),
     ]
 
 
 @pytest.mark.parametrize("runs", [(PASS, REFUSED), (REFUSED, PASS)])
-def test_a_run_that_never_came_to_an_environment_counts_for_that_of_its_neighbour(told, runs):
-    (line,) = told(*((run, {"plan": replace(PLAN, environments=())}) for run in runs)).lines
+def test_a_run_that_never_came_to_an_environment_counts_for_that_of_its_neighbour(of_runs, runs):
+    (line,) = of_runs(*((run, {"plan": replace(PLAN, environments=())}) for run in runs)).lines
     assert (line.verdict, line.version, line.nvflare) == (runs[-1].verdict, "2.15.0", "2.7.3")
     assert line.changed
 
 
-def test_one_that_was_planned_counts_for_the_plan(told):
-    lines = told(PASS, (REFUSED, {"plan": _of("2.16.0", "f" * 64)})).lines
+def test_one_that_was_planned_counts_for_the_plan(of_runs):
+    lines = of_runs(PASS, (REFUSED, {"plan": _of("2.16.0", "f" * 64)})).lines
     assert [(line.version, line.verdict) for line in lines] == [("2.15.0", "PASS"), ("2.16.0", "SKIPPED")]
-    (line,) = told((REFUSED, {"plan": replace(PLAN, environments=())})).lines
+    (line,) = of_runs((REFUSED, {"plan": replace(PLAN, environments=())})).lines
     assert (line.framework, line.version, line.nvflare) == ("torch", None, None)
 
 
@@ -151,21 +151,21 @@ def test_one_that_was_planned_counts_for_the_plan(told):
         (replace(FAILED, required=False), "bad"),
     ],
 )
-def test_it_is_good_if_every_newest_verdict_is(told, run, state):
-    assert told(FAILED, run).state == state
+def test_it_is_good_if_every_newest_verdict_is(of_runs, run, state):
+    assert of_runs(FAILED, run).state == state
 
 
-def test_what_is_not_required_spoils_nothing(told, tmp_path):
+def test_what_is_not_required_spoils_nothing(of_runs, tmp_path):
     plan = replace(PLAN, jobs=("pt_ddp", "extra"))
     write(tmp_path / "run-1/gpu-1/extra/verdict.json", replace(FAILED, job="extra", required=False))
-    found = told((PASS, {"plan": plan}))
+    found = of_runs((PASS, {"plan": plan}))
     assert [(line.job, line.verdict) for line in found.lines] == [("extra", "FAIL"), ("pt_ddp", "PASS")]
     assert found.state == "good"
 
 
-def test_what_cannot_be_read_is_no_good_and_no_bad_answer(told, tmp_path):
-    assert told(PASS, unread=["x"]).state == "untold"
-    assert told(FAILED, unread=["x"]).state == "bad"
+def test_what_cannot_be_read_makes_the_answer_unknown(of_runs, tmp_path):
+    assert of_runs(PASS, unread=["x"]).state == "untold"
+    assert of_runs(FAILED, unread=["x"]).state == "bad"
     folder = fill(tmp_path / "other", "gpu-1")
     add_host(folder, "gpu-1")
     path = folder / "gpu-1/pt_ddp/verdict.json"
@@ -175,35 +175,35 @@ def test_what_cannot_be_read_is_no_good_and_no_bad_answer(told, tmp_path):
 
 
 @pytest.mark.parametrize(("now", "good"), [("2027-05-31T23:00:00Z", True), ("2027-06-01T00:00:00Z", False)])
-def test_a_known_issue_excuses_until_it_expires(told, now, good):
-    (line,) = told(EXCUSED, now=now).lines
+def test_a_known_issue_excuses_until_it_expires(of_runs, now, good):
+    (line,) = of_runs(EXCUSED, now=now).lines
     assert (line.verdict, line.good) == ("KNOWN_ISSUE", good)
     assert (line.known_issue, line.expires, line.source) == (KNOWN.name, KNOWN.expires, KNOWN.source)
 
 
-def test_a_pass_in_spite_of_a_known_issue_is_loud_as_long_as_that_is_listed(told):
+def test_a_pass_in_spite_of_a_known_issue_is_loud_as_long_as_that_is_listed(of_runs):
     unexpected = replace(PASS, known_issue="upstream_bug")
-    (line,) = told(unexpected).lines
+    (line,) = of_runs(unexpected).lines
     assert line.notice == (
         "PASS although NVFlare loses it. Fix: remove upstream_bug from doctor/known_issues.json."
     )
-    assert told(PASS).lines[0].notice is None
-    assert told(unexpected, issues=()).lines[0].notice is None
-    contradicted = replace(unexpected, host_says="FAIL")
-    assert "The host itself says FAIL" in told(contradicted, issues=()).lines[0].notice
+    assert of_runs(PASS).lines[0].notice is None
+    assert of_runs(unexpected, issues=()).lines[0].notice is None
+    contradicted = replace(unexpected, host_verdict="FAIL")
+    assert "The host itself reports FAIL" in of_runs(contradicted, issues=()).lines[0].notice
 
 
-def test_a_host_as_a_whole_has_a_line_if_its_newest_run_says_so(told):
-    nothing = (None, {"plan": None, "host": None, "left": "It is gone."})
-    lines = told(PASS, nothing).lines
+def test_a_host_itself_has_a_line_if_its_newest_run_has_one(of_runs):
+    nothing = (None, {"plan": None, "host": None, "left": "It vanished."})
+    lines = of_runs(PASS, nothing).lines
     assert [(line.job, line.verdict, line.cause) for line in lines] == [
-        (None, "SKIPPED", "It is gone."),
+        (None, "SKIPPED", "It vanished."),
         ("pt_ddp", "PASS", None),
     ]
-    assert [line.job for line in told(PASS, nothing, PASS).lines] == ["pt_ddp"]  # whose newest is another
+    assert [line.job for line in of_runs(PASS, nothing, PASS).lines] == ["pt_ddp"]  # whose newest is another
 
 
-def test_hosts_that_are_ready_have_no_line(told, tmp_path):
+def test_hosts_that_are_ready_have_no_line(of_runs, tmp_path):
     playbook = PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked={"gpu-1": "preflight"})
     write(tmp_path / "r" / "run.json", playbook)
     add_host(tmp_path / "r", "gpu-1", plan=None, verdict=None)
@@ -251,7 +251,7 @@ def test_a_check_is_no_run(used, tmp_path):
     run = used("run", PASS, FIRST)
     only = used("only", PASS, SECOND, began={}, checked={"gpu-1": SECOND}, asked={"gpu-1": "plan"})
     (only / "gpu-1/pt_ddp/verdict.json").unlink()
-    refusal = Outcome(host="gpu-1", stage="validate", state="failed", says="llm_sft is too late. Fix: x.")
+    refusal = Outcome(host="gpu-1", stage="validate", state="failed", message="llm_sft is too late. Fix: x.")
     write(only / "gpu-1/refusal.json", refusal)
     assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
     checked = {"began": {"gpu-1": FIRST}, "checked": {"gpu-1": THIRD}, "asked": {"gpu-1": "plan"}}
@@ -261,10 +261,10 @@ def test_a_check_is_no_run(used, tmp_path):
     assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
 
 
-def test_a_playbook_that_asks_for_no_job_says_nothing_of_one(used, tmp_path):
+def test_a_playbook_that_asks_for_no_job_has_no_line(used, tmp_path):
     run = used("run", PASS, FIRST)
     planned = used("planned", PASS, SECOND, asked={"gpu-1": "plan"})
     (planned / "gpu-1/pt_ddp/verdict.json").unlink()
-    left = Outcome(host="gpu-1", stage="plan", state="failed", says="No. Fix: x.")
+    left = Outcome(host="gpu-1", stage="plan", state="failed", message="No. Fix: x.")
     write(planned / "gpu-1/outcome.json", left)
     assert _verdicts(run, planned) == {"pt_ddp": ("PASS", FIRST, [])}

@@ -1,39 +1,24 @@
-"""Every gap and every broken record becomes a row; nothing of it is green."""
+"""Every gap and every broken record becomes a row that is not green."""
 
 import json
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
-from rekindle.cli import judge
-from rekindle.cli.report import standing
-from rekindle.cli.verb import FAILED, UNKNOWN
 from rekindle.records import (
     Device,
-    PlacedRecord,
     PlaybookRecord,
     RecordError,
     RetiredRecord,
-    RunSpec,
-    Seen,
-    moment,
-    read,
     write,
 )
 from rekindle.report import write_reports
 from rekindle.report.table import table
 from rekindle.results.gather import gather
-from rekindle.results.journal import keep_playing
 from rekindle.results.row import Row
 
-
-def rows(folder):
-    return [(row.host, row.job, row.kind) for row in gather(folder).rows]
-
-
 TWO = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
-NOTHING = {"host": None, "plan": None, "verdict": None}
 LOST = {"left": LEFT, "state": "unreachable"}
 LATE = replace(FAIL, verdict="SKIPPED", cause="It takes 60 s and 5 s are left.")
 KEPT = RetiredRecord(
@@ -44,6 +29,7 @@ KEPT = RetiredRecord(
     files=7,
     left={"runs/llm_sft-0123456789ab/model.pt": 498_000_000},
 )
+EMPTY = RetiredRecord(host="gpu-1", retired=NOW)
 CASES = {
     "nothing collected": (NOTHING, "host SKIPPED"),
     "left, of two jobs one collected": ({"plan": TWO, "left": LEFT}, "pt_ddp PASS, tf_mirrored SKIPPED"),
@@ -70,10 +56,7 @@ CASES = {
     "left preflight": ({"plan": None, "verdict": None, "left": LEFT, "asked": "preflight"}, "host SKIPPED"),
     "planned again": ({"verdict": FAIL, "asked": "plan"}, "pt_ddp FAIL"),
     "retired": ({**NOTHING, "retired": KEPT}, "host RETIRED"),
-    "retired with nothing": (
-        {**NOTHING, "retired": RetiredRecord(host="gpu-1", retired=NOW)},
-        "host RETIRED",
-    ),
+    "retired with nothing": ({**NOTHING, "retired": EMPTY}, "host RETIRED"),
     "retired after a failure": ({**NOTHING, "verdict": FAIL, "retired": KEPT}, "pt_ddp FAIL, host RETIRED"),
     "half removed": ({**NOTHING, "left": LEFT, "retired": replace(KEPT, retired=None)}, "host SKIPPED"),
 }
@@ -113,20 +96,20 @@ def test_only_if_every_required_row_is_a_pass_it_passed(tmp_path):
     assert gather(tmp_path).rows == ()
 
 
-def test_a_host_that_says_something_else_than_its_files_is_loud_in_every_report(tmp_path):
+def test_a_host_that_reports_another_verdict_is_loud_in_every_report(tmp_path):
     fill(tmp_path, "gpu-1", "gpu-2", "gpu-3")
-    add_host(tmp_path, "gpu-1", verdict=replace(PASS, host_says="FAIL"))
-    add_host(tmp_path, "gpu-2", verdict=replace(FAIL, host_says="PASS"))
-    add_host(tmp_path, "gpu-3", verdict=replace(PASS, host_says="PASS"))
+    add_host(tmp_path, "gpu-1", verdict=replace(PASS, host_verdict="FAIL"))
+    add_host(tmp_path, "gpu-2", verdict=replace(FAIL, host_verdict="PASS"))
+    add_host(tmp_path, "gpu-3", verdict=replace(PASS, host_verdict="PASS"))
     results = write_reports(tmp_path)
-    told = json.loads((tmp_path / "results.json").read_text())["rows"]
-    assert [row["host_says"] for row in told] == ["FAIL", "PASS", "PASS"]
+    reported = json.loads((tmp_path / "results.json").read_text())["rows"]
+    assert [row["host_says"] for row in reported] == ["FAIL", "PASS", "PASS"]
     assert (results.rows[2].cause, results.rows[2].notice) == (None, None)
     shown = [table(results, 200, False)]
     shown += [(tmp_path / name).read_text() for name in ("results.json", "junit.xml", "report.html")]
     for text in shown:
-        assert "The host itself says FAIL, and" in text
-        assert "The host itself says PASS, and" in text
+        assert "The host itself reports FAIL, and" in text
+        assert "The host itself reports PASS, and" in text
 
 
 def _folder(path):
@@ -172,9 +155,11 @@ def test_no_results_folder_is_one_sentence(golden, tmp_path, content):
 
 def test_gpus_are_counted_by_uuid_and_not_by_rank():
     def gpus(*devices):
-        told = [Device(site="site-1", rank=0, device=it, uuid=uuid, name=name) for it, uuid, name in devices]
-        told = [replace(device, rank=rank) for rank, device in enumerate(told)]
-        return Row("h", "j", "PASS", None, replace(PASS, devices=tuple(told))).gpus
+        given = [
+            Device(site="site-1", rank=rank, device=device, uuid=uuid, name=name)
+            for rank, (device, uuid, name) in enumerate(devices)
+        ]
+        return Row("h", "j", "PASS", None, replace(PASS, devices=tuple(given))).gpus
 
     assert gpus(*[("cuda:0", "GPU-a", "NVIDIA A30")] * 2) == "1 × NVIDIA A30"
     assert gpus(("cuda:0", None, None), ("cuda:1", None, None)) == "2 × GPU"
@@ -207,96 +192,8 @@ def test_a_pass_that_shows_nothing_or_is_of_another_is_none(tmp_path, changes):
     assert "Fix: " in results.rows[0].cause
 
 
-BEGAN = "2026-11-21T08:00:00Z"
-
-
-@pytest.fixture
-def placed(recordings):
-    """Return the record of a run that was placed."""
-    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
-    return PlacedRecord(run="/r", payload="/p", spec=spec, at=BEGAN)
-
-
-@pytest.fixture
-def going_on(tmp_path, placed):
-    """Return what makes a results folder in which a playbook goes on."""
-    held = []
-
-    def make(jobs=("pt_ddp",), sent=BEGAN, **records):
-        playbook = PlaybookRecord(run="r", started=BEGAN, hosts=("gpu-1",), began={"gpu-1": BEGAN})
-        write(tmp_path / "run.json", playbook)
-        add_host(tmp_path, "gpu-1", **{"plan": replace(PLAN, jobs=jobs), **records})
-        write(tmp_path / "gpu-1" / "pt_ddp.placed.json", replace(placed, at=sent))
-        held.append(keep_playing(tmp_path))
-        return tmp_path
-
-    yield make
-    for stream in held:
-        stream.close()
-
-
-def test_a_verdict_that_is_still_to_come_is_running(going_on):
-    folder = going_on(("pt_ddp", "llm_sft"), verdict=None)
-    seen = Seen(what="pt_ddp", says="round 2/3, about 9 s left", at="2026-11-21T08:01:00Z")
-    write(folder / "gpu-1" / "seen.json", seen)
-    results = write_reports(folder)
-    assert (results.state, results.passed, standing(results)) == ("running", False, UNKNOWN)
-    assert judge.run(folder).status == UNKNOWN
-    first, second = results.rows
-    assert (first.kind, second.kind) == ("RUNNING", "RUNNING")
-    assert first.cause.startswith("pt_ddp: round 2/3, about 9 s left, at ")
-    assert second.cause == "It has not started yet."
-    for name in ("results.json", "junit.xml", "report.html"):
-        assert "RUNNING" in (folder / name).read_text()
-        assert "SKIPPED: " not in (folder / name).read_text()
-
-
-@pytest.mark.parametrize(
-    ("records", "job", "kind"),
-    [
-        (NOTHING, None, "RUNNING"),
-        ({"sent": "2026-11-20T08:00:00Z"}, "pt_ddp", "RUNNING"),  # a verdict of before
-        ({"sent": BEGAN}, "pt_ddp", "PASS"),
-        ({"verdict": None, "left": LEFT}, "pt_ddp", "SKIPPED"),
-    ],
-)
-def test_what_goes_on_is_running_and_what_came_home_or_left_is_not(going_on, records, job, kind):
-    assert rows(going_on(**records)) == [("gpu-1", job, kind)]
-
-
-def test_a_failure_beside_what_runs_is_a_bad_answer(going_on):
-    folder = going_on(("pt_ddp", "llm_sft"), verdict=FAIL)
-    assert rows(folder) == [("gpu-1", "pt_ddp", "FAIL"), ("gpu-1", "llm_sft", "RUNNING")]
-    assert standing(gather(folder)) == FAILED
-
-
-def test_a_run_that_nobody_follows_any_more_may_still_run(tmp_path, placed):
-    add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=None)
-    write(tmp_path / "gpu-1/pt_ddp.placed.json", placed)
-    (row,) = gather(tmp_path).rows
-    assert (row.kind, "may still run" in row.cause) == ("SKIPPED", True)
-
-
-@pytest.mark.parametrize(
-    ("began", "form"), [("2026-11-21T09:40:00Z", "%H:%M"), ("2026-11-23T09:40:00Z", "%Y-%m-%d %H:%M")]
-)
-def test_a_pass_that_was_kept_says_so_in_every_report(tmp_path, placed, began, form):
-    says = f"kept, of {moment('2026-11-21T09:12:07Z').astimezone().strftime(form)}"
-    playbook = PlaybookRecord(run="r", started=began, hosts=("gpu-1",), began={"gpu-1": began})
-    write(tmp_path / "run.json", playbook)
-    add_host(tmp_path, "gpu-1")
-    kept = replace(placed, at=began, kept="2026-11-21T09:12:07Z")
-    write(tmp_path / "gpu-1/pt_ddp.placed.json", kept)
-    results = write_reports(tmp_path)
-    assert results.passed
-    assert says in table(results, 120, False)
-    for name in ("report.html", "junit.xml"):
-        assert says in (tmp_path / name).read_text()
-    assert json.loads((tmp_path / "results.json").read_text())["rows"][0]["kept"] == kept.kept
-
-
 def test_after_a_check_of_other_jobs_what_ran_is_shown_too(tmp_path):
-    times = {"began": {"a": NOW}, "checked": {"a": BEGAN}, "asked": {"a": "plan"}}
+    times = {"began": {"a": NOW}, "checked": {"a": "2026-11-21T08:00:00Z"}, "asked": {"a": "plan"}}
     write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("a",), **times))
     add_host(tmp_path, "a", plan=replace(PLAN, jobs=("llm_sft",)))
     assert rows(tmp_path) == [("a", "pt_ddp", "PASS"), ("a", "llm_sft", "SKIPPED")]

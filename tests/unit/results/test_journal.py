@@ -61,12 +61,8 @@ def test_a_check_goes_no_further_than_the_plan(tmp_path):
 
 def test_every_playbook_of_a_stage_has_its_place():
     assert STAGES[:2] == ("preflight", "plan")
-    assert {path.stem for path in (REPOSITORY / "playbooks").glob("*.yml")} == {
-        *STAGES,
-        "report",
-        "retire",
-        "site",
-    }
+    stems = {path.stem for path in (REPOSITORY / "playbooks").glob("*.yml")}
+    assert stems == {*STAGES, "report", "retire", "site"}
 
 
 def test_a_check_leaves_what_is_known_of_runs(tmp_path):
@@ -78,7 +74,7 @@ def test_a_check_leaves_what_is_known_of_runs(tmp_path):
     assert (run.began, run.checked) == ({"a": FIRST}, {"a": LATER, "b": LATER})
     assert started(tmp_path, "a") == moment(LATER)  # by which a budget counts
     assert left_at(tmp_path) == "environments"
-    assert read(tmp_path / "a" / "refusal.json", Outcome).says.startswith("Too late.")
+    assert read(tmp_path / "a" / "refusal.json", Outcome).message.startswith("Too late.")
     forget_left(tmp_path, "a", checks=True)
     assert left_at(tmp_path) == "environments"
     begin_play(tmp_path, "validate", ["a"], left=(), now=LATER)
@@ -116,9 +112,9 @@ def test_an_outcome_of_this_very_run_or_of_another_host_stays_until_the_host_goe
     assert left_at(tmp_path) is None
 
 
-def test_what_a_task_said_becomes_one_sentence_with_a_fix(golden, tmp_path):
+def test_a_tasks_message_becomes_one_sentence_with_a_fix(golden, tmp_path):
     lines = []
-    for state, said in (
+    for state, message in (
         ("failed", "No GPU. Fix: add one."),
         ("failed", "bad\r\n \x1b[31mthing\x1b[0m\x00"),
         ("unreachable", "refused."),
@@ -126,8 +122,8 @@ def test_what_a_task_said_becomes_one_sentence_with_a_fix(golden, tmp_path):
         ("failed", "first " + "x " * 10_000 + "last"),
         ("failed", f"{'x ' * 1_000}end. Fix: mend it. {'y ' * 1_000}"),  # which is shortened away
     ):
-        note_left(tmp_path, "a", "plan", state, said)
-        lines.append(read(tmp_path / "a" / "outcome.json", Outcome).says)
+        note_left(tmp_path, "a", "plan", state, message)
+        lines.append(read(tmp_path / "a" / "outcome.json", Outcome).message)
     assert max(map(len, lines)) < 1500
     golden(*lines)
 

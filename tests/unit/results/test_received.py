@@ -1,15 +1,13 @@
-"""A run at home: judged by what was sent from here, whatever its host says and wherever it lies."""
+"""A collected run: judged by what was sent from here, whatever its host reports."""
 
 import hashlib
 import io
 import json
 import tarfile
-import threading
-import time
 
 import pytest
 from msgspec.structs import replace
-from recorded_edits import edit, packed, under
+from recorded_edits import edit, json_in, packed, under
 
 from rekindle.judge import judge
 from rekindle.records import (
@@ -52,18 +50,18 @@ def results(tmp_path):
     return tmp_path / "results"
 
 
-def keep(run, sent, results, archive=None, **told):
-    """Bring a run home, and return the verdict there."""
+def keep(run, sent, results, archive=None, **more):
+    """Collect a run, and return its verdict here."""
     dest = results / sent.host / "pt_ddp"
     placed = PlacedRecord(run=RUN, payload=f"/r/jobs/{CODE}", spec=sent)
-    received.keep(archive or packed(run), dest, placed, **told)
+    received.keep(archive or packed(run), dest, placed, **more)
     return read(dest / "verdict.json", VerdictRecord)
 
 
 def test_a_pass_is_a_pass_here_too_with_the_controllers_clock_and_not_the_hosts(clean_run, sent, results):
     write(clean_run / "clock.json", Clock(offset_s=0.0, error_s=9999.0))
     verdict = keep(clean_run, sent, results)
-    assert (verdict.verdict, verdict.host_says, verdict.contradiction) == ("PASS", "PASS", None)
+    assert (verdict.verdict, verdict.host_verdict, verdict.contradiction) == ("PASS", "PASS", None)
     here = results / sent.host / "pt_ddp"
     assert (here / "verdict-of-host.json").read_bytes() == (clean_run / "verdict.json").read_bytes()
     assert not (here / "clock.json").exists()
@@ -76,9 +74,7 @@ def _older(sent):
     return replace(sent, clock=Clock(offset_s=0.0, error_s=0.1, asked="2026-12-24T15:33:00Z"))
 
 
-def test_a_run_of_before_its_nonce_is_no_pass_also_of_a_host_that_tells_its_time_no_more(
-    clean_run, sent, results
-):
+def test_a_run_of_before_its_nonce_is_no_pass_also_without_the_hosts_clock(clean_run, sent, results):
     under(clean_run, _older(sent))
     for given in ({"clock": Clock(offset_s=0.0, error_s=0.1)}, {}):
         verdict = keep(clean_run, _older(sent), results, **given)
@@ -98,13 +94,16 @@ def test_a_payload_that_was_exchanged_on_the_host_is_named(clean_run, sent, resu
     assert kind == "PASS" or f"{CODE} there is not the file that was sent" in verdict.cause
 
 
+def _ended(run, **changes):
+    write(run / "ended.json", replace(read(run / "ended.json", Ended), **changes))
+
+
 def _hung(run):
-    ended = replace(read(run / "ended.json", Ended), reason="hung", says="Nothing moves.", exit_status=None)
-    write(run / "ended.json", ended)
+    _ended(run, reason="hung", message="Nothing moves.", exit_status=None)
 
 
 def _limit(run):
-    write(run / "ended.json", replace(read(run / "ended.json", Ended), reason="limit", exit_status=None))
+    _ended(run, reason="limit", exit_status=None)
 
 
 def _loss_rises(run):
@@ -112,20 +111,20 @@ def _loss_rises(run):
 
 
 def _no_memory(run):
-    write(run / "ended.json", replace(read(run / "ended.json", Ended), exit_status=1))
-    said = "torch.OutOfMemoryError: CUDA out of memory. Process 7 has 414.00 MiB memory in use.\n"
-    (run / "job.log").write_text(said)
+    _ended(run, exit_status=1)
+    line = "torch.OutOfMemoryError: CUDA out of memory. Process 7 has 414.00 MiB memory in use.\n"
+    (run / "job.log").write_text(line)
 
 
 @pytest.mark.parametrize("break_", [_hung, _limit, _loss_rises, _no_memory])
 @pytest.mark.parametrize("beside", [7, 8])
-def test_on_the_host_and_at_home_the_verdict_is_the_same(clean_run, results, break_, beside, request):
+def test_on_the_host_and_here_the_verdict_is_the_same(clean_run, results, break_, beside, request):
     before = GpuProcess(pid=7, name="vllm", memory_mib=414)
     given = GivenGpu(uuid="GPU-a", index=0, name=None, memory_mib=None, processes=(before,))
     spec = replace(read(clean_run / "spec.json", RunSpec), host=request.node.name, gpus=(given,))
     spec = state.agree(RUN, spec, again=False)
     write(clean_run / "spec.json", spec)
-    rungs = (Rung(name="GPUs visible", holds=False, says="No.", seconds=0.1),)
+    rungs = (Rung(name="GPUs visible", holds=False, message="No.", seconds=0.1),)
     write(clean_run / "ladder.json", Ladder(rungs=rungs))
     break_(clean_run)
     there = judge(clean_run)
@@ -135,7 +134,7 @@ def test_on_the_host_and_at_home_the_verdict_is_the_same(clean_run, results, bre
     (results / spec.host / "host.json").write_text(json.dumps(record))
     here = keep(clean_run, spec, results)
     assert there.verdict in {"FAIL", "HUNG"}
-    assert here == replace(there, host_says=there.verdict)
+    assert here == replace(there, host_verdict=there.verdict)
     assert here.rungs == rungs
     assert break_ is not _no_memory or "vllm, there before the run" in here.cause
 
@@ -159,14 +158,14 @@ def _empty_pass(sent):
 
 
 @pytest.mark.parametrize("with_spec", [False, True])
-def test_a_host_that_starts_nothing_and_says_pass_has_not_passed(tmp_path, sent, results, with_spec):
+def test_a_host_that_starts_nothing_and_sends_pass_has_not_passed(tmp_path, sent, results, with_spec):
     files = {"verdict_json": _empty_pass(sent)}
     if with_spec:
         files["spec_json"] = json.dumps(to_builtins(sent))
     verdict = keep(None, sent, results, _archive(tmp_path, **files))
-    assert (verdict.verdict, verdict.host_says) == ("UNPROVEN", "PASS")
+    assert (verdict.verdict, verdict.host_verdict) == ("UNPROVEN", "PASS")
     assert (verdict.job, verdict.host, verdict.required) == ("pt_ddp", sent.host, True)
-    assert verdict.contradiction == "The host itself says PASS, and its files do not show it."
+    assert verdict.contradiction == "The host itself reports PASS, and its files do not show it."
     assert "\n" not in verdict.cause
     assert "/" not in verdict.cause
 
@@ -180,9 +179,9 @@ def test_what_a_host_calls_a_fix_is_none_of_ours(tmp_path, sent, results):
 @pytest.mark.parametrize(
     "text", ["{", '{"verdict": "MAYBE"}', "[]", "\udce4".encode("utf-8", "replace").decode()]
 )
-def test_a_verdict_of_a_host_that_is_none_says_nothing(tmp_path, sent, results, text):
+def test_an_invalid_verdict_of_a_host_does_not_count(tmp_path, sent, results, text):
     archive = _archive(tmp_path, verdict_json=text, spec_json=json.dumps(to_builtins(sent)))
-    assert keep(None, sent, results, archive).host_says is None
+    assert keep(None, sent, results, archive).host_verdict is None
 
 
 def test_a_verdict_for_which_nothing_can_be_put_is_an_error_of_one_sentence(tmp_path, sent, results):
@@ -207,9 +206,8 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_another_spec_than_was_sent_proves_nothing(clean_run, sent, results, change):
-    spec = json.loads((clean_run / "spec.json").read_text())
-    change(spec)
-    (clean_run / "spec.json").write_text(json.dumps(spec))
+    with json_in(clean_run / "spec.json") as spec:
+        change(spec)
     write(clean_run / "verdict.json", judge(clean_run))
     verdict = keep(clean_run, sent, results)
     assert verdict.verdict == "UNPROVEN"
@@ -227,7 +225,7 @@ def test_a_lease_that_ends_earlier_makes_it_no_other_run(clean_run, sent, result
 
 
 def _allocated(run, sent, nodes, **given):
-    """Have the run be one that asks SLURM for 2 nodes and came home with these; returns the spec sent."""
+    """Have the run be one that asks SLURM for 2 nodes and was collected with these; returns the spec sent."""
     ranks = [replace(site, ranks=2 * site.ranks) for site in sent.sites]
     sent = replace(sent, slurm=Slurm(partition="gpu", nodes=2, time="01:00:00"), sites=tuple(ranks))
     under(run, replace(sent, nodes=nodes, **given))
@@ -278,23 +276,6 @@ def test_other_ranks_and_nodes_that_nobody_asked_for_prove_nothing(clean_run, se
     assert received.judge_received(clean_run, sent).cause == cause
 
 
-def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again(sent):
-    def nonce(**more):
-        return state.agree(RUN, replace(sent, nonce=""), **{"again": False, **more}).nonce
-
-    first = sent.nonce
-    assert len(first) == 32
-    assert nonce() == nonce(again=True) == first  # it may still run
-    state.note(RUN, sent, "PASS")
-    assert nonce() == first
-    second = nonce(again=True)
-    assert second != first
-    state.note(RUN, sent, "FAIL")  # of the first
-    assert nonce() == second
-    state.note(RUN, replace(sent, nonce=second), "FAIL")
-    assert nonce() not in {first, second}
-
-
 def test_a_pass_that_is_collected_again_is_of_when_it_was_judged(clean_run, sent, results, monkeypatch):
     def kept(again=False):
         spec = state.agree(RUN, sent, again=again)
@@ -310,45 +291,3 @@ def test_a_pass_that_is_collected_again_is_of_when_it_was_judged(clean_run, sent
     received.placed_in(results / sent.host, "pt_ddp").unlink()
     assert kept(again=True) is None
     assert kept() == "2026-11-21T15:00:00Z"
-
-
-def test_a_run_that_its_host_had_lost_and_ran_again_is_not_kept(sent):
-    assert state.note(RUN, sent, "PASS", "2026-11-21T08:00:00Z") is None
-    assert state.note(RUN, sent, "PASS", "2026-11-21T12:00:00Z") is None
-    assert state.note(RUN, sent, "PASS", "2026-11-21T12:00:00Z") is not None
-    assert state.note(RUN, sent, "FAIL", "2026-11-21T12:00:00Z") is None
-
-
-def test_what_is_kept_is_its_owners_alone_and_lost_without_harm(sent, state):
-    (kept,) = [path for path in (state / "sent").glob("*.json") if sent.nonce in path.read_text()]
-    modes = [path.stat().st_mode & 0o777 for path in (state, state / "sent", kept)]
-    assert modes == [0o700, 0o700, 0o600]
-    kept.write_text("{")
-    assert received.state.agree(RUN, sent, again=False).nonce != sent.nonce
-
-
-def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
-    spec, found, read_kept = replace(sent, nonce="", host=f"{sent.host}-2"), [], state._read
-
-    def slowly(path):
-        kept = read_kept(path)
-        time.sleep(0.3)  # in which the other one reads the same, if it may
-        return kept
-
-    monkeypatch.setattr(state, "_read", slowly)
-    both = [
-        threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True))) for _ in range(2)
-    ]
-    for thread in both:
-        thread.start()
-    for thread in both:
-        thread.join()
-    assert len(found) == 2
-    assert len({agreed.nonce for agreed in found}) == 1
-
-
-def test_the_state_s_folder_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(RecordError, match=r"Fix: have XDG_STATE_HOME name a folder of yours\."):
-        state.folder("sent")

@@ -1,16 +1,15 @@
-"""The last copy at home: what a host says of it is checked, and it is a capsule again."""
+"""The last copy on the controller: the host's answer is checked, and it is a capsule again."""
 
 import hashlib
 import json
 import shutil
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from recorded_edits import under
 
-from rekindle import capsule
+from rekindle import capsule, locks
 from rekindle.records import EnvRecord, RecordError, RetiredRecord, RunSpec, read
 from rekindle.results import state
 from rekindle.retire import lastcopy
@@ -33,7 +32,7 @@ def built(framework, lock, text, when, lock_text=None):
     return {"environment": environment, "lock_text": text if lock_text is None else lock_text}
 
 
-def told(**more):
+def answer(**more):
     sums = {"verdict.json": hashlib.sha256(b"{}").hexdigest()}
     run = {"name": "runs/toy-0123456789ab", "archive": "1.tar.gz", "files": sums, "left": {"model.pt": 5}}
     environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "2026-11-21T02:00:00Z")]
@@ -60,28 +59,24 @@ LOCKS = ["../../x.txt", "/etc/passwd", "..", ""]
 @pytest.mark.parametrize(
     "answer",
     [
-        *(told(**_part(name=name)) for name in NAMES),
-        *(told(**_part(archive=archive)) for archive in ("../x.tar.gz", "/etc/passwd", "x", "1.tar.gz\n")),
-        *(told(place=place.format("rekindle-0123456789abcdef")) for place in PLACES),
-        *(told(environments=[built("torch", lock, LOCK, "")]) for lock in LOCKS),
+        *(answer(**_part(name=name)) for name in NAMES),
+        *(answer(**_part(archive=archive)) for archive in ("../x.tar.gz", "/etc/passwd", "x", "1.tar.gz\n")),
+        *(answer(place=place.format("rekindle-0123456789abcdef")) for place in PLACES),
+        *(answer(environments=[built("torch", lock, LOCK, "")]) for lock in LOCKS),
         {},
         {"parts": 1},
-        told(environments=[{}]),
+        answer(environments=[{}]),
     ],
 )
 def test_no_answer_names_a_place_outside_or_a_command(answer):
-    with pytest.raises(RecordError, match=r"is not what was asked for: .* Fix: "):
+    with pytest.raises(RecordError, match=r"packed something else than it was asked for: .* Fix: "):
         lastcopy.packed(answer)
-
-
-def test_a_copy_that_is_the_hosts_is_taken(tmp_path):
-    (part,) = lastcopy.packed(told()).parts
-    lastcopy.check(part, bring(tmp_path))
 
 
 @pytest.mark.parametrize("damage", ["other", "missing", "more"])
 def test_a_copy_that_is_not_the_hosts_is_refused(tmp_path, damage):
-    (part,) = lastcopy.packed(told()).parts
+    (part,) = lastcopy.packed(answer()).parts
+    lastcopy.check(part, bring(tmp_path))
     run = bring(tmp_path, "{ }" if damage == "other" else "{}")
     if damage == "missing":
         (run / "verdict.json").unlink()
@@ -92,7 +87,7 @@ def test_a_copy_that_is_not_the_hosts_is_refused(tmp_path, damage):
 
 
 def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path):
-    lastcopy.keep(lastcopy.packed(told()), "gpu-1", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer()), "gpu-1", tmp_path)
     kept = tmp_path / "retired"
     (environment,) = read(kept / "env.json", EnvRecord).environments
     assert capsule.pins(kept) == {"torch": "9.9.9"}
@@ -100,9 +95,9 @@ def test_the_copy_is_a_capsule_also_of_sent_locks_that_are_not_ours(tmp_path):
 
 
 def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path):
-    own = files("rekindle.locks").joinpath("driver.txt").read_text(encoding="utf-8")
+    own = locks.text("driver.txt")
     environments = [built("driver", "driver.txt", own, "", lock_text="")]
-    lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
     assert (tmp_path / "retired/locks/driver.txt").read_text() == own
 
 
@@ -110,14 +105,14 @@ def test_of_an_environment_that_did_not_keep_its_lock_ours_is_taken(tmp_path):
 def test_a_lock_that_a_host_has_altered_is_refused(tmp_path, evil):
     environments = [built("torch", "torch-9.9.9-cpu-py311.txt", LOCK + evil + "# altered\n", "")]
     with pytest.raises(RecordError, match=r"The lock torch-9\.9\.9-cpu-py311\.txt .* never sent .* Fix: "):
-        lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
+        lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
     assert not list(tmp_path.rglob("*.txt"))
     assert not (tmp_path / "retired.json").exists()
 
 
 def test_a_hosts_text_of_a_lock_is_nowhere_taken(tmp_path):
     evil = built("torch", "torch-9.9.9-cpu-py311.txt", LOCK, "", lock_text="-i https://198.51.100.7")
-    lastcopy.keep(lastcopy.packed(told(environments=[evil])), "gpu-1", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer(environments=[evil])), "gpu-1", tmp_path)
     assert (tmp_path / "retired/locks/torch-9.9.9-cpu-py311.txt").read_text() == LOCK
 
 
@@ -132,41 +127,41 @@ def test_a_last_copy_is_judged_here_by_what_was_sent(tmp_path, alter, judged):
     under(run, spec)
     if alter:
         (run / alter).unlink()
-    lastcopy.keep(lastcopy.packed(told(parts=[])), "gpu-9", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer(parts=[])), "gpu-9", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord).runs == {run.name: judged}
 
 
 def test_a_run_that_was_not_sent_from_here_has_no_verdict(tmp_path):
     shutil.copytree(RUNS / "pt_ddp-cpu-2", tmp_path / "retired" / "runs" / "pt_ddp-ba9876543210")
-    lastcopy.keep(lastcopy.packed(told(parts=[])), "gpu-9", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer(parts=[])), "gpu-9", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord).runs == {"pt_ddp-ba9876543210": ""}
 
 
 def test_of_two_environments_for_a_framework_the_later_one_is_kept(tmp_path):
     times = {"torch-1.txt": "2026-11-21T03:00:00Z", "torch-2.txt": "2026-11-21T02:00:00Z"}
     environments = [built("torch", lock, LOCK, when) for lock, when in times.items()]
-    lastcopy.keep(lastcopy.packed(told(environments=environments)), "gpu-1", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer(environments=environments)), "gpu-1", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord).environments == ("torch-1.txt",)
 
 
 def test_what_an_interrupted_removal_had_brought_home_still_counts(tmp_path):
     bring(tmp_path)
-    lastcopy.keep(lastcopy.packed(told()), "gpu-1", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer()), "gpu-1", tmp_path)
     first = read(tmp_path / "retired.json", RetiredRecord)
     assert (first.retired, first.runs, first.files) == (None, {"toy-0123456789ab": ""}, 1)
     assert first.left == {"runs/toy-0123456789ab/model.pt": 5}
-    lastcopy.keep(lastcopy.packed(told(parts=[], environments=[])), "gpu-1", tmp_path)
+    lastcopy.keep(lastcopy.packed(answer(parts=[], environments=[])), "gpu-1", tmp_path)
     assert read(tmp_path / "retired.json", RetiredRecord) == first
-    lastcopy.note_gone("gpu-1", tmp_path)
+    lastcopy.note_removed("gpu-1", tmp_path)
     second = read(tmp_path / "retired.json", RetiredRecord)
     assert second.retired is not None
     assert second.runs == first.runs
     content = (tmp_path / "retired.json").read_bytes()
-    lastcopy.note_gone("gpu-1", tmp_path)
+    lastcopy.note_removed("gpu-1", tmp_path)
     assert (tmp_path / "retired.json").read_bytes() == content
 
 
 def test_a_host_with_nothing_on_it_is_noted_as_such(tmp_path):
-    lastcopy.note_gone("gpu-1", tmp_path)
+    lastcopy.note_removed("gpu-1", tmp_path)
     record = json.loads((tmp_path / "retired.json").read_text())
     assert (record["host"], record["runs"], record["files"]) == ("gpu-1", {}, 0)

@@ -5,15 +5,11 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tarfile
-import time
 from pathlib import Path
 
 import pytest
 
-from rekindle.host import leftovers
 from rekindle.host.archive import Packed
 from rekindle.retire import remove as removal
 from rekindle.retire.remove import RetireError, own_root, pack, remove
@@ -56,10 +52,10 @@ def root(home):
 def refusal(root):
     with pytest.raises(RetireError) as error:
         own_root(str(root))
-    said = str(error.value)
-    assert said.count("Fix: ") == 1
-    assert "nothing was touched" in said
-    return said
+    message = str(error.value)
+    assert message.count("Fix: ") == 1
+    assert "nothing was touched" in message
+    return message
 
 
 def test_the_folder_that_site_yml_was_run_with_is_its_own(root):
@@ -67,7 +63,7 @@ def test_the_folder_that_site_yml_was_run_with_is_its_own(root):
 
 
 @pytest.mark.parametrize(
-    ("said", "paths"),
+    ("reason", "paths"),
     [
         ("is a home folder, or above one", ["/", "~", "~/", "~/..", "~/rekindle/..", "/proc/../"]),
         ("is a relative path", ["rekindle", "", ".", "../x", "~nobody-of-that-name/x"]),
@@ -75,12 +71,12 @@ def test_the_folder_that_site_yml_was_run_with_is_its_own(root):
         ("is a link to ", ["~/link", "~/nowhere"]),
     ],
 )
-def test_what_is_no_folder_of_its_own_is_refused(root, home, said, paths):
+def test_what_is_not_rekindles_folder_is_refused(root, home, reason, paths):
     (home / "file").write_text("")
     (home / "link").symlink_to(root)
     (home / "nowhere").symlink_to("x")
     for path in paths:
-        assert said in refusal(path)
+        assert reason in refusal(path)
 
 
 def test_the_home_that_the_system_knows_is_one_too(monkeypatch, root):
@@ -157,10 +153,10 @@ def test_what_is_too_large_is_named(root):
 def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(root, monkeypatch):
     closed = Packed({}, {"log.txt": "Permission denied"}, ["log.txt"])
     monkeypatch.setattr(removal, "pack_folder", lambda folder, target: closed)
-    said = (
+    message = (
         rf"^{root}/logs/log\.txt cannot be packed: Permission denied\. Fix: make it readable for its owner\.$"
     )
-    with pytest.raises(RetireError, match=said):
+    with pytest.raises(RetireError, match=message):
         pack(root)
     assert {path.name for path in (root / "tmp").iterdir()} == {"torchelastic"}
 
@@ -180,7 +176,7 @@ def test_on_a_full_disk_the_copy_is_packed_elsewhere(root, monkeypatch):
     shutil.rmtree(packed["place"])
 
 
-def test_without_room_anywhere_it_says_so_and_leaves_all_as_it_was(root, monkeypatch):
+def test_without_room_anywhere_it_fails_and_leaves_all_as_it_was(root, monkeypatch):
     def full(folder, target):
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
@@ -245,59 +241,3 @@ def test_an_interrupted_removal_never_shows_half_a_run_and_continues(root, monke
         assert all(set(part["files"]) == whole for part in pack(found)["parts"] if part["name"] != "logs")
         remove(found)
     assert not root.exists()
-
-
-def hold(path):
-    code = "import fcntl, sys, time; lock = open(sys.argv[1]); fcntl.flock(lock, 2); print(flush=True); "
-    path.touch()
-    process = subprocess.Popen([sys.executable, "-c", f"{code}time.sleep(99)", path], stdout=subprocess.PIPE)
-    assert process.stdout
-    process.stdout.read(1)
-    return process
-
-
-def test_a_run_or_a_build_that_goes_on_is_named(root):
-    assert leftovers.running(root) == []
-    holders = [hold(root / "runs/toy-0123456789ab/driver.lock"), hold(root / "logs/environments/lock")]
-    try:
-        assert leftovers.running(root) == ["environments", "toy-0123456789ab"]
-    finally:
-        for holder in holders:
-            holder.kill()
-            holder.wait()
-    assert leftovers.running(root) == []
-
-
-def test_a_run_or_a_build_that_slurm_has_is_named_and_cancelled(root, queue):
-    folders = [root / "logs/environments", root / "runs/toy-0123456789ab"]
-    for number, folder in enumerate(folders):
-        (folder / "slurm.json").write_text(json.dumps({"job": str(number)}))
-    queue.say("squeue", "PENDING|Resources|N/A\n")
-    assert leftovers.running(root) == ["environments", "toy-0123456789ab"]
-    took = root.parent / "cancelled"
-    queue.put("scancel", f"#!/bin/sh\necho $* >> {took}\necho '#!/bin/sh' > {queue.folder}/squeue\n")
-    leftovers.end_processes(root)
-    assert took.read_text().split() == ["0", "1"]
-    assert leftovers.running(root) == []
-
-
-def test_what_was_started_out_of_the_root_ends_also_a_stubborn_one_and_nothing_else(root):
-    python = root / "envs" / "python"
-    python.symlink_to(sys.executable)
-    deaf = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(flush=True); time.sleep(99)"
-    ours = subprocess.Popen([python, "-c", deaf], stdout=subprocess.PIPE)
-    runs = {**os.environ, "REKINDLE_EVIDENCE": f"{root}/runs/toy-0123456789ab/evidence"}
-    trainer = subprocess.Popen(["sleep", "99"], env=runs)
-    reader = subprocess.Popen(["tail", "-f", root / "logs/environments/log.txt"], stdout=subprocess.DEVNULL)
-    assert ours.stdout
-    ours.stdout.read(1)
-    try:
-        leftovers.end_processes(root)
-        assert ours.wait(5) == -9
-        assert trainer.wait(5) == -15
-        time.sleep(0.1)
-        assert reader.poll() is None
-    finally:
-        for process in (ours, trainer, reader):
-            process.kill()
-            process.wait()

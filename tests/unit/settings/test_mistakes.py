@@ -18,18 +18,18 @@ SPECS = specs(REPOSITORY)
 OWN = REPOSITORY / "tests/lookalikes/own/fitted_line"
 
 
-def said(values, *stages, variables=None, jobs=JOBS):
+def complaints(values, *stages, variables=None, jobs=JOBS):
     found = mistakes({**values, **(variables or {})}, values, SPECS, jobs, stages)
     return [str(mistake) for mistake in found]
 
 
 def names(values, *stages, **more):
     """Return the first word of each mistake, which is its setting."""
-    return [line.split()[0] for line in said(values, *stages, **more)]
+    return [line.split()[0] for line in complaints(values, *stages, **more)]
 
 
 def test_what_can_work_is_no_mistake():
-    assert said({}) == []
+    assert complaints({}) == []
     values = yaml.safe_load(
         """
         rekindle_root: ~/rekindle
@@ -50,7 +50,7 @@ def test_what_can_work_is_no_mistake():
         rekindle_results: results/x
         """
     )
-    assert said(values, "preflight", "plan", "environments", "validate") == []
+    assert complaints(values, "preflight", "plan", "environments", "validate") == []
 
 
 WRONG = yaml.safe_load(
@@ -106,19 +106,19 @@ def test_a_mistake_is_one_sentence_and_its_fix(golden, name):
         cases = [{setting: value} for setting, values in LONG.items() for value in values]
     if name == "arguments":
         cases = [{"rekindle_jobs": ["pt_ddp", "llm_sft"], "rekindle_job_arguments": it} for it in ARGUMENTS]
-    lines = [said(values) for values in cases]
+    lines = [complaints(values) for values in cases]
     assert [len(found) for found in lines] == [1] * len(cases)
     golden(*(line for (line,) in lines))
 
 
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if "choices" in spec])
 def test_every_setting_with_choices_is_one_of_them(name):
-    assert not any(said({name: choice}) for choice in SPECS[name]["choices"])
+    assert not any(complaints({name: choice}) for choice in SPECS[name]["choices"])
     assert names({name: "another"}) == [name]
 
 
 def test_yaml_s_off_is_a_choice_too():
-    assert said({"rekindle_accept_gate": False}) == []
+    assert complaints({"rekindle_accept_gate": False}) == []
 
 
 def test_the_choices_are_those_that_the_catalogue_has():
@@ -133,14 +133,14 @@ def test_the_name_is_the_one_that_was_given():
 
 def test_a_host_s_own_torch_has_any_version():
     pins = {"rekindle_pins": {"torch": "2.5.1", "tensorflow": "1.0"}}
-    assert len(said(pins)) == 2
-    assert len(said({**pins, "rekindle_system_site": True})) == 1
+    assert len(complaints(pins)) == 2
+    assert len(complaints({**pins, "rekindle_system_site": True})) == 1
 
 
-def test_a_tmpdir_in_a_bad_root_is_not_said_again():
+def test_a_tmpdir_in_a_bad_root_is_not_reported_again():
     inside = {"rekindle_tmpdir": "{{ rekindle_root }}/tmp"}
     values = {"rekindle_root": "a b", "rekindle_tmpdir": "a b/tmp"}
-    assert len(said(values)) == 2
+    assert len(complaints(values)) == 2
     for root in ("a b", Unknown("'x' is undefined")):
         values = {"rekindle_root": root, "rekindle_tmpdir": root}
         assert names(values, variables=inside) == ["rekindle_root"]
@@ -156,50 +156,53 @@ def test_a_broken_job_is_named_and_one_without_a_parser_takes_what_any_option_ca
     (jobs / "pt_ddp" / file).write_text(text)
     given = {"x": "y", "local_epoch": "two", "z": None}
     values = {"rekindle_jobs": ["pt_ddp"], "rekindle_job_arguments": {"pt_ddp": given}}
-    golden(*said(values, jobs=jobs))
+    golden(*complaints(values, jobs=jobs))
 
 
 def test_a_folder_that_is_no_capsule_or_lacks_a_lock_is_named(golden, tmp_path, recordings):
     values = {"rekindle_capsule": str(tmp_path / "capsule")}
     (tmp_path / "capsule").mkdir()
-    empty = said({"rekindle_capsule": str(tmp_path / "capsul")}) + said(values)
+    empty = complaints({"rekindle_capsule": str(tmp_path / "capsul")}) + complaints(values)
     env = json.loads((recordings / "h200-x2" / "env.json").read_text())
     (tmp_path / "capsule" / "env.json").write_text(json.dumps(env))
-    assert said(values) == []
+    assert complaints(values) == []
     torch = next(environment for environment in env["environments"] if environment["framework"] == "torch")
     torch["lock_sha256"] = "0" * 64
     (tmp_path / "capsule" / "env.json").write_text(json.dumps(env))
-    golden(*empty, *said(values))
+    golden(*empty, *complaints(values))
 
 
 def test_a_wheelhouse_is_held_to_being_one_where_anything_is_built(golden, tmp_path):
     values = {"rekindle_wheelhouse": str(tmp_path)}
-    assert said(values, "preflight", "plan") == []
-    golden(*said(values, "environments"), *said({"rekindle_wheelhouse": f"{tmp_path}/no"}, "environments"))
+    assert complaints(values, "preflight", "plan") == []
+    golden(
+        *complaints(values, "environments"),
+        *complaints({"rekindle_wheelhouse": f"{tmp_path}/no"}, "environments"),
+    )
     (tmp_path / "0123456789ab").mkdir()
-    assert said(values, "environments") == []
+    assert complaints(values, "environments") == []
 
 
 def test_the_end_of_a_lease_is_held_to_what_it_reads_alone():
     values = {"rekindle_jobs": [], "rekindle_pins": 5, "rekindle_capsule": "/nowhere"}
-    assert len(said(values)) == 3
-    assert said(values, "retire") == []
-    assert len(said({**values, "rekindle_root": "a b", "rekindle_stop": "x"}, "retire")) == 2
+    assert len(complaints(values)) == 3
+    assert complaints(values, "retire") == []
+    assert len(complaints({**values, "rekindle_root": "a b", "rekindle_stop": "x"}, "retire")) == 2
 
 
 def test_jobs_of_the_users_own(golden, monkeypatch, tmp_path):
     paths = [str(shutil.copytree(OWN, tmp_path / name) / "job.yml") for name in ("line", "b/line", "broken")]
     own, second, broken = paths
     jobs = ["pt_ddp", own]
-    assert said({"rekindle_jobs": jobs, "rekindle_job_arguments": {"line": {"rate": 0.2}}}) == []
+    assert complaints({"rekindle_jobs": jobs, "rekindle_job_arguments": {"line": {"rate": 0.2}}}) == []
     (tmp_path / "broken" / "job.py").unlink()
     monkeypatch.chdir(tmp_path)
     golden(
-        *said({"rekindle_jobs": jobs, "rekindle_job_arguments": {"lines": {"rate": 0.2}}}),
-        *said({"rekindle_jobs": jobs, "rekindle_job_arguments": {"line": {"nosuch": 1}}}),
-        *said({"rekindle_jobs": [own, second, own]}),
-        *said({"rekindle_jobs": [broken]}),
-        *said({"rekindle_jobs": ["line"]}),  # without its job.yml
+        *complaints({"rekindle_jobs": jobs, "rekindle_job_arguments": {"lines": {"rate": 0.2}}}),
+        *complaints({"rekindle_jobs": jobs, "rekindle_job_arguments": {"line": {"nosuch": 1}}}),
+        *complaints({"rekindle_jobs": [own, second, own]}),
+        *complaints({"rekindle_jobs": [broken]}),
+        *complaints({"rekindle_jobs": ["line"]}),  # without its job.yml
     )
 
 
@@ -213,11 +216,11 @@ def test_an_examples_options_are_held_to_its_parser_in_the_checkout(golden, aske
     for given in ({"step": 0.5}, {"steps": 0.5}, {"step": "far"}, {"num_rounds": 9}):
         values = {"rekindle_jobs": [asked], "rekindle_job_arguments": {EXAMPLE: given}}
         values["rekindle_nvflare_checkout"] = str(checkout)
-        lines += [line for line in said(values) if "rekindle_job_arguments" in line]
+        lines += [line for line in complaints(values) if "rekindle_job_arguments" in line]
     assert len(lines) == 3
     golden(*lines)
 
 
 def test_of_a_checkout_that_is_not_here_yet_no_parser_is_known():
     values = {"rekindle_jobs": [EXAMPLE], "rekindle_job_arguments": {EXAMPLE: {"nobody_knows": 1}}}
-    assert said(values) == []
+    assert complaints(values) == []

@@ -35,8 +35,11 @@ def test_kinds_choices_and_flags_are_read_also_where_another_file_names_them(tmp
 
 @pytest.mark.parametrize("job", sorted(path.parent.name for path in JOBS.glob("*/job.yml")))
 def test_every_argument_of_our_own_jobs_is_an_option(job):
-    said = yaml.safe_load((JOBS / job / "job.yml").read_text())
-    assert said.get("arguments", {}).keys() <= parser_options(JOBS / said.get("code", job) / "job.py").keys()
+    job_yml = yaml.safe_load((JOBS / job / "job.yml").read_text())
+    assert (
+        job_yml.get("arguments", {}).keys()
+        <= parser_options(JOBS / job_yml.get("code", job) / "job.py").keys()
+    )
 
 
 def test_a_parser_of_the_job_s_own_has_its_own_options_alone(tmp_path):
@@ -72,7 +75,7 @@ def test_a_parser_of_the_job_s_own_has_its_own_options_alone(tmp_path):
         "parser = job_options(",
     ],
 )
-def test_where_only_running_it_would_tell_nothing_is_told(tmp_path, text):
+def test_where_only_running_it_would_show_them_none_is_known(tmp_path, text):
     assert parser_options(tmp_path / "job.py") is None
     (tmp_path / "job.py").write_text(text)
     assert parser_options(tmp_path / "job.py") is None

@@ -32,10 +32,10 @@ def _play(hosts, *stages):
 
 @pytest.fixture
 def lines(tmp_path):
-    def told(hosts, *stages):
+    def check(hosts, *stages):
         return settings.of_play(_play(hosts, *stages), tmp_path, REPOSITORY)
 
-    return told
+    return check
 
 
 def test_hosts_without_a_mistake_have_no_line(lines):
@@ -48,7 +48,7 @@ def test_a_mistake_of_many_hosts_is_one_line(golden, lines, count):
     golden(*lines({**hosts, "good": {}}))
 
 
-def test_each_mistake_of_each_host_is_told_in_a_line_also_where_nothing_can_be_read(golden, lines):
+def test_each_mistake_of_each_host_has_a_line_also_where_nothing_can_be_read(golden, lines):
     hosts = {
         "a": {"rekindle_budget": "soon", "rekindle_jobs": []},
         "b": {"rekindle_budget": "later"},

@@ -10,17 +10,17 @@ NAME = "rekindle_slurm"
 GOOD = "partition: gpu, time: '02:00:00'"
 
 
-def said(text):
-    """Return what is said of the setting, as an inventory has it."""
+def complaints(text):
+    """Return the complaints about the setting, as an inventory has it."""
     return [str(mistake) for mistake in _slurm(Settings({NAME: yaml.safe_load(f"{{{text}}}")}, (), ()))]
 
 
 def test_what_can_be_asked_for_is_no_mistake():
     full = "nodes: 2, gpus_per_node: 8, account: research, local_disk: /local"
     for text in ("", GOOD, f"{GOOD}, {full}", "partition: gpu, time: '1-02:00:00'"):
-        assert said(text) == []
+        assert complaints(text) == []
     for option in ("--exclusive", "--qos=high", "--constraint=h200", "-C", "--exclude=n9", "-x", "--mem=0"):
-        assert said(f"{GOOD}, extra: ['{option}']") == []
+        assert complaints(f"{GOOD}, extra: ['{option}']") == []
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_what_can_be_asked_for_is_no_mistake():
     ],
 )
 def test_what_cannot_be_asked_for_is_one_sentence(golden, text):
-    (line,) = said(text)
+    (line,) = complaints(text)
     golden(line)
 
 
 def test_an_option_that_a_script_sets_itself_is_refused():
     options = "--nodes=4 -N -N4 --time=1 --part=x --gpus-per-node=1 --signal=USR1 -a1"
     for option in options.split():
-        (line,) = said(f"{GOOD}, extra: ['--exclusive', '{option}']")
+        (line,) = complaints(f"{GOOD}, extra: ['--exclusive', '{option}']")
         assert line.startswith(f"{NAME} has {option} in extra, which each batch script sets itself.")

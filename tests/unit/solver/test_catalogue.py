@@ -1,16 +1,14 @@
-"""The catalogue against the locks that we ship: what it says of a build is what gets installed."""
+"""The catalogue compared with the locks that we ship: they install what it describes."""
 
 import re
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
-import rekindle.locks
+from rekindle import locks
 from rekindle.solver.catalogue import beside_own_torch, builds, environments, rules
 
-LOCKS = Path(str(rekindle.locks.__file__)).parent
 RELEASES = rules().nvflare.releases
 BUILDS = [
     build for framework in environments() for release in RELEASES for build in builds(framework, release)
@@ -23,7 +21,7 @@ SYSTEM = {
 
 def pins(name, architecture):
     """Return what a lock installs on ``architecture``."""
-    text = (LOCKS / name).read_text(encoding="utf-8")
+    text = locks.text(name)
     found = {}
     for line in re.findall(r"^\w.*?(?= \\$)", text, re.MULTILINE):
         requirement = Requirement(line)
@@ -35,26 +33,26 @@ def pins(name, architecture):
 
 
 def contradictions(build, installed):
-    """Return what a lock installs that the catalogue does not say of the build."""
+    """Return what a lock installs other than the catalogue has for the build."""
     runtime = next((v for name, v in installed.items() if name.startswith("nvidia-cuda-runtime")), None)
     nccl = next((v for name, v in installed.items() if name.startswith("nvidia-nccl")), None)
     framework = build.framework.partition("+")[0]
     names = {"tensorflow", "tensorflow-cpu"} if framework == "tensorflow" else {framework}
     version = next((v for name, v in installed.items() if name in names), "none").split("+")[0]
-    said = {
+    facts = {
         "version": (build.version, version),
         "torch": (build.torch, installed.get("torch", "none").split("+")[0] if build.torch else None),
         "cuda": (build.cuda, ".".join(runtime.split(".")[:2]) if runtime else None),
         "nccl": (build.nccl, nccl),
         "nvflare": (build.nvflare, installed.get("nvflare")),
     }
-    return [f"{fact}: {ours} is {theirs}" for fact, (ours, theirs) in said.items() if ours != theirs]
+    return [f"{fact}: {ours} is {theirs}" for fact, (ours, theirs) in facts.items() if ours != theirs]
 
 
 @pytest.mark.parametrize(
     "build", BUILDS, ids=lambda build: f"{build.title} {build.architecture} {build.nvflare}"
 )
-def test_a_lock_installs_what_the_catalogue_says(build):
+def test_a_lock_installs_what_the_catalogue_has(build):
     for python in build.pythons:
         installed = pins(build.lock(python), build.architecture)
         assert contradictions(build, installed) == []
@@ -76,14 +74,14 @@ def test_a_builds_facts_agree_with_each_other(build):
 
 
 def test_frameworks_do_not_meet_in_one_environment():
-    for path in LOCKS.glob("*-py*.txt"):
-        names = set(pins(path.name, "x86_64")) | set(pins(path.name, "aarch64"))
-        assert "+" in path.name or "torchvision" not in names
+    for lock in locks.names() - {"driver.txt"}:
+        names = set(pins(lock, "x86_64")) | set(pins(lock, "aarch64"))
+        assert "+" in lock or "torchvision" not in names
         both = {"torch", "tensorflow", "tensorflow-cpu"} & names
         if len({name.split("-")[0] for name in both}) > 1:  # TensorBoard's writer is torch's
-            base, _, rest = path.name.partition("+tensorboard")
-            assert base == "tensorflow", path.name
-            assert pins(path.name, "x86_64").items() >= pins(base + rest, "x86_64").items()
+            base, _, rest = lock.partition("+tensorboard")
+            assert base == "tensorflow", lock
+            assert pins(lock, "x86_64").items() >= pins(base + rest, "x86_64").items()
             assert "triton" not in names
 
 
@@ -101,13 +99,13 @@ def test_the_lock_beside_the_hosts_own_torch_brings_all_but_torch_and_cuda(name)
 
 def test_every_lock_is_asked_for_and_pins_by_digest_alone():
     asked = {build.lock(python) for build in BUILDS for python in build.pythons}
-    assert {path.name for path in LOCKS.glob("*.txt")} == asked | {"driver.txt", *SYSTEM}
+    assert locks.names() == asked | {"driver.txt", *SYSTEM}
     line = re.compile(
         r"# .*|[a-z0-9._-]+==\S+( ; platform_machine == '\w+')? \\|    --hash=sha256:[0-9a-f]{64}( \\)?"
     )
-    for path in LOCKS.glob("*.txt"):
-        text = path.read_text(encoding="utf-8")
-        assert [row for row in text.splitlines() if not line.fullmatch(row)] == [], path.name
+    for name in locks.names():
+        text = locks.text(name)
+        assert [row for row in text.splitlines() if not line.fullmatch(row)] == [], name
         assert "://" not in text
 
 

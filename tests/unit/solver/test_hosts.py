@@ -87,7 +87,7 @@ def test_a_host_gets_the_newest_build_that_fits(framework, on, build, runs):
     planned = plan(on, framework)
     assert planned.build is not None, planned.refusal
     assert f"{planned.build.version} {planned.build.cuda}" == build
-    assert runs in next(reason.says for reason in planned.reasons if reason.axis == "gpu")
+    assert runs in next(reason.message for reason in planned.reasons if reason.axis == "gpu")
     compiles = "its PTX" in runs
     assert any("compiles for minutes" in warning for warning in planned.warnings) == compiles
     assert planned.first_compile == compiles
@@ -128,7 +128,7 @@ REFUSED = [
         for framework, fact, on, axes, way in REFUSED
     ],
 )
-def test_a_host_is_refused_on_the_axis_that_fails_and_told_the_way_out(framework, on, axes, way_out):
+def test_a_host_is_refused_on_the_axis_that_fails_with_the_way_out(framework, on, axes, way_out):
     refused = plan(on, framework)
     assert refused.build is None
     assert failed_axes(refused) == axes

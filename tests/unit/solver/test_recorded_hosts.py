@@ -8,7 +8,7 @@ from write_evidence import short_form
 
 from rekindle import solver
 from rekindle.judge import judge
-from rekindle.records import EnvRecord, HostRecord, PlanRecord, read
+from rekindle.records import HostRecord, PlanRecord, read
 from rekindle.solver import solve
 
 REPOSITORY = Path(__file__).parents[3]
@@ -18,14 +18,6 @@ RECORDINGS = REPOSITORY / "tests" / "recordings"
 @pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
 def test_a_recorded_run_passes(run):
     assert judge(run).verdict == "PASS"
-
-
-def test_two_h200s_were_busy_with_this_very_run():
-    verdict = judge(RECORDINGS / "runs" / "pt_ddp-h200-x2-2")
-    busy = next(result for result in verdict.evidence if result.claim == "gpus_used")
-    assert busy.holds
-    assert len({device.uuid for device in verdict.devices}) == 2
-    assert all(device.peak_memory_mib and device.mean_utilisation for device in verdict.devices)
 
 
 def test_the_h200_host_is_planned_as_it_was_there():
@@ -46,15 +38,6 @@ def test_the_h200_host_is_planned_as_it_was_there():
     assert build.python == there.environments[0].build.python
 
 
-def test_the_build_said_itself_what_the_plan_took_it_for():
-    folder = RECORDINGS / "h200-x2"
-    host, env = read(folder / "host.json", HostRecord), read(folder / "env.json", EnvRecord)
-    probe = next(environment for environment in env.environments if environment.framework == "torch").probe
-    assert "sm_90" in probe["build"]["arch_list"]
-    assert [gpu["uuid"] for gpu in probe["gpus"]] == [gpu.uuid for gpu in host.gpus]
-    assert probe["collective"] == {"backend": "nccl", "ranks": 2}
-
-
 def test_tensorflow_was_proven_on_both_gpus_with_nccl():
     probe = json.loads((RECORDINGS / "h200-x2" / "tensorflow-probe.json").read_text())
     builds = json.loads((Path(solver.__file__).parent / "catalogue" / "tensorflow.json").read_text())[
@@ -67,5 +50,5 @@ def test_tensorflow_was_proven_on_both_gpus_with_nccl():
 
 
 @pytest.mark.parametrize("run", sorted((RECORDINGS / "runs").iterdir()), ids=lambda run: run.name)
-def test_the_short_form_in_docs_is_what_the_files_say(run):
+def test_the_short_form_in_docs_is_what_the_files_have(run):
     assert (REPOSITORY / "docs" / "evidence" / f"{run.name}.md").read_text() == short_form(run)

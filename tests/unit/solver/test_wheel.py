@@ -32,19 +32,19 @@ def _tensorflow(folder, module):
     return _wheel(folder, **{"tensorflow/python/platform/build_info.py": module})
 
 
-def test_torch_says_what_get_arch_list_says(tmp_path):
+def test_torch_has_what_get_arch_list_reports(tmp_path):
     expected = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
     assert read_wheel(_torch(tmp_path)) == WheelReport("12.8", expected)
 
 
-def test_tensorflow_says_what_get_build_info_says(tmp_path):
+def test_tensorflow_has_what_get_build_info_reports(tmp_path):
     report = read_wheel(_tensorflow(tmp_path, TENSORFLOW))
     assert report == WheelReport("12.5", ("sm_60", "sm_89", "compute_90"))
     cpu = TENSORFLOW.replace(b"True", b"False")
     assert read_wheel(_tensorflow(tmp_path, cpu)) == WheelReport(None, ())
 
 
-def test_what_cannot_be_read_is_said_in_one_sentence(tmp_path):
+def test_what_cannot_be_read_is_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="0 lists of architectures"):
         read_wheel(_torch(tmp_path, library=b"\0sm_90\0"))
     with pytest.raises(ValueError, match="without build_info"):

@@ -1,4 +1,4 @@
-"""An example runs as it stands: mends that fit, its own commands in turn, the first status not 0."""
+"""An example runs unchanged: mends that fit, its own commands in turn, the first status not 0."""
 
 import json
 import os
@@ -11,8 +11,15 @@ import pytest
 from rekindle.trainer.data import make
 
 SOURCE = Path(__file__).parents[3] / "src"
+ON_GPUS = (["GPU-a"], ["GPU-b"])
 GPUS = [{"uuid": f"GPU-{letter}", "index": index} for index, letter in enumerate("abcd")]
-MEND = {"file": "job.py", "before": "CPU", "after": "cpu", "because": "torch says it so", "fault": "example"}
+MEND = {
+    "file": "job.py",
+    "before": "CPU",
+    "after": "cpu",
+    "because": "torch prints it so",
+    "fault": "example",
+}
 
 
 def run(folder, example, *options, gpus=(), **environ):
@@ -41,16 +48,16 @@ def test_its_command_gets_the_jobs_numbers_and_then_its_arguments(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("gpus", "told"),
+    ("gpus", "indexes"),
     [
         ((), "[0,1],[0,1]"),
         ((["GPU-b"], ["GPU-d"]), "[1],[3]"),
         ((["GPU-c", "GPU-a"], ["GPU-b", "GPU-d"]), "[2,0],[1,3]"),
     ],
 )
-def test_its_command_gets_each_sites_gpus_or_numbers_for_its_ranks(tmp_path, gpus, told):
+def test_its_command_gets_each_sites_gpus_or_numbers_for_its_ranks(tmp_path, gpus, indexes):
     (tmp_path / "job.py").write_text("import sys; print(sys.argv[1])")
-    assert run(tmp_path, {"command": ["job.py", "{gpus}"]}, gpus=gpus).stdout.strip() == told
+    assert run(tmp_path, {"command": ["job.py", "{gpus}"]}, gpus=gpus).stdout.strip() == indexes
 
 
 def test_its_command_gets_free_ports_each_another(tmp_path):
@@ -78,16 +85,14 @@ def test_a_command_that_a_signal_ended_is_no_success(tmp_path):
     assert run(tmp_path, {"command": ["job.py"]}).returncode == 137
 
 
-def test_a_mend_is_laid_over_the_copy(tmp_path):
+@pytest.mark.parametrize(
+    ("where", "gpus", "printed"),
+    [("anywhere", ON_GPUS, "cpu"), ("cpu", (), "cpu"), ("cpu", ON_GPUS, "CPU")],
+)
+def test_a_mend_is_applied_to_the_copy_and_one_for_the_cpu_only_without_gpus(tmp_path, where, gpus, printed):
     (tmp_path / "job.py").write_text("print('CPU')")
-    assert run(tmp_path, {"command": ["job.py"], "mends": [MEND]}).stdout.strip() == "cpu"
-
-
-@pytest.mark.parametrize(("gpus", "said"), [((), "cpu"), ((["GPU-a"], ["GPU-b"]), "CPU")])
-def test_a_mend_for_the_cpu_is_laid_over_only_where_there_is_no_gpu(tmp_path, gpus, said):
-    (tmp_path / "job.py").write_text("print('CPU')")
-    example = {"command": ["job.py"], "mends": [{**MEND, "where": "cpu"}]}
-    assert run(tmp_path, example, gpus=gpus).stdout.strip() == said
+    example = {"command": ["job.py"], "mends": [{**MEND, "where": where}]}
+    assert run(tmp_path, example, gpus=gpus).stdout.strip() == printed
 
 
 @pytest.mark.parametrize("text", ["print('gpu')", "print('CPU', 'CPU')"])
@@ -96,7 +101,7 @@ def test_a_mend_that_does_not_fit_is_refused(tmp_path, text):
     done = run(tmp_path, {"command": ["job.py"], "mends": [MEND]})
     assert done.returncode == 1
     assert done.stderr.startswith(
-        f"job.py is not as its mend says: 'CPU' stands there {text.count('CPU')} times. Fix: "
+        f"The mend of job.py does not apply: 'CPU' occurs {text.count('CPU')} times in it. Fix: "
     )
     assert not done.stdout
 

@@ -13,8 +13,8 @@ from rekindle.trainer import data, hook
 @pytest.fixture
 def finder(monkeypatch, tmp_path):
     """Return what installs patches of modules in ``tmp_path`` for the length of a test."""
-    (tmp_path / "wanted_module.py").write_text("said = 'theirs'")
-    (tmp_path / "other_module.py").write_text("said = 'theirs'")
+    (tmp_path / "wanted_module.py").write_text("value = 'theirs'")
+    (tmp_path / "other_module.py").write_text("value = 'theirs'")
     monkeypatch.syspath_prepend(tmp_path)
 
     def install(patches):
@@ -26,8 +26,8 @@ def finder(monkeypatch, tmp_path):
 
 
 def test_a_module_is_patched_after_it_was_executed(finder):
-    finder({"wanted_module": lambda module: setattr(module, "said", f"{module.said}, then ours")})
-    assert importlib.import_module("wanted_module").said == "theirs, then ours"
+    finder({"wanted_module": lambda module: setattr(module, "value", f"{module.value}, then ours")})
+    assert importlib.import_module("wanted_module").value == "theirs, then ours"
 
 
 def test_a_module_that_is_not_installed_stays_missing(finder):
@@ -37,16 +37,16 @@ def test_a_module_that_is_not_installed_stays_missing(finder):
 
 
 def test_the_simulator_works_below_the_runs_folder(monkeypatch, tmp_path):
-    told = []
+    workspaces = []
     job = type(
         "FedJob",
         (),
-        {"name": "hello", "simulator_run": lambda self, workspace, **more: told.append(workspace)},
+        {"name": "hello", "simulator_run": lambda self, workspace, **more: workspaces.append(workspace)},
     )
     monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
     hook.PATCHES["nvflare.job_config.api"](SimpleNamespace(FedJob=job))
     job().simulator_run("/tmp/nvflare/simulation/hello", n_clients=2)
-    assert told == [str(tmp_path / "hello")]
+    assert workspaces == [str(tmp_path / "hello")]
 
 
 def test_a_recipes_results_are_looked_for_there(monkeypatch, tmp_path):
@@ -76,7 +76,7 @@ def test_every_servers_configuration_gets_our_component_beside_its_own(monkeypat
     assert [component["id"] for component in written["components"]] == ["persistor", "ours"]
 
 
-def test_our_component_is_allowed_in_jobs_without_code_of_their_own():
+def test_our_component_is_allowed_in_jobs_without_their_own_code():
     policy = SimpleNamespace(DEFAULT_CLASS_ALLOW_LIST=("nvflare.app_common.np.np_validator.NPValidator",))
     hook.PATCHES["nvflare.app_common.default_component_policy"](policy)
     assert policy.DEFAULT_CLASS_ALLOW_LIST[1:] == ("rekindle.trainer.tasks.TaskWitness",)

@@ -1,4 +1,4 @@
-"""A site's ranks, on one machine or on the nodes of a SLURM allocation, by a torchrun that tells its call."""
+"""A site's ranks, on one machine or the nodes of a SLURM allocation, by a torchrun that reports its call."""
 
 import json
 import os
@@ -14,12 +14,12 @@ from slurm_stand_in import stand_in
 from rekindle.trainer import Sites, launch
 
 SOURCE = str(Path(__file__).parents[3] / "src")
-TELLS = r"""
+REPORTS = r"""
 import json, os, sys
 names = ("CUDA_VISIBLE_DEVICES", "REKINDLE_SITE", "SLURMD_NODENAME", "NCCL_DEBUG", "NCCL_DEBUG_FILE")
 names += ("TF_CONFIG", "RANK", "WORLD_SIZE", "GROUP_WORLD_SIZE")
-told = {name: os.environ.get(name) for name in names}
-os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **told}).encode() + b"\n")
+environ = {name: os.environ.get(name) for name in names}
+os.write(1, json.dumps({"words": sys.argv[1:], "pid": os.getpid(), **environ}).encode() + b"\n")
 """
 SCRIPT = ["custom/client.py", "--sites", "a", "b", "--ranks=7"]
 JOB, OTHERS = 4711, ("SLURM_", "CUDA_", "REKINDLE_")
@@ -31,7 +31,7 @@ def environ(tmp_path, monkeypatch):
     monkeypatch.setenv("REKINDLE_EVIDENCE", str(tmp_path / "evidence"))
     package = tmp_path / "torch" / "distributed"
     package.mkdir(parents=True)
-    (package / "run.py").write_text(TELLS)
+    (package / "run.py").write_text(REPORTS)
     own = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
     return {
         **own,
@@ -43,7 +43,7 @@ def environ(tmp_path, monkeypatch):
 
 @pytest.fixture
 def allocation(environ, tmp_path):
-    """Return those of a client that runs on the second of two nodes."""
+    """Return the variables of a client that runs on the second of two nodes."""
     return {**environ, **stand_in(tmp_path / "slurm", "n10", ["n9", "n10"], JOB)}
 
 
@@ -64,8 +64,8 @@ def _launch(environ, gpu="[cpu,cpu,cpu,cpu],[cpu,cpu]", site="a"):
 @pytest.fixture
 def replicas(tmp_path):
     """Return what launches a site whose ranks are TensorFlow's replicas, by a trainer that reports."""
-    script = tmp_path / "tells.py"
-    script.write_text(TELLS)
+    script = tmp_path / "reports.py"
+    script.write_text(REPORTS)
 
     def launch(environ, gpu, site="a"):
         words = [*shlex.split(Sites(["a", "b"], gpu).python(site)), str(script), "--local_epoch=1"]
@@ -74,15 +74,15 @@ def replicas(tmp_path):
     return launch
 
 
-def test_replicas_of_one_machine_are_one_process_that_is_told_of_no_other(environ, replicas):
-    pid, (told,) = replicas(environ, "[0,1],[2,3]")
-    assert (told["pid"], told["words"], told["TF_CONFIG"]) == (pid, ["--local_epoch=1"], None)
-    assert told["CUDA_VISIBLE_DEVICES"] == "0,1"
+def test_replicas_of_one_machine_are_one_process_that_knows_of_no_other(environ, replicas):
+    pid, (call,) = replicas(environ, "[0,1],[2,3]")
+    assert (call["pid"], call["words"], call["TF_CONFIG"]) == (pid, ["--local_epoch=1"], None)
+    assert call["CUDA_VISIBLE_DEVICES"] == "0,1"
 
 
 def test_replicas_over_nodes_are_a_process_on_each_and_the_clients_is_the_first(allocation, replicas):
-    _, told = replicas(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
-    by_node = {call["SLURMD_NODENAME"]: call for call in told}
+    _, calls = replicas(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
+    by_node = {call["SLURMD_NODENAME"]: call for call in calls}
     configs = {node: json.loads(call["TF_CONFIG"]) for node, call in by_node.items()}
     (workers,) = {tuple(config["cluster"].pop("worker")) for config in configs.values()}
     assert [worker.partition(":")[0] for worker in workers] == ["n10", "n9"]
@@ -102,36 +102,34 @@ def test_replicas_over_nodes_are_a_process_on_each_and_the_clients_is_the_first(
     }
 
 
-def test_sites_over_the_same_nodes_have_ports_of_their_own(allocation, replicas):
+def test_sites_over_the_same_nodes_have_their_own_ports(allocation, replicas):
     ports = {replicas(allocation, "[cpu,cpu],[cpu,cpu]", site)[1][0]["TF_CONFIG"] for site in "ab"}
     assert len(ports) == 2
 
 
-def _options(told):
-    words = told["words"]
+def _options(call):
+    words = call["words"]
     assert words[-len(SCRIPT) :] == SCRIPT
     return dict(word[2:].partition("=")[::2] for word in words[: -len(SCRIPT)])
 
 
 def test_one_machine_has_all_ranks_and_nothing_lies_between(environ):
-    pid, (told,) = _launch(environ)
-    assert told["words"] == ["--standalone", "--nnodes=1", "--nproc-per-node=4", *SCRIPT]
-    assert (told["pid"], told["REKINDLE_SITE"], told["CUDA_VISIBLE_DEVICES"]) == (pid, "a", "")
+    pid, (call,) = _launch(environ)
+    assert call["words"] == ["--standalone", "--nnodes=1", "--nproc-per-node=4", *SCRIPT]
+    assert (call["pid"], call["REKINDLE_SITE"], call["CUDA_VISIBLE_DEVICES"]) == (pid, "a", "")
 
 
 def test_the_clients_node_has_rank_0_wherever_slurm_puts_it(allocation):
-    _, told = _launch(allocation)
-    ranks = {call["SLURMD_NODENAME"]: _options(call)["node-rank"] for call in told}
+    _, calls = _launch(allocation)
+    ranks = {call["SLURMD_NODENAME"]: _options(call)["node-rank"] for call in calls}
     assert ranks == {"n10": "0", "n9": "1"}
-    for options in map(_options, told):
+    for options in map(_options, calls):
         host, port = options["rdzv-endpoint"].split(":")
         assert (host, int(port) in launch._PORTS) == ("n10", True)
         assert (options["nnodes"], options["nproc-per-node"]) == ("2", "2")
         assert (options["rdzv-backend"], options["rdzv-id"]) == ("static", f"{JOB}-0")
-
-
-def test_the_step_is_one_task_a_node_and_named_after_the_run(allocation):
-    _launch(allocation)
+    # Ranks on CPU see no GPU that SLURM gave the step, which has one task a node and the run's name.
+    assert {(call["CUDA_VISIBLE_DEVICES"], call["NCCL_DEBUG"]) for call in calls} == {("", None)}
     call = Path(allocation["SLURM_STAND_IN"], "calls").read_text().split(sys.executable)[0].split()
     assert call == [
         *("--overlap", "--export=ALL", "--input=none", "--wait=0", "--ntasks-per-node=1"),
@@ -140,11 +138,11 @@ def test_the_step_is_one_task_a_node_and_named_after_the_run(allocation):
 
 
 def test_each_node_sees_its_own_gpus_in_the_order_of_ranks(allocation):
-    _, told = _launch(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
-    seen = {call["SLURMD_NODENAME"]: call["CUDA_VISIBLE_DEVICES"] for call in told}
+    _, calls = _launch(allocation, "[GPU-0,GPU-1,GPU-2,GPU-3],[cpu,cpu]")
+    seen = {call["SLURMD_NODENAME"]: call["CUDA_VISIBLE_DEVICES"] for call in calls}
     assert seen == {"n10": "GPU-0,GPU-1", "n9": "GPU-2,GPU-3"}
-    assert {call["NCCL_DEBUG_FILE"] for call in told} == {"/e/a.nccl-%h-%p.log"}
-    assert {call["NCCL_DEBUG"] for call in told} == {"INFO"}
+    assert {call["NCCL_DEBUG_FILE"] for call in calls} == {"/e/a.nccl-%h-%p.log"}
+    assert {call["NCCL_DEBUG"] for call in calls} == {"INFO"}
 
 
 def test_ports_of_sites_and_of_jobs_after_each_other_are_different():
@@ -160,24 +158,24 @@ def test_a_port_that_is_held_is_passed_over():
 
 
 @pytest.mark.parametrize(
-    ("gpu", "changes", "says"),
+    ("gpu", "changes", "message"),
     [
         ("[cpu,cpu,cpu],[cpu]", {}, "a has 3 ranks and 0 GPUs on 2 nodes. Fix: give it as many ranks on"),
         ("[0,cpu],[cpu]", {}, "a has 2 ranks and 1 GPUs on 2 nodes. Fix: "),
-        ("[0,1],[cpu]", {"PATH": "/nowhere"}, "scontrol does not tell the nodes: "),
+        ("[0,1],[cpu]", {"PATH": "/nowhere"}, "scontrol does not list the nodes: "),
     ],
 )
-def test_what_cannot_be_spread_over_the_nodes_is_said_in_a_sentence(allocation, gpu, changes, says):
+def test_what_cannot_be_spread_over_the_nodes_is_one_sentence(allocation, gpu, changes, message):
     command = [*shlex.split(Sites(["a", "b"], gpu).torchrun("a"))[1:], *SCRIPT]
     env = {**allocation, **changes, **dict(word.split("=", 1) for word in command[:5])}
     done = subprocess.run(command[5:], env=env, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
-    assert done.stderr.startswith(says)
+    assert done.stderr.startswith(message)
     assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(None, 10.0), ("1", 10.0), ("2", 3.0)])
-def test_srun_is_told_to_end_before_nvflare_kills_it(environ, monkeypatch, nodes, seconds):
+def test_srun_has_to_end_before_nvflare_kills_it(environ, monkeypatch, nodes, seconds):
     monkeypatch.delenv("SLURM_JOB_NUM_NODES", raising=False)
     if nodes:
         monkeypatch.setenv("SLURM_JOB_NUM_NODES", nodes)
@@ -187,12 +185,12 @@ def test_srun_is_told_to_end_before_nvflare_kills_it(environ, monkeypatch, nodes
 @pytest.mark.parametrize(
     ("variables", "node"), [({"SLURMD_NODENAME": "n10"}, "n10"), ({}, socket.gethostname())]
 )
-def test_a_rank_tells_its_node(environ, tmp_path, variables, node):
+def test_a_rank_records_its_node(environ, tmp_path, variables, node):
     evidence = tmp_path / "evidence"
     evidence.mkdir()
     code = "from rekindle.trainer import Evidence; Evidence().device('cpu', uuid=None, name='', backend='')"
-    told = {**environ, "REKINDLE_EVIDENCE": str(evidence), "REKINDLE_SITE": "a", **variables}
-    subprocess.run([sys.executable, "-c", code], env=told, check=True, timeout=60)
+    variables = {**environ, "REKINDLE_EVIDENCE": str(evidence), "REKINDLE_SITE": "a", **variables}
+    subprocess.run([sys.executable, "-c", code], env=variables, check=True, timeout=60)
     assert json.loads((evidence / "a.rank-0.jsonl").read_text())["node"] == node
 
 
@@ -201,8 +199,3 @@ def test_a_rank_that_fails_ends_the_step_on_all_nodes(allocation, tmp_path):
     (tmp_path / "torch" / "distributed" / "run.py").write_text(fails)
     command = [*shlex.split(Sites(["a"], "[cpu,cpu]").torchrun("a")), *SCRIPT]
     assert subprocess.run(command, env=allocation, check=False, timeout=60).returncode == 3
-
-
-def test_a_node_of_ranks_on_cpu_sees_no_gpu_that_slurm_gave_the_step(allocation):
-    _, told = _launch(allocation)
-    assert {(call["CUDA_VISIBLE_DEVICES"], call["NCCL_DEBUG"]) for call in told} == {("", None)}

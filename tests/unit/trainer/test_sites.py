@@ -71,7 +71,7 @@ def test_a_true_argument_is_a_flag():
 
 
 @pytest.mark.parametrize(
-    "value", ["two words", "it's", '"', "$(touch gone)", "`touch gone`", "a;b", "--gpu", "a\nb", "{{ x }}"]
+    "value", ["two words", "it's", '"', "$(touch x)", "`touch x`", "a;b", "--gpu", "a\nb", "{{ x }}"]
 )
 def test_a_jobs_argument_reaches_it_as_it_is(value):
     spec = read(RUNS / "pt_ddp-cpu-2" / "spec.json", RunSpec)
@@ -91,7 +91,7 @@ def _turns(tmp_path, **environ):
     return first[1] <= second[0]
 
 
-def test_sites_take_turns_where_the_driver_says_so(tmp_path):
+def test_sites_take_turns_where_the_driver_sets_it(tmp_path):
     assert _turns(tmp_path, REKINDLE_TURN=str(tmp_path / "turn.lock"))
 
 

@@ -13,7 +13,7 @@ DOWNLOADS = ("NVFLARE_NP_DOWNLOAD_CHUNK_SIZE", "NVFLARE_TENSOR_DOWNLOAD_CHUNK_SI
 
 
 class Recipe:
-    """Remembers what it was told."""
+    """Keeps its settings."""
 
     def __init__(self):
         self.server, self.client = {}, {}
@@ -62,20 +62,14 @@ def executor(monkeypatch):
     del sys.modules[path]
 
 
-def test_a_large_models_weights_are_downloaded_by_nvflares_own_executor():
-    recipe = Recipe()
-    shorten_waits(recipe)
-    assert recipe.client == {}
-    assert [os.environ[name] for name in DOWNLOADS] == ["", ""]
-    assert recipe.server["server"]["task_request_interval"] < 2
-
-
-def test_an_nvflare_without_that_executor_keeps_its_own(monkeypatch):
+@pytest.mark.parametrize(("exchange_format", "chunk"), [("", ""), ("pytorch", "0")])
+def test_a_large_model_or_an_nvflare_without_that_executor_keeps_its_own(monkeypatch, exchange_format, chunk):
     monkeypatch.setitem(sys.modules, "nvflare", ModuleType("nvflare"))
     recipe = Recipe()
-    shorten_waits(recipe, exchange_format="pytorch")
+    shorten_waits(recipe, exchange_format=exchange_format)
     assert recipe.client == {}
-    assert [os.environ[name] for name in DOWNLOADS] == ["0", "0"]
+    assert [os.environ[name] for name in DOWNLOADS] == [chunk, chunk]
+    assert recipe.server["server"]["task_request_interval"] < 2
 
 
 def test_a_small_models_weights_go_in_the_message(executor):
@@ -83,13 +77,11 @@ def test_a_small_models_weights_go_in_the_message(executor):
     assert executor.arguments["params_exchange_format"] == "pytorch"
 
 
-def test_a_trainer_that_has_not_answered_is_waited_for(executor):
+def test_a_trainer_gets_its_task_with_its_heartbeat_or_once_it_has_answered(executor):
     assert not executor.peer_is_up_or_dead()
     executor.heartbeat = True
     assert executor.peer_is_up_or_dead()
-
-
-def test_a_trainer_that_has_answered_gets_its_task_at_once(executor):
+    executor.heartbeat = False
     executor.check_output_shareable("train", {}, None)
     assert executor.peer_is_up_or_dead()
 

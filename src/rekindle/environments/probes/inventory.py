@@ -1,6 +1,4 @@
-"""What is installed: the environment's own distributions, and those that the host's Python lends to it."""
-
-from __future__ import annotations
+"""What is installed: the environment's own distributions, and those of the host's Python."""
 
 import json
 import platform

@@ -1,11 +1,9 @@
-"""TensorFlow: what the build says of itself, a product on each GPU against the CPU, an all-reduce over all.
+"""TensorFlow: the build's versions, a product on each GPU compared with the CPU, an all-reduce over all.
 
     tensorflow_probe.py NcclAllReduce|HierarchicalCopyAllReduce|ReductionToOneDevice
 
 Without GPUs the same over two logical CPU devices.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -67,7 +65,7 @@ def main() -> None:
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     logical = tf.config.list_logical_devices("GPU" if physical else "CPU")
     seen = [gpu(*pair) for pair in zip(physical, logical, strict=True)] if physical else []
-    wrong = [told for told in seen if not told["matmul_error"] < TOLERANCE]
+    wrong = [found for found in seen if not found["matmul_error"] < TOLERANCE]
     if wrong:
         sys.exit(f"a product on {wrong[0]['name']} is off by {wrong[0]['matmul_error']:.2g} (relative)")
     print(json.dumps({"gpus": seen}), flush=True)

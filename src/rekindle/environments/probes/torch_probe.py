@@ -1,9 +1,7 @@
-"""torch: what the build says of itself, a product on each GPU against the CPU, a collective, an optimizer.
+"""torch: the build's versions, a product on each GPU compared with the CPU, a collective, an optimizer.
 
 Without GPUs the collective is of two processes, with gloo.
 """
-
-from __future__ import annotations
 
 import importlib
 import importlib.util

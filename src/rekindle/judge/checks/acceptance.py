@@ -1,7 +1,5 @@
 """The claim on what was measured of a host."""
 
-from __future__ import annotations
-
 from rekindle.judge.check import Result, check, unknown
 from rekindle.judge.measured import judgement
 from rekindle.judge.run import Run
@@ -18,6 +16,6 @@ def gpus_accepted(run: Run) -> Result:
     try:
         verdict = judgement(run)
     except RecordError as error:
-        return unknown(error.says)
-    says = verdict.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as expected of them."
-    return Result(_STATES[verdict.verdict], says, run.of(AcceptanceEvent)[0])
+        return unknown(error.message)
+    message = verdict.cause or f"{len(run.spec.gpus)} GPUs compute right, and are as fast as expected."
+    return Result(_STATES[verdict.verdict], message, run.of(AcceptanceEvent)[0])

@@ -1,6 +1,4 @@
-"""What NVFlare's server made of the sites' results: every site counts, and the model is their mean."""
-
-from __future__ import annotations
+"""How NVFlare's server aggregated the sites' results: every site counts, and the model is their mean."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,11 +9,7 @@ from rekindle.flare.announced import Workflow, components, configuration
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import (
-    GlobalEvent,
-    Sketch,
-    TaskEvent,
-)
+from rekindle.records.events import GlobalEvent, Sketch, TaskEvent
 from rekindle.records.evidence import Line
 
 _AVERAGES = ("FedAvg", "ScatterAndGather")
@@ -23,11 +17,11 @@ _AVERAGES = ("FedAvg", "ScatterAndGather")
 EXACT = 1e-6
 """Relative to the largest figure of a sketch: means of float32, off by 4e-8 at most in recorded runs."""
 _MEAN = 1e-5
-"""The same of sums in whatever order."""
+"""The same for sums in any order."""
 QUANTISED = 5e-3
-"""The same where messages are quantised to 16 bits or fewer: 3e-4 at most in recorded runs."""
+"""The same for messages quantised to 16 bits or fewer: 3e-4 at most in recorded runs."""
 _CHANCE = 4.0
-"""Standard deviations of the correlation of two models that have nothing to do with each other."""
+"""Standard deviations of the correlation of two unrelated models."""
 
 
 def _by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
@@ -37,7 +31,7 @@ def _by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
 
 
 _FEDAVG = Workflow("controller", "FedAvg", {}, None)
-"""That of our own jobs, whose configuration may not be collected."""
+"""The workflow of our own jobs, whose configuration may not be collected."""
 
 
 def _no_weights(run: Run) -> str | None:
@@ -53,24 +47,22 @@ def every_site_counts(run: Run) -> Iterator[Result]:
         weight = _weight(event)
         weights.setdefault(event.site, []).append(weight)
         if not 0 < weight < math.inf:
-            says = f"{event.site}'s result of round {event.round} counts {weight:g} in the mean."
-            yield fails(says, line)
-    grow = [site for site, told in weights.items() if len(told) > 1 and _grows(told)]
+            yield fails(f"{event.site}'s result of round {event.round} counts {weight:g} in the mean.", line)
+    grow = [site for site, reported in weights.items() if len(reported) > 1 and _grows(reported)]
     if grow and len(grow) == len(weights):
-        says = (
+        message = (
             f"Every site reported the steps of all its rounds so far as those of one ({weights[grow[0]]}), "
             "as NVFlare's Lightning client before 2.9 does: a site that misses a round would count less."
         )
-        yield holds(says)
+        yield holds(message)
 
 
 def _weight(event: TaskEvent) -> float:
-    """Return what a result counts; NVFlare takes one that tells nothing for 1."""
+    """Return a result's weight in the mean; 1 by NVFlare's default."""
     return 1.0 if event.weight is None else event.weight
 
 
 def _grows(weights: list[float]) -> bool:
-    """Whether each weight is the first one times the number of rounds so far."""
     return all(weight == weights[0] * number for number, weight in enumerate(weights, 1)) and weights[0] > 1
 
 
@@ -89,12 +81,12 @@ def results_are_their_own(run: Run) -> Iterator[Result]:
     for line in run.models_sent:
         models.setdefault(line.event.sent, line.event.round)
         if any(line.event.sketch) and line.event.sketch in models:
-            says = f"{line.event.site} sent in round {line.event.round} the global model of round "
-            yield fails(f"{says}{models[line.event.sketch]}, to the last digit.", line)
+            message = f"{line.event.site} sent in round {line.event.round} the global model of round "
+            yield fails(f"{message}{models[line.event.sketch]}, to the last digit.", line)
         event, earlier = line.event, seen.setdefault(line.event.sketch, line.event)
         if any(event.sketch) and (earlier.site, earlier.round) != (event.site, event.round):
-            says = f"{event.site} sent in round {event.round} the weights that {earlier.site} sent in round "
-            yield unknown(f"{says}{earlier.round}, to the last digit.", line)
+            same_weights = f"the weights of {earlier.site} in round {earlier.round}, to the last digit"
+            yield unknown(f"{event.site} sent in round {event.round} {same_weights}.", line)
 
 
 @check("example", unless=_no_weights)
@@ -108,12 +100,12 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     ):
         compared = [line for line in lines if line.event.kept is not None]
         if compared and all(_by_chance(line.event.kept, line.event) for line in compared):
-            says = f"What sites sent {what} has nothing to do with the model that they were sent"
-            yield fails(f"{says} (correlation {compared[0].event.kept:.3f}).", compared[0])
+            message = f"What sites sent {what} has nothing to do with the model that they were sent"
+            yield fails(f"{message} (correlation {compared[0].event.kept:.3f}).", compared[0])
     beside = [line for line in run.models_sent if line.event.alike is not None]
     if beside and all(_by_chance(line.event.alike, line.event) for line in beside):
-        says = "Results of two sites have nothing in common, although both got one model"
-        yield fails(f"{says} (correlation {beside[0].event.alike:.3f}).", beside[0])
+        message = "Results of two sites have nothing in common, although both got one model"
+        yield fails(f"{message} (correlation {beside[0].event.alike:.3f}).", beside[0])
 
 
 def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
@@ -121,7 +113,6 @@ def _by_chance(correlation: float | None, event: TaskEvent) -> bool:
 
 
 def _no_mean(run: Run) -> str | None:
-    """Exempt a run whose server does not make the mean of what sites sent, or not of that."""
     if run.kind == "ours":
         return _no_weights(run)
     flows = [flow for flow in run.account.flows if flow.flow is None or flow.flow.trains]
@@ -137,7 +128,7 @@ def _no_mean(run: Run) -> str | None:
 def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     """The global model after a round is the mean of what the sites sent in it, by their weights.
 
-    Of a job with an aggregator of its own it is neither the model before nor one site's result.
+    With a custom aggregator, it is neither the model before nor one site's result.
     """
     flow = next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
     own = _own_aggregator(run, flow)
@@ -145,17 +136,14 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     for later, (number, lines) in enumerate(_by_round(run)):
         following, events = models.get(number + 1), [line.event for line in lines]
         if len({event.names for event in events}) > 1 or (later and not all(event.sent for event in events)):
-            says = (
-                f"In round {number} sites sent weights under other names than each other, or than they got."
-            )
-            yield unknown(says, lines[0])
+            message = f"In round {number} the names of weights differ between sites, or from what they got."
+            yield unknown(message, lines[0])
         elif following is None:
             yield unknown(f"Our component at the server recorded no global model after round {number}.")
         else:
             yield from _aggregated(run, events, following, own, flow)
     if own:
-        says = f"The job has an aggregator of its own, {own}, so that the global model need not be a mean."
-        yield holds(says)
+        yield holds(f"The job has a custom aggregator, {own}, so the global model need not be a mean.")
 
 
 def _aggregated(
@@ -165,32 +153,29 @@ def _aggregated(
     results = [_made(event) for event in events]
     one = next((event for event in events if same(_made(event), model)), None)
     if one and not all(same(_made(one), made) for made in results):
-        says = f"The global model after round {number} is {one.site}'s result alone."
-        yield fails(says, following)
+        yield fails(f"The global model after round {number} is {one.site}'s result alone.", following)
     if events[0].sent and same(events[0].sent, model):
-        says = f"The global model after round {number} is the one before it: no result counted."
-        yield fails(says, following)
+        message = f"The global model after round {number} is the one before it: no result counted."
+        yield fails(message, following)
     given = flow.arguments.get("aggregation_weights")
     shares = given if isinstance(given, dict) else {}
     weights = [_weight(event) * float(shares.get(event.site, 1)) for event in events]
     mean = _weighted_mean([*zip(weights, results, strict=True)])
     if not own and mean is not None and not same(mean, model, QUANTISED if run.lossy else _MEAN):
-        says = f"The global model after round {number} is not the mean of what the sites sent in it."
-        yield fails(says, following)
+        message = f"The global model after round {number} is not the mean of what the sites sent in it."
+        yield fails(message, following)
 
 
 def _made(event: TaskEvent) -> Sketch:
-    """Return the sketch of the model that a result makes: itself, or what was sent and the difference."""
     if event.kind != "WEIGHT_DIFF" or not event.sent:
         return event.sketch
     return tuple(map(sum, zip(event.sent, event.sketch, strict=True)))
 
 
 def _own_aggregator(run: Run, flow: Workflow) -> str:
-    """Return the class of an aggregator that is not NVFlare's; empty if there is none."""
-    told = flow.arguments.get("aggregator")
-    inline = str(told.get("path", "")) if isinstance(told, dict) else ""
-    named = flow.arguments.get("aggregator_id") or (told if isinstance(told, str) else None)
+    given = flow.arguments.get("aggregator")
+    inline = str(given.get("path", "")) if isinstance(given, dict) else ""
+    named = flow.arguments.get("aggregator_id") or (given if isinstance(given, str) else None)
     paths = [inline, *(item["path"] for item in components(run.workspace) if item.get("id") == named)]
     return next((path for path in paths if path and not path.startswith("nvflare.")), "")
 

@@ -1,6 +1,4 @@
-"""That evidence and files are those of this run: read, with its nonce, as sent, and without an exception."""
-
-from __future__ import annotations
+"""Evidence and files are of this run: read, with its nonce, as sent, and without an exception."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,7 +22,7 @@ from rekindle.records.events import (
 )
 
 _CODE = {".py", ".pth", ".so", ".sh"}
-"""What Python or a shell may run without being asked for it by name."""
+"""Files that Python or a shell may run without being named."""
 _NAMED = 5
 _JOB = (FinalEvent, TrackingEvent, ExceptionEvent, ModelEvent)
 _SERVER = (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent, ModelEvent)
@@ -41,8 +39,8 @@ def nobody_raised(run: Run) -> Iterator[Result]:
 @check("ours", "example")
 def everything_is_read(run: Run) -> Iterator[Result]:
     """Every file is a regular one of bounded size, and every line of evidence an event."""
-    for says in run.unread:
-        yield unknown(says)
+    for message in run.unread:
+        yield unknown(message)
     for file, number in run.broken:
         yield unknown(f"Line {number} of {file} is not an event.", file)
 
@@ -95,7 +93,8 @@ def files_are_as_sent(run: Run) -> Iterator[Result]:
                 yield unknown(f"{file} was sent and is missing from the run.")
         elif found != digest and (digest or (job / name).lstat().st_size <= FILE_LIMIT):
             yield unknown(f"{file} is not the file that was sent.", file)
-    for path in _copies(job / folders.WORKSPACE):
+    copies = (path for path in sorted(job.glob(f"{folders.WORKSPACE}/**/custom/**/*")) if path.is_file())
+    for path in copies:  # from which NVFlare's simulator starts clients and server
         inside = path.as_posix().rpartition("/custom/")[2]
         known = {digest for name, digest in sent.items() if f"/{name}".endswith(f"/{inside}")}
         if known and _digest(path) not in known:
@@ -111,19 +110,12 @@ def files_are_as_sent(run: Run) -> Iterator[Result]:
 
 
 def _digest(path: Path) -> str | None:
-    """Return the SHA-256 of a file; None if it is no regular file that can be read."""
     with suppress(OSError):
         return files.sha256(path)
     return None
 
 
-def _copies(workspace: Path) -> Iterator[Path]:
-    """Yield the copies of a job's code from which NVFlare's simulator starts clients and server."""
-    yield from (path for path in sorted(workspace.glob("**/custom/**/*")) if path.is_file())
-
-
 def _code(job: Path) -> Iterator[str]:
-    """Yield the names of files of code in the job's folder, but for NVFlare's workspace."""
     for path in sorted(job.rglob("*")):
         name = path.relative_to(job)
         if path.suffix in _CODE and name.parts[0] != folders.WORKSPACE:

@@ -1,6 +1,4 @@
-"""What NVFlare's server got from sites, as our component there recorded it: sound, trained, and theirs."""
-
-from __future__ import annotations
+"""Results of sites, as our component at the server recorded them: sound, trained, and their own."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,14 +8,7 @@ from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import TRAINS, Run
-from rekindle.records.events import (
-    ContributionEvent,
-    FinalEvent,
-    GlobalEvent,
-    RoundEvent,
-    Sketch,
-    TaskEvent,
-)
+from rekindle.records.events import ContributionEvent, FinalEvent, GlobalEvent, RoundEvent, Sketch, TaskEvent
 
 from .aggregation import EXACT, QUANTISED, same
 
@@ -35,10 +26,8 @@ def server_told_every_result(run: Run) -> Iterator[Result]:
             yield unknown(f"{site} gave the server a result of {task} twice in round {number}.")
     for site, task in sorted(logged.keys() | results.keys()):
         if logged[site, task] != results[site, task]:
-            yield unknown(
-                f"The server's log has {logged[site, task]} results of {site} for {task}, and our component "
-                f"there recorded {results[site, task]}."
-            )
+            counts = f"{logged[site, task]} results of {site} for {task}"
+            yield unknown(f"The server's log has {counts}, and our component recorded {results[site, task]}.")
 
 
 @check("ours", "example", needs=(TaskEvent,))
@@ -65,32 +54,30 @@ def every_site_trained(run: Run) -> Result:
     """
     results = [line for line in run.results if line.event.task == TRAINS]
     for line in results:
-        if says := _wrong(line.event):
-            return fails(says, line)
+        if message := _wrong(line.event):
+            return fails(message, line)
     for site in sorted({line.event.site for line in results}):
         trained = [line.event.trained for line in results if line.event.site == site]
         if not any(step or step is None for step in trained):
-            says = (
-                f"{site} changed no trainable parameter by more than rounding in any round: it did not train."
+            message = (
+                f"{site} did not train: no trainable parameter changed by more than rounding in any round."
             )
-            return fails(says, results[-1])
-    untold = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
+            return fails(message, results[-1])
+    uncompared = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
     began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
-    later = [line for line in untold if (line.event.round or 0) > began]
-    if later and len(untold) < len(results):
+    later = [line for line in uncompared if (line.event.round or 0) > began]
+    if later and len(uncompared) < len(results):
         event = later[0].event
-        return unknown(f"{event.site}'s result was compared with nothing, unlike others.", untold[0])
+        return unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
     silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in results})
     if silent:
         announced = ", ".join(sites(run.workspace)) or "none"
-        says = f"The server had no training result of {silent[0]}; the job announced the sites {announced}."
-        return unknown(says)
+        return unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
     summary = f"Every site sent back another model than it was sent, in {len(results)} results."
     return holds(summary, results[-1])
 
 
 def _wrong(event: TaskEvent) -> str | None:
-    """Return what shows that a result is of no training."""
     where = event.site if event.round is None else f"{event.site} in round {event.round}"
     if not event.values:
         return f"{where} sent nothing back."
@@ -108,8 +95,8 @@ def trainers_start_from_the_servers_model(run: Run) -> Iterator[Result]:
     for line in run.of(RoundEvent):
         event, model = line.event, models.get(line.event.round)
         if model and not _is(run, event.model_in, event.sketch_in, model.digest, model.sketch):
-            says = f"{event.who} started round {event.round} from another model than the server's."
-            yield fails(says, line)
+            message = f"{event.who} started round {event.round} from another model than the server's."
+            yield fails(message, line)
 
 
 @check("ours", needs=(RoundEvent, ContributionEvent))
@@ -119,8 +106,7 @@ def server_gets_what_trainers_made(run: Run) -> Iterator[Result]:
     for line in run.of(RoundEvent):
         event, result = line.event, results.get((line.event.site, line.event.round))
         if result and not _is(run, event.model_out, event.sketch_out, result.digest, result.sketch):
-            says = f"The server got another model in round {event.round} than {event.who} made."
-            yield fails(says, line)
+            yield fails(f"The server got another model in round {event.round} than {event.who} made.", line)
 
 
 @check("ours", needs=(FinalEvent, GlobalEvent))
@@ -139,5 +125,4 @@ def final_model_is_the_servers(run: Run) -> Iterator[Result]:
 
 
 def _is(run: Run, made: str, sketch: Sketch | None, digest: str | None, seen: Sketch) -> bool:
-    """Whether a trainer's model is the one that the server saw."""
     return same(sketch, seen, QUANTISED if run.lossy else EXACT) and (run.lossy or made == digest)

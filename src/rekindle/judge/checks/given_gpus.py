@@ -1,6 +1,4 @@
-"""That sites' processes used the GPUs that a run was given, of examples that write no evidence of ours."""
-
-from __future__ import annotations
+"""Whether sites' processes used the GPUs that a run was given, for examples, which write no evidence."""
 
 from collections import Counter
 from collections.abc import Container, Iterator
@@ -8,17 +6,17 @@ from typing import NamedTuple
 
 from rekindle.judge.check import Result, check, fails, holds, unknown, without_gpus
 from rekindle.judge.run import Run
-from rekindle.records.events import GpuSample, SampleEvent
+from rekindle.records.events import SampleEvent
 
 from .gpus import by_gpu, by_process, most_used, worst
 from .processes import first_tasks, last_results
 
 _WARM_S = 2.0
-"""That a process has held a GPU before its work counts: it makes its context first, which is work too."""
-_TELLING_S = 5.0
-"""In less, a process may come and go between two samples."""
+"""Work on a GPU counts after this time: creating the context is work too."""
+_SHORTEST_S = 5.0
+"""In less time, a process may start and end between two samples."""
 _CONTEXT_MIB = 64
-"""A process that computes on a GPU takes more of it; what a driver takes for itself moves by a few."""
+"""A process that computes on a GPU takes more; the driver's own use varies by a few MiB."""
 
 
 class _Seen(NamedTuple):
@@ -26,9 +24,8 @@ class _Seen(NamedTuple):
 
     uuid: str
     held: dict[str, int]
-    """Most memory at one moment, MiB by site; 0 where NVML does not tell it."""
+    """Most memory at one moment, MiB by site; 0 where NVML does not report it."""
     shares: dict[str, int]
-    """Percent by site; empty if untold."""
 
     def __str__(self) -> str:
         """Return them as a clause."""
@@ -43,7 +40,7 @@ class _Seen(NamedTuple):
 def given_gpus_worked(run: Run) -> Iterator[Result]:
     """Every site's processes, by PID, held memory of each GPU that it was given and worked there.
 
-    Of a job that does not need GPUs it says no more than what they took.
+    For a job that needs no GPU, it only reports what the processes took.
     """
     given: dict[str, list[str]] = {}
     for site in run.spec.sites:
@@ -58,13 +55,12 @@ def given_gpus_worked(run: Run) -> Iterator[Result]:
     elif not during:
         yield unknown("The samples do not reach from the first task to the last result.")
     elif not run.owners:
-        yield unknown("No sample tells the PIDs of a site, by which its work on GPUs could be told.", at)
+        yield unknown("No sample lists the PIDs of a site, so its work on GPUs is unknown.", at)
     else:
         yield worst((_used(run, gpu, given[gpu.uuid], during) for gpu in seen), at)
 
 
 def _needed(run: Run) -> bool:
-    """Whether a job's description says that its sites use all GPUs that they are given."""
     job = run.spec.job
     asked = job.example is not None and (job.example.gpus > 0 or "{gpus}" in job.example.command)
     return asked or job.ranks_per_site > 1
@@ -96,19 +92,17 @@ def _seen(run: Run, uuid: str, sites: list[str], during: list[SampleEvent]) -> _
 
 
 def _used(run: Run, seen: _Seen, sites: list[str], during: list[SampleEvent]) -> Result:
-    """Return whether the sites that were given a GPU used it, and what shows it."""
     found = _held(run, seen, sites, during)
     if found.state == "holds":
-        found = _busy(run, seen, during, found.says)
+        found = _busy(run, seen, during, found.message)
     span = during[-1].time - during[0].time
-    if found.state == "fails" and span < _TELLING_S:
+    if found.state == "fails" and span < _SHORTEST_S:
         why = f"was not seen to in the {span:.1f} s from the first task to the last result"
-        return unknown(f"{found.says}, or {why}")
+        return unknown(f"{found.message}, or {why}")
     return found
 
 
 def _held(run: Run, seen: _Seen, sites: list[str], during: list[SampleEvent]) -> Result:
-    """Return whether each site held memory of a GPU, and what shows it."""
     uuid = seen.uuid
     if not any(uuid in sample.gpus for sample in during):
         return unknown(f"{uuid} was not sampled from the first task to the last result")
@@ -117,12 +111,11 @@ def _held(run: Run, seen: _Seen, sites: list[str], during: list[SampleEvent]) ->
             why = _unmatched(run, uuid, during)
             return unknown(why) if why else fails(f"{site} held no memory on {uuid}: it did not work there")
         if not seen.held[site]:
-            return unknown(f"{uuid} does not tell the memory of {site}")
+            return unknown(f"{uuid} does not report the memory of {site}")
     return holds(f"with {' and '.join(f'{seen.held[site]} MiB held by {site}' for site in sites)}")
 
 
 def _busy(run: Run, seen: _Seen, during: list[SampleEvent], held: str) -> Result:
-    """Return whether a GPU worked for the sites that held it, and what shows it."""
     if seen.shares:
         found = by_process(seen.uuid, held, seen.shares)
         return holds(str(seen)) if found.state == "holds" else found
@@ -146,14 +139,11 @@ def _unmatched(run: Run, uuid: str, during: list[SampleEvent]) -> str | None:
     if {pid for sample in during for pid in _processes(sample, uuid)} - before:
         return f"none of the PIDs on {uuid} is known to the driver, as in a PID namespace of its own"
     gpus = [line.event.gpus[uuid] for line in run.samples if uuid in line.event.gpus]
-    if not before and _worked(gpus):
+    used = [gpu.used_mib for gpu in gpus]
+    worked = any(gpu.utilisation for gpu in gpus) or max(used) - min(used) >= _CONTEXT_MIB
+    if not before and worked:
         return f"{uuid} worked or was held, and NVML lists no process there, as in a PID namespace of its own"
     return None
-
-
-def _worked(gpus: list[GpuSample]) -> bool:
-    used = [gpu.used_mib for gpu in gpus]
-    return any(gpu.utilisation for gpu in gpus) or max(used) - min(used) >= _CONTEXT_MIB
 
 
 def _warm(run: Run, uuid: str, sites: Container[str | None]) -> dict[str, float]:

@@ -1,6 +1,4 @@
-"""The rule on GPUs' errors, from the driver's samples: Xids, and memory errors that were not corrected."""
-
-from __future__ import annotations
+"""GPU errors in the driver's samples: Xids and uncorrected memory errors."""
 
 from collections.abc import Iterator
 
@@ -15,24 +13,23 @@ from rekindle.records.evidence import Line
 def no_gpu_errors(run: Run) -> Iterator[Result]:
     """No assigned GPU met an Xid error or an uncorrected one of its memory, from first to last sample.
 
-    What a run did over such an error proves nothing. A GPU that counts no memory errors (NVML knows of no ECC
-    there) is named, and passes.
+    A run with such an error proves nothing. A GPU without error counts (NVML reports no ECC) is named, and
+    passes.
     """
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     found = [
         result for look in (_errors, _lost, _unwatched) for uuid in assigned for result in look(run, uuid)
     ]
     if found:
-        yield unknown(f"{'; '.join(dict.fromkeys(result.says for result in found))}.", found[0].at)
+        yield unknown(f"{'; '.join(dict.fromkeys(result.message for result in found))}.", found[0].at)
     else:
-        says = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
+        message = f"No error of {len(assigned)} GPUs in {len(run.samples)} samples"
         uncounted = [uuid for uuid in assigned if _counts(run, uuid)[0][0] is None]
         more = [f"{uuid} counts no memory errors (ECC)" for uuid in uncounted]
-        yield holds(f"{'; '.join([says, *more])}.", run.samples[-1])
+        yield holds(f"{'; '.join([message, *more])}.", run.samples[-1])
 
 
 def _errors(run: Run, uuid: str) -> list[Result]:
-    """Return each Xid that a GPU met, where it is first, and whether the count of memory errors moved."""
     seen: dict[int, Result] = {}
     for line in run.samples_for(uuid):
         for xid in _of(line.event, uuid) or ():
@@ -40,9 +37,9 @@ def _errors(run: Run, uuid: str) -> list[Result]:
     counts = _counts(run, uuid)
     for count, line in counts:
         if count != counts[0][0]:
-            was, now = ("untold" if errors is None else str(errors) for errors in (counts[0][0], count))
-            says = f"{uuid}'s uncorrected memory errors (ECC) went from {was} to {now} in the run"
-            return [*seen.values(), unknown(says, line)]
+            was, now = ("unknown" if errors is None else str(errors) for errors in (counts[0][0], count))
+            message = f"{uuid}'s uncorrected memory errors (ECC) went from {was} to {now} in the run"
+            return [*seen.values(), unknown(message, line)]
     return [*seen.values()]
 
 
@@ -58,7 +55,7 @@ def _lost(run: Run, uuid: str) -> list[Result]:
     last = next(iter(run.samples_for(uuid)[-1:]), None)
     if last is None or uuid in last.event.gpus:
         return []
-    return [unknown(f"{uuid} answered NVML no more at the last sample", last)]
+    return [unknown(f"{uuid} did not answer NVML at the last sample", last)]
 
 
 def _unwatched(run: Run, uuid: str) -> list[Result]:

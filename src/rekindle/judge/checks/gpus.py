@@ -1,12 +1,10 @@
-"""That sites' trainers used their GPUs, from the driver's samples, which cover all rounds."""
-
-from __future__ import annotations
+"""Whether sites' trainers used their GPUs, by the driver's samples, which cover all rounds."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import Any
 
-from rekindle.judge.check import GRAVITY, Result, check, fails, holds, unknown, without_gpus
+from rekindle.judge.check import Result, check, fails, gravity, holds, unknown, without_gpus
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
 
@@ -15,15 +13,14 @@ from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEv
 def gpus_used(run: Run) -> Result:
     """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
 
-    It counts what was sampled after a trainer reported the GPU. How much it worked is said, and is no matter:
-    a small job leaves a large GPU idle for most of the time.
+    Samples count after a trainer reported the GPU. How much it worked is reported and not judged: a small job
+    leaves a large GPU idle most of the time.
     """
     assigned = sorted({uuid for site in run.spec.sites for uuid in site.gpus})
     return worst((_used(run, uuid) for uuid in assigned), run.samples[-1])
 
 
 def _used(run: Run, uuid: str) -> Result:
-    """Return whether the run's trainers used a GPU, and what shows it."""
     devices = [line.event for line in run.of(DeviceEvent) if line.event.uuid == uuid]
     if not devices:
         return fails(f"{uuid} was reported by no trainer")
@@ -43,7 +40,7 @@ def _used(run: Run, uuid: str) -> Result:
     if held[least] < 0:
         return fails(f"{who} held no memory on {uuid}: it did not work there")
     if held[least] == 0:
-        return unknown(f"{uuid} does not tell the memory of {who}")
+        return unknown(f"{uuid} does not report the memory of {who}")
     mean = fmean(gpu.utilisation for gpu in gpus)
     clause = f"({mean:.1f} % on average) with {sum(held.values())} MiB held by its trainers"
     used = most_used(_samples(run, uuid), uuid, _warm(run, trainers))
@@ -85,7 +82,7 @@ def sampled_all_along(run: Run) -> Iterator[Result]:
 
 
 def most_used(samples: Iterable[SampleEvent], uuid: str, warm: Mapping[str, float]) -> dict[str, int]:
-    """Return the most of a GPU that each process was seen to use, percent by PID; empty if untold.
+    """Return the peak utilisation of a GPU by each process, percent by PID; empty if unknown.
 
     Args:
         samples: in the order of their times.
@@ -121,7 +118,7 @@ def by_process(uuid: str, held: str, shares: Mapping[str, int]) -> Result:
 
 
 def by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSample]) -> Result:
-    """Count work only while no process but ``pids`` held the GPU, as what a process did is not told."""
+    """Count work only while no process but ``pids`` held the GPU: utilisation by process is unknown."""
     own = [gpu.utilisation for gpu in gpus if gpu.processes and gpu.processes.keys() <= set(pids)]
     shared = [gpu.utilisation for gpu in gpus if gpu.processes.keys() - set(pids)]
     peak = max(own, default=0)
@@ -133,7 +130,7 @@ def by_gpu(uuid: str, held: str, pids: Collection[str], gpus: Collection[GpuSamp
 
 
 def worst(used: Iterable[Result], at: Any) -> Result:
-    """Return what the gravest of results by GPU come to, in one sentence."""
+    """Return the gravest of results by GPU as one, in one sentence."""
     found = list(used)
-    state = min((result.state for result in found), key=GRAVITY.index)
-    return Result(state, f"{'; '.join(result.says for result in found if result.state == state)}.", at)
+    state = min(found, key=gravity).state
+    return Result(state, f"{'; '.join(result.message for result in found if result.state == state)}.", at)

@@ -1,6 +1,4 @@
-"""That the logs of NVFlare's server and sites, and what job.py printed, are whole and without an error."""
-
-from __future__ import annotations
+"""The logs of NVFlare's server and sites, and job.py's output, are complete and without an error."""
 
 import re
 from collections.abc import Iterator
@@ -24,20 +22,18 @@ _FIRST = {
     ),
     "site": ("ClientTaskWorker started to run",),
 }
-"""What a log may begin with."""
 _LAST = {"server": "MPM: Good Bye!", "site": "End the Simulator run."}
 _AFTER_LAST = re.compile(
     r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$"
     r"|\[server\] download tx \S+ done: status=finished elapsed=[\d.]+s size=[\d.]+MB \([\d,]+ bytes\)$"
 )
-"""What a client may add before NVFlare, which has heard its last word, ends it."""
+"""Lines that a client may add after its last word."""
 _ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
 _CONSOLE = re.compile(
     r"^\d{4}-\d\d-\d\d [\d:,]+ - (?:([\w.]+) - )?(DEBUG|INFO|WARNING|ERROR|CRITICAL|FATAL) - "
 )
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\s*$")
-"""How the first line of one ends; a word before it is whoever prints it."""
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 RAISED = re.compile(r"^([A-Za-z_][\w.]{0,200}(?:Error|Exception|Exit|Interrupt)\b.*)")
 _DIED = re.compile(
@@ -45,15 +41,22 @@ _DIED = re.compile(
     r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
     r"|External process exited with return code -?[1-9])"
 )
-"""How a process says that it, or another, ended; without an exception."""
 _RANK = re.compile(r"^\[rank\d{1,6}\]: ?")
-"""As torch begins each line of an exception."""
+"""Torch's prefix of each line of an exception."""
 _AFTER_S = 2.0
-"""Within which threads of a process that ends may log something more, as Flower's do."""
+"""Threads of a process that ends may log for this long, as Flower's do."""
 _ALL_NAN = re.compile(r"\[(?:\s{0,9}-?(?:nan|inf)\b,?){2,9999}\s{0,9}\]")
-"""A row of a model's weights, say, as NumPy and torch print it."""
+"""A row of an array, as NumPy and torch print it."""
+_SENT = re.compile(
+    r"\b(?:send|sent|new|updated|trained)\w{0,3}\b[^\[\n]{0,40}\b(?:weights?|models?|param\w{0,7})\b[^\[\n]{0,40}",
+    re.IGNORECASE,
+)
+"""The words with which a trainer prints the model that it trained."""
+_ROWS = 100
+"""Lines of a printed model that are compared."""
+_ARRAY = re.compile(r"\[[-+\d.e,\s\[\]]{1,4000}\]")
 _BACKWARDS_S = 2.0
-"""Threads write to one log, each with the time at which it began to."""
+"""Threads write to one log, each with the time at which it began a line."""
 
 
 class Harmless(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,9 +64,8 @@ class Harmless(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     log: Literal["any", "server", "site", "job"]
     logger: str
-    """Its whole name; any if empty."""
+    """Its full name; any if empty."""
     text: str
-    """Regular expression that finds what it says."""
     because: str
     after_end: bool = False
     """Only once the server has asked the sites to end."""
@@ -75,8 +77,7 @@ _ALL = decodable(tuple[Harmless, ...])
 @cache
 def harmless() -> tuple[Harmless, ...]:
     """Return the list, ``harmless.json``."""
-    text = files(__package__).joinpath("harmless.json").read_bytes()
-    return decode(text, _ALL)
+    return decode(files(__package__).joinpath("harmless.json").read_bytes(), _ALL)
 
 
 @check("ours", "example")
@@ -104,7 +105,7 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
 
 @check("ours", "example")
 def no_error_logged(run: Run) -> Iterator[Result]:
-    """No log of the server or of a site, of which each has an error log too, has an unexplained error."""
+    """No log or error log of the server or a site has an unexplained error."""
     for name in run.members:
         member = run.workspace.members.get(name)
         content = member.read(member.error_log) if member else None
@@ -115,24 +116,24 @@ def no_error_logged(run: Run) -> Iterator[Result]:
         if content.strip() and not errors:
             yield unknown(f"{name}'s error log is not NVFlare's.", member.path(member.error_log))
         found = [*unexplained(name, run.records(name)), *unexplained(name, errors, ended=True)]
-        for record, says in found:
-            yield fails(f"{name} logged: {says[:300]}", record.at)
+        for record, message in found:
+            yield fails(f"{name} logged: {message[:300]}", record.at)
 
 
 def unexplained(name: str, records: list[LogRecord], ended: bool = False) -> Iterator[tuple[LogRecord, str]]:
-    """Yield what of a log's records of ``name`` (``server``, ``site-1``) is an error that is not harmless.
+    """Yield the records of a log with an error that is not harmless, and its message.
 
     Args:
-        name: whose log it is.
+        name: ``server`` or a site, whose log it is.
         records: of the log, in its order.
-        ended: whether the server had asked the sites to end before the first of them.
+        ended: whether the server had asked the sites to end before the first record.
     """
     kind: Literal["server", "site"] = "server" if name == "server" else "site"
     for record in records:
         ended = ended or any(word in record.message for word in _ENDING)
-        for says in _errors(record):
-            if not _is_harmless(kind, record.logger, says, ended):
-                yield record, says
+        for message in _errors(record):
+            if not _is_harmless(kind, record.logger, message, ended):
+                yield record, message
 
 
 def _errors(record: LogRecord) -> Iterator[str]:
@@ -144,14 +145,14 @@ def _errors(record: LogRecord) -> Iterator[str]:
 
 @check("ours", "example")
 def trainers_print_no_failure(run: Run) -> Iterator[Result]:
-    """What trainers print, which sites' logs repeat, has no unexplained exception or end of a process."""
+    """Trainers print no unexplained exception, no end of a process, and no model that never changes."""
     for name in run.members:
-        for record, says in printed_failures(run.records(name)):
-            yield unknown(f"A trainer, as {name} logged it: {says}", record.at)
+        for record, message in printed_failures(run.records(name)):
+            yield unknown(f"A trainer, as {name} logged it: {message}", record.at)
 
 
 def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
-    """Yield what a site's trainers printed of an exception, the end of a process or an array of NaN alone."""
+    """Yield exceptions, ends of processes, arrays of NaN alone and unchanged models that trainers printed."""
     over = False
     begun: list[LogRecord] = []
     for record in records:
@@ -168,11 +169,26 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
                     yield record, message[:300]
     if begun:
         yield begun[0], "a traceback without its exception"
+    yield from _unchanged(records)
+
+
+def _unchanged(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]]:
+    """Yield the last of several printed models that are all the same, with the words before it."""
+    printed: dict[str, list[tuple[str, LogRecord]]] = {}
+    for record in records:
+        if record.logger in TRAINERS and (words := _SENT.search(record.message)):
+            text = "\n".join((record.message, *record.more[:_ROWS]))
+            if array := _ARRAY.match(text, words.end()):
+                printed.setdefault(words[0].strip(), []).append((array[0], record))
+    for words_before, models in printed.items():
+        if len(models) > 1 and len({model for model, _ in models}) == 1:
+            row = models[0][0].partition("\n")[0]
+            yield models[-1][1], f"{words_before} {row} … all {len(models)} times: no model was trained"
 
 
 @check("ours", "example")
 def job_printed_no_error(run: Run) -> Iterator[Result]:
-    """What job.py printed has no error of NVFlare's and no traceback that is not known to be harmless."""
+    """What job.py printed has no error of NVFlare's and no traceback but harmless ones."""
     if not any(line.strip() for line in run.job_log):
         yield unknown("What job.py printed was not kept.")
     of_site: bool | None = None
@@ -181,26 +197,26 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
         console = _CONSOLE.match(plain)
         logger, level = (console[1] or "", console[2]) if console else ("", "")
         printed = plain[console.end() :] if console else plain
-        result, says = fails, None
+        result, message = fails, None
         if level in _BAD_LEVELS:
-            says = printed
+            message = printed
         elif _TRACEBACK.search(printed):
             of_site = bool(console)
         elif of_site is not None and RAISED.match(printed):
-            result, says, of_site = unknown if of_site else fails, printed, None  # a site's went on
+            result, message, of_site = unknown if of_site else fails, printed, None  # a site's went on
         elif not console and _DIED.match(printed):
-            says = printed
-        if says is not None and not _is_harmless("job", logger, says, after_end=True):
-            yield result(f"Line {number} of job.log: {says[:300]}", folders.JOB_LOG)
+            message = printed
+        if message is not None and not _is_harmless("job", logger, message, after_end=True):
+            yield result(f"Line {number} of job.log: {message[:300]}", folders.JOB_LOG)
 
 
-def _is_harmless(kind: str, logger: str, says: str, after_end: bool) -> bool:
+def _is_harmless(kind: str, logger: str, message: str, after_end: bool) -> bool:
     logger = TRAINERS[0] if logger in TRAINERS else logger
     repeated = kind == "job" and not logger  # the console repeats what any of them logs, without its logger
     return any(
         (repeated or (known.log in ("any", kind) and known.logger in ("", logger)))
         and (known.text or not repeated)
-        and re.search(known.text, says)
+        and re.search(known.text, message)
         and (after_end or not known.after_end)
         for known in harmless()
     )

@@ -1,7 +1,5 @@
 """Claims on what goes between sites and server: how large, streamed, quantised."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -15,31 +13,29 @@ _QUANTISED = (
     rf"Quantized (\d{{1,18}})/\1 params\. "
     rf"Before quantization: {_MB}\. After quantization: {_MB} with meta: {_MB}"
 )
-"""NVFlare's line for a message quantised whole: MB before and after, and MB of what restores it."""
 _TENSORS = r"(\d{1,9}) tensors, [^(]{1,80}\((\d{1,18}) bytes\)"
 
 
 @check("claim", needs=(FinalEvent, RoundEvent))
 def bytes_exchanged(run: Run, options: dict[str, Any]) -> Result:
-    """Every site told the size of its weights both ways in every round.
+    """Every site reported the size of its weights both ways in every round.
 
-    Option ``at_most_share``: of the whole model's bytes, which adapters alone stay below.
+    Option ``at_most_share``: of the complete model's bytes; adapters alone stay below it.
     """
-    whole = run.final.event.model_bytes if run.final else None
-    if not whole:
-        return unknown("job.py did not tell the model's size.", run.final)
+    model_bytes = run.final.event.model_bytes if run.final else None
+    if not model_bytes:
+        return unknown("job.py did not report the model's size.", run.final)
     bar = float(options.get("at_most_share", 1.0))
     lines = [line for site in run.spec.sites for line in run.rounds(site.name, 0)]
     for line in lines:
         event, where = line.event, f"in round {line.event.round}"
         if not (event.bytes_in and event.bytes_out):
-            return unknown(f"{event.site} told no size {where}.", line)
+            return unknown(f"{event.site} reported no size {where}.", line)
         size = max(event.bytes_in, event.bytes_out)
-        if size > bar * whole:
-            says = f"{event.site} exchanged {size} bytes {where} of a model of {whole}."
-            return fails(says, line)
-    says = f"{size / 1e6:.2f} MB each way, per site and round, of a model of {whole / 1e6:.2f} MB."
-    return holds(says, lines[-1])
+        if size > bar * model_bytes:
+            return fails(f"{event.site} exchanged {size} bytes {where} of a model of {model_bytes}.", line)
+    message = f"{size / 1e6:.2f} MB each way, per site and round, of a model of {model_bytes / 1e6:.2f} MB."
+    return holds(message, lines[-1])
 
 
 @check("claim")
@@ -51,14 +47,14 @@ def tensors_streamed(run: Run) -> Result:
             lines = run.find("server", rf"{done} peer '{re.escape(site)}' with {_TENSORS}")
             streamed = [line for line in lines if int(line.match[1]) > 0]
             if len(streamed) != rounds:
-                says = f"The server {done} {site} in {len(streamed)} of {rounds} rounds."
-                return fails(says, lines[-1] if lines else None)
+                message = f"The server {done} {site} in {len(streamed)} of {rounds} rounds."
+                return fails(message, lines[-1] if lines else None)
     for line in run.find("server", r"\bpeer '([^']{0,200})'"):
         if line.match[1] not in sites:
             return fails(f"The server streamed tensors with {line.match[1]!r}.", line)
     tensors, size = streamed[-1].match.groups()
-    says = f"{tensors} tensors ({int(size) / 1e6:.2f} MB) streamed each way, per site and round."
-    return holds(says, streamed[-1])
+    message = f"{tensors} tensors ({int(size) / 1e6:.2f} MB) streamed each way, per site and round."
+    return holds(message, streamed[-1])
 
 
 @check("claim")
@@ -68,8 +64,8 @@ def messages_quantised(run: Run, options: dict[str, Any]) -> Result:
     for name in run.members:
         lines = run.find(name, _QUANTISED)
         if len(lines) != rounds:
-            says = f"{name} quantised whole messages in {len(lines)} of {rounds} rounds."
-            return fails(says, lines[-1] if lines else None)
+            message = f"{name} quantised complete messages in {len(lines)} of {rounds} rounds."
+            return fails(message, lines[-1] if lines else None)
         for line in lines:
             before, values, meta = (float(line.match[group]) for group in (2, 3, 4))
             after = values + meta

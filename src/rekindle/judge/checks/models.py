@@ -1,7 +1,5 @@
 """The models that NVFlare's server saved, read here and as the run's environment loaded them."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,15 +18,15 @@ from rekindle.records.evidence import Line
 _WIDEST = 8
 """Bytes that one value of a saved model has at most."""
 _NUMPY_DEFAULT = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
-"""What NVFlare's numpy persistor begins with where nothing else is given."""
+"""The initial model of NVFlare's NumPy persistor unless another is given."""
 
 
 @check("claim")
 def global_model_saved(run: Run) -> Result:
-    """The server saved a model that is whole, finite, not zero, and no longer the one it began with.
+    """The server saved a model that is complete, finite, not zero, and not the initial one.
 
-    Of one that is too large to be collected, what was seen as it loaded there counts; `saved_models_load`
-    holds that to what sites sent.
+    For a model too large to be collected, the evidence of loading it on the host counts; `saved_models_load`
+    compares that with what sites sent.
     """
     saved = sorted(run.workspace.models())
     found = [_read(run, name) for name in saved] or [
@@ -48,10 +46,10 @@ def _stayed(run: Run, name: str, file: str) -> Result:
     )
 
 
-def _sound(says: str, line: Line[ModelEvent]) -> Result:
+def _sound(message: str, line: Line[ModelEvent]) -> Result:
     if line.event.finite and line.event.norm:
-        return holds(f"{says}, finite and not all zero.", line)
-    return fails(f"{says}, which are not sound.", line)
+        return holds(f"{message}, finite and not all zero.", line)
+    return fails(f"{message}, which are not sound.", line)
 
 
 def _read(run: Run, name: str) -> Result:
@@ -68,12 +66,11 @@ def _read(run: Run, name: str) -> Result:
     except OSError as error:
         return unknown(f"{name} is not read: {error.strerror}.", at)
     if values is None:
-        says = f"{name} has {size} bytes, and is whole; its values take its framework to read."
-        return holds(says, at)
+        return holds(f"{name} has {size} bytes and is complete; only its framework can read its values.", at)
     wrong = _wrong(workspace, name, values)
     if wrong:
         return fails(f"{name} {wrong}.", at)
-    part = "" if values.whole else ", as far as it was read"
+    part = "" if values.whole else ", in the part that was read"
     return holds(f"{name} has {values.count} values, finite and not all zero{part}.", at)
 
 
@@ -89,7 +86,7 @@ def _wrong(workspace: Workspace, name: str, values: Values) -> str | None:
 
 
 def _initial(workspace: Workspace, file: str) -> list[float] | None:
-    """Return the model that numpy's persistor began with; None if it is of another one, or not told."""
+    """Return the initial model of NumPy's persistor; None if it is another one's, or unknown."""
     for component in announced.components(workspace):
         given = component.get("args", {})
         mine = (
@@ -105,7 +102,6 @@ def _initial(workspace: Workspace, file: str) -> list[float] | None:
 
 
 def _flat(nested: object) -> Iterator[object]:
-    """Yield the first numbers of nested lists, in their order."""
     left, count = [iter([nested])], 0
     while left and count <= KEPT:
         item = next(left[-1], left)
@@ -128,8 +124,8 @@ def saved_models_load(run: Run) -> Iterator[Result]:
         line, stayed = run.loaded.get(file), f"{name} stayed on the host" if name not in saved else ""
         if line is None:
             yield unknown(f"{stayed or name}: nothing shows whether it loads in the run's environment.")
-        elif says := _flaw(line.event, began.event if began else None):
-            yield fails(f"{name} {says}.", line)
+        elif message := _flaw(line.event, began.event if began else None):
+            yield fails(f"{name} {message}.", line)
         elif not stayed and line.event.sha256 != sha256(saved[name]):
             yield unknown(f"{name} is not the file that was loaded in the run's environment.", line)
         elif stayed and line.event.values * _WIDEST < FILE_LIMIT:

@@ -1,6 +1,4 @@
-"""That a run over several nodes was one: its ranks on their nodes, at one pace, and across the network."""
-
-from __future__ import annotations
+"""Runs over several nodes: ranks on their nodes, at one pace, and across the network."""
 
 import re
 from collections.abc import Iterator
@@ -23,15 +21,15 @@ _CHANNEL = re.compile(
 )
 """``GDRDMA`` (GPUDirect RDMA): the network card reads and writes the GPU's memory itself."""
 _OVER_TCP = {"gloo": "gloo", "RING": "gRPC"}
-"""By the backend that ranks tell: torch's, and TensorFlow's between nodes."""
+"""By the backend that ranks report: torch's, and TensorFlow's between nodes."""
 _NAMES = {"Socket": "TCP", "IB": "InfiniBand"}
 _LINK = re.compile(r"\[(?P<device>\d{1,4})\][\w.-]{1,40}:\d{1,4}/(?P<link>IB|RoCE)\b")
-"""Of what NET/IB says that it uses: ``[0]mlx5_0:1/RoCE``."""
+"""NET/IB's list of devices: ``[0]mlx5_0:1/RoCE``."""
 
 
 @check("ours", needs=(DeviceEvent,))
 def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
-    """Every node of the allocation had its ranks of every site; of one machine, all ranks are on it."""
+    """Every node of the allocation had its ranks of every site; without nodes all are on one machine."""
     devices = {(line.event.site, line.event.rank): line for line in run.of(DeviceEvent)}
     first = next(iter(devices.values()), None)
     for site in run.spec.sites:
@@ -40,10 +38,10 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
             node = run.spec.node_of(site, rank)
             if line is None:
                 if node:
-                    yield unknown(f"{who} did not tell that it ran on {node}.")
+                    yield unknown(f"{who} did not report that it ran on {node}.")
             elif node and line.event.node != node:
-                says = f"{who} ran on {line.event.node or 'a node that it did not tell'}, and not on {node}."
-                yield (fails if line.event.node else unknown)(says, line)
+                message = f"{who} ran on {line.event.node or 'an unknown node'}, and not on {node}."
+                yield (fails if line.event.node else unknown)(message, line)
             elif first and not node and line.event.node != first.event.node:
                 yield unknown(f"{who} ran on {line.event.node}; others on {first.event.node}.", line)
 
@@ -52,7 +50,7 @@ def ranks_on_their_nodes(run: Run) -> Iterator[Result]:
 def nodes_keep_pace(run: Run) -> Iterator[Result]:
     """No node's ranks take much longer than others' for their own part of the steps; others wait for them."""
     by_node: dict[str, list[float]] = {}
-    whole = 0.0
+    longest = 0.0
     for site in run.spec.sites:
         for rank in range(site.ranks):
             lines = run.rounds(site.name, rank)
@@ -61,16 +59,15 @@ def nodes_keep_pace(run: Run) -> Iterator[Result]:
             forwards = [event.forward_s for event in events if event.forward_s is not None]
             if node and events and len(forwards) == len(events):  # the first round also loads and compiles
                 by_node.setdefault(node, []).append(sum(forwards))
-                whole = max(whole, sum(event.seconds for event in events))
+                longest = max(longest, sum(event.seconds for event in events))
     taken = {node: median(seconds) for node, seconds in by_node.items()}
     for node, seconds in taken.items():
         others = median([taken[name] for name in taken if name != node] or [seconds])
-        if seconds > _STRAGGLES * others and seconds - others > _MATTERS * whole:
+        if seconds > _STRAGGLES * others and seconds - others > _MATTERS * longest:
             where = f"where {' and '.join(name for name in taken if name != node)} took {others:.2f} s"
-            says = (
-                f"{node} straggles: its ranks took {seconds:.2f} s for their own part of the steps, {where}."
+            yield holds(
+                f"{node} straggles: its ranks took {seconds:.2f} s for their part of the steps, {where}."
             )
-            yield holds(says)
 
 
 def _on_one_machine(run: Run) -> str | None:
@@ -79,7 +76,7 @@ def _on_one_machine(run: Run) -> str | None:
 
 @check("ours", needs=(DeviceEvent,), unless=_on_one_machine)
 def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
-    """Ranks of different nodes talked by what NCCL says that it used; by gloo and gRPC that is TCP."""
+    """Ranks of different nodes communicated over what NCCL reports; gloo and gRPC use TCP."""
     for site in run.spec.sites:
         lines = [line for line in run.of(DeviceEvent) if line.event.site == site.name]
         backends = {line.event.backend for line in lines}
@@ -93,14 +90,13 @@ def ranks_crossed_the_network(run: Run) -> Iterator[Result]:
             for link in _crossed(run, site, path):
                 crossed.setdefault(link, path.relative_to(run.folder).as_posix())
         if crossed:
-            says = f"Ranks crossed the network by NCCL, over {' and '.join(sorted(crossed))}."
-            yield holds(says, next(iter(crossed.values())))
+            message = f"Ranks crossed the network by NCCL, over {' and '.join(sorted(crossed))}."
+            yield holds(message, next(iter(crossed.values())))
         else:
-            yield unknown(f"NCCL does not tell by what the ranks of {site.name} crossed the network.")
+            yield unknown(f"NCCL does not report how the ranks of {site.name} crossed the network.")
 
 
 def _crossed(run: Run, site: Site, path: Path) -> Iterator[str]:
-    """Yield by what the channels between nodes go, as one rank's log of NCCL has them."""
     try:
         text = files.content(path).decode("utf-8", "replace")
     except OSError:

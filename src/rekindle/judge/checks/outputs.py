@@ -1,6 +1,4 @@
-"""Claims on what a run came to beside models: evaluations, statistics, survival curves, Flower's rounds."""
-
-from __future__ import annotations
+"""Claims on results other than models: evaluations, statistics, survival curves, Flower's rounds."""
 
 import json
 import math
@@ -16,12 +14,12 @@ from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
 
 _NO_DIGEST = "quantile"
-"""What statistics leave empty, in good runs, where a package for it is not installed."""
+"""The statistic that good runs leave empty where its package is not installed."""
 _LARGEST = 1e300
-"""Beyond it nothing is plausible; integers of JSON know no bound."""
+"""Larger figures are implausible; JSON's integers have no bound."""
 _GLOBAL = "Global"
 _STILL = 1e-6
-"""By how much a loss of a whole data set varies, relative to it, where no weight moved."""
+"""Relative variation of a loss over a complete data set where no weight moved."""
 _RECEIVED = re.compile(r"aggregate_fit: received (\d{1,9}) results and (\d{1,9}) failures")
 _FLOWER_DONE = re.compile(r"Run finished (\d{1,9}) round\(s\)")
 _FLOWER_PREFIX = re.compile(r"(?m)^.{0,20}?INFO\s.{0,20}?: {1,6}")
@@ -32,10 +30,10 @@ _FLOWER_POINT = re.compile(r"\(\d{1,9}, ([^()\s,]{1,30})\)|round \d{1,9}: (\S{1,
 
 @check("claim")
 def cross_validation_complete(run: Run) -> Result:
-    """Each announced site evaluated every model, and each told at least one finite metric of it."""
+    """Each announced site evaluated every model, and reported at least one finite metric of each."""
     sites, (at, evaluations) = run.account.sites, _json(run.workspace, SERVER, "cross_val_results.json")
     if at is None or not sites:
-        return unknown("No cross_val_results.json is there, or nothing tells the sites.")
+        return unknown("No cross_val_results.json is there, or the sites are unknown.")
     rows = {site: _table(row) for site, row in _table(evaluations).items()}
     models = sorted({model for row in rows.values() for model in row})
     if not models:
@@ -47,20 +45,20 @@ def cross_validation_complete(run: Run) -> Result:
                 return fails(f"{site} did not evaluate the model {model}.", at)
             numbers = list(_numbers(metrics))
             if not numbers or not all(map(math.isfinite, numbers)):
-                return fails(f"{site} told no finite metric of the model {model}.", at)
+                return fails(f"{site} reported no finite metric of the model {model}.", at)
     return holds(f"{len(sites)} sites each evaluated {', '.join(models)}.", at)
 
 
 @check("claim")
 def statistics_complete(run: Run) -> Result:
-    """Every statistic asked for is told for every announced site and for all together, and counts add up."""
+    """Every requested statistic is reported for every announced site and for all together; counts add up."""
     workspace, sites = run.workspace, run.account.sites
     asked = next((flow.arguments.get("statistic_configs") for flow in run.account.flows), None)
     paths = [component.get("args", {}).get("output_path") for component in announced.components(workspace)]
     name = next((Path(path).name for path in paths if isinstance(path, str) and path), "")
     at, features = _json(workspace, SERVER, name) if name else (None, None)
     if not sites or not isinstance(asked, dict):
-        return unknown("Nothing tells which statistics of which sites there should be.")
+        return unknown("The expected statistics or sites are unknown.")
     if at is None:
         return fails("The server wrote no file of statistics.")
     if not isinstance(features, dict) or not features:
@@ -76,7 +74,7 @@ def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> It
         if statistic != _NO_DIGEST and not any(
             statistic in _table(statistics) for statistics in features.values()
         ):
-            yield f"The statistic {statistic} is not told of any feature."
+            yield f"The statistic {statistic} is not reported for any feature."
     for feature, statistics in features.items():
         for statistic, rows in _table(statistics).items():
             wanted = (*sites, _GLOBAL)
@@ -85,7 +83,7 @@ def _missing(features: dict[str, Any], asked: list[str], sites: list[str]) -> It
             for site in wanted:
                 row = _table(rows).get(site)
                 if row is None or (not row and statistic != _NO_DIGEST):
-                    yield f"The statistic {statistic} of {feature[:100]} is not told for {site}."
+                    yield f"The statistic {statistic} of {feature[:100]} is not reported for {site}."
                 if not all(map(math.isfinite, _numbers(row))):
                     yield f"The statistic {statistic} of {feature[:100]} is not finite for {site}."
             if statistic == "count":
@@ -99,7 +97,7 @@ def survival_curves_fall(run: Run) -> Result:
     """Every announced site has the same Kaplan-Meier curve, from 1 down and never up, or below 0."""
     sites, first = run.account.sites, None
     if not sites:
-        return unknown("Nothing tells which sites there should be.")
+        return unknown("The expected sites are unknown.")
     for site in sites:
         at, content = _json(run.workspace, site, "km_global.json")
         if at is None:
@@ -113,10 +111,8 @@ def survival_curves_fall(run: Run) -> Result:
     if len(curve) < 2 or len(times) != len(curve):
         return fails("The curve has no points.", at)
     if curve[0] != 1 or not falls or curve[-1] == 1 or times != sorted(times):
-        says = f"The curve, from {curve[0]} to {curve[-1]}, is not one that falls from 1 and stays above 0."
-        return fails(says, at)
-    says = f"{len(sites)} sites have one curve of {len(curve)} points, from 1 to {curve[-1]:.3g}."
-    return holds(says, at)
+        return fails(f"The curve, from {curve[0]} to {curve[-1]}, does not fall from 1 and stay above 0.", at)
+    return holds(f"{len(sites)} sites have one curve of {len(curve)} points, from 1 to {curve[-1]:.3g}.", at)
 
 
 @check("claim")
@@ -125,33 +121,30 @@ def flower_results_received(run: Run) -> Result:
     sites, member = run.account.sites, run.workspace.members.get(SERVER)
     name = _named(member, "superlink_log.txt")
     if member is None or name is None or not sites:
-        return unknown("No log of Flower's server is there, or nothing tells the sites.")
+        return unknown("No log of Flower's server is there, or the sites are unknown.")
     text, at = (member.read(name) or b"").decode("utf-8", "replace"), member.path(name)
     received = [tuple(map(int, match.groups())) for match in _RECEIVED.finditer(text)]
     for number, (results, failures) in enumerate(received, 1):
         if results != len(sites) or failures:
-            says = f"Flower's round {number} had {results} results and {failures} failures"
-            return fails(f"{says} of {len(sites)} sites.", at)
+            message = f"Flower's round {number} had {results} results and {failures} failures"
+            return fails(f"{message} of {len(sites)} sites.", at)
     done = _FLOWER_DONE.search(text)
     if done is None or int(done[1]) != len(received) or not received:
-        says = f"Flower's server had results of {len(received)} rounds of {done[1] if done else '?'}."
-        return (fails if done else unknown)(says, at)
+        message = f"Flower's server had results of {len(received)} rounds of {done[1] if done else '?'}."
+        return (fails if done else unknown)(message, at)
     losses = _flower_losses(text[done.end() :])
     for name, values in losses.items():
         if not all(map(math.isfinite, values)):
             return fails(f"Flower's {name} is not finite: {values[-1]}.", at)
         if len(values) > 1 and values[0] and max(values) - min(values) <= _STILL * abs(values[0]):
-            says = (
-                f"Flower's {name} is {values[0]:g} in each of {len(values)} rounds: nothing shows training."
-            )
-            return unknown(says, at)
-    says = f"Flower's {len(received)} rounds each had results of all {len(sites)} sites"
+            message = f"Flower's {name} is {values[0]:g} in all {len(values)} rounds: nothing shows training."
+            return unknown(message, at)
+    message = f"Flower's {len(received)} rounds each had results of all {len(sites)} sites"
     moved = f", and {', '.join(losses)} moved" if losses else ""
-    return holds(f"{says}{moved}.", at)
+    return holds(f"{message}{moved}.", at)
 
 
 def _flower_losses(history: str) -> dict[str, list[float]]:
-    """Return the losses of each round by their names, from the history that Flower logs at its end."""
     history = _FLOWER_PREFIX.sub("", history)
     series = dict(_FLOWER_SERIES.findall(history))
     series |= {f"loss, {kind}": rows for kind, rows in _FLOWER_LOSS.findall(history)}
@@ -192,7 +185,6 @@ def _table(of: Any) -> dict[str, Any]:
 
 
 def _numbers(nested: Any) -> Iterator[float]:
-    """Yield the numbers in nested lists and tables."""
     left = [nested]
     while left:
         item = left.pop()

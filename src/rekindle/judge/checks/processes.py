@@ -1,6 +1,4 @@
-"""That the processes of sites worked, by the driver's samples, of examples that write no evidence of ours."""
-
-from __future__ import annotations
+"""Whether sites' processes worked, by the driver's samples, for examples, which write no evidence."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,17 +10,16 @@ from rekindle.judge.run import Run
 from rekindle.records.events import SampleEvent, TaskEvent, Worked
 from rekindle.records.evidence import Line
 
-_TELLING_S = 5.0
-"""In less, a client that has its task at once may take less CPU time than the kernel counts."""
+_SHORTEST_S = 5.0
+"""In less time, a client may use less CPU time than the kernel counts."""
 _NAMED = 5
-"""Sites whose figures are told, those with the least first."""
 
 
 class _Used(NamedTuple):
     site: str
     seconds: float | None
     """CPU time of what trains there; None if no sample shows any such process."""
-    says: str
+    message: str
     at: Line[SampleEvent]
 
 
@@ -34,7 +31,7 @@ def every_site_worked(run: Run) -> Iterator[Result]:
     """
     done = last_results(run)
     if not done or not any(line.event.worked for line in run.samples):
-        what = "sample tells what a site's processes took" if done else "site is told to have sent a result"
+        what = "sample has the CPU time of a site" if done else "site sent a recorded result"
         yield unknown(f"No {what}.")
         return
     given = first_tasks(run)
@@ -49,14 +46,13 @@ def every_site_worked(run: Run) -> Iterator[Result]:
         if used.seconds is None:
             yield unknown(f"No sample has a trainer of {site}, which its client launches.", used.at)
         elif not used.seconds > 0:
-            says = f"{site} used no CPU time from its first task to its last result: it did not train."
-            yield fails(says, used.at)
+            message = f"{site} used no CPU time from its first task to its last result: it did not train."
+            yield fails(message, used.at)
     if used_by_sites:
         used_by_sites.sort(key=lambda used: used.seconds or 0.0)
         more = f"; and {len(used_by_sites) - _NAMED} more" if len(used_by_sites) > _NAMED else ""
-        figures = "; ".join(used.says for used in used_by_sites[:_NAMED])
-        says = f"CPU time from the first task to the last result: {figures}{more}."
-        yield holds(says, used_by_sites[0].at)
+        figures = "; ".join(used.message for used in used_by_sites[:_NAMED])
+        yield holds(f"CPU time from the first task to the last result: {figures}{more}.", used_by_sites[0].at)
 
 
 def last_results(run: Run) -> dict[str, float]:
@@ -78,12 +74,11 @@ def first_tasks(run: Run) -> dict[str, float]:
 
 
 def _used(run: Run, site: str, seen: list[Line[SampleEvent]], first: float | None, last: float) -> _Used:
-    """Return what a site took from its first task to its last result, by the samples around both."""
     before = [line for line in seen if first is not None and line.event.time <= first]
     after = [line for line in seen if line.event.time >= last]
     end = after[0] if after else seen[-1]
     began = before[-1].event if before else None
-    if began and end.event.time - began.time < _TELLING_S:
+    if began and end.event.time - began.time < _SHORTEST_S:
         began = None
     then = began.worked[site] if began else Worked(nvflare_s=0.0, others_s=0.0, pids=())
     now = end.event.worked[site]
@@ -91,7 +86,7 @@ def _used(run: Run, site: str, seen: list[Line[SampleEvent]], first: float | Non
     others = None if now.others_s is None else now.others_s - (then.others_s or 0.0)
     launched = launches(run.workspace, site)
     seconds = others if launched else own + (others or 0.0)
-    says = f"{site} {own:.2f} s in NVFlare's client"
-    says += f" and {others:.2f} s in what that launched" if others is not None else ""
-    says += "" if began else " since its start"
-    return _Used(site, seconds, says, end)
+    message = f"{site} {own:.2f} s in NVFlare's client"
+    message += f" and {others:.2f} s in what that launched" if others is not None else ""
+    message += "" if began else " since its start"
+    return _Used(site, seconds, message, end)

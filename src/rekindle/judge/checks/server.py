@@ -1,7 +1,5 @@
 """Claims on what NVFlare's server logged: rounds aggregated, the best model, an end without an error."""
 
-from __future__ import annotations
-
 import re
 
 from rekindle.flare.log import LogRecord
@@ -19,16 +17,16 @@ def rounds_aggregated(run: Run) -> Result:
         return unknown("NVFlare's server left no log.")
     rounds, sites = run.spec.job.rounds, len(run.spec.sites)
     lines = run.find("server", r"Aggregated (\d+)/(\d+) results")
-    whole = [line for line in lines if line.match.groups() == (str(sites), str(sites))]
-    says = f"{len(whole)} of {rounds} rounds aggregated from {sites} of {sites} sites."
-    if len(whole) != rounds and not run.account.ended:
-        says += " The server's log stops before the run's end: the server was killed or died."
-    return shown(len(whole) == rounds, says, lines[-1] if lines else None)
+    complete = [line for line in lines if line.match.groups() == (str(sites), str(sites))]
+    message = f"{len(complete)} of {rounds} rounds aggregated from {sites} of {sites} sites."
+    if len(complete) != rounds and not run.account.ended:
+        message += " The server's log stops before the run's end: the server was killed or died."
+    return shown(len(complete) == rounds, message, lines[-1] if lines else None)
 
 
 @check("claim")
 def server_log_clean(run: Run) -> Result:
-    """The server did not give the run up, logged no error that is not harmless, and went on to its end."""
+    """The server did not abort the run, logged only harmless errors, and reached its end."""
     server, aborts = run.workspace.members.get(SERVER), run.find(SERVER, r"Aborting current RUN due to (.*)")
     records = run.records(SERVER, server.error_log) if server else []
     error = next(unexplained(SERVER, records, ended=True), None)
@@ -39,18 +37,18 @@ def server_log_clean(run: Run) -> Result:
     errors = server.read(server.error_log) if server else None
     if server is None or errors is None:
         return unknown("NVFlare's server left no error log.")
-    says, at = f"The server's error log has {len(errors)} bytes.", server.path(server.error_log)
+    message, at = f"The server's error log has {len(errors)} bytes.", server.path(server.error_log)
     if errors and not records:
-        return fails(says, at)
+        return fails(message, at)
     if not run.account.ended:
         return unknown("The server's log does not go on to the end of the run.")
-    return holds(says, at)
+    return holds(message, at)
 
 
-def cause(record: LogRecord, says: str) -> str:
-    """Return what an error in a log comes to, which is the exception where it is a traceback."""
+def cause(record: LogRecord, message: str) -> str:
+    """Return the message of an error in a log; of a traceback, its exception."""
     raised = [line for line in record.more if RAISED.match(line)]
-    return raised[-1][:300] if raised and says.startswith("Traceback") else says[:300]
+    return raised[-1][:300] if raised and message.startswith("Traceback") else message[:300]
 
 
 @check("claim")
@@ -63,10 +61,10 @@ def best_model_selected(run: Run) -> Result:
     for site in run.spec.sites:
         metrics = run.find("server", rf"validation metric \S+ from client {re.escape(site.name)}$")
         if len(metrics) != rounds:
-            says = f"{site.name}'s metric reached the server in {len(metrics)} of {rounds} rounds."
-            return fails(says, metrics[-1] if metrics else None)
+            message = f"{site.name}'s metric reached the server in {len(metrics)} of {rounds} rounds."
+            return fails(message, metrics[-1] if metrics else None)
     best = run.find("server", r"new best validation metric at round (\d+): (\S+)")
     if not best:
         return fails("The server selected no best model.")
-    says = f"Best model: round {best[-1].match.group(1)}, validation metric {best[-1].match.group(2)}."
-    return holds(says, best[-1])
+    message = f"Best model: round {best[-1].match.group(1)}, validation metric {best[-1].match.group(2)}."
+    return holds(message, best[-1])

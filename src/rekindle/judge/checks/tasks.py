@@ -1,6 +1,4 @@
-"""What ran, and that the logs of the server and the sites are of the same tasks."""
-
-from __future__ import annotations
+"""What ran, and whether the logs of the server and the sites have the same tasks."""
 
 import re
 from collections.abc import Iterator
@@ -16,21 +14,20 @@ _STEPS = {
     "result": re.compile(r"task result sent to server$"),
     "ended": re.compile(r"(?:server asked to end the run|received request from Server to end current RUN)$"),
 }
-"""What a site logs of a task of any name, and of its end."""
 
 
 @check("example")
 def runs_as_described(run: Run) -> Result:
-    """The verdict says which commit's example or whose code ran, what was mended in it, and on what data."""
+    """The verdict names the commit of the example or code that ran, its mends, and its data."""
     example = run.spec.job.example
     assert example is not None
     if example.folder:
         parts = [f"NVFlare's {example.folder} of {run.spec.versions.get('examples', 'an unknown commit')}"]
     else:
         parts = [f"{run.spec.job.name}, the user's own, its code {run.spec.versions.get('code', 'unknown')}"]
-    if example.container:
+    if run.spec.job.image:
         digest = run.spec.versions.get("image id", "unknown")
-        parts.append(f"in the container {example.container.image} ({digest})")
+        parts.append(f"in the container {run.spec.job.image} ({digest})")
     mends = [mend for mend in example.mends if mend.where == "anywhere" or not run.spec.gpus]
     parts += [f"{mend.file} mended ({mend.because}; fault: {mend.fault})" for mend in mends]
     parts += [f"data: a stand-in for {name}, not the real one" for name in example.data]

@@ -1,6 +1,4 @@
-"""That every time in a run's files is one of its own: in the run, in its round, and after its nonce."""
-
-from __future__ import annotations
+"""Every time in a run's files lies in the run, in its round, and after its nonce."""
 
 import re
 from collections.abc import Iterator
@@ -15,15 +13,15 @@ from rekindle.records.events import RoundEvent
 from rekindle.records.evidence import Line
 
 _ROUNDING_S = 1.0
-"""The record of a run's start gives whole seconds."""
+"""The record of a run's start has whole seconds."""
 _SLACK_S = 0.1
-"""Clocks of processes on one host, and the time that writing a line takes."""
+"""Clocks of processes on one host, and the time to write a line."""
 _ZONES_S = 14 * 3600
 """Furthest from UTC that a time zone is."""
 _STOPPED_S = 5.0
 """SLURM stops and resumes the processes of a run one after the other."""
 _NODES_S = 300.0
-"""By how much the clock of a SLURM node may be off: munge accepts no more."""
+"""Largest offset of a SLURM node's clock: munge accepts no more."""
 _DIGITS_S = 0.01
 """Logs and evidence give milliseconds."""
 _BEGUN = re.compile(r"Round (\d{1,9}) started\.")
@@ -32,7 +30,7 @@ _Round = Line[RoundEvent]
 
 @check("claim", needs=(Ended, RoundEvent))
 def duration_plausible(run: Run) -> Result:
-    """The run had the time for the work that it claims; one that had not proves nothing.
+    """The run had the time for the work that it claims.
 
     A rank's rounds follow each other within the run, each between the server's start of it and the site's
     result.
@@ -44,8 +42,8 @@ def duration_plausible(run: Run) -> Result:
         event = line.event
         off = event.time - results.get((event.round, event.site), event.time)
         if abs(off) > duration:
-            says = f"The clock of {event.who} is {off:+.0f} s off the server's in round {event.round}."
-            return unknown(says, line)
+            message = f"The clock of {event.who} is {off:+.0f} s off the server's in round {event.round}."
+            return unknown(message, line)
     if misfit := next(_misfits(run, duration, starts, results), None):
         return misfit
     site = run.spec.sites[-1].name
@@ -72,7 +70,6 @@ def _server_clock(run: Run) -> tuple[dict[int, float], dict[tuple[int, str], flo
 def _misfits(
     run: Run, duration: float, starts: dict[int, float], results: dict[tuple[int, str], float]
 ) -> Iterator[Result]:
-    """Yield what of a rank's rounds does not fit into the run or into the server's rounds."""
     for site, rank in run.ranks:
         lines, who = run.rounds(site, rank), f"{site} rank {rank}"
         if not lines:
@@ -106,7 +103,7 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
     """Every event, sample and log line lies between the run's start and end; no event, in a suspension."""
     assert run.ended is not None
     if run.started is None:
-        yield unknown("The record of the run's end does not tell when it began.", folders.ENDED)
+        yield unknown("The record of the run's end does not have its start.", folders.ENDED)
         return
     begin, end = run.started - _SLACK_S, run.started + run.ended.duration_s + _ROUNDING_S + _SLACK_S
     stopped = [(span.since + _STOPPED_S, span.until - _STOPPED_S) for span in run.ended.suspensions]
@@ -119,9 +116,9 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
     for name in run.members:
         zone = run.zone(name)
         if abs(zone) > _ZONES_S:
-            yield unknown(f"The log of {name} is {zone / 3600:+.0f} h off, which no time zone is.")
+            yield unknown(f"The log of {name} is {zone / 3600:+.0f} h off, which is no time zone.")
         if name != "server" and zone != run.zone(run.spec.sites[0].name):
-            yield unknown(f"The log of {name} is in another time zone than that of {run.spec.sites[0].name}.")
+            yield unknown(f"The log of {name} is in another time zone than {run.spec.sites[0].name}'s.")
         for record in run.records(name):
             if not begin <= record.time - zone <= end:
                 yield unknown(f"A line of {name}'s log lies outside of the run.", record.at)
@@ -144,15 +141,15 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
     try:
         after = run.clock
     except RecordError as error:
-        yield unknown(error.says, folders.CLOCK)
+        yield unknown(error.message, folders.CLOCK)
         return
     placed = moment(before.asked).timestamp()
     slack = _ROUNDING_S + _SLACK_S + (_NODES_S if run.spec.slurm else 0.0)
     clocks = [before, after] if after else [before]
     first = placed + min(clock.offset_s - clock.error_s for clock in clocks) - slack
     if run.started is not None and run.started < first:
-        says = f"The run began {first - run.started:.0f} s before its nonce was made: it is an older run."
-        yield unknown(says, folders.ENDED)
+        message = f"The run began {first - run.started:.0f} s before its nonce was made: it is an older run."
+        yield unknown(message, folders.ENDED)
     for line in run.lines:
         if line.event.time < first:
             yield unknown(f"An event is {first - line.event.time:.0f} s older than the run's nonce.", line)
@@ -161,10 +158,8 @@ def made_under_its_nonce(run: Run) -> Iterator[Result]:
     collected = moment(after.asked).timestamp()
     took = run.ended.duration_s + (run.ended.waited_s or 0.0)
     if took > collected - placed + slack:
-        waited = f"{collected - placed:.0f} s after its nonce was made"
-        yield unknown(
-            f"The run took {took:.0f} s by its own record and was collected {waited}.", folders.ENDED
-        )
+        message = f"The run took {took:.0f} s by its own record and was collected "
+        yield unknown(f"{message}{collected - placed:.0f} s after its nonce was made.", folders.ENDED)
     last = collected + max(clock.offset_s + clock.error_s for clock in clocks) + slack
     if run.started is not None and run.started + run.ended.duration_s > last:
         late = run.started + run.ended.duration_s - last

@@ -1,7 +1,5 @@
 """Claims on experiment trackers: what they kept of a run, by their own files, and what they gave back."""
 
-from __future__ import annotations
-
 from math import isclose, isfinite
 from typing import Any
 
@@ -19,8 +17,8 @@ def tracked(run: Run, options: dict[str, Any]) -> Result:
     """
     sites, tracker = run.account.sites, str(options["tracker"])
     if tracker not in TRACKERS or not sites:
-        why = "which sites there should be" if tracker in TRACKERS else f"how {tracker[:50]} keeps runs"
-        return unknown(f"Nothing tells {why}.")
+        what = "The expected sites are" if tracker in TRACKERS else f"The format of {tracker[:50]} is"
+        return unknown(f"{what} unknown.")
     try:
         scalars = kept(run.workspace, tracker)
     except BrokenTrackerError as error:
@@ -28,8 +26,7 @@ def tracked(run: Run, options: dict[str, Any]) -> Result:
     runs: dict[str, set[str]] = {site: set() for site in sites}
     for scalar in scalars:
         if not isfinite(scalar.value):
-            says = f"{tracker} has {scalar.value} for {scalar.tag[:100]} of {scalar.run[:100]}."
-            return fails(says)
+            return fails(f"{tracker} has {scalar.value} for {scalar.tag[:100]} of {scalar.run[:100]}.")
         owners = [site for site in sites if f"{scalar.run}-".startswith(f"{site}-")]
         owner = max(owners, key=len, default=scalar.site)
         if scalar.site not in {"", owner}:
@@ -41,8 +38,7 @@ def tracked(run: Run, options: dict[str, Any]) -> Result:
             return fails(f"{tracker} kept {len(names) or 'no'} runs of {site}.")
     steps = len({scalar.step for scalar in scalars})
     tags = ", ".join(sorted({scalar.tag for scalar in scalars})[:10])
-    says = f"{tracker} kept {len(scalars)} values of {tags} at {steps} steps, in one run of each site."
-    return holds(says)
+    return holds(f"{tracker} kept {len(scalars)} values of {tags} at {steps} steps, in one run of each site.")
 
 
 def _asked(run: Run) -> tuple[str, ...]:
@@ -75,7 +71,7 @@ def tracking_read_back(run: Run) -> Result:
         }
         for place, loss in wanted.items():
             if place not in losses or loss is None or not isclose(losses[place], loss, rel_tol=1e-5):
-                says = f"{tracker} has {losses.get(place)} for {place[0]}'s loss of round {place[1]}"
-                return fails(f"{says}, not {loss}.", read_back[tracker])
-    says = f"{', '.join(asked)} each gave back {len(wanted)} losses as the sites told them."
-    return shown(wanted, says, read_back[asked[-1]])
+                message = f"{tracker} has {losses.get(place)} for {place[0]}'s loss of round {place[1]}"
+                return fails(f"{message}, not {loss}.", read_back[tracker])
+    message = f"{', '.join(asked)} each gave back {len(wanted)} losses as the sites reported them."
+    return shown(wanted, message, read_back[asked[-1]])

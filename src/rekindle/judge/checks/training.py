@@ -1,7 +1,5 @@
 """Claims on the training: devices, samples, losses, models and metrics."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
@@ -12,7 +10,7 @@ from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, FinalEvent, RoundEvent
 
 _RANGES = {"accuracy": (0.0, 1.0), "loss": (0.0, 1e4), "eval_loss": (0.0, 1e4)}
-"""Mean cross-entropies are not above 20 but for a model that is very sure of wrong answers."""
+"""Mean cross-entropies are above 20 only for a model that is very sure of wrong answers."""
 _OF_RANKS = (DeviceEvent, RoundEvent)
 
 
@@ -33,18 +31,17 @@ def every_rank_on_its_device(run: Run, options: dict[str, Any]) -> Result:
         device = given[line.event.site, line.event.rank]
         backends = on_gpu if device else on_cpu
         if line.event.uuid != device or line.event.backend not in backends:
-            says = (
+            message = (
                 f"{line.event.who} ran on {line.event.uuid or 'CPU'} with {line.event.backend}; "
                 f"it was given {device or 'CPU'} with {' or '.join(backends)}."
             )
-            return fails(says, line)
+            return fails(message, line)
     for site, rank in sorted(given.keys() - {(line.event.site, line.event.rank) for line in lines}):
         return unknown(f"{site} rank {rank} reported no device.")
     devices = len(set(given.values()) - {None})
     used = ", ".join(sorted({line.event.backend for line in lines}))
     where = f"{f'{devices} GPUs' if devices else 'CPU'}, {used}"
-    says = f"All {len(given)} ranks ran on what they were given ({where})."
-    return holds(says, lines[-1])
+    return holds(f"All {len(given)} ranks ran on what they were given ({where}).", lines[-1])
 
 
 @check("ours", needs=(DeviceEvent,))
@@ -95,20 +92,19 @@ def every_rank_trained(run: Run) -> Result:
             event = line.event
             changed = event.model_in != event.model_out
             if event.samples < 1 or not changed:
-                says = (
+                message = (
                     f"{who} ended round {event.round} after {event.samples} samples with its weights "
                     f"{'changed' if changed else 'unchanged'}"
                     f"{', its loss not finite' if None in event.losses else ''}."
                 )
-                return fails(says, line)
+                return fails(message, line)
             if event.model_out != sent.setdefault((site, event.round), event.model_out):
-                says = f"{who} ended round {event.round} with other weights than the ranks before it."
-                return fails(says, line)
+                message = f"{who} ended round {event.round} with other weights than the ranks before it."
+                return fails(message, line)
     if silent:
         return unknown(f"{silent[0]} left no evidence.")
     samples = sum(line.event.samples for line in run.of(RoundEvent))
-    says = f"Every rank trained in {len(wanted)} rounds, on {samples} samples in all."
-    return holds(says, lines[-1])
+    return holds(f"Every rank trained in {len(wanted)} rounds, on {samples} samples in all.", lines[-1])
 
 
 @check("claim", needs=(RoundEvent,))
@@ -159,11 +155,11 @@ def model_changed(run: Run, options: dict[str, Any]) -> Result:
     if len(starts) != 1 or (starts != {final.initial} and not options.get("lossy")):
         return fails("Sites did not start from the initial global model.", run.final)
     if final.distance is None:
-        says = "The final global model has weights that are not finite, or of another shape."
-        return fails(says, run.final)
+        message = "The final global model has weights that are not finite, or of another shape."
+        return fails(message, run.final)
     changed = final.initial != final.final and final.distance > 0
-    says = f"The final global model loads and lies {final.distance:.4g} (L2) from the initial one."
-    return shown(changed, says, run.final)
+    message = f"The final global model loads and lies {final.distance:.4g} (L2) from the initial one."
+    return shown(changed, message, run.final)
 
 
 @check("claim", needs=(FinalEvent,))
@@ -186,5 +182,5 @@ def metric_fell(run: Run, options: dict[str, Any]) -> Result:
     if value is None or len(firsts) != len(run.spec.sites) or not sum(firsts):
         return unknown(f"Not every {name}, first and final, was reported.", run.final)
     first = sum(firsts) / len(firsts)
-    says = f"{name} fell from {first:.4f} to {value:.4f}, {value / first:.2f} of it; {share:g} asked."
-    return shown(value <= share * first, says, run.final)
+    message = f"{name} fell from {first:.4f} to {value:.4f}, {value / first:.2f} of it; {share:g} asked."
+    return shown(value <= share * first, message, run.final)

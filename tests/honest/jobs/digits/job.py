@@ -1,4 +1,4 @@
-"""A FedAvg of a small network with BatchNorm on scikit-learn's digits, as NVFlare's hello-pt has it."""
+"""A FedAvg of a small network with BatchNorm on points like digits, as NVFlare's hello-pt has it."""
 
 import argparse
 

@@ -1,0 +1,13 @@
+"""Folders and archives of runs, as tests compare them."""
+
+from rekindle.host import archive
+
+
+def names(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def collect(run, home):
+    packed = run.with_name("packed.tar.gz")
+    archive.pack(run, packed)
+    archive.unpack(packed, home)
