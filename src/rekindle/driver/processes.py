@@ -1,9 +1,10 @@
 """Process trees: who descends from the supervisor, how they end, and their Python stacks by py-spy."""
 
 import ctypes
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,16 @@ def adopt_orphans() -> None:
     """Keep every descendant in this process's tree, also the simulator, which leaves its session."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
+
+
+def reap_orphans(but: Collection[int]) -> None:
+    """Reap adopted children that have ended; ``but`` has the PIDs of those that somebody here waits for.
+
+    NVFlare 2.9 waits for a trainer's whole process group, to which a child that nobody reaped belongs.
+    """
+    for child in psutil.Process().children():
+        if child.pid not in but and status(child) == psutil.STATUS_ZOMBIE:
+            os.waitpid(child.pid, os.WNOHANG)
 
 
 def descendants() -> list[psutil.Process]:

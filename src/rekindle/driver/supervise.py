@@ -24,7 +24,7 @@ from .command import command, environment
 from .container import Container
 from .ladder import climb
 from .nodes import Nodes
-from .processes import adopt_orphans, end_descendants
+from .processes import adopt_orphans, end_descendants, reap_orphans
 from .progress import Reporter
 from .sampler import Sampler
 from .snapshot import snapshot
@@ -151,6 +151,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                     start_new_session=True,
                 )
                 while (status := process.poll()) is None:
+                    reap_orphans(but=[process.pid, *(sampler.pid for sampler in nodes.samplers())])
                     nodes.check()
                     elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None

@@ -25,6 +25,19 @@ import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
 open("child.pid", "w").write(str(child.pid))
 """
+ORPHAN = """
+import os, subprocess, sys, time
+leaves = "import os; os.fork() or os._exit(0)"
+group = subprocess.Popen([sys.executable, "-c", leaves], start_new_session=True)
+group.wait()
+while True:
+    try:
+        os.killpg(group.pid, 0)
+    except ProcessLookupError:
+        break
+    time.sleep(0.05)
+print("the group has ended")
+"""
 STUBBORN = """
 import os, signal, subprocess, sys, time
 code = "import signal as s, time; s.signal(s.SIGTERM, s.SIG_IGN); print(flush=True); time.sleep(600)"
@@ -167,6 +180,13 @@ def test_a_job_gets_no_secret_and_its_files_are_for_their_owner_alone(tmp_path, 
     assert "PATH=" in log, "the supervisor's own are not there"
     assert re.findall(r"(\w+)\W+CANARY", log) == ["TOKENIZERS_PARALLELISM"] * 2
     assert [path for path in [run, *run.rglob("*")] if path.stat().st_mode & 0o077] == []
+
+
+def test_an_orphan_that_has_ended_is_reaped_so_that_its_process_group_ends(tmp_path):
+    run, start = _start(tmp_path, ORPHAN, limit_s=20)
+    assert start() is True
+    assert read(_wait_for_end(run) / "ended.json", Ended).reason == "finished"
+    assert "the group has ended" in (run / "job.log").read_text()
 
 
 def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_path):
