@@ -57,7 +57,7 @@ class ActionModule(Action):
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
     """Return the job with the inventory's arguments; one that measures is required if there is a gate."""
-    job = jobs.load_job(JOBS, plan.own.get(args["job"], args["job"]))
+    job = jobs.load_of_plan(JOBS, plan, args["job"])
     arguments = args["arguments"].get(jobs.asked_as(job), {})
     job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
     return job if job.federated else replace(job, required=args["gate"] != "off")

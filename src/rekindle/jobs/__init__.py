@@ -9,6 +9,7 @@ from .load import (
     expand,
     known_jobs,
     load_job,
+    load_of_plan,
     load_planned,
     own_path,
     with_arguments,

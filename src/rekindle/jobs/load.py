@@ -7,13 +7,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
+from msgspec.structs import asdict, replace
 
 from rekindle.host import folders, payload, places
 from rekindle.judge import known
 from rekindle.records import Example, Job, PlanRecord, RecordError, convert, to_builtins
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.records.job import NAME
-from rekindle.solver.catalogue import environments
+from rekindle.records.job import NAME, Variant
+from rekindle.solver.catalogue import environments, rules
+
+from .placement import minor
 
 _CORRECT = "correct that field (see docs/jobs.md)."
 _EXAMPLES = "examples"
@@ -52,12 +55,23 @@ def own_path(asked: str) -> Path | None:
 
 
 def load_planned(jobs: Path, plan: PlanRecord) -> list[Job]:
-    """Read the jobs of a plan, in its order.
+    """Read the jobs of a plan, in its order, as its release of NVFlare has them.
 
     Raises:
         RecordError: as `load_job` does.
     """
-    return [load_job(jobs, plan.own.get(name, name)) for name in plan.jobs]
+    return [load_of_plan(jobs, plan, name) for name in plan.jobs]
+
+
+def load_of_plan(jobs: Path, plan: PlanRecord, name: str) -> Job:
+    """Read one job of a plan, as `load_planned` does."""
+    job = load_job(jobs, plan.own.get(name, name))
+    release = minor(plan.nvflare or rules().nvflare.version)
+    if job.example is None or release is None:
+        return job
+    variant = job.example.variants.get(release, Variant())
+    given = {name: value for name, value in asdict(variant).items() if value is not None}
+    return replace(job, example=replace(job.example, variants={}, **given))
 
 
 def expand(jobs: Path, asked: Iterable[str]) -> list[str]:
@@ -110,7 +124,8 @@ def _read(path: Path, **defaults: str) -> Job:
         )
     if unknown := [claim.claim for claim in job.proof if not known(claim.claim)]:
         raise RecordError(f"{path} claims {unknown[0]!r}, which no validator knows.", _CORRECT)
-    for mend in job.example.mends if job.example else ():
+    described = job.example.described if job.example else ()
+    for mend in (mend for example in described for mend in example.mends or ()):
         if _escapes(mend.file):
             message = f"{path} mends {mend.file!r}, which is not in the folder of its code."
             raise RecordError(message, "write its path from there on.")
@@ -142,7 +157,8 @@ def _own(jobs: Path, path: Path) -> Job:
 def _travels(path: Path, example: Example) -> None:
     """Require that the scripts of a job.yml are sent to hosts with its folder."""
     folder, files = path.parent, payload.travelling(path.parent)
-    for script, *_ in filter(None, (*example.before, example.command)):
+    commands = (command for of in example.described for command in (*(of.before or ()), of.command or ()))
+    for script, *_ in filter(None, commands):
         if script.startswith("-") or script in files:
             continue
         if _escapes(script) or not (folder / script).is_file():

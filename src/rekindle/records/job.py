@@ -45,7 +45,9 @@ class Removed(Record, kw_only=True, frozen=True):
     """One clause: what replaced it."""
 
 
-StandIn = Literal["adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_disease", "imdb", "mnist"]
+StandIn = Literal[
+    "adult", "cifar10", "cifar10_large", "dolly", "gpt2", "heart_disease", "imdb", "mnist", "veteran"
+]
 """A data set or model, by the name of its stand-in's maker (``rekindle.trainer.data``)."""
 
 
@@ -58,14 +60,28 @@ class Container(Record, kw_only=True, frozen=True):
     image: Annotated[str, Meta(pattern=r"^\w[\w./:@-]*\Z", max_length=300)]
 
 
+Command = Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
+
+
+class Variant(Record, kw_only=True, frozen=True):
+    """What an example of one release needs in place of the fields of the same names; None: the same."""
+
+    command: Command | None = None
+    before: Few[Few[Text]] | None = None
+    data: Few[StandIn] | None = None
+    mends: Few[Mend] | None = None
+
+
 class Example(Record, kw_only=True, frozen=True):
     """A job that others wrote, which runs unchanged, and what running it takes."""
 
     folder: Text | None = None
     """Below ``examples/`` of a checkout of NVFlare's; None where the code lies beside job.yml."""
     releases: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)] = ("2.7",)
+    variants: Table[Variant] = {}
+    """By release."""
     removed: Removed | None = None
-    command: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=100)]
+    command: Command
     """Python's arguments in its folder, before the options of ``arguments``.
 
     ``{sites}`` and ``{rounds}`` are the job's numbers, ``{data}`` is the folder of its stand-ins and
@@ -82,6 +98,11 @@ class Example(Record, kw_only=True, frozen=True):
     mends: Few[Mend] = ()
     container: Container | None = None
     """The job's own, here or beside ``example``."""
+
+    @property
+    def described(self) -> "tuple[Example | Variant, ...]":
+        """What it needs, and what else of other releases."""
+        return self, *self.variants.values()
 
 
 class Job(Record, kw_only=True, frozen=True):

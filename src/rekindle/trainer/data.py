@@ -134,6 +134,16 @@ def _dolly(folder: Path) -> None:
             (folder / f"site-{site}" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
 
 
+def _veteran(folder: Path) -> None:
+    """The Veterans' Lung Cancer Trial as scikit-survival has it, in the columns of R's collection."""
+    import pandas as pd  # noqa: PLC0415
+    from sksurv.datasets import load_veterans_lung_cancer  # noqa: PLC0415
+
+    _, ends = load_veterans_lung_cancer()
+    table = pd.DataFrame({"time": ends["Survival_in_days"], "status": ends["Status"].astype(int)})
+    table.to_csv(folder / "veteran.csv", index=False)
+
+
 def _imdb(folder: Path) -> None:
     from datasets import Dataset  # noqa: PLC0415
 
@@ -182,6 +192,7 @@ _MAKERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "heart_disease": ("heart_disease", _heart_disease),
     "imdb": ("stanfordnlp/imdb", _imdb),
     "mnist": ("mnist", _mnist),
+    "veteran": ("veteran", _veteran),
 }
 """By name: the folder, of the data set or a cache, and the function that fills it."""
 

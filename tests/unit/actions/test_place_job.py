@@ -124,9 +124,9 @@ def test_a_job_without_an_environment_is_unsupported_with_its_cause(place, home)
 def test_a_job_that_the_hosts_gpus_cannot_hold_is_unsupported(place, home, monkeypatch):
     host = read(home / "host.json", HostRecord)
     write(home / "host.json", replace(host, gpus=host.gpus[:1]))
-    job = jobs.load_job
+    job = jobs.load_of_plan
     alone = {"when_short_of_gpus": "unsupported"}
-    monkeypatch.setattr(jobs, "load_job", lambda *names: replace(job(*names), **alone))
+    monkeypatch.setattr(jobs, "load_of_plan", lambda *names: replace(job(*names), **alone))
     assert place() == {}
     _assert_no_run(home, "pt_ddp", "UNSUPPORTED", "pt_ddp needs 4 GPUs (2 sites × 2) and h200 has 1: ")
 

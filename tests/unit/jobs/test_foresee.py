@@ -50,9 +50,9 @@ def test_a_job_that_cannot_run_takes_no_time():
 
 @pytest.mark.parametrize(("nvflare", "refused"), [(None, False), ("2.8.3", False), ("2.9.0", True)])
 def test_an_example_is_of_the_releases_that_it_is_described_for(nvflare, refused):
-    example = replace(load_job(JOBS, "examples/hello-lightning"), environment="torch")
+    example = replace(load_job(JOBS, "examples/hello-flower"), environment="torch")
     (foreseen,) = foresee([example], HOST, replace(PLAN, nvflare=nvflare), None)
-    message = "hello-lightning is described for NVFlare 2.7 and 2.8, and the host gets 2.9.0. Fix: Leave "
+    message = "hello-flower is described for NVFlare 2.7 and 2.8, and the host gets 2.9.0. Fix: Leave "
     assert str(foreseen.refusal).startswith(message) == refused == (foreseen.refusal is not None)
 
 

@@ -81,6 +81,24 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
 
 
 @pytest.mark.parametrize(
+    ("nvflare", "option"), [(None, "--job_dir"), ("2.8.3", "--job_dir"), ("2.9.0", "--workspace_dir")]
+)
+def test_an_example_is_as_the_plans_release_has_it(nvflare, option):
+    record = PlanRecord(
+        host="h",
+        made=timestamp(),
+        host_sha256="0" * 64,
+        environments=(),
+        jobs=("kaplan-meier",),
+        nvflare=nvflare,
+    )
+    (job,) = load_planned(JOBS, record)
+    assert job.example.command[-2] == option
+    assert job.example.data == (("veteran",) if nvflare else ())
+    assert job.example.variants == {}
+
+
+@pytest.mark.parametrize(
     ("before", "after", "message"),
     [
         ("summary:", "speed: 5\nsummary:", "is not a job: Object contains unknown field `speed`. Fix: "),
@@ -98,6 +116,17 @@ def test_a_plans_jobs_are_found_by_its_paths(own):
         ("[job.py,", "[.hidden.py,", "runs '.hidden.py', which is a link, hidden or not tracked by git"),
         ("[job.py,", "[linked.py,", "runs 'linked.py', which is a link, hidden or not tracked by git"),
         ("  command:", "  before: [[data.py]]\n  command:", "runs 'data.py', which is no file in "),
+        (
+            "  command:",
+            "  variants: {'2.9': {command: [run.py]}}\n  command:",
+            "runs 'run.py', which is no file in ",
+        ),
+        (
+            "  command:",
+            "  variants: {x: {mends: [{file: /x, before: a, after: b, because: c, fault: example}]}}\n"
+            "  command:",
+            "mends '/x', which is not in the folder of its code.",
+        ),
         ("  command:", "  folder: /etc\n  command:", "has example.folder, and its code lies beside it."),
         ("sites:", "code: pt_ddp\nsites:", "has code, and its code lies beside it."),
         (
