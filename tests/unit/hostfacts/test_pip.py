@@ -19,15 +19,6 @@ def conf(text, section="global"):
     return f"[{section}]\n{text}\n"
 
 
-def test_a_real_environment():
-    assert pip.settings(frames())[0] == {
-        "default-timeout": "180",
-        "disable-pip-version-check": "1",
-        "break-system-packages": "1",
-        "cert": "/etc/ssl/certs/ca-certificates.crt",
-    }
-
-
 ORDER = ["pip_xdg", "pip_etc", "pip_legacy", "pip_user"]
 
 
