@@ -25,6 +25,13 @@ proof: [{claim: server_log_clean}]
 """
 
 
+def git(folder, *commands):
+    """Run commands of git's in a folder."""
+    for words in commands:
+        author = ["-c", "user.name=n", "-c", "user.email=e"]
+        subprocess.run(["git", "-C", str(folder), *author, *words], check=True)
+
+
 @pytest.fixture
 def jobs(tmp_path):
     """Return a folder of jobs with one example."""
@@ -40,9 +47,7 @@ def repository(tmp_path):
     folder = tmp_path / "NVFlare"
     (folder / "examples" / "hello-world" / "hello-numpy").mkdir(parents=True)
     (folder / "examples" / "hello-world" / "hello-numpy" / "job.py").write_text("")
-    git = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=e"]
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "c"], ["tag", "2.7.3"]):
-        subprocess.run([*git, *words], check=True)
+    git(folder, ["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "c"], ["tag", "2.7.3"])
     return folder
 
 
@@ -62,9 +67,8 @@ def test_a_url_is_cloned_once_into_the_users_cache(monkeypatch, tmp_path, jobs, 
 
 def test_what_cannot_be_cloned_is_one_sentence(monkeypatch, tmp_path, repository):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(
-        RecordError, match=r"cannot be fetched from file://.* at 9\.9: .* Fix: name a folder"
-    ) as error:
+    message = r"cannot be fetched from file://.* at 9\.9: .* Fix: name a folder"
+    with pytest.raises(RecordError, match=message) as error:
         checkout.named(f"file://{repository}@9.9", None)
     assert "\n" not in str(error.value)
     assert not list((tmp_path / "cache/rekindle/nvflare").iterdir())
@@ -82,13 +86,9 @@ def _removed(jobs):
     return load_job(jobs, "examples/old")
 
 
-def test_an_example_that_was_removed_is_reported_with_its_last_tag_and_its_heir(jobs, repository):
+def test_an_example_that_was_removed_is_reported_with_its_last_tag_and_its_heir(golden, jobs, repository):
     found, job = checkout.named(str(repository), None), _removed(jobs)
-    assert str(found.lacks(job)) == (
-        "The checkout of NVFlare, 2.7.3, has no examples/hello-world/old any more: "
-        "stop_cond= is its heir. Fix: Name a folder with NVFlare checked out at f8ee79e3b in "
-        "rekindle_nvflare_checkout."
-    )
+    golden(str(found.lacks(job)))
     found.require([job, load_job(jobs, "examples/hello-numpy")])
     (repository / "examples" / "hello-world" / "old").mkdir()
     assert found.lacks(job) is None
@@ -98,16 +98,12 @@ def test_what_was_not_removed_and_is_not_there_is_refused(jobs, repository):
     (repository / "examples/hello-world/hello-numpy").rename(repository / "examples/hello-world/moved")
     found, job = checkout.named(str(repository), None), load_job(jobs, "examples/hello-numpy")
     assert found.lacks(job) is None
-    with pytest.raises(
-        RecordError, match=r"has no examples/hello-world/hello-numpy, which hello-numpy runs\. Fix: "
-    ):
+    with pytest.raises(RecordError, match=r"has no examples/\S+/hello-numpy, which hello-numpy runs\. Fix: "):
         found.require([job])
 
 
 def test_an_example_of_another_release_is_refused(jobs, repository):
-    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "d"], check=True)
-    subprocess.run([*git, "tag", "2.9.0"], check=True)
+    git(repository, ["commit", "-q", "--allow-empty", "-m", "d"], ["tag", "2.9.0"])
     with pytest.raises(RecordError, match=r"is a checkout of NVFlare 2\.9\.0, and hosts get 2\.7\.3\. Fix:"):
         checkout.named(str(repository), None).require([load_job(jobs, "examples/hello-numpy")])
 
@@ -122,10 +118,8 @@ def test_it_is_held_to_what_is_described_for_the_hosts_release(jobs, repository)
 
 def test_all_examples_stand_for_each(jobs):
     assert known_jobs(jobs) == ["examples/hello-numpy", "examples/all"]
-    assert expand(jobs, ["pt_ddp", "examples/all", "examples/hello-numpy"]) == [
-        "pt_ddp",
-        "examples/hello-numpy",
-    ]
+    asked = ["pt_ddp", "examples/all", "examples/hello-numpy"]
+    assert expand(jobs, asked) == ["pt_ddp", "examples/hello-numpy"]
 
 
 def _travelling(repository):
@@ -140,13 +134,13 @@ def _edit(folder):
 
 def _edit_unseen(folder):
     """Edit a file of which git is to assume that nobody does."""
-    subprocess.run(["git", "-C", str(folder), "update-index", "--assume-unchanged", "job.py"], check=True)
+    git(folder, ["update-index", "--assume-unchanged", "job.py"])
     _edit(folder)
 
 
 def _add(folder):
     (folder / "client.py").write_text("new")
-    subprocess.run(["git", "-C", str(folder), "add", "client.py"], check=True)
+    git(folder, ["add", "client.py"])
 
 
 def _remove(folder):
@@ -172,18 +166,16 @@ def test_edits_elsewhere_and_what_is_not_sent_leave_an_example_clean(jobs, repos
     (example / "untracked.py").write_text("")
     (example / ".hidden").write_text("")
     (example / "link.py").symlink_to("job.py")
-    subprocess.run(["git", "-C", str(repository), "add", "README.md"], check=True)
+    git(repository, ["add", "README.md"])
     found = checkout.named(str(repository), None)
     assert found.version(load_job(jobs, "examples/hello-numpy"), _travelling(repository)) == "2.7.3"
 
 
 def test_a_checkout_whose_lines_end_otherwise_than_in_git_is_clean(jobs, repository):
     example = repository / "examples/hello-world/hello-numpy"
-    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
     (repository / ".gitattributes").write_text("*.py text eol=crlf\n")
     (example / "job.py").write_bytes(b"a\r\n")
-    for words in (["add", "."], ["commit", "-qm", "d"], ["tag", "2.7.4"]):
-        subprocess.run([*git, *words], check=True)
+    git(repository, ["add", "."], ["commit", "-qm", "d"], ["tag", "2.7.4"])
     found = checkout.named(str(repository), None)
     assert found.version(load_job(jobs, "examples/hello-numpy"), _travelling(repository)) == "2.7.4"
 

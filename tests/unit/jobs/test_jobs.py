@@ -73,13 +73,8 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200
     host = replace(host, gpus=(replace(first, processes=(stranger,)), second, spare))
     spec = prepare(load_job(JOBS, "pt_ddp"), host, plan, env, "/tmp")
     assert {gpu.uuid for gpu in spec.gpus} == {uuid for site in spec.sites for uuid in site.gpus}
-    assert spec.gpus[0] == GivenGpu(
-        uuid=first.uuid,
-        index=0,
-        name=first.name,
-        memory_mib=first.memory_total_mib,
-        processes=(stranger,),
-    )
+    seen = {"name": first.name, "memory_mib": first.memory_total_mib, "processes": (stranger,)}
+    assert spec.gpus[0] == GivenGpu(uuid=first.uuid, index=0, **seen)
     assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/2", "", None)
 
 

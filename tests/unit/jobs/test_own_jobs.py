@@ -12,6 +12,7 @@ from rekindle.records import PlanRecord, RecordError, timestamp
 
 JOBS = REPOSITORY / "flare_jobs"
 LINE = REPOSITORY / "tests" / "lookalikes" / "own" / "fitted_line" / "job.yml"
+MEND = "before: a, after: b, because: c, fault: example"
 
 
 @pytest.fixture
@@ -69,14 +70,8 @@ def test_a_path_is_from_the_current_folder_or_the_users_on(own, monkeypatch, tmp
 
 
 def test_a_plans_jobs_are_found_by_its_paths(own):
-    record = PlanRecord(
-        host="h",
-        made=timestamp(),
-        host_sha256="0" * 64,
-        environments=(),
-        jobs=("pt_ddp", "mine"),
-        own={"mine": str(own())},
-    )
+    planned = {"jobs": ("pt_ddp", "mine"), "own": {"mine": str(own())}}
+    record = PlanRecord(host="h", made=timestamp(), host_sha256="0" * 64, environments=(), **planned)
     assert [job.name for job in load_planned(JOBS, record)] == ["pt_ddp", "mine"]
 
 
@@ -98,65 +93,45 @@ def test_an_example_is_as_the_plans_release_has_it(nvflare, option):
     assert job.example.variants == {}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        ("summary:", "speed: 5\nsummary:", "is not a job: Object contains unknown field `speed`. Fix: "),
-        ("rounds: 3\n", "", "is not a job: Object missing required field `rounds`. Fix: correct"),
-        ("sites: 2", "sites: two", "is not a job: Expected `int`, got `str` - at `$.sites`. Fix: correct"),
-        ("schema:", "- schema:", "is not a job: "),
-        ("summary:", "name: Mine\nsummary:", "is not a job: Expected `str` matching regex"),
-        ("summary:", "name: hello-pt\nsummary:", "is of a job 'hello-pt', and Rekindle has one"),
-        ("summary:", "name: retired\nsummary:", "is of a job 'retired', and Rekindle has one of that name."),
-        ("torch+vision", "torch+sound", "names the environment 'torch+sound', and there is none."),
-        ("every_site_trained", "all_is_well", "claims 'all_is_well', which no validator knows."),
-        ("[job.py,", "[run.py,", "runs 'run.py', which is no file in "),
-        ("[job.py,", "[../mine/job.py,", "runs '../mine/job.py', which is no file in "),
-        ("[job.py,", "[/etc/hostname,", "runs '/etc/hostname', which is no file in "),
-        ("[job.py,", "[.hidden.py,", "runs '.hidden.py', which is a link, hidden or not tracked by git"),
-        ("[job.py,", "[linked.py,", "runs 'linked.py', which is a link, hidden or not tracked by git"),
-        ("  command:", "  before: [[data.py]]\n  command:", "runs 'data.py', which is no file in "),
-        (
-            "  command:",
-            "  variants: {'2.9': {command: [run.py]}}\n  command:",
-            "runs 'run.py', which is no file in ",
-        ),
-        (
-            "  command:",
-            "  variants: {x: {mends: [{file: /x, before: a, after: b, because: c, fault: example}]}}\n"
-            "  command:",
-            "mends '/x', which is not in the folder of its code.",
-        ),
-        ("  command:", "  folder: /etc\n  command:", "has example.folder, and its code lies beside it."),
-        ("sites:", "code: pt_ddp\nsites:", "has code, and its code lies beside it."),
-        (
-            "  command:",
-            "  mends: [{file: ../x.py, before: a, after: b, because: c, fault: example}]\n  command:",
-            "mends '../x.py', which is not in the folder of its code. Fix: write its path from there on.",
-        ),
-        (
-            'example:\n  command: [job.py, --sites, "{sites}", --rounds, "{rounds}"]\n',
-            "",
-            "does not have the command of its code. Fix: write example: {command: [job.py]}",
-        ),
-    ],
-)
-def test_what_cannot_work_is_one_sentence_with_the_fix(own, before, after, message):
-    path = own(before, after)
+CANNOT = {
+    "unknown field": ("summary:", "speed: 5\nsummary:"),
+    "no rounds": ("rounds: 3\n", ""),
+    "no number": ("sites: 2", "sites: two"),
+    "no name": ("summary:", "name: Mine\nsummary:"),
+    "an example's name": ("summary:", "name: hello-pt\nsummary:"),
+    "a name of ours": ("summary:", "name: retired\nsummary:"),
+    "environment": ("torch+vision", "torch+sound"),
+    "claim": ("every_site_trained", "all_is_well"),
+    "no file": ("[job.py,", "[run.py,"),
+    "above": ("[job.py,", "[../mine/job.py,"),
+    "elsewhere": ("[job.py,", "[/etc/hostname,"),
+    "hidden": ("[job.py,", "[.hidden.py,"),
+    "link": ("[job.py,", "[linked.py,"),
+    "before": ("  command:", "  before: [[data.py]]\n  command:"),
+    "a variant's script": ("  command:", "  variants: {'2.9': {command: [run.py]}}\n  command:"),
+    "a variant's mend": ("  command:", f"  variants: {{x: {{mends: [{{file: /x, {MEND}}}]}}}}\n  command:"),
+    "folder": ("  command:", "  folder: /etc\n  command:"),
+    "code": ("sites:", "code: pt_ddp\nsites:"),
+    "mend": ("  command:", f"  mends: [{{file: ../x.py, {MEND}}}]\n  command:"),
+    "command": ('example:\n  command: [job.py, --sites, "{sites}", --rounds, "{rounds}"]\n', ""),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_what_cannot_work_is_one_sentence_with_the_fix(golden, own, name):
+    path = own(*CANNOT[name])
     (path.parent / ".hidden.py").touch()
     (path.parent / "linked.py").symlink_to("job.py")
     text = refused(path)
-    assert text.startswith(f"{path} {message}")
+    golden(text)
     assert re.search(r"\. Fix: \w.*\.$", text)
 
 
-def test_a_path_that_is_none_is_one_sentence(tmp_path, own):
-    fix = "Fix: name a job.yml that is there in rekindle_jobs."
-    assert refused("/nowhere/job.yml") == f"/nowhere/job.yml cannot be read: No such file or directory. {fix}"
-    assert "cannot be read: File name too long." in refused("/" + "x" * 300 + ".yml")
+def test_a_path_that_is_none_is_one_sentence(golden, own, tmp_path):
     (tmp_path / "a.yml").mkdir()
-    assert "cannot be read: Is a directory." in refused(tmp_path / "a.yml")
-    assert "is not a job: " in refused("/a\0b.yml")
+    golden(*map(refused, ("/nowhere/job.yml", f"/{'x' * 300}.yml", tmp_path / "a.yml")))
+    for path in ("/a\0b.yml", own("schema:", "- schema:")):
+        assert f"{path} is not a job: " in refused(path)
 
 
 def test_a_folder_that_no_host_should_get_is_refused(own):
