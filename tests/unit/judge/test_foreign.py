@@ -1,6 +1,5 @@
 """The judge on runs that Rekindle did not start: workspaces as NVFlare 2.7.3 left them."""
 
-import json
 import shutil
 import zipfile
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 from recorded_edits import added, removed, replaced
 
-from rekindle import cli
 from rekindle.judge import CHECKS, judge
 from rekindle.records import RecordError
 
@@ -186,9 +184,3 @@ def test_a_folder_beside_a_poc_is_no_run(foreign):
     (foreign / "poc/other").mkdir()
     with pytest.raises(RecordError, match=r"is not a run"):
         judge(foreign / "poc/other")
-
-
-def test_the_command_prints_the_verdict_in_json(foreign, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["rekindle", "judge", str(foreign / "poc"), "--json"])
-    assert cli.main() == 1
-    assert json.loads(capsys.readouterr().out)["verdict"] == "UNPROVEN"

@@ -1,12 +1,11 @@
 """Claims on GPUs: a run that had them passes, and each claim has one in which it fails."""
 
 import json
-import math
 import shutil
 from pathlib import Path
 
 import pytest
-from recorded_edits import json_in, result_of
+from recorded_edits import each_event, replaced, result_of
 
 from rekindle.jobs import load_job
 from rekindle.judge import judge
@@ -15,94 +14,71 @@ RUNS = Path(__file__).parents[2] / "recordings" / "runs"
 JOBS = Path(__file__).parents[3] / "flare_jobs"
 
 
-def _add_gpus(  # noqa: PLR0913 - each is one way in which GPUs were not used
-    run,
-    *,
-    backend="nccl",
-    utilisation=97,
-    owner=None,
-    also=None,
-    mib=450,
-    time=None,
-    idle=None,
-    shares=None,
-    on_cpu=None,
-):
-    """Turn the recorded run into one on two GPUs that both sites share.
-
-    Args:
-        run: its folder.
-        backend: what the ranks report.
-        utilisation: percent, of both GPUs.
-        owner: the process that holds their memory in place of the trainers.
-        also: a process that holds memory beside the trainers.
-        mib: what each process holds.
-        time: of the sample with processes; None: as the last round ended.
-        idle: the site whose trainers hold nothing.
-        shares: percent that each process used of its GPU; None: the driver does not report it.
-        on_cpu: the site whose trainers hold memory and do not use it.
-    """
-    began, trained = math.inf, 0.0
-    uuids = ["GPU-a", "GPU-b"]
-    with json_in(run / "spec.json") as spec:
-        for site in spec["sites"]:
-            site["gpus"] = uuids
-        spec["gpus"] = [{"uuid": uuid, "index": 0, "name": None, "memory_mib": None} for uuid in uuids]
-    pids = {uuid: [] for uuid in uuids}
-    idling = set()
-    for path in (run / "evidence").glob("site-*.jsonl"):
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        uuid = uuids[lines[0]["rank"]]
-        lines[0] |= {"uuid": uuid, "device": f"cuda:{lines[0]['rank']}"}
-        lines[0] |= {"backend": backend, "name": "NVIDIA H200"}
-        began, trained = min(began, lines[0]["time"]), max(trained, lines[-1]["time"])
-        if lines[0]["site"] != idle:
-            pids[uuid].append(owner or lines[0]["pid"])
-        if lines[0]["site"] == on_cpu:
-            idling.add(lines[0]["pid"])
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    gpus = {
-        uuid: {
-            "utilisation": utilisation,
-            "used_mib": 4096,
-            "xids": [],
-            "processes": {str(pid): mib for pid in [*pids[uuid], *([also] if also else [])]},
-            "process_utilisation": None
-            if shares is None
-            else {str(pid): 0 if pid in idling else shares for pid in pids[uuid]},
-        }
-        for uuid in uuids
-    }
-    nothing = {"utilisation": 0, "used_mib": 615, "processes": {}, "xids": []}
-    samples = [
-        {"event": "sample", "nonce": spec["nonce"], "time": at, "gpus": sampled}
-        for at, sampled in ((began, dict.fromkeys(uuids, nothing)), (time or trained, gpus))
-    ]
-    (run / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+SITE_2 = ("2806", "2807")
+"""PIDs of its trainers, in the recorded run of two sites on two GPUs that both share."""
 
 
+@pytest.fixture
+def run(tmp_path):
+    """Return a copy of it."""
+    return Path(shutil.copytree(RUNS / "pt_ddp-h200-x2-2", tmp_path / "run"))
+
+
+def sampled(change):
+    """Return what alters each GPU in every sample."""
+    return each_event("samples.jsonl", lambda sample: [change(gpu) for gpu in sample["gpus"].values()])
+
+
+def figures(**changed):
+    """Return what changes a GPU's figures; a dictionary alters each process's that it has."""
+
+    def change(gpu):
+        for name, value in changed.items():
+            gpu[name] = gpu[name] | value if isinstance(value, dict) else value
+
+    return sampled(change)
+
+
+def held_by(*pids, mib=450):
+    """Return what has these processes hold the GPUs' memory, and no others."""
+    return sampled(lambda gpu: gpu.update(processes=dict.fromkeys(pids, mib), process_utilisation=None))
+
+
+def idle(*pids):
+    """Return what has these processes hold memory and not use the GPU; all of them, if none is named."""
+    return sampled(lambda gpu: gpu["process_utilisation"].update(dict.fromkeys(pids or gpu["processes"], 0)))
+
+
+def without_site_2(gpu):
+    for pid in SITE_2:
+        gpu["processes"].pop(pid, None)
+
+
+SHARED = {"processes": {"1": 450}}
+BY_GPU = {"process_utilisation": None}
+"""As drivers have it that do not report what each process used."""
 ON_GPUS = [
-    ("gpus_used", {}, True),
-    ("gpus_used", {"utilisation": 0}, False),
-    ("gpus_used", {"owner": 1}, False),
-    ("gpus_used", {"idle": "site-2"}, False),
-    ("gpus_used", {"also": 1}, None),
-    ("gpus_used", {"also": 1, "utilisation": 0}, False),
-    ("gpus_used", {"mib": 0}, None),
-    ("gpus_used", {"time": 1.0}, None),
-    ("gpus_used", {"shares": 9}, True),
-    ("gpus_used", {"shares": 9, "utilisation": 0, "also": 1}, True),
-    ("gpus_used", {"shares": 0}, False),
-    ("gpus_used", {"shares": 9, "on_cpu": "site-2"}, None),
-    ("every_rank_on_its_device", {}, True),
-    ("every_rank_on_its_device", {"backend": "gloo"}, False),
+    ("gpus_used", figures(**BY_GPU), True),
+    ("gpus_used", figures(**BY_GPU, utilisation=0), False),
+    ("gpus_used", held_by("1"), False),
+    ("gpus_used", sampled(without_site_2), False),
+    ("gpus_used", figures(**BY_GPU, **SHARED), None),
+    ("gpus_used", figures(**BY_GPU, **SHARED, utilisation=0), False),
+    ("gpus_used", held_by("2802", "2803", *SITE_2, mib=0), None),
+    ("gpus_used", each_event("samples.jsonl", lambda sample: sample.update(time=1.0)), None),
+    ("gpus_used", figures(), True),
+    ("gpus_used", figures(**SHARED, utilisation=0), True),
+    ("gpus_used", idle(), False),
+    ("gpus_used", idle(*SITE_2), None),
+    ("every_rank_on_its_device", figures(), True),
+    ("every_rank_on_its_device", replaced("evidence/site-2.rank-0.jsonl", "nccl", "gloo"), False),
 ]
 
 
-@pytest.mark.parametrize(("claim", "gpus", "holds"), ON_GPUS)
-def test_claims_about_gpus(clean_run, claim, gpus, holds):
-    _add_gpus(clean_run, **gpus)
-    verdict = judge(clean_run)
+@pytest.mark.parametrize(("claim", "change", "holds"), ON_GPUS)
+def test_claims_about_gpus(run, claim, change, holds):
+    change(run)
+    verdict = judge(run)
     assert result_of(verdict, claim).holds is holds
     assert verdict.verdict == {True: "PASS", False: "FAIL", None: "UNPROVEN"}[holds]
 
@@ -120,11 +96,9 @@ def test_the_old_name_of_the_claim_is_known(tmp_path):
         assert load_job(tmp_path, "pt_ddp").name == "pt_ddp"
 
 
-def test_one_gpu_that_no_trainer_reported_did_not_work(clean_run):
-    _add_gpus(clean_run)
-    path = clean_run / "spec.json"
-    path.write_text(path.read_text().replace("GPU-b", "GPU-c"))
-    busy = result_of(judge(clean_run), "gpus_used")
+def test_one_gpu_that_no_trainer_reported_did_not_work(run):
+    replaced("spec.json", 'GPU-44d39613[^"]+', "GPU-c")(run)
+    busy = result_of(judge(run), "gpus_used")
     assert (busy.holds, busy.message) == (False, "GPU-c was reported by no trainer.")
 
 
@@ -143,10 +117,10 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
         assert uuid in busy.message
 
 
-def test_devices_carry_what_was_sampled(clean_run):
-    _add_gpus(clean_run)
-    device = judge(clean_run).devices[0]
-    assert (device.uuid, device.mean_utilisation, device.peak_memory_mib) == ("GPU-a", 97.0, 450)
+def test_devices_carry_what_was_sampled(run):
+    device = judge(run).devices[0]
+    assert device.uuid == "GPU-4956b4a0-1fda-6ceb-9afb-340e1e05cea3"
+    assert (device.mean_utilisation, device.peak_memory_mib) == (13.0, 1692)
 
 
 def test_a_gpu_that_tensorflow_does_not_name_has_the_name_that_preflight_saw():

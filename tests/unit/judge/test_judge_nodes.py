@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from recorded_edits import edit, json_in, result_of
+from recorded_edits import each_event, edit, json_in, removed, replaced, result_of
 
 from rekindle.judge import judge
 
@@ -91,75 +91,64 @@ def test_tensorflows_replicas_are_a_process_on_each_node(of_replicas):
     assert _answers(of_replicas)[1]["processes_are_distinct"] == "2 ranks of site-1 ran in 1 processes."
 
 
-def test_a_rank_on_another_node_than_its_own_fails(on_cpu):
-    edit(on_cpu / "evidence/site-2.rank-1.jsonl", '"node": "n10"', '"node": "n9"')
-    verdict, broken = _answers(on_cpu)
-    assert (verdict, broken) == ("FAIL", {"ranks_on_their_nodes": "site-2 rank 1 ran on n9, and not on n10."})
+def cut_after(share):
+    """Return what leaves the first samples of the second node alone."""
+
+    def change(run):
+        samples = _lines(run / SECOND)
+        _write(run / SECOND, samples[: int(len(samples) * share)])
+
+    return change
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"node": "n10"', '"node": null', "site-2 rank 1 ran on an unknown node, and not on n10."),
-        (r"\{\"event\": \"device\".*\n", "", "site-2 rank 1 did not report that it ran on n10."),
-    ],
-)
-def test_a_rank_on_an_unknown_node_proves_nothing(on_cpu, old, new, message):
-    edit(on_cpu / "evidence/site-2.rank-1.jsonl", old, new)
-    verdict, broken = _answers(on_cpu)
-    assert (verdict, broken["ranks_on_their_nodes"]) == ("UNPROVEN", message)
-
-
-def test_ranks_of_one_machine_that_report_two_prove_nothing(clean_run):
+def one_machine(run):
+    """Make two nodes of the one on which it ran."""
     for rank, node in enumerate(NODES):
-        edit(clean_run / f"evidence/site-1.rank-{rank}.jsonl", '"backend"', f'"node": "{node}", "backend"')
-        edit(clean_run / f"evidence/site-2.rank-{rank}.jsonl", '"backend"', '"node": "n9", "backend"')
-    message = "site-1 rank 1 ran on n10; others on n9."
-    assert _answers(clean_run) == ("UNPROVEN", {"ranks_on_their_nodes": message})
+        edit(run / f"evidence/site-1.rank-{rank}.jsonl", '"backend"', f'"node": "{node}", "backend"')
+        edit(run / f"evidence/site-2.rank-{rank}.jsonl", '"backend"', '"node": "n9", "backend"')
 
 
-def test_a_node_without_samples_proves_nothing(on_cpu):
-    (on_cpu / "samples-n10.jsonl").unlink()
-    assert _answers(on_cpu) == ("UNPROVEN", {"sampled_all_along": "The driver took no samples of n10."})
-
-
-def test_samples_of_one_node_that_end_early_prove_nothing(on_cpu):
-    samples = _lines(on_cpu / "samples-n10.jsonl")
-    _write(on_cpu / "samples-n10.jsonl", samples[: len(samples) // 3])
-    message = "The samples of n10 do not reach from before the first round to after the last."
-    assert _answers(on_cpu) == ("UNPROVEN", {"sampled_all_along": message})
-
-
-def test_a_sample_of_another_nodes_gpu_proves_nothing(on_gpus):
-    shutil.copy(on_gpus / "samples-n9.jsonl", on_gpus / "samples-n10.jsonl")
-    verdict, broken = _answers(on_gpus)
-    assert verdict == "UNPROVEN"
-    assert broken["sampled_all_along"] == f"A sample lacks {GPUS[1]}."
-
-
-def test_a_gpu_of_the_second_node_that_is_lost_is_named_though_the_first_was_sampled_later(on_gpus):
-    samples = _lines(on_gpus / "samples-n10.jsonl")[:-1]
+def lose(run):
+    """Have the second node's GPU be lost, though the first was sampled later."""
+    samples = _lines(run / SECOND)[:-1]
     samples[-1].update(gpus={}, unanswered={GPUS[1]: []})
-    _write(on_gpus / "samples-n10.jsonl", samples)
-    message = f"{GPUS[1]} did not answer NVML at the last sample."
-    assert _answers(on_gpus) == ("UNPROVEN", {"no_gpu_errors": message})
+    _write(run / SECOND, samples)
 
 
-def test_an_xid_on_the_second_node_is_named(on_gpus):
-    edit(on_gpus / "samples-n10.jsonl", '"xids": \\[\\]', '"xids": [79]', count=1)
-    verdict, broken = _answers(on_gpus)
-    assert verdict == "UNPROVEN"
-    assert broken["no_gpu_errors"].startswith(f"{GPUS[1]} met Xid 79 (GPU has fallen off the bus")
-
-
-def test_an_idle_gpu_of_the_second_node_fails(on_gpus):
-    samples = _lines(on_gpus / "samples-n10.jsonl")
-    for gpu in (gpu for sample in samples for gpu in sample["gpus"].values()):
+def idle(sample):
+    for gpu in sample["gpus"].values():
         gpu.update(utilisation=0, process_utilisation=dict.fromkeys(gpu["process_utilisation"] or {}, 0))
-    _write(on_gpus / "samples-n10.jsonl", samples)
-    verdict, broken = _answers(on_gpus)
-    assert verdict == "FAIL"
-    assert broken["gpus_used"].startswith(f"{GPUS[1]} peaked at 0 %")
+
+
+FIRST, SECOND, RANK = "samples-n9.jsonl", "samples-n10.jsonl", "evidence/site-2.rank-1.jsonl"
+FAILS, UNPROVEN, SAMPLED, ON_NODES = "FAIL", "UNPROVEN", "sampled_all_along", "ranks_on_their_nodes"
+ALONE = {
+    "a rank on another node than its own": ("on_cpu", replaced(RANK, '"n10"', '"n9"'), FAILS, ON_NODES),
+    "ranks of one machine that report two": ("clean_run", one_machine, UNPROVEN, ON_NODES),
+    "a node without samples": ("on_cpu", removed(SECOND), UNPROVEN, SAMPLED),
+    "samples of one node that end early": ("on_cpu", cut_after(1 / 3), UNPROVEN, SAMPLED),
+    "a lost GPU": ("on_gpus", lose, UNPROVEN, "no_gpu_errors"),
+}
+"""What breaks no other check."""
+BROKEN = {
+    **ALONE,
+    "an unknown node": ("on_cpu", replaced(RANK, '"node": "n10"', '"node": null'), UNPROVEN, ON_NODES),
+    "no report": ("on_cpu", replaced(RANK, r"\{\"event\": \"device\".*\n"), UNPROVEN, ON_NODES),
+    "another node's GPU": ("on_gpus", lambda run: shutil.copy(run / FIRST, run / SECOND), UNPROVEN, SAMPLED),
+    "an Xid": ("on_gpus", replaced(SECOND, '"xids": \\[\\]', '"xids": [79]', 1), UNPROVEN, "no_gpu_errors"),
+    "an idle GPU": ("on_gpus", each_event(SECOND, idle), FAILS, "gpus_used"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_on_one_node_is_no_pass(golden, request, name):
+    fixture, change, verdict, check = BROKEN[name]
+    run = request.getfixturevalue(fixture)
+    change(run)
+    found, broken = _answers(run)
+    assert found == verdict
+    assert broken.keys() == {check} if name in ALONE else check in broken
+    golden(broken[check])
 
 
 def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cpu):
