@@ -7,29 +7,25 @@ from solver_hosts import A100, GB10, H100, P100, RTX5090, V100, failed_axes, gpu
 from rekindle.records import Driver, Gpu
 from rekindle.solver.catalogue import environments, rules
 
-
-def test_a_pin_without_kernels_is_refused_with_what_fits_instead():
-    refused = plan(host(RTX5090, driver="570.86", pythons=["3.11.7"]), "tensorflow", pin="2.15.1")
-    assert failed_axes(refused) == ["gpu"]
-    assert refused.refusal.startswith(
-        "TensorFlow 2.15.1 (CUDA 12.2) has no kernels for compute capability 12.0 (NVIDIA GeForce RTX 5090)"
-    )
-    assert (
-        "torch 2.10.0 (CUDA 12.8) fits; it needs driver ≥ 525.60.13, this host has 570.86" in refused.refusal
-    )
-
-
-def test_a_pin_that_the_driver_cannot_run_is_refused_with_both_ways_out():
-    refused = plan(host(H100, driver="550.54.14"), pin="2.15.0")
-    assert failed_axes(refused) == ["driver"]
-    assert "with driver ≥ 580 instead of 550.54.14, torch 2.15.0 (CUDA 13.2) fits" in str(refused.refusal)
-    assert "with no pin to 2.15.0, torch 2.10.0 (CUDA 12.8) fits" in str(refused.refusal)
+REFUSED = {
+    "a pin without kernels": (host(RTX5090, driver="570.86", pythons=["3.11.7"]), "tensorflow", "2.15.1"),
+    "a pin that the driver cannot run": (host(H100, driver="550.54.14"), "torch", "2.15.0"),
+    "a pin to a build that does not exist": (host(H100), "torch", "2.9.9"),
+    "mixed GPUs without a common build": (host(P100, RTX5090), "torch", None),
+    "no PTX that this driver loads": (host(H100, driver="525.60.13", pythons=["3.11.7"]), "tensorflow", None),
+    "PTX of a part of its kernels": (host(H100, driver="535.54.03"), "tensorflow", "2.21.0"),
+    "an architecture without a build": (host(V100, machine="ppc64le"), "torch", None),
+    "one without TensorFlow's": (host(H100, machine="aarch64"), "tensorflow", None),
+    "no GPU": (host(), "torch", None),
+}
 
 
-def test_a_pin_to_a_build_that_does_not_exist_names_those_that_do():
-    refused = plan(host(H100), pin="2.9.9")
-    assert failed_axes(refused) == ["pin"]
-    assert "2.15.0, 2.13.0, 2.11.0, 2.10.0" in str(refused.refusal)
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_request_is_refused_on_its_axis_with_what_fits_instead(golden, name):
+    on, framework, pin = REFUSED[name]
+    refused = plan(on, framework, pin=pin)
+    assert refused.build is None
+    golden(*failed_axes(refused), refused.refusal)
 
 
 def test_an_older_build_has_why_the_newest_is_not_taken():
@@ -47,12 +43,10 @@ def test_nvidia_smis_cuda_wins_over_the_table():
 
 def test_a_gpu_that_is_lost_is_left_out_with_a_warning():
     on = host(A100)
-    lost = Gpu(index=1, state="lost", message="GPU is lost. Reboot the system to recover this GPU")
+    lost = Gpu(index=1, state="lost", message="GPU is lost. Reboot the system")
     planned = plan(replace(on, gpus=(*on.gpus, lost)))
     assert planned.build is not None
-    assert planned.warnings == (
-        "GPU 1 is not planned for: GPU is lost. Reboot the system to recover this GPU",
-    )
+    assert planned.warnings == ("GPU 1 is not planned for: GPU is lost. Reboot the system",)
     assert failed_axes(plan(replace(on, gpus=(lost,)))) == ["gpu"]
 
 
@@ -62,21 +56,11 @@ def test_a_gpu_of_unknown_capability_is_refused():
     assert "gives no compute capability" in str(plan(replace(on, gpus=(*on.gpus, unknown))).refusal)
 
 
-def test_mixed_gpus_without_a_common_build_name_which_to_leave_out():
-    refusal = str(plan(host(P100, RTX5090)).refusal)
-    assert "with GPU 0 (Tesla P100-PCIE-16GB) left out, torch 2.15.0 (CUDA 13.2) fits" in refusal
-    assert "with GPU 1 (NVIDIA GeForce RTX 5090) left out, torch 2.7.1 (CUDA 12.6) fits" in refusal
-
-
 def test_the_hosts_own_torch_is_reused_and_recorded_as_it_is():
     on = host(H100, pythons=["3.11.9", python("3.12.3", torch="2.11.0+cu130", venv=True)])
     planned = plan(on, system_site=True)
-    assert (planned.build.version, planned.build.variant, planned.build.cuda) == (
-        "2.11.0+cu130",
-        "system",
-        "13.0",
-    )
-    assert planned.build.system_site
+    build = (planned.build.version, planned.build.variant, planned.build.cuda, planned.build.system_site)
+    assert build == ("2.11.0+cu130", "system", "13.0", True)
     assert planned.build.lock == "torch-system-py312.txt"
     assert {"gpu", "driver", "glibc", "system_site"} == {reason.axis for reason in planned.reasons}
 
@@ -118,35 +102,20 @@ def test_tensorflow_is_installed_as_always_beside_the_hosts_own_torch():
         assert not planned.build.system_site
 
 
-def test_what_the_hosts_own_torch_lacks_is_one_sentence():
-    def refusal(framework, **facts):
-        minor = facts.pop("minor", "3.12.3")
+def test_what_the_hosts_own_torch_lacks_is_one_sentence(golden):
+    def refusal(framework, minor="3.12.3", **facts):
         planned = plan(host(H100, pythons=[python(minor, **facts)]), framework, system_site=True)
         assert planned.build is None
         assert failed_axes(planned) == ["system_site"]
-        message, fix = str(planned.refusal).split(" Fix: ")
-        assert fix == "rekindle_system_site: false."
-        return message.removeprefix("no interpreter of this host has ")
+        return planned.refusal
 
-    found = "found: torch 2.11.0 in /usr/bin/python3.12 (3.12.3)."
-    for framework, name in {
-        "torch+vision": "torch+vision",
-        "lightning+tracking": "Lightning+tracking",
-    }.items():
-        message = refusal(framework, torch="2.11.0")
-        assert message == f"torchvision beside its torch, as {name} needs it; {found}"
-    assert refusal("lightning+vision", torchvision="0.26.0") == (
-        "torch in a Python from 3.10 to 3.12; found: no torch at all."
-    )
-    assert refusal("transformers+trl", torch="2.11.0", minor="3.10.12") == (
-        "torch in a Python from 3.11 to 3.12; found: torch 2.11.0 in /usr/bin/python3.10 (3.10.12)."
-    )
-    assert refusal("transformers", torch="2.3.1") == (
-        "torch 2.7.1 or newer, with which Transformers is locked; "
-        "found: torch 2.3.1 in /usr/bin/python3.12 (3.12.3)."
-    )
-    assert refusal("lightning", torch="2.13.0+cpu") == (
-        "the torch 2.13.0+cpu of /usr/bin/python3.12 is a build for the CPU, and this host has GPUs."
+    golden(
+        refusal("torch+vision", torch="2.11.0"),
+        refusal("lightning+tracking", torch="2.11.0"),
+        refusal("lightning+vision", torchvision="0.26.0"),
+        refusal("transformers+trl", torch="2.11.0", minor="3.10.12"),
+        refusal("transformers", torch="2.3.1"),
+        refusal("lightning", torch="2.13.0+cpu"),
     )
 
 
@@ -160,15 +129,12 @@ def test_of_several_torches_that_is_lent_which_has_all_that_is_needed():
     assert "/usr/bin/python3.11 (Python 3.11.7) has torch 2.11.0 and torchvision 0.26.0" in reasons
 
 
-def test_a_pin_of_what_stands_on_the_hosts_own_torch_is_its_locks_version_or_refused():
+def test_a_pin_of_what_stands_on_the_hosts_own_torch_is_its_locks_version_or_refused(golden):
     on = host(H100, pythons=[python("3.12.3", torch="2.11.0")])
     assert plan(on, "lightning", system_site=True, pin="2.6.6").build is not None
     refused = plan(on, "lightning", system_site=True, pin="2.6.6+cu130")
     assert failed_axes(refused) == ["pin"]
-    assert refused.refusal == (
-        "Lightning is pinned to 2.6.6+cu130, and is 2.6.6 beside the host's own torch. "
-        "Fix: rekindle_system_site: false."
-    )
+    golden(refused.refusal)
 
 
 def test_what_is_not_locked_for_an_architecture_is_not_lent_a_torch_either():
@@ -198,27 +164,15 @@ def test_another_release_of_nvflare_has_its_own_locks(framework, release):
     assert f"NVFlare {release} supports Python 3.10 to 3.14" in [reason.message for reason in planned.reasons]
 
 
-def test_of_builds_whose_ptx_a_driver_does_not_load_the_one_for_the_smallest_driver_is_named():
-    refused = str(plan(host(H100, driver="525.60.13", pythons=["3.11.7"]), "tensorflow").refusal)
-    assert refused.startswith(
-        "TensorFlow 2.15.1 (CUDA 12.2) has only PTX of CUDA 12.2 for compute capability 9.0"
-    )
-    assert (
-        "loads PTX up to CUDA 12.0: driver 535 is the first that loads it. Fix: with driver ≥ 535" in refused
-    )
-    newer = str(plan(host(H100, driver="535.54.03"), "tensorflow", pin="2.21.0").refusal)
-    assert "has only PTX of a part of its kernels of CUDA 12.5" in newer
-
-
-def test_a_driver_that_reports_no_capability_is_no_reason_to_use_another_host():
+def test_a_driver_that_reports_no_capability_is_no_reason_to_use_another_host(golden):
     def silent(name, driver):
         on = host(A100, driver=driver)
         gpus = tuple(replace(gpu, name=name, compute_capability=None) for gpu in on.gpus)
         return str(plan(replace(on, gpus=gpus)).refusal)
 
-    assert "with driver ≥ 525.60.13 instead of 470.256.02" in silent("Tesla V100-SXM2-32GB", "470.256.02")
-    assert "load driver ≥ 525.60.13 instead of 470.256.02" in silent("Graphics Device", "470.256.02")
-    assert "have nvidia-smi --query-gpu=compute_cap report it" in silent("Graphics Device", "580.95.05")
+    cases = [("Tesla V100-SXM2-32GB", "470.256.02")]
+    cases += [("Graphics Device", driver) for driver in ("470.256.02", "580.95.05")]
+    golden(*(silent(*case) for case in cases))
     assert silent("Tesla V100-SXM2-32GB", "580.95.05") == "None"
 
 
@@ -229,19 +183,7 @@ def test_a_capability_that_is_none_ends_in_a_reason(reported):
     assert "GPU 0 (a b) gives no compute capability" in str(plan(odd).refusal)
 
 
-def test_where_the_architecture_is_the_axis_it_is_named():
-    refused = str(plan(host(V100, machine="ppc64le")).refusal)
-    assert refused == (
-        "torch 2.10.0 (CUDA 12.8) is built for x86-64, this host is ppc64le. "
-        "Fix: use a host whose processor is x86-64."
-    )
-    assert "use a host whose processor is x86-64" in str(
-        plan(host(H100, machine="aarch64"), "tensorflow").refusal
-    )
-
-
-def test_no_sentence_speaks_of_an_inventory_and_no_unproven_tensorflow_is_offered():
-    assert str(plan(host()).refusal).startswith("this host shows no GPU, and one is required. Fix: ")
+def test_no_unproven_tensorflow_is_offered():
     for on in (
         host(H100, driver="535.54.03", pythons=["3.10.12"]),
         host(RTX5090),
@@ -255,9 +197,8 @@ def test_no_sentence_speaks_of_an_inventory_and_no_unproven_tensorflow_is_offere
 def test_a_plan_that_stands_on_somebodys_virtual_environment_warns():
     planned = plan(host(H100, pythons=[python("3.12.3", venv=True)]))
     assert planned.build is not None
-    assert planned.warnings[0].startswith(
-        "This stands on /usr/bin/python3.12, of somebody's virtual environment"
-    )
+    stands = "This stands on /usr/bin/python3.12, of somebody's virtual environment"
+    assert planned.warnings[0].startswith(stands)
     assert plan(host(H100)).warnings == ()
     own = python("3.12.3", torch="2.11.0+cu130", venv=True)
     lent = plan(host(H100, pythons=[own]), system_site=True)
