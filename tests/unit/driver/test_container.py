@@ -31,10 +31,8 @@ def started(spec, tmp_path, monkeypatch):  # noqa: F811
     def start(engine, **changes):
         example = Example(command=("job.py",), environ={"SEED": "7"})
         job = msgspec.structs.replace(spec.job, example=example, container=Described(image=IMAGE))
-        sites = (
-            Site(name="site-1", ranks=1, gpus=("GPU-c",)),
-            Site(name="site-2", ranks=2, gpus=("GPU-f", "GPU-c")),
-        )
+        own = {"site-1": ("GPU-c",), "site-2": ("GPU-f", "GPU-c")}
+        sites = tuple(Site(name=name, ranks=len(gpus), gpus=gpus) for name, gpus in own.items())
         given = {"job": job, "sites": sites, "nonce": "0123", "versions": {"image id": DIGEST}, **changes}
         of_both = msgspec.structs.replace(spec, engine=engine, tmpdir="/scratch/tmp", **given)
         environ = command.environment(run_dir, of_both)
@@ -116,7 +114,5 @@ def test_the_next_start_of_a_run_ends_its_container_by_the_same_name(started, en
     run_dir, words, _ = started(msgspec.structs.replace(DOCKER, name=engine))
     (name,) = _values(words, "--name")
     assert name == name_of(run_dir)
-    assert KINDS[engine]("/bin/it", "/root").end(name) == [
-        ["/bin/it", "kill", name],
-        ["/bin/it", "rm", "--force", name],
-    ]
+    ends = KINDS[engine]("/bin/it", "/root").end(name)
+    assert ends == [["/bin/it", "kill", name], ["/bin/it", "rm", "--force", name]]

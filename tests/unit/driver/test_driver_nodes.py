@@ -120,10 +120,8 @@ def test_a_stopped_process_of_another_node_is_named_with_it(tmp_path):
     dog.look(*nodes.join(Snapshot(1.0, (here,)), {}))
     now, _ = nodes.join(Snapshot(2.0 + STOPPED_S, (here,)), {})
     assert now.processes == (here, replace(there, node="n10"))
-    assert (
-        dog.look(now, {})
-        == f"Process 7 on n10 (site-1 client.py) is stopped (SIGSTOP) for {1 + STOPPED_S:.0f} s."
-    )
+    message = f"Process 7 on n10 (site-1 client.py) is stopped (SIGSTOP) for {1 + STOPPED_S:.0f} s."
+    assert dog.look(now, {}) == message
 
 
 def test_steps_that_squeue_does_not_list_are_waited_for_no_longer_than_the_limit(tmp_path, monkeypatch):

@@ -36,14 +36,8 @@ def test_each_round_is_reported_with_its_loss_and_what_is_left(trainers):
     rounds = [json.loads(text) for _, _, text in lines if json.loads(text)["event"] == "round"]
     first, second = (next(event for event in rounds if event["round"] == number) for number in (0, 1))
     devices = min(time for time, _, text in lines if json.loads(text)["event"] == "device")
-    for event, left in (
-        (first, 2 * (first["time"] - devices)),
-        (second, second["time"] - first["time"]),
-    ):
+    for event, left in ((first, 2 * (first["time"] - devices)), (second, second["time"] - first["time"])):
         expected = f"round {event['round'] + 1}/3, loss {event['losses'][-1]:.4f}, about {left:.0f} s left"
         assert expected in messages
-    ended = read(run / "progress.json", Progress)
-    assert (ended.state, ended.message) == (
-        "ended",
-        f"ended after round 3/3, loss {rounds[-1]['losses'][-1]:.4f}",
-    )
+    ended, last = read(run / "progress.json", Progress), rounds[-1]["losses"][-1]
+    assert (ended.state, ended.message) == ("ended", f"ended after round 3/3, loss {last:.4f}")

@@ -36,26 +36,19 @@ def _no(error):
 def nvml(monkeypatch):
     """Return a fake NVML: two GPUs, whose ``events`` and ``ecc`` the test sets."""
     fake = SimpleNamespace(events=[], ecc=0, registered=[], kinds=pynvml.nvmlEventTypeXidCriticalError)
-    handles = {
-        uuid: ctypes.cast(number, pynvml.c_nvmlDevice_t) for number, uuid in enumerate(sorted(BUS), 4096)
-    }
+    uuids = dict(enumerate(sorted(BUS), 4096))
+    handles = {uuid: ctypes.cast(address, pynvml.c_nvmlDevice_t) for address, uuid in uuids.items()}
 
     def uuid_of(handle):
-        address = ctypes.cast(handle, ctypes.c_void_p).value
-        return next(
-            uuid
-            for uuid, candidate in handles.items()
-            if ctypes.cast(candidate, ctypes.c_void_p).value == address
-        )
+        return uuids[ctypes.cast(handle, ctypes.c_void_p).value]
 
     def wait(_, timeout_ms):
         assert timeout_ms == 0, "a sample waits for nothing"
         if not fake.events:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_TIMEOUT)
         uuid, xid = fake.events.pop(0)
-        return pynvml.c_nvmlEventData_t(
-            device=handles[uuid], eventType=pynvml.nvmlEventTypeXidCriticalError, eventData=xid
-        )
+        kind = pynvml.nvmlEventTypeXidCriticalError
+        return pynvml.c_nvmlEventData_t(device=handles[uuid], eventType=kind, eventData=xid)
 
     answers = {
         "nvmlInit": lambda: None,
@@ -137,18 +130,13 @@ def test_a_log_in_which_the_driver_never_wrote_watches_nothing(tmp_path, nvml, l
     assert _xids(_sampler(tmp_path)) == {"GPU-a": None, "GPU-b": None}
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        "nvmlEventSetCreate",
-        "nvmlDeviceGetSupportedEventTypes",
-        "nvmlDeviceRegisterEvents",
-        "nvmlEventSetWait_v2",
-    ],
-)
+EVENTS = ("EventSetCreate", "DeviceGetSupportedEventTypes", "DeviceRegisterEvents", "EventSetWait_v2")
+
+
+@pytest.mark.parametrize("function", EVENTS)
 def test_where_nvml_offers_no_events_nobody_watches(tmp_path, nvml, log, monkeypatch, function):
     log.unlink()
-    monkeypatch.setattr(pynvml, function, _no(pynvml.NVML_ERROR_NOT_SUPPORTED))
+    monkeypatch.setattr(pynvml, f"nvml{function}", _no(pynvml.NVML_ERROR_NOT_SUPPORTED))
     assert _xids(_sampler(tmp_path)) == {"GPU-a": None, "GPU-b": None}
 
 

@@ -18,13 +18,8 @@ def test_every_one_is_below_the_folder_unless_the_host_sets_it(tmp_path):
     before = set(os.environ)
     caches.keep_below(tmp_path / "cache")
     chosen = {name: os.environ[name] for name in os.environ.keys() - before}
-    assert {
-        "XDG_CACHE_HOME",
-        "CUDA_CACHE_PATH",
-        "TRITON_CACHE_DIR",
-        "KERAS_HOME",
-        "PYTHONPYCACHEPREFIX",
-    } <= chosen.keys()
+    names = {"XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TRITON_CACHE_DIR", "KERAS_HOME", "PYTHONPYCACHEPREFIX"}
+    assert names <= chosen.keys()
     assert all(Path(value).is_relative_to(tmp_path / "cache") for value in chosen.values())
     assert os.environ["MPLCONFIGDIR"] == "/fast/matplotlib"
 

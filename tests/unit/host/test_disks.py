@@ -33,10 +33,8 @@ def test_what_belongs_on_nodes_is_known_by_the_name_of_its_folder(root, spec, lo
 
 
 def test_each_node_is_asked_to_remove_its_own(root, queue, local):
-    queue.put(
-        "srun",
-        f'#!/bin/sh\necho "$*" >> {queue.folder}/srun.asked\nfor word; do last=$word; done\nrm -r $last\n',
-    )
+    removes = "for word; do last=$word; done\nrm -r $last\n"
+    queue.put("srun", f'#!/bin/sh\necho "$*" >> {queue.folder}/srun.asked\n{removes}')
     assert len(disks.clear(root)) == 1  # they are one machine here, and the second finds nothing
     asked = [line.split() for line in queue.asked("srun")]
     assert sorted(words[3] for words in asked) == ["--nodelist=n10", "--nodelist=n9"]

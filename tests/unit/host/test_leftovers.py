@@ -61,11 +61,8 @@ def test_the_container_of_each_run_is_killed_and_removed_by_its_engine(root):
     engine.write_text(f'#!/bin/sh\necho "$@" >>{asked}\n')
     engine.chmod(0o755)
     specs = {"toy-0123456789ab": {"engine": {"name": "podman", "path": str(engine)}}}
-    specs |= {
-        "old": {"docker": None},
-        "plain": {"engine": None},
-        "odd": {"engine": {"name": "rkt", "path": "/"}},
-    }
+    specs |= {"old": {"docker": None}, "plain": {"engine": None}}
+    specs["odd"] = {"engine": {"name": "rkt", "path": "/"}}
     for name, spec in specs.items():
         (root / "runs" / name).mkdir(exist_ok=True)
         (root / "runs" / name / "spec.json").write_text(json.dumps(spec))

@@ -111,9 +111,8 @@ def test_what_could_never_start_is_cancelled_and_has_failed(folder, queue):
     state, text = _look(folder)
     progress = decode(text, Progress)
     assert (state, progress.state) == ("free", "failed")
-    assert progress.message.startswith(
-        "Job 77 could never start in SLURM's partition: PartitionTimeLimit. Fix: "
-    )
+    never = "Job 77 could never start in SLURM's partition: PartitionTimeLimit. Fix: "
+    assert progress.message.startswith(never)
     assert queue.asked("scancel") == ["77"]
 
 

@@ -93,10 +93,8 @@ def test_a_file_that_cannot_be_read_ends_no_collection(tmp_path, home):
     assert closed == "['closed/', 'unreadable']\n"
     archive.unpack(packed, home)
     assert names(home) == {"seen", "left.json"}
-    assert read(home / "left.json", LeftBehind).files == {
-        "closed/": "Permission denied",
-        "unreadable": "Permission denied",
-    }
+    left = read(home / "left.json", LeftBehind).files
+    assert left == dict.fromkeys(("closed/", "unreadable"), "Permission denied")
 
 
 def test_folders_that_lie_too_deep_stay_behind(tmp_path, home):

@@ -76,10 +76,8 @@ def test_of_a_checkout_what_git_tracks_travels_and_nothing_else(jobs, tmp_path):
     assert left_behind(jobs) == ["mine/größe.txt", "mine/notes.txt"]
     (jobs / "mine/data/x.csv").unlink()
     _git(jobs.parent, "add", "flare_jobs/mine/größe.txt")
-    assert _names(build_payload(jobs, tmp_path / "out")) == {
-        "flare_jobs/mine/job.py",
-        "flare_jobs/mine/größe.txt",
-    }
+    names = {f"flare_jobs/mine/{name}" for name in ("job.py", "größe.txt")}
+    assert _names(build_payload(jobs, tmp_path / "out")) == names
 
 
 def test_what_is_linked_in_place_of_a_tracked_file_or_folder_stays(jobs, tmp_path):

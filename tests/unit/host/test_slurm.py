@@ -14,6 +14,9 @@ def folder(tmp_path):
     return tmp_path / "toy-0123456789ab"
 
 
+WAITS, EXPECTED = "job 77 waits in SLURM's queue", ", and is expected to start at 2026-11-21T12:00:00"
+
+
 def submit(folder):
     batch.submit(folder, ["true"], [], os.environ)
 
@@ -25,15 +28,9 @@ def submit(folder):
         ({"message": "SUSPENDED|None|2026-11-21T12:00:00|gpu\n"}, ("held", "job 77 is suspended by SLURM")),
         ({"message": "STOPPED|None|2026-11-21T12:00:00|gpu\n"}, ("held", "job 77 is suspended by SLURM")),
         ({"message": "COMPLETING|None|2026-11-21T12:00:00\n"}, ("held", "")),
-        ({"message": "PENDING|Resources|N/A\n"}, ("held", "job 77 waits in SLURM's queue for Resources")),
-        (
-            {"message": "PENDING|Priority|2026-11-21T12:00:00\n"},
-            (
-                "held",
-                "job 77 waits in SLURM's queue for Priority, and is expected to start at 2026-11-21T12:00:00",
-            ),
-        ),
-        ({"message": "PENDING|None|\n"}, ("held", "job 77 waits in SLURM's queue")),
+        ({"message": "PENDING|Resources|N/A\n"}, ("held", f"{WAITS} for Resources")),
+        ({"message": "PENDING|Priority|2026-11-21T12:00:00\n"}, ("held", f"{WAITS} for Priority{EXPECTED}")),
+        ({"message": "PENDING|None|\n"}, ("held", WAITS)),
         ({"message": ""}, ("free", "")),
         ({"errors": "slurm_load_jobs error: Invalid job id specified", "status": 1}, ("free", "")),
         ({"errors": "Unable to contact slurm controller", "status": 1}, ("unknown", "")),
@@ -57,6 +54,9 @@ esac
 """
 
 
+LONG_FIRST, GPU_FIRST = "Priority|N/A|long,gpu", "Priority|N/A|gpu,long"
+
+
 def waits(queue, waiting, own="Priority|N/A|gpu", private="none", status=0):
     """Have job 77 wait, and squeue and scontrol list those that wait with it."""
     values = {"waiting": "".join(f"{line}\\n" for line in waiting), "own": own, "status": status}
@@ -70,14 +70,8 @@ def waits(queue, waiting, own="Priority|N/A|gpu", private="none", status=0):
         ({"waiting": ["12|gpu", "77|gpu", "78|gpu"]}, ", 2 of 3 in gpu,"),
         ({"waiting": ["77|gpu"], "private": "accounts,usage"}, ", 1 of 1 in gpu,"),
         ({"waiting": ["12_1|gpu", "12_2|gpu", "9_[1-4%2]|gpu", "177|gpu", "77|gpu"]}, ", 5 of 5 in gpu,"),
-        (
-            {"waiting": ["5|long", "6|long", "77|long", "7|gpu", "77|gpu"], "own": "Priority|N/A|long,gpu"},
-            ", 2 of 2 in gpu,",
-        ),
-        (
-            {"waiting": ["5|gpu,long", "77|gpu,long", "8|long"], "own": "Priority|N/A|gpu,long"},
-            ", 2 of 2 in gpu,",
-        ),
+        ({"waiting": ["5|long", "77|long", "7|gpu", "77|gpu"], "own": LONG_FIRST}, ", 2 of 2 in gpu,"),
+        ({"waiting": ["5|gpu,long", "77|gpu,long", "8|long"], "own": GPU_FIRST}, ", 2 of 2 in gpu,"),
         ({"waiting": ["12|gpu", "177|gpu"]}, ""),
         ({"waiting": ["no such words", "", "|", "77"]}, ""),
         ({"waiting": ["12|gpu", "77|gpu"], "status": 1}, ""),
@@ -142,10 +136,7 @@ def test_without_a_job_nobody_is_asked(folder, queue, text):
 @pytest.mark.parametrize(
     ("message", "seconds"),
     [
-        (
-            "JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=2026-11-22T21:02:00 EndTime=y\n",
-            110,
-        ),
+        ("JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=2026-11-22T21:02:00 EndTime=y\n", 110),
         ("JobId=77 SubmitTime=2026-11-22T21:00:10 StartTime=Unknown\n", None),
         ("", None),
     ],
@@ -189,24 +180,9 @@ def submit_asked(folder, **environ):
     batch.submit(folder, COMMAND, ["--nodes=2", *batch.options(ASKED)], {**os.environ, **environ})
 
 
-def test_the_batch_script_can_be_read_and_the_job_is_kept(folder, queue):
+def test_the_batch_script_can_be_read_and_the_job_is_kept(golden, folder, queue):
     submit_asked(folder)
-    assert (folder / "batch.sh").read_text() == (
-        "#!/bin/sh\n"
-        "#SBATCH --job-name=rekindle-toy-0123456789ab\n"
-        "#SBATCH --ntasks-per-node=1\n"
-        "#SBATCH --no-requeue\n"
-        "#SBATCH --signal=B:TERM@120\n"
-        f"#SBATCH --output={folder}/slurm.log\n"
-        f"#SBATCH --chdir={folder}\n"
-        "#SBATCH --export=ALL\n"
-        "#SBATCH --nodes=2\n"
-        "#SBATCH --partition=gpu\n"
-        "#SBATCH --account=research\n"
-        "#SBATCH --time=02:00:00\n"
-        "#SBATCH --gpus-per-node=8\n"
-        "exec /envs/driver/bin/python -m rekindle.driver supervise '/a b'\n"
-    )
+    golden(*(folder / "batch.sh").read_text().split("\n"))
     assert queue.asked("sbatch") == [f"--parsable {folder}/batch.sh"]
     assert (folder / "slurm.json").read_text() == '{"job": "77"}'
 
@@ -224,14 +200,11 @@ def test_only_what_is_asked_for_is_an_option():
     assert batch.options({**least, "extra": ["--exclusive"]})[-1] == "--exclusive"
 
 
-def test_a_refusal_is_one_sentence_and_there_is_no_job(folder, queue):
+def test_a_refusal_is_one_sentence_and_there_is_no_job(golden, folder, queue):
     queue.set("sbatch", errors="sbatch: error: invalid\n  partition\n", status=1)
     with pytest.raises(batch.SlurmError) as refused:
         submit_asked(folder)
-    assert str(refused.value) == (
-        f"SLURM does not take {folder}/batch.sh: sbatch: error: invalid partition. "
-        "Fix: correct rekindle_slurm, or see what sinfo lists."
-    )
+    golden(str(refused.value))
     assert not (folder / "slurm.json").exists()
 
 
