@@ -63,8 +63,12 @@ def _assert_takes_time_as_it_has_bytes(unit):
     assert _seconds(few * 4) < 10 * _seconds(few) < 50
 
 
-@pytest.mark.parametrize("unit", [b"a", b" ", b"(", b"Traceback (most recent call last):", b"/x"])
+UNITS = (b"a", b" ", b"(", b"Traceback (most recent call last):", b"/x", b"NCCL", b"EADDRINUSE", b"port: 1, ")
+
+
+@pytest.mark.parametrize("unit", [*UNITS, b"NCCL INFO comm 0x7f rank 1 nranks 2 "])
 def test_one_long_line_is_looked_through_once(unit):
+    assert diagnose_texts([texts.text("log.txt", unit * (SIZE // len(unit)))]) == ()
     _assert_takes_time_as_it_has_bytes(unit)
 
 
