@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_job import UUIDS
 
 REPOSITORY = Path(__file__).parents[3]
-UUIDS = ("GPU-add2de73-411c-40ec-8f93-a762433e4cf4", "GPU-eb463e3f-6e6e-cda2-131c-5118c6a5a672")
 SMI = """#!/bin/sh
 case "$*" in
     '--query-gpu=index,uuid --format=csv,noheader') printf '0, {0}\\n1, {1}\\n' ;;
@@ -73,10 +73,7 @@ def test_it_prints_a_row_for_each_number_of_gpus_with_its_parts(bench):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        (
-            {"answers": "#!/bin/sh\necho No devices were found; exit 6"},
-            "shows no GPU, and prints: No devices",
-        ),
+        ({"answers": "#!/bin/sh\necho No devices; exit 6"}, "shows no GPU, and prints: No devices"),
         ({"answers": "#!/bin/sh\n:"}, "shows no GPU, and prints: nothing"),
         ({"PATH": "/nowhere"}, "nvidia-smi is not here"),
         ({"PYTHONPATH": ""}, "has no torch"),

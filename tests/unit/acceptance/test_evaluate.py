@@ -105,6 +105,8 @@ def test_a_norm_of_another_kind_of_host_is_not_applied(other):
     assert [figure.norm for figure in of(HOST, "all_reduce")] == pytest.approx([295.2, 317.7])
     record = replace(HOST, kind=replace(HOST.kind, **other))
     assert [(figure.norm, figure.holds) for figure in of(record, "all_reduce")] == [(None, None)] * 2
+    other_size = edited(HOST, "all_reduce", lambda _: {"size": 64 << 20})
+    assert {figure.norm for figure in of(other_size, "all_reduce")} == {None}
 
 
 def test_a_wrong_result_comes_before_a_slow_one():
@@ -278,8 +280,3 @@ def test_hostile_texts_and_figures_are_data():
     assert verdict(record).verdict == "UNPROVEN"
     record = edited(HOST, "pcie_width", value(0, norm=-1e100, gpu="", source=evil), 1)
     assert all(len(flaw.message) <= 4000 for flaw in verdict(record).flaws)
-
-
-def test_a_norm_of_another_size_is_not_applied():
-    record = edited(HOST, "all_reduce", lambda _: {"size": 64 << 20})
-    assert {measurement.norm for measurement in of(record, "all_reduce")} == {None}

@@ -67,9 +67,8 @@ def test_a_dead_lane_is_found_although_its_host_then_has_another_topology():
     fleet = broken(healthy(50, model="NVIDIA Z9"), 9, ("nvlinks_up", value(17), 2))
     odd = replace(fleet[9], kind=replace(fleet[9].kind, topology="NV17"))
     comparison = compared([*fleet[:9], odd, *fleet[10:]])
-    assert {(flaw.host, flaw.gpu, flaw.measurement) for flaw in comparison.flaws} == {
-        ("gpu-9", 2, "nvlinks_up")
-    }
+    flaws = {(flaw.host, flaw.gpu, flaw.measurement) for flaw in comparison.flaws}
+    assert flaws == {("gpu-9", 2, "nvlinks_up")}
 
 
 def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it():
@@ -78,9 +77,8 @@ def test_hosts_that_were_built_without_nvlink_are_not_compared_with_others_by_it
     bare = replace(bare, kind=replace(bare.kind, topology="SYS"))
     assert not compared([*fleet[:9], bare, *fleet[10:]]).flaws
     record = edited(fleet[9], "nvlinks_up", value(0), 2)
-    assert {(flaw.host, flaw.gpu) for flaw in compared([*fleet[:9], record, *fleet[10:]]).flaws} == {
-        ("gpu-9", 2)
-    }
+    comparison = compared([*fleet[:9], record, *fleet[10:]])
+    assert {(flaw.host, flaw.gpu) for flaw in comparison.flaws} == {("gpu-9", 2)}
 
 
 def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
@@ -93,10 +91,8 @@ def test_a_slow_gpu_is_blamed_for_its_pairs_and_a_slow_link_for_one():
 
 
 def test_gpus_are_compared_with_those_in_the_same_place():
-    fleet = [
-        edited(edited(record, "host_to_device", times(0.7), 0), "host_to_device", times(0.7), 1)
-        for record in healthy(50)
-    ]
+    slow = [("host_to_device", times(0.7), gpu) for gpu in (0, 1)]
+    fleet = [broken((record,), 0, *slow)[0] for record in healthy(50)]
     assert not compared(fleet).flaws
     slower = broken(tuple(fleet), 8, ("host_to_device", times(0.9), 1))
     assert [(flaw.host, flaw.gpu) for flaw in compared(slower).flaws] == [("gpu-8", 1)]

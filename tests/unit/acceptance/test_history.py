@@ -24,12 +24,10 @@ def test_five_percent_are_noted_and_ten_fail(factor, found):
 
 
 def test_it_names_the_gpu_both_figures_and_the_day():
-    (found,) = since_last(
-        edited(NOW, "bf16_matmul", value(400.0), 2), [edited(THEN, "bf16_matmul", value(800.0))]
-    )
-    assert found.message.startswith(
-        "GPU 2 (GPU-gpu-1-2): bf16_matmul is 400 TFLOP/s, 50.0% worse than the 800"
-    )
+    now, then = edited(NOW, "bf16_matmul", value(400.0), 2), edited(THEN, "bf16_matmul", value(800.0))
+    (found,) = since_last(now, [then])
+    message = "GPU 2 (GPU-gpu-1-2): bf16_matmul is 400 TFLOP/s, 50.0% worse than the 800"
+    assert found.message.startswith(message)
     assert "2026-11-22T10:00:00Z" in found.message
 
 

@@ -190,10 +190,7 @@ def test_a_gpu_that_nvidia_smi_does_not_show_is_named(measure):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (
-            "echo 'Unable to determine the device handle for GPU1'",
-            "gave no complete XML document but: Unable to",
-        ),
+        ("echo 'Unable to get GPU1'", "gave no complete XML document but: Unable to"),
         ("exit 9", "gave no complete XML document but: nothing"),
     ],
 )
