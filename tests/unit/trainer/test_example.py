@@ -13,13 +13,7 @@ from rekindle.trainer.data import make
 SOURCE = Path(__file__).parents[3] / "src"
 ON_GPUS = (["GPU-a"], ["GPU-b"])
 GPUS = [{"uuid": f"GPU-{letter}", "index": index} for index, letter in enumerate("abcd")]
-MEND = {
-    "file": "job.py",
-    "before": "CPU",
-    "after": "cpu",
-    "because": "torch prints it so",
-    "fault": "example",
-}
+MEND = {"file": "job.py", "before": "CPU", "after": "cpu", "because": "x", "fault": "example"}
 
 
 def run(folder, example, *options, gpus=(), **environ):
@@ -100,9 +94,8 @@ def test_a_mend_that_does_not_fit_is_refused(tmp_path, text):
     (tmp_path / "job.py").write_text(text)
     done = run(tmp_path, {"command": ["job.py"], "mends": [MEND]})
     assert done.returncode == 1
-    assert done.stderr.startswith(
-        f"The mend of job.py does not apply: 'CPU' occurs {text.count('CPU')} times in it. Fix: "
-    )
+    message = f"The mend of job.py does not apply: 'CPU' occurs {text.count('CPU')} times in it. Fix: "
+    assert done.stderr.startswith(message)
     assert not done.stdout
 
 

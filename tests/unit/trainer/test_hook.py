@@ -38,11 +38,8 @@ def test_a_module_that_is_not_installed_stays_missing(finder):
 
 def test_the_simulator_works_below_the_runs_folder(monkeypatch, tmp_path):
     workspaces = []
-    job = type(
-        "FedJob",
-        (),
-        {"name": "hello", "simulator_run": lambda self, workspace, **more: workspaces.append(workspace)},
-    )
+    run = lambda self, workspace, **more: workspaces.append(workspace)  # noqa: E731
+    job = type("FedJob", (), {"name": "hello", "simulator_run": run})
     monkeypatch.setenv(hook.WORKSPACE, str(tmp_path))
     hook.PATCHES["nvflare.job_config.api"](SimpleNamespace(FedJob=job))
     job().simulator_run("/tmp/nvflare/simulation/hello", n_clients=2)
@@ -92,9 +89,8 @@ class Cifar10:
 def test_cifar10_is_read_from_the_stand_in_if_there_is_one(monkeypatch, tmp_path):
     (tmp_path / "cifar10").mkdir()
     monkeypatch.setenv(data.DATA, str(tmp_path))
-    module = SimpleNamespace(
-        CIFAR10=type("CIFAR10", (Cifar10,), {}), check_integrity=lambda path, md5=None: False
-    )
+    theirs = type("CIFAR10", (Cifar10,), {})
+    module = SimpleNamespace(CIFAR10=theirs, check_integrity=lambda path, md5=None: False)
     data.STAND_INS["torchvision.datasets.cifar"](module)
     assert module.CIFAR10("/tmp/nvflare/data").root == tmp_path / "cifar10"
     (tmp_path / "data_batch_1").write_bytes(b"")

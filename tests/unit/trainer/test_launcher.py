@@ -33,12 +33,8 @@ def environ(tmp_path, monkeypatch):
     package.mkdir(parents=True)
     (package / "run.py").write_text(REPORTS)
     own = {name: value for name, value in os.environ.items() if not name.startswith(OTHERS)}
-    return {
-        **own,
-        "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}",
-        "REKINDLE_NONCE": "n0",
-        "REKINDLE_EVIDENCE": "/e",
-    }
+    ours = {"PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}", "REKINDLE_NONCE": "n0"}
+    return {**own, **ours, "REKINDLE_EVIDENCE": "/e"}
 
 
 @pytest.fixture
@@ -88,18 +84,11 @@ def test_replicas_over_nodes_are_a_process_on_each_and_the_clients_is_the_first(
     assert [worker.partition(":")[0] for worker in workers] == ["n10", "n9"]
     (port,) = {int(worker.partition(":")[2]) for worker in workers}
     assert port in launch._PORTS
-    assert configs == {
-        "n10": {"cluster": {}, "task": {"type": "worker", "index": 0}},
-        "n9": {"cluster": {}, "task": {"type": "worker", "index": 1}},
-    }
-    ranks = {
-        node: (call["RANK"], call["WORLD_SIZE"], call["GROUP_WORLD_SIZE"]) for node, call in by_node.items()
-    }
-    assert ranks == {"n10": ("0", "4", "2"), "n9": ("2", "4", "2")}
-    assert {node: call["CUDA_VISIBLE_DEVICES"] for node, call in by_node.items()} == {
-        "n10": "GPU-0,GPU-1",
-        "n9": "GPU-2,GPU-3",
-    }
+    tasks = {node: {"type": "worker", "index": index} for index, node in enumerate(("n10", "n9"))}
+    assert configs == {node: {"cluster": {}, "task": task} for node, task in tasks.items()}
+    names = ("RANK", "WORLD_SIZE", "GROUP_WORLD_SIZE", "CUDA_VISIBLE_DEVICES")
+    ranks = {node: [call[name] for name in names] for node, call in by_node.items()}
+    assert ranks == {"n10": ["0", "4", "2", "GPU-0,GPU-1"], "n9": ["2", "4", "2", "GPU-2,GPU-3"]}
 
 
 def test_sites_over_the_same_nodes_have_their_own_ports(allocation, replicas):
