@@ -60,18 +60,15 @@ def test_fewer_sites_may_be_sampled(configured):
     assert (found.sampled(3), found.sampled(1), configured(_flow("a.FedAvg"))[0].sampled(3)) == (2, 1, 3)
 
 
+PIPE = [{"id": "pipe"}]
+
+
 @pytest.mark.parametrize(
     ("config", "launched"),
     [
-        ({"components": [{"id": "pipe"}, {"id": "launcher"}]}, True),
+        ({"components": [*PIPE, {"id": "launcher"}]}, True),
         ({"executors": [{"executor": {"args": {"command": ["torchrun", "client.py"]}}}]}, True),
-        (
-            {
-                "components": [{"id": "pipe"}],
-                "executors": [{"executor": {"args": {"task_script_path": "c"}}}],
-            },
-            False,
-        ),
+        ({"executors": [{"executor": {"args": {"task_script_path": "c"}}}], "components": PIPE}, False),
         ({"components": "launcher", "executors": [7, {"executor": None}, {"executor": {"args": 1}}]}, False),
     ],
 )

@@ -128,10 +128,8 @@ def test_one_run_of_each_site_is_read(run, tracker):
     workspace = run(**GOOD[tracker])
     scalars = kept(workspace, tracker)
     assert {scalar.run.split("-abc")[0] for scalar in scalars} == {*SITES}
-    assert [(scalar.tag, scalar.step, scalar.value) for scalar in scalars] == [
-        ("loss", 1, 0.5),
-        ("loss", 2, 0.25),
-    ] * 2
+    values = [(scalar.tag, scalar.step, scalar.value) for scalar in scalars]
+    assert values == [("loss", 1, 0.5), ("loss", 2, 0.25)] * 2
     answer = tracker_kept(workspace, tracker)
     assert answer.holds
     assert answer.message == f"{tracker} kept 4 values of loss at 2 steps, in one run of each site."
@@ -181,17 +179,16 @@ def _at(site, run):
     return {f"{home}/metrics/loss": b"1 0.5 1\n", f"{home}/tags/mlflow.runName": run.encode()}
 
 
+TWICE_AT_SITE_1 = {**_at("site-1", "a"), **_at("site-1", "b"), **_at("site-10", "c")}
+
+
 @pytest.mark.parametrize(
     ("files", "holds", "message"),
     [
         ({**_at("site-1", "train"), **_at("site-10", "train")}, True, "mlflow kept 2 values"),
         ({**_at("site-1", "site-1-x"), **_at("site-1", "site-10-x")}, False, "a run of site-10 at site-1."),
         (_at("site-1", "site-1-x"), False, "mlflow kept no runs of site-10."),
-        (
-            {**_at("site-1", "a"), **_at("site-1", "b"), **_at("site-10", "c")},
-            False,
-            "mlflow kept 2 runs of site-1.",
-        ),
+        (TWICE_AT_SITE_1, False, "mlflow kept 2 runs of site-1."),
     ],
 )
 def test_a_sites_own_tracker_has_its_own_run_alone(run, files, holds, message):
@@ -219,11 +216,7 @@ def test_what_lies_beside_the_workspace_counts_as_the_servers(run, tmp_path):
         ("tensorboard", _tb(("loss", 1, math.nan)), "tensorboard has nan for loss of site-1."),
         ("wandb", _wandb({"loss": math.inf}), "wandb has inf for loss of site-1-abc-wandb."),
         ("mlflow", _mlflow("1 nan 1\n"), "mlflow has nan for loss of site-1-abc-job."),
-        (
-            "mlflow",
-            dict([*GOOD["mlflow"].items()][:2]),
-            "mlflow kept no runs of site-10.",
-        ),
+        ("mlflow", dict([*GOOD["mlflow"].items()][:2]), "mlflow kept no runs of site-10."),
         (
             "wandb",
             {**GOOD["wandb"], "server/wandb/2/run-2.wandb": offline("site-1-more", {"loss": 1})},
