@@ -68,13 +68,9 @@ def lightning(tmp_path, recordings):
     env = read(recordings / "h200-x2" / "env.json", EnvRecord)
     torch = next(environment for environment in env.environments if environment.framework == "torch")
     name = "lightning-system-py312.txt"
-    changes = {
-        "framework": "lightning",
-        "lock": name,
-        "lock_sha256": locks.sha256(name),
-        "packages": {**torch.packages, "lightning": "2.6.6"},
-    }
-    environments = (msgspec.structs.replace(torch, **changes),)
+    changes = {"lock": name, "lock_sha256": locks.sha256(name)}
+    changes["packages"] = {**torch.packages, "lightning": "2.6.6"}
+    environments = (msgspec.structs.replace(torch, framework="lightning", **changes),)
     capsule.save(msgspec.structs.replace(env, environments=environments), tmp_path)
     return tmp_path
 

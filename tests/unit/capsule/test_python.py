@@ -113,6 +113,5 @@ def test_a_wheelhouse_carries_it(archived, tmp_path):
     wheelhouse = tmp_path / "wheelhouse"
     wheelhouse.mkdir()
     python.bundle(archived, wheelhouse)
-    assert (
-        python.fetched(replace(archived, archive=f"/nowhere/{NAME}"), wheelhouse).parent.parent == wheelhouse
-    )
+    kept = python.fetched(replace(archived, archive=f"/nowhere/{NAME}"), wheelhouse)
+    assert kept.parent.parent == wheelhouse

@@ -109,9 +109,8 @@ _OLDER = "setuptools==80.9.0 --hash=sha256:062d34222ad13e0cc312a4c02d73f059e86a4
 def _with_source(alter=lambda text: text):
     """Return a lock of the source distribution in our locks and of what builds it, and its digest."""
     text = locks.text("torch-system-py311.txt")
-    wanted = [
-        pin for pin in pins(text, os.uname().machine) if pin.name in {"pyhocon", "pyparsing", "setuptools"}
-    ]
+    names = {"pyhocon", "pyparsing", "setuptools"}
+    wanted = [pin for pin in pins(text, os.uname().machine) if pin.name in names]
     lock = "".join(alter(pin.requirement) + "\n" for pin in wanted)
     return lock, hashlib.sha256(lock.encode()).hexdigest()
 

@@ -144,10 +144,8 @@ def test_what_a_killed_build_left_is_cleared_away(root, spec):
     (root / "cache/uv/.tmpB").touch()
     _start(root, spec)
     assert _answer(root).state == "ended"
-    assert sorted(path.name.partition("-")[0] for path in (root / "envs").iterdir()) == [
-        ".driver.lock",
-        "driver",
-    ]
+    names = sorted(path.name.partition("-")[0] for path in (root / "envs").iterdir())
+    assert names == [".driver.lock", "driver"]
     assert not list(root.glob("cache/uv/.tmp*"))
 
 

@@ -11,14 +11,10 @@ OF_2_21 = OF_2_19.replace(b"$ORIGIN/../nvidia/cusolver/lib:", b"")
 @pytest.fixture
 def packages(tmp_path):
     """Return site-packages with libraries of NVIDIA's wheels, and no TensorFlow."""
-    for name, library in (
-        ("cusolver", "cusolver.so.11"),
-        ("cusparse", "cusparse.so.12"),
-        ("cublas", "cublas.so.12"),
-    ):
+    for name, version in {"cusolver": 11, "cusparse": 12, "cublas": 12}.items():
         folder = tmp_path / "nvidia" / name / "lib"
         folder.mkdir(parents=True)
-        (folder / f"lib{library}").write_text(name)
+        (folder / f"lib{name}.so.{version}").write_text(name)
     return tmp_path
 
 

@@ -34,9 +34,8 @@ NAMES = {
 
 
 def test_a_name_has_the_capability():
-    assert {
-        known: [name for name in names if capability_of(name) == known] for known, names in NAMES.items()
-    } == NAMES
+    for known, names in NAMES.items():
+        assert [capability_of(name) for name in names] == [known] * len(names)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +44,7 @@ def test_a_name_has_the_capability():
         ("9.0", "9.0"),
         ("9.0a", "9.0"),
         (" 12.1 ", "12.1"),
-        ("[N/A]", "8.0"),
-        ("", "8.0"),
-        (None, "8.0"),
-        ("²", "8.0"),
+        *((none, "8.0") for none in ("[N/A]", "", None, "²")),
     ],
 )
 def test_the_drivers_figure_comes_first_if_it_is_a_capability(reported, expected):

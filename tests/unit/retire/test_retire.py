@@ -14,7 +14,7 @@ from rekindle.host.archive import Packed
 from rekindle.retire import remove as removal
 from rekindle.retire.remove import RetireError, own_root, pack, remove
 
-ENVIRONMENT = {"framework": "torch", "lock": "torch.txt"}
+BUILT = {"environment": {"framework": "torch", "lock": "torch.txt"}, "lock_text": "x==1"}
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +33,7 @@ def root(home):
     texts = {
         "jobs/rekindle-0123456789abcdef.zip": "code",
         "logs/environments/log.txt": "installed",
-        "envs/torch-0123456789ab/rekindle-env.json": json.dumps(
-            {"environment": ENVIRONMENT, "lock_text": "x==1"}
-        ),
+        "envs/torch-0123456789ab/rekindle-env.json": json.dumps(BUILT),
         "envs/torch-0123456789ab/lib/torch.py": "large",
         "envs/.torch-0123456789ab.building/rekindle-env.json": "{",
         "runs/toy-0123456789ab/verdict.json": "PASS",
@@ -110,9 +108,8 @@ def test_a_folder_with_anything_else_in_it_is_refused(root, tmp_path):
 def test_a_file_system_mounted_in_it_is_refused(root, monkeypatch):
     line = f"36 35 98:0 / {root}/cache rw,noatime - ext4 /dev/root rw\n"
     read = Path.read_text
-    monkeypatch.setattr(
-        Path, "read_text", lambda self, **more: line if self.name == "mountinfo" else read(self, **more)
-    )
+    shown = lambda self, **more: line if self.name == "mountinfo" else read(self, **more)  # noqa: E731
+    monkeypatch.setattr(Path, "read_text", shown)
     assert f"another file system in it, at {root}/cache" in refusal(root)
 
 
@@ -139,7 +136,7 @@ def test_runs_logs_and_whole_environments_are_packed(root):
     assert run["files"]["verdict.json"] == hashlib.sha256(b"PASS").hexdigest()
     with tarfile.open(Path(packed["place"], run["archive"])) as archive:
         assert sorted(archive.getnames()) == ["spec.json", "verdict.json"]
-    assert packed["environments"] == [{"environment": ENVIRONMENT, "lock_text": "x==1"}]
+    assert packed["environments"] == [BUILT]
 
 
 def test_what_is_too_large_is_named(root):
@@ -153,10 +150,8 @@ def test_what_is_too_large_is_named(root):
 def test_what_its_owner_may_not_read_is_named_and_nothing_is_left_aside(root, monkeypatch):
     closed = Packed({}, {"log.txt": "Permission denied"}, ["log.txt"])
     monkeypatch.setattr(removal, "pack_folder", lambda folder, target: closed)
-    message = (
-        rf"^{root}/logs/log\.txt cannot be packed: Permission denied\. Fix: make it readable for its owner\.$"
-    )
-    with pytest.raises(RetireError, match=message):
+    why = r"cannot be packed: Permission denied\. Fix: make it readable for its owner\.$"
+    with pytest.raises(RetireError, match=rf"^{root}/logs/log\.txt {why}"):
         pack(root)
     assert {path.name for path in (root / "tmp").iterdir()} == {"torchelastic"}
 

@@ -175,10 +175,8 @@ def test_a_folder_that_is_no_capsule_or_lacks_a_lock_is_named(golden, tmp_path, 
 def test_a_wheelhouse_is_held_to_being_one_where_anything_is_built(golden, tmp_path):
     values = {"rekindle_wheelhouse": str(tmp_path)}
     assert complaints(values, "preflight", "plan") == []
-    golden(
-        *complaints(values, "environments"),
-        *complaints({"rekindle_wheelhouse": f"{tmp_path}/no"}, "environments"),
-    )
+    none = {"rekindle_wheelhouse": f"{tmp_path}/no"}
+    golden(*complaints(values, "environments"), *complaints(none, "environments"))
     (tmp_path / "0123456789ab").mkdir()
     assert complaints(values, "environments") == []
 
