@@ -1,56 +1,41 @@
 """Results folders as a run leaves them, built from the records."""
 
+from pathlib import Path
+
 import msgspec
 
 from rekindle.records import (
     Build,
     ClaimResult,
-    Cpu,
     Device,
-    Driver,
     Engine,
     FailedProbe,
     Gpu,
     HostRecord,
     JobRound,
-    Memory,
-    Os,
     Outcome,
     PlannedEnvironment,
     PlanRecord,
     PlaybookRecord,
     Reason,
     VerdictRecord,
+    read,
     write,
 )
 from rekindle.results.gather import gather
 
+RECORDINGS = Path(__file__).parents[1] / "recordings"
 NOW = "2026-11-21T02:00:00Z"
 SHA = "0123456789abcdef" * 4
 NOTHING = {"host": None, "plan": None, "verdict": None}
 """Records of a host that has none, for `add_host`."""
 LEFT = "The lease ended. Fix: lease the host again."
 
-HOST = HostRecord(
+HOST = msgspec.structs.replace(
+    read(RECORDINGS / "h200-x2" / "host.json", HostRecord),
     host="gpu-1",
-    collected=NOW,
-    user="u",
-    home="/home/u",
-    root="/home/u/rekindle",
-    engines=(Engine(name="podman", path="/usr/bin/podman", version="4.3.1", cdi=True),),
-    os=Os(
-        id="ubuntu",
-        version="24.04",
-        name="Ubuntu 24.04.3 LTS",
-        kernel="6.8.0",
-        architecture="x86_64",
-        glibc="2.39",
-    ),
-    cpu=Cpu(model="Xeon", cores=32),
-    memory=Memory(total_mib=257810, available_mib=250000),
-    disks=(),
     pythons=(),
-    driver=Driver(version="580.159.04", source="nvidia-smi", cuda="13.0"),
+    engines=(Engine(name="podman", path="/usr/bin/podman", version="4.3.1", cdi=True),),
     gpus=tuple(
         Gpu(
             index=n,
@@ -63,6 +48,7 @@ HOST = HostRecord(
         for n in range(4)
     ),
     pci_gpus=4,
+    topology=(),
     problems=(FailedProbe(name="dcgmi", message="missing"),),
 )
 

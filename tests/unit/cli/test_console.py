@@ -2,11 +2,10 @@
 
 import json
 import re
-import sys
 
 import pytest
 
-from rekindle import cli, records, report
+from rekindle import records, report
 from rekindle.judge import judge
 from rekindle.records import Finding, text, write
 
@@ -16,13 +15,11 @@ OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 
 
 @pytest.fixture
-def rekindle(monkeypatch, capsys):
+def rekindle(call):
     """Run ``rekindle`` with arguments and return what it printed, which has to be harmless."""
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["rekindle", *map(str, arguments)])
-        cli.main()
-        output = "".join(capsys.readouterr())
+        output = "".join(call(*arguments)[1:])
         assert not OBEYED.search(output)
         return output
 

@@ -32,9 +32,8 @@ def test_lost(reports, tmp_path):
     add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
     results, page, cases = reports(**{"gpu-1": "validate"})
     message = "lost during validate (proven, with its files collected: pt_ddp; not proven: tf_mirrored)"
-    assert re.search(
-        rf"tf_mirrored +LOST +The host was {re.escape(message)}", table(results, 400, colour=False)
-    )
+    row = rf"tf_mirrored +LOST +The host was {re.escape(message)}"
+    assert re.search(row, table(results, 400, colour=False))
     assert "\x1b[31mLOST" in table(results, 250, colour=True)
     assert '<td data-name="verdict" class="word LOST">LOST</td>' in page
     assert f"The host was {message}" in page

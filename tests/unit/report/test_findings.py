@@ -15,15 +15,8 @@ from rekindle.results.gather import gather
 
 GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
 LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from doctor/known_issues.json."
-ROOT = Finding(
-    name="no_space",
-    cause="A disk <full>.",
-    layer="host",
-    remedy="Free it.",
-    confidence="certain",
-    file="job.log",
-    line=3,
-)
+HOW = {"layer": "host", "remedy": "Free it.", "confidence": "certain", "file": "job.log", "line": 3}
+ROOT = Finding(name="no_space", cause="A disk <full>.", **HOW)
 ECHO = msgspec.structs.replace(ROOT, name="not_a_dxo", cause="An empty result.", echo=True, line=None)
 
 

@@ -86,9 +86,8 @@ def test_it_is_one_file_that_needs_no_script(tmp_path):
 
 
 def test_a_host_that_left_and_a_gpu_without_figures_are_shown(tmp_path):
-    host = msgspec.structs.replace(
-        HOST, driver=None, engines=(), gpus=(Gpu(index=3, state="lost", message="GPU is lost"),)
-    )
+    lost = Gpu(index=3, state="lost", message="GPU is lost")
+    host = msgspec.structs.replace(HOST, driver=None, engines=(), gpus=(lost,))
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=host, plan=None, verdict=None, left=LEFT)
     text = page(tmp_path).text
     assert f"failed at validate: {LEFT}" in text

@@ -10,9 +10,7 @@ from rekindle.records.text import clean, duration, one_line
 from rekindle.report.table import table
 from rekindle.results.gather import gather
 
-LONG = (
-    "The trainer of site-2 ended with RuntimeError: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 4
-)
+LONG = "The trainer of site-2 ended: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 5
 
 
 def test_it_shows_host_job_verdict_cause_duration_and_gpus(tmp_path):

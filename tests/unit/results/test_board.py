@@ -50,6 +50,10 @@ def _of(build, lock):
     return replace(PLAN, environments=(replace(planned, build=other),))
 
 
+def with_more(**versions):
+    return replace(PASS, versions={**PASS.versions, **versions})
+
+
 def test_a_line_has_the_newest_verdict_and_since_when_it_is_so(of_runs):
     slow = replace(PASS, duration_s=400.0)
     (line,) = of_runs(PASS, FAILED, PASS, PASS, slow).lines
@@ -83,16 +87,9 @@ def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
         (FAILED, PASS, [f"was FAIL: {FAIL.cause}"]),
         (FAILED, replace(FAILED, cause="Other."), [f"its cause was: {FAIL.cause}"]),
         (REFUSED, PASS, ["was SKIPPED: 60 s are left."]),
-        (
-            PASS,
-            replace(PASS, versions={**PASS.versions, "peft": "1", "numpy": "2"}, lock_sha256="f" * 64),
-            ["numpy none → 2", "peft none → 1", "another lock"],
-        ),
-        (
-            replace(PASS, versions={**PASS.versions, "examples": "2.7.2"}),
-            replace(PASS, versions={**PASS.versions, "examples": "2.7.3"}),
-            ["examples 2.7.2 → 2.7.3"],
-        ),
+        (PASS, with_more(peft="1", numpy="2"), ["numpy none → 2", "peft none → 1"]),
+        (PASS, replace(PASS, lock_sha256="f" * 64), ["another lock"]),
+        (with_more(examples="2.7.2"), with_more(examples="2.7.3"), ["examples 2.7.2 → 2.7.3"]),
     ],
 )
 def test_what_changed_against_the_run_before(of_runs, was, now, changed):
@@ -120,10 +117,9 @@ def test_a_release_and_a_build_have_lines_of_their_own_that_begin_against_the_ru
 
 def test_a_line_is_compared_with_its_own_run_before_if_it_has_one(of_runs):
     upgraded = replace(FAILED, versions={**FAIL.versions, "nvflare": "2.8.3"})
-    assert [(line.nvflare, line.changed) for line in of_runs(PASS, upgraded, PASS).lines] == [
-        ("2.8.3", ["was PASS", "nvflare 2.7.3 → 2.8.3"]),
-        ("2.7.3", []),
-    ]
+    other, own = of_runs(PASS, upgraded, PASS).lines
+    assert (other.nvflare, other.changed) == ("2.8.3", ["was PASS", "nvflare 2.7.3 → 2.8.3"])
+    assert (own.nvflare, own.changed) == ("2.7.3", [])
 
 
 @pytest.mark.parametrize("runs", [(PASS, REFUSED), (REFUSED, PASS)])
@@ -184,9 +180,8 @@ def test_a_known_issue_excuses_until_it_expires(of_runs, now, good):
 def test_a_pass_in_spite_of_a_known_issue_is_loud_as_long_as_that_is_listed(of_runs):
     unexpected = replace(PASS, known_issue="upstream_bug")
     (line,) = of_runs(unexpected).lines
-    assert line.notice == (
-        "PASS although NVFlare loses it. Fix: remove upstream_bug from doctor/known_issues.json."
-    )
+    notice = "PASS although NVFlare loses it. Fix: remove upstream_bug from doctor/known_issues.json."
+    assert line.notice == notice
     assert of_runs(PASS).lines[0].notice is None
     assert of_runs(unexpected, issues=()).lines[0].notice is None
     contradicted = replace(unexpected, host_verdict="FAIL")

@@ -6,13 +6,7 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
-from rekindle.records import (
-    Device,
-    PlaybookRecord,
-    RecordError,
-    RetiredRecord,
-    write,
-)
+from rekindle.records import Device, PlaybookRecord, RecordError, RetiredRecord, write
 from rekindle.report import write_reports
 from rekindle.report.table import table
 from rekindle.results.gather import gather
