@@ -18,7 +18,4 @@ def lock_as_today(home):
     plan, env = read(home / "plan.json", PlanRecord), read(home / "env.json", EnvRecord)
     planned = tuple(replace(environment, build=today(environment.build)) for environment in plan.environments)
     write(home / "plan.json", replace(plan, environments=planned))
-    write(
-        home / "env.json",
-        replace(env, environments=tuple(today(environment) for environment in env.environments)),
-    )
+    write(home / "env.json", replace(env, environments=tuple(map(today, env.environments))))

@@ -142,9 +142,7 @@ def test_without_a_venv_make_comes_first(answer, monkeypatch, tmp_path):
         (tmp_path / "our site" / name).touch()
     monkeypatch.setattr(util, "find_spec", lambda name: None if name == "rich" else util)
     path = tmp_path / "our site" / "plugins" / "callback" / "rekindle.py"
-    site = str(tmp_path / "our site")
-    assert f"Fix: make -C '{site}', and then type '{site}/.venv/bin/ansible-playbook' in place of" in answer(
-        path
-    )
+    site, printed = str(tmp_path / "our site"), answer(path)
+    assert f"Fix: make -C '{site}', and then type '{site}/.venv/bin/ansible-playbook' in place of" in printed
     (tmp_path / "our site" / "Makefile").unlink()  # installed, not a checkout
     assert "Fix: install Rekindle beside Ansible, in one environment" in answer(path)

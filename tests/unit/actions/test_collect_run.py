@@ -126,9 +126,7 @@ def clock(collect, monkeypatch):
 
     def run(message, spec=MEASURES):
         found = []
-        monkeypatch.setattr(
-            received, "keep", lambda packed, dest, placed, clock, payload: found.append(clock)
-        )
+        monkeypatch.setattr(received, "keep", lambda packed, dest, placed, clock, _: found.append(clock))
         assert collect("one", spec=spec, message=message)[0] == {}
         return found[0]
 

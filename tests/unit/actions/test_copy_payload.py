@@ -46,9 +46,8 @@ def test_it_is_copied_for_its_owner_alone_and_written_down(bring, tmp_path):
     assert given == {"dest": "/r/jobs/", "mode": "0600", "directory_mode": "0700"}
     assert source.parent == tmp_path / "payload"
     assert source.is_file()
-    assert read(tmp_path / "h" / "payload.json", PayloadRecord) == PayloadRecord(
-        host="h", path=f"/r/jobs/{source.name}"
-    )
+    written = read(tmp_path / "h" / "payload.json", PayloadRecord)
+    assert written == PayloadRecord(host="h", path=f"/r/jobs/{source.name}")
     assert (result, warned) == ({"changed": True}, [])
 
 

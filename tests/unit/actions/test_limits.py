@@ -103,11 +103,8 @@ def test_a_task_on_a_host_that_hangs_is_given_up_and_so_is_its_cleanup(tmp_path)
         raise
     assert "Timed out after 8 second" in printed
     assert (tmp_path / "asked").read_text().count("\n") == 3  # the folder, what hung, and its removal
-    assert [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if str(tmp_path) in str(process.info["cmdline"])
-    ] == []
+    left = (process.info["cmdline"] for process in psutil.process_iter(["cmdline"]))
+    assert [words for words in left if str(tmp_path) in str(words)] == []
 
 
 def test_what_takes_longer_is_given_up_with_what_it_started():
@@ -126,16 +123,14 @@ def test_what_is_in_time_is_left_in_peace():
 
 
 def test_a_host_sets_no_variable_by_facts():
+    python = {"discovered_interpreter_python": "/usr/bin/python3"}
+
     @limited
     class Task:
         def run(self):
-            found = {"discovered_interpreter_python": "/usr/bin/python3", "rekindle_root": "/etc"}
-            return {"ansible_facts": found, "stdout": "x"}
+            return {"ansible_facts": {**python, "rekindle_root": "/etc"}, "stdout": "x"}
 
         def cleanup(self):
             pass
 
-    assert Task().run() == {
-        "ansible_facts": {"discovered_interpreter_python": "/usr/bin/python3"},
-        "stdout": "x",
-    }
+    assert Task().run() == {"ansible_facts": python, "stdout": "x"}

@@ -246,10 +246,7 @@ def test_a_job_of_the_users_own_is_known_by_its_code(place, home, tmp_path):
 
 
 def test_what_cannot_be_placed_fails_with_its_reason(golden, place, home, monkeypatch):
-    lines = [
-        place("nothing")["msg"],
-        place(arguments={"pt_ddp": {"local_epoch": {"a": 1}}})["msg"],
-    ]
+    lines = [place("nothing")["msg"], place(arguments={"pt_ddp": {"local_epoch": {"a": 1}}})["msg"]]
     with monkeypatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(home / "host.json"))
         lines.append(place()["msg"])

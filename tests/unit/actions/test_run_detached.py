@@ -37,9 +37,8 @@ class Host:
     def execute(self, command):
         self.asked += 1
         self.before(self.asked)
-        done = subprocess.run(
-            f"{self.noise} {command}", shell=True, capture_output=True, text=True, check=False
-        )
+        command = f"{self.noise} {command}"
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
         self.errors = done.stderr
         return {"rc": done.returncode, "stdout": done.stdout}
 
