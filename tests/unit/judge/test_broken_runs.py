@@ -94,6 +94,7 @@ def later(seconds):
 
 
 STAMP = "2026-11-21 08:48:20,250"
+PRINTED = f"{STAMP} - SubprocessLauncher - INFO"
 BEST = {"claim": "best_model_selected"}
 NCCL = {"claim": "site_logs_show", "options": {"backend": "gloo", "text": "algorithm = nccl"}}
 EXCEPTION = {"event": "exception", "time": 1795304150.0, "site": "site-2", "rank": 0, "kind": "ValueError"}
@@ -124,11 +125,7 @@ PT_DDP = [
     ("loss_falls", UNKNOWN, event(ONE, "round", {"losses": []})),
     ("metrics_in_their_range", FAILS, replaced(ONE_1, LOSSES, '"losses": [null', 1)),
     ("metrics_in_their_range", UNKNOWN, event(TWO, "round", {"metrics": {"accuracy": 97.0}})),
-    (
-        "model_changed",
-        FAILS,
-        event(FINAL, "final", lambda recorded: recorded | {"final": recorded["initial"]}),
-    ),
+    ("model_changed", FAILS, event(FINAL, "final", lambda it: it | {"final": it["initial"]})),
     ("model_changed", FAILS, final(distance=0.0)),
     ("model_changed", FAILS, event(ONE, "round", {"model_in": "f00d" * 16}, round=0)),
     ("model_changed", FAILS, final(distance=None)),
@@ -167,11 +164,7 @@ PT_DDP = [
     ("no_error_logged", FAILS, added(SITE, f"{STAMP} - ClientRunner - ERROR - it failed")),
     ("no_error_logged", FAILS, added(SITE_ERRORS, f"{STAMP} - ClientRunner - ERROR - it failed")),
     ("no_error_logged", UNKNOWN, removed(SITE_ERRORS)),
-    (
-        "trainers_print_no_failure",
-        UNKNOWN,
-        added(SITE, f"{STAMP} - SubprocessLauncher - INFO - ValueError: no"),
-    ),
+    ("trainers_print_no_failure", UNKNOWN, added(SITE, f"{PRINTED} - ValueError: no")),
     ("job_printed_no_error", FAILS, added("job.log", "Traceback (most recent call last):\nValueError: no")),
     ("job_printed_no_error", UNKNOWN, removed("job.log")),
     ("results_are_good", FAILS, added(SITE, f"{STAMP} - Launcher - INFO - {FAILED}")),

@@ -62,9 +62,8 @@ def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named
     assert (verdict.verdict, verdict.job) == ("UNPROVEN", "hello_numpy")
     assert verdict.host in {"simulator_server", "example_project"}
     assert _holds(verdict) == {**dict.fromkeys(SHOWN, True), **dict.fromkeys(MISSING)}
-    assert verdict.cause.startswith(
-        "NVFlare's files do not show: what each site sent. They show: site-1, site-2 "
-    )
+    shows = "NVFlare's files do not show: what each site sent. They show: site-1, site-2 "
+    assert verdict.cause.startswith(shows)
     assert 10 < verdict.duration_s < 60
 
 
@@ -159,9 +158,8 @@ def test_a_damaged_job_store_proves_nothing(foreign, size):
 
 def test_of_several_runs_one_has_to_be_named(foreign):
     shutil.copytree(foreign / "simulator-crash/hello_numpy", foreign / "simulator/crashed")
-    with pytest.raises(
-        RecordError, match=r"holds 2 runs: crashed, hello_numpy\. Fix: name the folder of one"
-    ):
+    several = r"holds 2 runs: crashed, hello_numpy\. Fix: name the folder of one"
+    with pytest.raises(RecordError, match=several):
         judge(foreign / "simulator")
     assert judge(foreign / "simulator/crashed").verdict == "FAIL"
     other = "11111111-1111-4111-8111-111111111111"

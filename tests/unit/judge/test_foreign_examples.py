@@ -120,6 +120,10 @@ def _all_curves(change):
     return changed
 
 
+def _estimate(change):
+    return lambda content: change(content["km_estimate"])
+
+
 def _below_zero(content):
     content.update(km_estimate=[1.0, -0.5], timeline=[0, 1])
 
@@ -138,6 +142,7 @@ _THIRD = _json(
 )
 _NAN = "2026-11-22 10:50:00,000 - Learner - INFO - weights: [[nan nan nan]\n [nan nan nan]]"
 _SENT = "2026-11-22 10:50:00,000 - TaskScriptRunner - INFO - Sending weights: [[1. 2. 3.]\n [4. 5. 6.]]\n"
+_OTHER = _SENT.replace("1.", "2.")
 _ERROR = "2026-11-22 10:00:00,000 - MLflowReceiver - ERROR - no"
 _ABORTED = ("peer_rc=OK", "peer_rc=TASK_ABORTED")
 
@@ -183,24 +188,9 @@ LIES = [
     ("hello-tabular-stats", _age("count", lambda count: count["Global"].update(train=1)), None, False),
     ("hello-tabular-stats", _statistics(_no_means), "statistics_complete", False),
     ("hello-tabular-stats", _log(r"control flow end"), "rounds_completed", False),
-    (
-        "kaplan-meier",
-        _curve("site-3", lambda content: content["km_estimate"].pop()),
-        "survival_curves_fall",
-        False,
-    ),
-    (
-        "kaplan-meier",
-        _all_curves(lambda content: content["km_estimate"].reverse()),
-        "survival_curves_fall",
-        False,
-    ),
-    (
-        "kaplan-meier",
-        _all_curves(lambda content: content["km_estimate"].clear()),
-        "survival_curves_fall",
-        False,
-    ),
+    ("kaplan-meier", _curve("site-3", _estimate(list.pop)), "survival_curves_fall", False),
+    ("kaplan-meier", _all_curves(_estimate(list.reverse)), "survival_curves_fall", False),
+    ("kaplan-meier", _all_curves(_estimate(list.clear)), "survival_curves_fall", False),
     ("kaplan-meier", _all_curves(_below_zero), None, False),
     ("kaplan-meier", removed("site-4/simulate_job/km_global.json"), "survival_curves_fall", False),
     ("kaplan-meier", _another_class("server_he.KM_HE"), "every_site_took_part", False),
@@ -212,12 +202,7 @@ LIES = [
     ("mlflow-at-sites", added("site-2/log.txt", _NAN), "trainers_ended_well", False),
     ("mlflow-at-sites", added("site-2/log.txt", 3 * _SENT), "trainers_ended_well", False),
     ("mlflow-at-sites", added("site-2/log.txt", _SENT), "trainers_ended_well", True),
-    (
-        "mlflow-at-sites",
-        added("site-2/log.txt", _SENT + _SENT.replace("1.", "2.")),
-        "trainers_ended_well",
-        True,
-    ),
+    ("mlflow-at-sites", added("site-2/log.txt", _SENT + _OTHER), "trainers_ended_well", True),
 ]
 
 

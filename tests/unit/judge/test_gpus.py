@@ -39,11 +39,6 @@ def figures(**changed):
     return sampled(change)
 
 
-def held_by(*pids, mib=450):
-    """Return what has these processes hold the GPUs' memory, and no others."""
-    return sampled(lambda gpu: gpu.update(processes=dict.fromkeys(pids, mib), process_utilisation=None))
-
-
 def idle(*pids):
     """Return what has these processes hold memory and not use the GPU; all of them, if none is named."""
     return sampled(lambda gpu: gpu["process_utilisation"].update(dict.fromkeys(pids or gpu["processes"], 0)))
@@ -60,12 +55,13 @@ BY_GPU = {"process_utilisation": None}
 ON_GPUS = [
     ("gpus_used", figures(**BY_GPU), True),
     ("gpus_used", figures(**BY_GPU, utilisation=0), False),
-    ("gpus_used", held_by("1"), False),
+    ("gpus_used", sampled(lambda gpu: gpu.update(processes={"1": 450}, **BY_GPU)), False),
     ("gpus_used", sampled(without_site_2), False),
     ("gpus_used", figures(**BY_GPU, **SHARED), None),
     ("gpus_used", figures(**BY_GPU, **SHARED, utilisation=0), False),
-    ("gpus_used", held_by("2802", "2803", *SITE_2, mib=0), None),
+    ("gpus_used", sampled(lambda gpu: gpu.update(processes=dict.fromkeys(gpu["processes"], 0))), None),
     ("gpus_used", each_event("samples.jsonl", lambda sample: sample.update(time=1.0)), None),
+    ("gpus_used", replaced("samples.jsonl", r'.*"time":179530717[6-9].*\n|.*"time":17953071[89].*\n'), None),
     ("gpus_used", figures(), True),
     ("gpus_used", figures(**SHARED, utilisation=0), True),
     ("gpus_used", idle(), False),

@@ -17,11 +17,8 @@ def test_a_failed_run_takes_cause_remedy_and_layer_from_the_root(clean_run):
     _fail(clean_run, "No module named 'tenseal'", "launcher completed with status failed")
     verdict = judge(clean_run)
     assert verdict.verdict == "FAIL"
-    assert [(finding.name, finding.echo) for finding in verdict.findings] == [
-        ("tenseal_missing", False),
-        ("trainer_failed", True),
-    ]
-    root = verdict.findings[0]
+    root, echo = verdict.findings
+    assert (root.name, root.echo, echo.name, echo.echo) == ("tenseal_missing", False, "trainer_failed", True)
     assert (verdict.cause, verdict.remedy, verdict.layer) == (root.cause, root.remedy, "environment")
     assert root.file == SITE_LOG
 

@@ -167,16 +167,9 @@ def _result(run, claim):
 
 
 def test_the_network_that_ranks_crossed_is_reported(on_cpu, on_gpus):
-    assert _result(on_cpu, CROSSED) == (
-        True,
-        "Ranks crossed the network by gloo, over TCP.",
-        "evidence/site-1.rank-1.jsonl",
-    )
-    assert _result(on_gpus, CROSSED) == (
-        True,
-        "Ranks crossed the network by NCCL, over TCP.",
-        "evidence/site-1.nccl-n10-1.log",
-    )
+    by = "Ranks crossed the network by {}, over TCP.".format
+    assert _result(on_cpu, CROSSED) == (True, by("gloo"), "evidence/site-1.rank-1.jsonl")
+    assert _result(on_gpus, CROSSED) == (True, by("NCCL"), "evidence/site-1.nccl-n10-1.log")
 
 
 CROSSED, PACE = "ranks_crossed_the_network", "nodes_keep_pace"

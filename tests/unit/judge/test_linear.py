@@ -87,6 +87,14 @@ def _sample(at, pid):
     return SampleEvent(time=float(at), gpus={"GPU-1": held})
 
 
+def _rounds(n):
+    return [_round(i) for i in range(n)]
+
+
+def _trainers(n):
+    return [*map(_device, range(n)), *(_sample(i, i) for i in range(n))]
+
+
 def _result(number):
     fields = {"return_code": "OK", "kind": "WEIGHTS", "values": 1, "bytes": 4, "finite": True}
     fields |= {"norm": 1.0, "moved": 1.0, "metrics": {}}
@@ -109,19 +117,10 @@ def _every_rank(run):
 
 
 READERS = {
-    "rounds of every rank": (lambda n: [_round(i) for i in range(n)], _every_rank),
-    "samples of a round": (
-        lambda n: [_round(i) for i in range(n)],
-        summary.rounds,
-    ),
-    "devices and samples": (
-        lambda n: [_device(i) for i in range(n)] + [_sample(i, i) for i in range(n)],
-        summary.devices,
-    ),
-    "trainers of a GPU": (
-        lambda n: [_device(i) for i in range(n)] + [_sample(i, i) for i in range(n)],
-        lambda run: gpus._used(run, "GPU-1"),
-    ),
+    "rounds of every rank": (_rounds, _every_rank),
+    "samples of a round": (_rounds, summary.rounds),
+    "devices and samples": (_trainers, summary.devices),
+    "trainers of a GPU": (_trainers, lambda run: gpus._used(run, "GPU-1")),
     "results of a task": (
         lambda n: [_result(i) for i in range(4 * n)],  # a square of fewer takes no time either
         lambda run: list(exchange.server_told_every_result(run)),
@@ -182,9 +181,8 @@ def _largest(recordings, host):
         for n in range(100_000)
     )
     devices = tuple(Device(site=f"s{n}", rank=n, device="d" * 4_000, name=f"{n}") for n in range(1_000))
-    return replace(
-        verdict, host=host, job="pt_ddp", verdict="FAIL", rounds=rounds, devices=devices, cause="x" * 4_000
-    )
+    most = {"rounds": rounds, "devices": devices, "cause": "x" * 4_000}
+    return replace(verdict, host=host, job="pt_ddp", verdict="FAIL", **most)
 
 
 def test_the_largest_records_of_a_host_are_reported_beside_the_others(tmp_path, recordings):
@@ -214,10 +212,8 @@ def test_a_plot_has_a_bounded_number_of_figures_lines_and_points(recordings):
     found = plots(verdict)
     assert len(found) <= 13
     assert all(len(figure.series) <= 25 for figure in found)
-    one_site = replace(
-        verdict, rounds=tuple(replace(job_round, site="s", metrics={}) for job_round in verdict.rounds)
-    )
-    (loss,) = plots(one_site)
+    of_one_site = tuple(replace(job_round, site="s", metrics={}) for job_round in verdict.rounds)
+    (loss,) = plots(replace(verdict, rounds=of_one_site))
     (line,) = loss.series
     assert 200 <= len(line.points) <= 300
     assert line.points[-1][0] == 350.0

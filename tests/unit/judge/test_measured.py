@@ -127,10 +127,8 @@ def test_a_host_that_is_not_fit_or_not_measured_is_no_pass(golden, run, lie):
 
 def test_copies_that_are_slow_in_one_of_four_looks_condemn_no_gpu(recordings):
     run = Run.open(recordings / "acceptance" / "h100-x2-noisy")
-    looks = [
-        (figure.name, [look.holds for look in (figure, *figure.again)])
-        for figure in measured(run).measurements
-    ]
+    figures = measured(run).measurements
+    looks = [(figure.name, [look.holds for look in (figure, *figure.again)]) for figure in figures]
     assert [(name, held) for name, held in looks if False in held] == [
         ("host_to_device", [True, False, True, True]),
         ("device_to_host", [False, True, True, True]),
