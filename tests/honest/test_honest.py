@@ -7,6 +7,16 @@ AVERAGE = (
     "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "
     "for n in self.got[0].params}, params_type=self.got[0].params_type)"
 )
+EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
+DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
+SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
+
+
+def put(before, after):
+    """Return an edit of client.py that replaces a line."""
+    return Edit("client.py", before, after, instead=True)
+
+
 JOBS = (
     OwnJob("sites_with_names", "named_sites"),
     OwnJob("two_simulations", "two_recipes"),
@@ -15,35 +25,10 @@ JOBS = (
     OwnJob("ten_sites", "digits", fields=(("sites", 10),)),
     OwnJob("one_site", "digits", fields=(("sites", 1),)),
     OwnJob("one_round", "digits", fields=(("rounds", 1),)),
-    OwnJob("small_steps", "digits", (Edit("client.py", "RATE = ", "RATE = 1e-5", instead=True),)),
-    OwnJob(
-        "long_rounds",
-        "digits",
-        (Edit("client.py", "for _ in range(2)", "for _ in range(60):", instead=True),),
-    ),
-    OwnJob(
-        "sizes_8_to_1429",
-        "digits",
-        (Edit("client.py", "model = Net()", "x, y = (x[:8], y[:8]) if site else (x, y)"),),
-    ),
-    OwnJob(
-        "differences",
-        "digits",
-        (
-            Edit(
-                "client.py",
-                "    params = ",
-                "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}",
-                instead=True,
-            ),
-            Edit(
-                "client.py",
-                "flare.FLModel(",
-                'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))',
-                instead=True,
-            ),
-        ),
-    ),
+    OwnJob("small_steps", "digits", (put("RATE = ", "RATE = 1e-5"),)),
+    OwnJob("long_rounds", "digits", (put("for _ in range(2)", "for _ in range(60):"),)),
+    OwnJob("sizes_8_to_1429", "digits", (Edit("client.py", "model = Net()", EIGHT),)),
+    OwnJob("differences", "digits", (put("    params = ", DIFFERENCES), put("flare.FLModel(", SENT))),
     OwnJob("its_own_aggregator", "digits", aggregator(AVERAGE)),
 )
 

@@ -17,6 +17,10 @@ NOISE = (
     "ClientRunner - INFO - no errors so far",
     "SubprocessLauncher - INFO - errors=0 failures=0",
 )
+AT_THE_END = (
+    "conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 4711",
+    "FlowerExecutor - INFO - stopping applet",
+)
 ON_STDERR = (
     "resource_tracker.py:279: UserWarning: There appear to be 1 leaked semaphore objects",
     "W1121 02:30:00.000000 4711 torch/distributed/run.py:793] Setting OMP_NUM_THREADS environment variable",
@@ -73,10 +77,8 @@ def _started(run):
 def _more_samples(run, rng):
     """Each again, halfway to the next one, and in another order."""
     samples = run.events_of("samples.jsonl")
-    samples += [
-        {**clone(sample), "time": (sample["time"] + then["time"]) / 2}
-        for sample, then in itertools.pairwise(samples)
-    ]
+    pairs = [*itertools.pairwise(samples)]
+    samples += [{**clone(first), "time": (first["time"] + then["time"]) / 2} for first, then in pairs]
     rng.shuffle(samples)
 
 
@@ -95,13 +97,7 @@ def _noise_in_a_log(run, rng):
 def _a_thread_that_writes_after_a_sites_last_line(run, rng):
     log = run.log(rng.choice(run.sites))
     last = max(place for place, line in enumerate(log) if STAMP.match(line))
-    written = rng.choice(
-        (
-            "conn_manager - INFO - Connection [CN00002 Not Connected] is closed PID: 4711",
-            "FlowerExecutor - INFO - stopping applet",
-        )
-    )
-    log.insert(last + 1, f"{STAMP.match(log[last])[1]} - {written}")
+    log.insert(last + 1, f"{STAMP.match(log[last])[1]} - {rng.choice(AT_THE_END)}")
 
 
 def _noise_on_stderr(run, rng):
