@@ -56,9 +56,8 @@ def test_one_that_was_brought_before_is_not_the_hosts_own():
 
 def test_an_architecture_without_an_archive_is_refused_with_a_sentence():
     found = offered(pythons=("3.14.3",), machine="riscv64")
-    (complaint,) = (
-        lack for lack in unmet(found, gpus_required=False, min_free_gb=0) if "Python" in str(lack)
-    )
+    lacks = unmet(found, gpus_required=False, min_free_gb=0)
+    (complaint,) = (lack for lack in lacks if "Python" in str(lack))
     assert "found: 3.14.3 at /usr/bin/python3.14, and Rekindle has none for riscv64." in str(complaint)
 
 

@@ -238,9 +238,8 @@ def test_a_run_is_judged_with_the_nodes_and_gpus_that_slurm_gave(clean_run, sent
     assert verdict == judge(clean_run, replace(sent, nodes=("n9", "n10")))
     assert not verdict.cause.startswith("The host did not run what was sent")
     gpus = tuple(replace(site, gpus=("GPU-seen",) * (site.ranks // 2)) for site in sent.sites)
-    given = tuple(
-        replace(site, gpus=tuple(f"{site.name}-{rank}" for rank in range(site.ranks))) for site in gpus
-    )
+    uuids = ([f"{site.name}-{rank}" for rank in range(site.ranks)] for site in gpus)
+    given = tuple(replace(site, gpus=tuple(own)) for site, own in zip(gpus, uuids, strict=True))
     under(clean_run, replace(sent, nodes=("n9", "n10"), sites=given))
     cause = received.judge_received(clean_run, replace(sent, sites=gpus)).cause
     assert not cause.startswith("The host did not run what was sent")

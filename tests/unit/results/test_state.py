@@ -61,9 +61,8 @@ def test_two_that_start_at_once_agree_on_one_nonce(sent, monkeypatch):
         return kept
 
     monkeypatch.setattr(state, "read_valid", slowly)
-    both = [
-        threading.Thread(target=lambda: found.append(state.agree(RUN, spec, again=True))) for _ in range(2)
-    ]
+    agrees = lambda: found.append(state.agree(RUN, spec, again=True))  # noqa: E731
+    both = [threading.Thread(target=agrees) for _ in range(2)]
     for thread in both:
         thread.start()
     for thread in both:

@@ -10,9 +10,8 @@ from rekindle import locks
 from rekindle.solver.catalogue import beside_own_torch, builds, environments, rules
 
 RELEASES = rules().nvflare.releases
-BUILDS = [
-    build for framework in environments() for release in RELEASES for build in builds(framework, release)
-]
+ASKED = [(framework, release) for framework in environments() for release in RELEASES]
+BUILDS = [build for asked in ASKED for build in builds(*asked)]
 SYSTEM = {
     beside_own_torch(build).lock(python): build for build in BUILDS if build.lent for python in build.pythons
 }

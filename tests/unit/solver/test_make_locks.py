@@ -8,6 +8,11 @@ import resolve
 from rekindle.locks import File
 
 
+def _file(name, digest):
+    """Return a file as an index lists it."""
+    return {"url": f"any/{name}", "size": 1, "hashes": {"sha256": digest}}
+
+
 def test_a_pin_of_one_architecture_carries_a_marker():
     common, x86, arm = (
         resolve.Package(name, version, frozenset(), frozenset())
@@ -19,10 +24,7 @@ def test_a_pin_of_one_architecture_carries_a_marker():
         "torch==2.10.0 ; platform_machine == 'aarch64'",
         "torch==2.13.0+cpu ; platform_machine == 'x86_64'",
     ]
-    assert make_locks.pins(text, "x86_64") == {
-        "numpy": "2.4.6",
-        "torch": "2.13.0+cpu",
-    }
+    assert make_locks.pins(text, "x86_64") == {"numpy": "2.4.6", "torch": "2.13.0+cpu"}
 
 
 def test_pythons_that_need_different_pins_are_refused():
@@ -42,7 +44,7 @@ def test_wheels_of_other_systems_and_pythons_are_not_locked():
         "x-1-cp311-cp311-musllinux_1_2_x86_64.whl",
         "x-1-cp311-cp311-win_amd64.whl",
     ]
-    wheels = [{"url": f"any/{name}", "size": 1, "hashes": {"sha256": name}} for name in names]
+    wheels = [_file(name, name) for name in names]
     entry = {"name": "x", "version": "1", "wheels": wheels}
     package = resolve._package(entry, resolve.linux_tags("3.11", "x86_64"))
     assert {file.name for file in package.wheels} == set(names[:3])
@@ -66,16 +68,13 @@ def test_an_index_that_lists_no_sizes_makes_no_lock():
 
 
 def test_a_controllers_lock_has_every_file_and_names_each():
+    platforms = {"a": "win32", "b": "macosx_11_0_arm64"}
     wheels = [
-        {
-            "url": f"any/cffi-2-cp3{minor}-cp3{minor}-{platform}.whl",
-            "size": 1,
-            "hashes": {"sha256": f"{minor}{digest}"},
-        }
+        _file(f"cffi-2-cp3{minor}-cp3{minor}-{platform}.whl", f"{minor}{digest}")
         for minor in (11, 12)
-        for platform, digest in (("win32", "a"), ("macosx_11_0_arm64", "b"))
+        for digest, platform in platforms.items()
     ]
-    sdist = {"url": "any/cffi-2.tar.gz", "size": 1, "hashes": {"sha256": "0"}}
+    sdist = _file("cffi-2.tar.gz", "0")
     entry = {"name": "cffi", "version": "2", "marker": "os_name != 'x'", "wheels": wheels, "sdist": sdist}
     text, names = lock_controller.render([entry])
     assert text == (

@@ -23,15 +23,8 @@ def test_a_recorded_run_passes(run):
 def test_the_h200_host_is_planned_as_it_was_there():
     folder = RECORDINGS / "h200-x2"
     host, there = read(folder / "host.json", HostRecord), read(folder / "plan.json", PlanRecord)
-    here = solve(
-        host,
-        ["torch"],
-        gpus_required=True,
-        system_site=True,
-        jobs=there.jobs,
-        made=there.made,
-        host_sha256=there.host_sha256,
-    )
+    given = {"jobs": there.jobs, "made": there.made, "host_sha256": there.host_sha256}
+    here = solve(host, ["torch"], gpus_required=True, system_site=True, **given)
     build = here.environments[0].build
     assert build is not None
     assert (build.version, build.variant, build.cuda) == ("2.11.0", "system", "13.0")
@@ -40,10 +33,9 @@ def test_the_h200_host_is_planned_as_it_was_there():
 
 def test_tensorflow_was_proven_on_both_gpus_with_nccl():
     probe = json.loads((RECORDINGS / "h200-x2" / "tensorflow-probe.json").read_text())
-    builds = json.loads((Path(solver.__file__).parent / "catalogue" / "tensorflow.json").read_text())[
-        "builds"
-    ]
-    known = next(build for build in builds if build["version"] == "2.21.0" and build["variant"] != "cpu")
+    catalogue = json.loads((Path(solver.__file__).parent / "catalogue/tensorflow.json").read_text())
+    of_gpus = (build for build in catalogue["builds"] if build["variant"] != "cpu")
+    known = next(build for build in of_gpus if build["version"] == "2.21.0")
     assert probe["cross_device_ops"] == "NcclAllReduce"
     assert len(probe["gpus"]) == probe["collective"]["ranks"] == 2
     assert probe["build"]["arch_list"] == known["arch_list"]
