@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from report_folders import FAIL, HOST, LEFT, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, add_host, fill, three_hosts
 
 from rekindle.records import RecordError
 from rekindle.report import write_reports
@@ -22,25 +22,14 @@ def test_three_files_from_the_records_alone_each_time_the_same(tmp_path):
     assert [(tmp_path / name).read_bytes() for name in NAMES] == [before[name] for name in NAMES]
 
 
-def test_results_json_for_programs(tmp_path):
-    fill(tmp_path, "gpu-1", "gpu-2")
-    add_host(tmp_path, "gpu-1", verdict=FAIL)
-    add_host(tmp_path, "gpu-2", host=None, plan=None, verdict=None, left=LEFT)
-    write_reports(tmp_path)
-    results = json.loads((tmp_path / "results.json").read_text())
-    assert results["schema"] == "rekindle/results/1"
-    assert results["passed"] is False
-    first, second = results["rows"]
-    assert (first["host"], first["job"], first["verdict"]) == ("gpu-1", "pt_ddp", "FAIL")
-    assert (first["cause"], first["remedy"]) == (FAIL.cause, FAIL.remedy)
-    assert first["gpus"] == ["GPU-0", "GPU-1", "GPU-2", "GPU-3"]
-    assert first["metrics"] == {"accuracy": 0.9667}
-    assert first["versions"]["torch"] == "2.15.0"
-    assert (second["job"], second["verdict"], second["cause"]) == (None, "SKIPPED", LEFT)
-    known, lost = results["hosts"]
-    assert (known["driver"], len(known["gpus"])) == ("580.159.04", len(HOST.gpus))
-    assert known["engines"] == ["Podman 4.3.1"]
-    assert (lost["os"], lost["gpus"], lost["outcome"]["stage"]) == (None, [], "validate")
+def test_results_json_for_programs(golden, tmp_path):
+    folder = fill(tmp_path / "run", "gpu-1", "gpu-2")
+    add_host(folder, "gpu-1", verdict=FAIL)
+    add_host(folder, "gpu-2", host=None, plan=None, verdict=None, left=LEFT)
+    write_reports(folder)
+    results = json.loads((folder / "results.json").read_text())
+    rows, hosts = results.pop("rows"), results.pop("hosts")
+    golden(*map(json.dumps, (results, *rows, *hosts)))
 
 
 @pytest.mark.parametrize("name", NAMES)
