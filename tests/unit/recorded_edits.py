@@ -59,10 +59,19 @@ def added(file, line):
     return append
 
 
+def lines_in(path):
+    """Return the objects of a file that has one in each line."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def put_lines(path, lines):
+    """Write such a file."""
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
 def events(path, change):
     """Put every event of a file through ``change``; None drops it."""
-    changed = [change(json.loads(line)) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps(event) + "\n" for event in changed if event is not None))
+    put_lines(path, [event for event in map(change, lines_in(path)) if event is not None])
 
 
 def packed(run):

@@ -1,10 +1,9 @@
 """The rule on the GPUs of examples: a recorded example, with the samples of a recorded run on two H200s."""
 
-import json
 import shutil
 
 import pytest
-from recorded_edits import each_event, events, json_in, result_of
+from recorded_edits import each_event, events, json_in, lines_in, put_lines, result_of
 
 from rekindle.judge import judge
 
@@ -14,10 +13,6 @@ BEHIND = 4
 TRAINERS = {"site-1": [1772, 1773], "site-2": [1768, 1769]}
 """PIDs in the run on GPUs, where each site has one on each."""
 FIRST, SECOND = "GPU-66523f83-05b4-693e-3804-98c3214e7dbd", "GPU-70a5ded9-65eb-ad6c-00c7-e000a34780e8"
-
-
-def _read(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.fixture
@@ -30,8 +25,8 @@ def example(recordings, tmp_path):
         for site in spec["sites"]:
             site.update(ranks=2, gpus=[FIRST, SECOND])
         spec["job"]["ranks_per_site"] = 2
-    on_gpus = _read(recordings / "h200-x2-samples.jsonl")
-    samples = _read(run / "samples.jsonl")
+    on_gpus = lines_in(recordings / "h200-x2-samples.jsonl")
+    samples = lines_in(run / "samples.jsonl")
     for number, sample in enumerate(samples):
         there = "site-1" in sample["worked"]
         sample["gpus"] = on_gpus[min(number - BEHIND, len(on_gpus) - 1) if there else 0]["gpus"]
@@ -39,7 +34,7 @@ def example(recordings, tmp_path):
             gpu.update(xids=[], ecc_uncorrected=0)
         for site, pids in TRAINERS.items() if there else ():
             sample["worked"][site]["pids"] += pids
-    (run / "samples.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    put_lines(run / "samples.jsonl", samples)
     return run
 
 

@@ -1,9 +1,9 @@
 """The check on GPU errors: recorded runs on GPUs whose samples are given some."""
 
-import json
 import shutil
 
 import pytest
+from recorded_edits import lines_in, put_lines
 
 from rekindle.judge import CHECKS
 from rekindle.judge.run import Run
@@ -18,11 +18,10 @@ def run(recordings, tmp_path):
 
 
 def _samples(run, change):
-    path = run / "samples.jsonl"
-    samples = [json.loads(line) for line in path.read_text().splitlines()]
+    samples = lines_in(run / "samples.jsonl")
     for number, sample in enumerate(samples):
         change(number, sample)
-    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    put_lines(run / "samples.jsonl", samples)
     return len(samples)
 
 

@@ -1,11 +1,10 @@
 """Claims on GPUs: a run that had them passes, and each claim has one in which it fails."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
-from recorded_edits import each_event, replaced, result_of
+from recorded_edits import each_event, lines_in, put_lines, replaced, result_of
 
 from rekindle.jobs import load_job
 from rekindle.judge import judge
@@ -102,12 +101,12 @@ def test_one_gpu_that_no_trainer_reported_did_not_work(run):
 def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
     """Of a real run, one GPU after the other is made to do nothing while its trainers hold their memory."""
     copy = Path(shutil.copytree(run, tmp_path / "run"))
-    lines = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+    lines = lines_in(run / "samples.jsonl")
     by_process = any(gpu.get("process_utilisation") for line in lines for gpu in line["gpus"].values())
     still = {"utilisation": 0, "process_utilisation": {} if by_process else None}
     for uuid in {uuid for line in lines for uuid in line["gpus"]}:
         idle = [{**line, "gpus": {**line["gpus"], uuid: {**line["gpus"][uuid], **still}}} for line in lines]
-        (copy / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in idle))
+        put_lines(copy / "samples.jsonl", idle)
         busy = result_of(judge(copy), "gpus_used")
         assert busy.holds is False
         assert uuid in busy.message

@@ -1,24 +1,15 @@
 """Runs over two nodes: recorded ones of one machine, as their files would be with a node for each rank."""
 
-import json
 import shutil
 
 import pytest
-from recorded_edits import each_event, edit, json_in, removed, replaced, result_of
+from recorded_edits import each_event, edit, json_in, lines_in, put_lines, removed, replaced, result_of
 
 from rekindle.judge import judge
 
 NODES = ("n9", "n10")
 GPUS = ("GPU-4956b4a0-1fda-6ceb-9afb-340e1e05cea3", "GPU-44d39613-67b5-6fd9-af20-2564c47eeb19")
 """Of ranks 0 and of ranks 1."""
-
-
-def _lines(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def _write(path, lines):
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def _spread(run):
@@ -28,14 +19,14 @@ def _spread(run):
         spec["nodes"] = NODES
     for rank, node in enumerate(NODES):
         for path in sorted(run.glob(f"evidence/*.rank-{rank}.jsonl")):
-            device, *rounds = _lines(path)
+            device, *rounds = lines_in(path)
             alone = {"local_rank": 0, "device": device["device"].replace("1", "0"), "node": node}
-            _write(path, [{**device, **alone}, *rounds])
-        samples = _lines(run / "samples.jsonl")
+            put_lines(path, [{**device, **alone}, *rounds])
+        samples = lines_in(run / "samples.jsonl")
         for sample in samples:
             sample["gpus"] = {uuid: gpu for uuid, gpu in sample["gpus"].items() if uuid == GPUS[rank]}
             sample["memory_mib"] = {} if rank else sample["memory_mib"]
-        _write(run / f"samples-{node}.jsonl", samples)
+        put_lines(run / f"samples-{node}.jsonl", samples)
     (run / "samples.jsonl").unlink()
     return run
 
@@ -95,8 +86,8 @@ def cut_after(share):
     """Return what leaves the first samples of the second node alone."""
 
     def change(run):
-        samples = _lines(run / SECOND)
-        _write(run / SECOND, samples[: int(len(samples) * share)])
+        samples = lines_in(run / SECOND)
+        put_lines(run / SECOND, samples[: int(len(samples) * share)])
 
     return change
 
@@ -110,9 +101,9 @@ def one_machine(run):
 
 def lose(run):
     """Have the second node's GPU be lost, though the first was sampled later."""
-    samples = _lines(run / SECOND)[:-1]
+    samples = lines_in(run / SECOND)[:-1]
     samples[-1].update(gpus={}, unanswered={GPUS[1]: []})
-    _write(run / SECOND, samples)
+    put_lines(run / SECOND, samples)
 
 
 def idle(sample):
@@ -152,7 +143,7 @@ def test_what_is_wrong_on_one_node_is_no_pass(golden, request, name):
 
 
 def test_processes_of_two_nodes_may_have_one_pid_and_those_of_one_node_not(on_cpu):
-    pids = [_lines(on_cpu / f"evidence/site-{site}.rank-0.jsonl")[0]["pid"] for site in (1, 2)]
+    pids = [lines_in(on_cpu / f"evidence/site-{site}.rank-0.jsonl")[0]["pid"] for site in (1, 2)]
     edit(on_cpu / "evidence/site-2.rank-1.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
     assert _answers(on_cpu) == ("PASS", {})
     edit(on_cpu / "evidence/site-2.rank-0.jsonl", r'"pid": \d+', f'"pid": {pids[0]}')
@@ -202,8 +193,8 @@ def _computes(run, *seconds):
     """Have the ranks of each node compute for these shares of their rounds."""
     for rank, share in enumerate(seconds):
         for path in run.glob(f"evidence/*.rank-{rank}.jsonl"):
-            device, *rounds = _lines(path)
-            _write(path, [device, *({**event, "forward_s": event["seconds"] * share} for event in rounds)])
+            device, *rounds = lines_in(path)
+            put_lines(path, [device, *({**event, "forward_s": event["seconds"] * share} for event in rounds)])
 
 
 def test_a_node_that_straggles_is_named_and_is_no_fault(on_cpu):

@@ -2,24 +2,18 @@
 
 import io
 import json
-import sys
 from types import SimpleNamespace
 
 import pytest
 
-from rekindle import cli
-
 
 @pytest.fixture
-def diagnose(monkeypatch, capsys):
-    def call(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["rekindle", "diagnose", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
-        status = cli.main()
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
+def diagnose(call, monkeypatch):
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
+        return call("diagnose", *arguments)
 
-    return call
+    return run
 
 
 def test_a_person_reads_the_root_cause_its_remedy_and_the_echoes(golden, diagnose, recordings, tmp_path):
