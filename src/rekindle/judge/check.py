@@ -8,21 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from rekindle.flare.workspace import LogLine
 from rekindle.host.files import sha256
-from rekindle.records import Claim, ClaimResult, Ended, RecordError
+from rekindle.records import Claim, ClaimResult, Ended, RecordError, events
 from rekindle.records.base import shortened
-from rekindle.records.events import (
-    AcceptanceEvent,
-    ContributionEvent,
-    DeviceEvent,
-    Event,
-    FinalEvent,
-    GlobalEvent,
-    ModelEvent,
-    RoundEvent,
-    SampleEvent,
-    TaskEvent,
-    TrackingEvent,
-)
 from rekindle.records.evidence import Line
 from rekindle.records.verdict import State
 
@@ -54,20 +41,20 @@ def shown(condition: object, message: str, at: Any = None) -> Result:
 Function = Callable[..., "Result | Iterable[Result]"]
 """Pure. Takes the run, and the claim's options if it has any; returns its result, or yields each place
 where the run fails."""
-Need = type[Event] | type[Ended]
+Need = type[events.Event] | type[Ended]
 _GRAVITY: tuple[State, ...] = ("fails", "unknown", "holds", "not applicable")
 _PARTS: dict[Need, str] = {
-    AcceptanceEvent: "figures of its GPUs",
-    ContributionEvent: "model of a site, as the server got it",
-    DeviceEvent: "device of a rank",
+    events.AcceptanceEvent: "figures of its GPUs",
+    events.ContributionEvent: "model of a site, as the server got it",
+    events.DeviceEvent: "device of a rank",
     Ended: "record of its end",
-    FinalEvent: "final model",
-    GlobalEvent: "global model of the server's",
-    ModelEvent: "model that was loaded",
-    RoundEvent: "round of a rank",
-    SampleEvent: "sample",
-    TaskEvent: "result of a site, as the server got it",
-    TrackingEvent: "figures from a tracker",
+    events.FinalEvent: "final model",
+    events.GlobalEvent: "global model of the server's",
+    events.ModelEvent: "model that was loaded",
+    events.RoundEvent: "round of a rank",
+    events.SampleEvent: "sample",
+    events.TaskEvent: "result of a site, as the server got it",
+    events.TrackingEvent: "figures from a tracker",
 }
 
 
@@ -167,8 +154,8 @@ class _Options(dict[str, Any]):
 
 
 def _recorded(name: str, result: Result, folder: Path) -> ClaimResult:
-    line = result.at.line if isinstance(result.at, (Line, LogLine)) else None
-    file = result.at.file if isinstance(result.at, (Line, LogLine)) else result.at
+    at = result.at
+    file, line = (at.file, at.line) if isinstance(at, (Line, LogLine)) else (at, None)
     if isinstance(file, Path):
         file = file.relative_to(folder).as_posix()
     return ClaimResult(

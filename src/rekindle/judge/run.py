@@ -14,24 +14,12 @@ from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import ALL_LOGS, LOG, SERVER, LogLine, Workspace, of_run
 from rekindle.host import files, folders
-from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, moment
+from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, events, moment
 from rekindle.records.base import shortened
-from rekindle.records.events import (
-    AnyEvent,
-    ContributionEvent,
-    DeviceEvent,
-    Event,
-    FinalEvent,
-    GlobalEvent,
-    ModelEvent,
-    RoundEvent,
-    SampleEvent,
-    TaskEvent,
-)
 from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
 
-EventT = TypeVar("EventT", bound=Event)
+EventT = TypeVar("EventT", bound=events.Event)
 Kind = Literal["ours", "example", "acceptance", "foreign"]
 """A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
 Rekindle did not start."""
@@ -48,7 +36,7 @@ class Run:
     folder: Path
     spec: RunSpec
     ended: Ended | None
-    lines: list[Line[AnyEvent]]
+    lines: list[Line[events.AnyEvent]]
     workspace: Workspace
     unread: tuple[str, ...] = ()
     broken: tuple[tuple[str, int], ...] = ()
@@ -104,8 +92,8 @@ class Run:
         return self._by_kind.get(kind, [])
 
     @cached_property
-    def _by_kind(self) -> dict[type[Event], list[Line[Any]]]:
-        by_kind: dict[type[Event], list[Line[Any]]] = {}
+    def _by_kind(self) -> dict[type[events.Event], list[Line[Any]]]:
+        by_kind: dict[type[events.Event], list[Line[Any]]] = {}
         for line in self.lines:
             by_kind.setdefault(type(line.event), []).append(line)
         return by_kind
@@ -120,37 +108,37 @@ class Run:
         """Every rank that was asked for: its site's name and its number there."""
         return [(site.name, rank) for site in self.spec.sites for rank in range(site.ranks)]
 
-    def rounds(self, site: str, rank: int) -> list[Line[RoundEvent]]:
+    def rounds(self, site: str, rank: int) -> list[Line[events.RoundEvent]]:
         """Return the rounds of one rank, in order."""
         return self._rounds.get((site, rank), [])
 
     @cached_property
-    def _rounds(self) -> dict[tuple[str, int], list[Line[RoundEvent]]]:
-        by_rank: dict[tuple[str, int], list[Line[RoundEvent]]] = {}
-        for line in sorted(self.of(RoundEvent), key=lambda line: line.event.round):
+    def _rounds(self) -> dict[tuple[str, int], list[Line[events.RoundEvent]]]:
+        by_rank: dict[tuple[str, int], list[Line[events.RoundEvent]]] = {}
+        for line in sorted(self.of(events.RoundEvent), key=lambda line: line.event.round):
             by_rank.setdefault((line.event.site, line.event.rank), []).append(line)
         return by_rank
 
-    def suspended_s(self, event: RoundEvent) -> float:
+    def suspended_s(self, event: events.RoundEvent) -> float:
         """Return for how long SLURM had the run suspended in a rank's round."""
         return self.ended.suspended_s(event.time - event.seconds, event.time) if self.ended else 0.0
 
     @cached_property
-    def samples(self) -> list[Line[SampleEvent]]:
+    def samples(self) -> list[Line[events.SampleEvent]]:
         """GPU samples that the driver took, in the order of their times."""
-        return sorted(self.of(SampleEvent), key=lambda line: line.event.time)
+        return sorted(self.of(events.SampleEvent), key=lambda line: line.event.time)
 
     @cached_property
     def nodes(self) -> tuple[str | None, ...]:
         """The nodes of the run; None alone where all is on one machine."""
         return self.spec.nodes or (None,)
 
-    def samples_of(self, node: str | None) -> list[Line[SampleEvent]]:
+    def samples_of(self, node: str | None) -> list[Line[events.SampleEvent]]:
         """Return the samples of one node, in the order of their times."""
         file = folders.samples(node)
         return [line for line in self.samples if line.file == file]
 
-    def samples_for(self, uuid: str) -> list[Line[SampleEvent]]:
+    def samples_for(self, uuid: str) -> list[Line[events.SampleEvent]]:
         """Return the samples of the node that has this GPU, in the order of their times."""
         node = next((node for node in self.nodes if uuid in self.spec.gpus_on(node)), None)
         return self.samples_of(node)
@@ -172,9 +160,9 @@ class Run:
         return ladder_in(self.folder).rungs if climbed else ()
 
     @cached_property
-    def final(self) -> Line[FinalEvent] | None:
+    def final(self) -> Line[events.FinalEvent] | None:
         """What job.py reported of the final global model."""
-        return next(iter(self.of(FinalEvent)), None)
+        return next(iter(self.of(events.FinalEvent)), None)
 
     @cached_property
     def kind(self) -> Kind:
@@ -185,11 +173,11 @@ class Run:
             return "acceptance"
         return "ours" if self.spec.job.example is None else "example"
 
-    def has(self, need: type[Event] | type[Ended]) -> bool:
+    def has(self, need: type[events.Event] | type[Ended]) -> bool:
         """Whether a part of the run is there."""
         if issubclass(need, Ended):
             return self.ended is not None
-        return bool(self.results if need is TaskEvent else self.of(need))
+        return bool(self.results if need is events.TaskEvent else self.of(need))
 
     @cached_property
     def account(self) -> Account:
@@ -197,17 +185,17 @@ class Run:
         return Account(self.workspace)
 
     @cached_property
-    def results(self) -> list[Line[TaskEvent]]:
+    def results(self) -> list[Line[events.TaskEvent]]:
         """What the server got from sites for their tasks; of our own jobs, for training alone."""
-        sent = {line.event.round: line.event.sketch for line in self.of(GlobalEvent)}
+        sent = {line.event.round: line.event.sketch for line in self.of(events.GlobalEvent)}
         ours = (
             Line(line.event.as_task(sent.get(line.event.round, ())), line.file, line.line)
-            for line in self.of(ContributionEvent)
+            for line in self.of(events.ContributionEvent)
         )
-        return [*self.of(TaskEvent), *ours]
+        return [*self.of(events.TaskEvent), *ours]
 
     @cached_property
-    def models_sent(self) -> list[Line[TaskEvent]]:
+    def models_sent(self) -> list[Line[events.TaskEvent]]:
         """The results of training that have weights, in the order of their rounds."""
         lines = [line for line in self.results if line.event.task == TRAINS and line.event.sketch]
         return sorted(lines, key=lambda line: (line.event.round or 0, line.event.time))
@@ -220,8 +208,8 @@ class Run:
     @cached_property
     def processes(self) -> dict[tuple[str, int], tuple[str | None, int]]:
         """Node and PID of each rank that reported its device, by site and rank; no node on one machine."""
-        events, spread = (line.event for line in self.of(DeviceEvent)), bool(self.spec.nodes)
-        return {(event.site, event.rank): (event.node if spread else None, event.pid) for event in events}
+        spread, reported = bool(self.spec.nodes), (line.event for line in self.of(events.DeviceEvent))
+        return {(event.site, event.rank): (event.node if spread else None, event.pid) for event in reported}
 
     @cached_property
     def started(self) -> float | None:
@@ -258,9 +246,9 @@ class Run:
         return self.workspace.models_among(self.left)
 
     @cached_property
-    def loaded(self) -> dict[str, Line[ModelEvent]]:
+    def loaded(self) -> dict[str, Line[events.ModelEvent]]:
         """How each model loaded in the run's environment, by its file; the initial one's name is empty."""
-        return {line.event.model: line for line in self.of(ModelEvent)}
+        return {line.event.model: line for line in self.of(events.ModelEvent)}
 
     @cached_property
     def job_log(self) -> list[str]:

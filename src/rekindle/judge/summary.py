@@ -9,6 +9,9 @@ from rekindle.records.events import DeviceEvent, RoundEvent, TaskEvent
 
 from .run import Run
 
+_Who = tuple[str | None, str]
+"""A GPU's UUID, and a PID there."""
+
 
 def devices(run: Run) -> tuple[Device, ...]:
     """Return what each rank ran on, with what the driver's samples show of it there.
@@ -16,8 +19,8 @@ def devices(run: Run) -> tuple[Device, ...]:
     For an example, whose trainers report nothing, what its sites' processes held, in the order of the GPUs;
     for a run that measured its host, the GPUs that it was given.
     """
-    utilisation: dict[tuple[str, str], list[int]] = {}
-    held: dict[tuple[str, str], int] = {}
+    utilisation: dict[_Who, list[int]] = {}
+    held: dict[_Who, int] = {}
     for line in run.samples:
         for uuid, gpu in line.event.gpus.items():
             for pid, mib in gpu.processes.items():
@@ -25,48 +28,29 @@ def devices(run: Run) -> tuple[Device, ...]:
                 held[uuid, pid] = max(mib, held.get((uuid, pid), mib))
     means = {who: round(mean(percents), 1) for who, percents in utilisation.items()}
     names = {gpu.uuid: gpu.name for gpu in run.spec.gpus}
-    if run.spec.job.example is not None:
-        return tuple(_held(run, means, held))
-    if not run.spec.job.federated:
-        return tuple(
-            Device(site=site.name, rank=rank, device="cuda", uuid=uuid, name=names.get(uuid))
-            for site in run.spec.sites
-            for rank, uuid in enumerate(site.gpus)
-        )
-    return tuple(
-        Device(
-            site=event.site,
-            rank=event.rank,
-            device=event.device,
-            uuid=event.uuid,
-            name=names.get(event.uuid or "") or event.name,
-            mean_utilisation=means.get((event.uuid or "", str(event.pid))),
-            peak_memory_mib=held.get((event.uuid or "", str(event.pid))),
-        )
-        for event in (line.event for line in run.of(DeviceEvent))
-    )
 
+    def on(site: str, rank: int, who: _Who, device: str = "cuda", name: str | None = None) -> Device:
+        return Device(
+            site=site,
+            rank=rank,
+            device=device,
+            uuid=who[0],
+            name=names.get(who[0] or "") or name,
+            mean_utilisation=means.get(who),
+            peak_memory_mib=held.get(who),
+        )
 
-def _held(
-    run: Run, means: dict[tuple[str, str], float], held: dict[tuple[str, str], int]
-) -> Iterator[Device]:
+    if run.spec.job.federated and run.spec.job.example is None:
+        events = (line.event for line in run.of(DeviceEvent))
+        return tuple(on(of.site, of.rank, (of.uuid, str(of.pid)), of.device, of.name) for of in events)
+    found: list[Device] = []
     for site in run.spec.sites:
-        mine = [
-            (gpu, who)
-            for gpu in run.spec.gpus
-            for who in sorted(held)
-            if who[0] == gpu.uuid and run.owners.get(who[1]) == site.name
-        ]
-        for rank, (gpu, who) in enumerate(mine):
-            yield Device(
-                site=site.name,
-                rank=rank,
-                device="cuda",
-                uuid=gpu.uuid,
-                name=gpu.name,
-                mean_utilisation=means[who],
-                peak_memory_mib=held[who],
-            )
+        mine: list[_Who] = [(uuid, "") for uuid in site.gpus]
+        if run.spec.job.example is not None:
+            order = [who for gpu in run.spec.gpus for who in sorted(held) if who[0] == gpu.uuid]
+            mine = [who for who in order if run.owners.get(who[1]) == site.name]
+        found += (on(site.name, rank, who) for rank, who in enumerate(mine))
+    return tuple(found)
 
 
 def rounds(run: Run) -> tuple[JobRound, ...]:

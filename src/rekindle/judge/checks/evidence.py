@@ -8,30 +8,25 @@ from rekindle.host import files, folders
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import (
-    ContributionEvent,
-    Event,
-    ExceptionEvent,
-    FinalEvent,
-    GlobalEvent,
-    ModelEvent,
-    RankEvent,
-    SampleEvent,
-    TaskEvent,
-    TrackingEvent,
-)
+from rekindle.records import events
 
 _CODE = {".py", ".pth", ".so", ".sh"}
 """Files that Python or a shell may run without being named."""
 _NAMED = 5
-_JOB = (FinalEvent, TrackingEvent, ExceptionEvent, ModelEvent)
-_SERVER = (GlobalEvent, ContributionEvent, TaskEvent, ExceptionEvent, ModelEvent)
+_JOB = (events.FinalEvent, events.TrackingEvent, events.ExceptionEvent, events.ModelEvent)
+_SERVER = (
+    events.GlobalEvent,
+    events.ContributionEvent,
+    events.TaskEvent,
+    events.ExceptionEvent,
+    events.ModelEvent,
+)
 
 
 @check("ours", "example")
 def nobody_raised(run: Run) -> Iterator[Result]:
     """No trainer recorded an exception."""
-    for line in run.of(ExceptionEvent):
+    for line in run.of(events.ExceptionEvent):
         event = line.event
         yield fails(f"{event.who} raised {event.kind}: {event.message[:300]}", line)
 
@@ -62,16 +57,16 @@ def all_of_this_run(run: Run) -> Iterator[Result]:
 def everyone_writes_their_own(run: Run) -> Iterator[Result]:
     """Every line of evidence is of the site and rank whose file it stands in."""
     ranks = {f"{folders.EVIDENCE}/{site}.rank-{rank}.jsonl": (site, rank) for site, rank in run.ranks}
-    writers: dict[str, tuple[type[Event], ...]] = {
+    writers: dict[str, tuple[type[events.Event], ...]] = {
         f"{folders.EVIDENCE}/job.jsonl": _JOB,
         folders.SERVER_EVENTS: _SERVER,
         folders.server_events(run.workspace.job): _SERVER,
-        **{folders.samples(node): (SampleEvent,) for node in run.nodes},
+        **{folders.samples(node): (events.SampleEvent,) for node in run.nodes},
     }
     for line in run.lines:
         event, rank = line.event, ranks.get(line.file)
         if rank:
-            own = isinstance(event, RankEvent) and (event.site, event.rank) == rank
+            own = isinstance(event, events.RankEvent) and (event.site, event.rank) == rank
         else:
             own = isinstance(event, writers.get(line.file, ()))
         if not own:
