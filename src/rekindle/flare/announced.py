@@ -26,6 +26,7 @@ class Flow(NamedTuple):
 _FEDAVG_DONE = r"Finished FedAvg\."
 _SAG_DONE = r"Finished ScatterAndGather Training\."
 _VALIDATED = (("submit_model", 1), ("validate", None))
+_CROSS_SITE = Flow(None, _VALIDATED, trains=False, refusable=frozenset({"submit_model"}))
 FLOWS = {
     "FedAvg": Flow(5, round_done=r"Aggregated (\d{1,9})/\1 results", done=_FEDAVG_DONE),
     "FedAvgLR": Flow(5, round_done=r"Newton-Raphson updates: ", done=_FEDAVG_DONE),
@@ -35,14 +36,8 @@ FLOWS = {
     "ScatterAndGatherScaffold": Flow(5, round_done=r"Round \d{1,9} finished\.", done=_SAG_DONE),
     "Cyclic": Flow(5, round_done=r"End persist model on server\.", done=r"Finished Cyclic\."),
     "CyclicController": Flow(5),
-    "CrossSiteModelEval": Flow(None, _VALIDATED, trains=False, refusable=frozenset({"submit_model"})),
-    "CrossSiteEval": Flow(
-        None,
-        _VALIDATED,
-        done=r"Stop Cross-Site Evaluation\.",
-        trains=False,
-        refusable=frozenset({"submit_model"}),
-    ),
+    "CrossSiteModelEval": _CROSS_SITE,
+    "CrossSiteEval": _CROSS_SITE._replace(done=r"Stop Cross-Site Evaluation\."),
     "GlobalModelEval": Flow(None, (("validate", None),), trains=False),
     "StatisticsController": Flow(
         None, (("fed_stats", 2),), done=r"task fed_stats control flow end\.", trains=False

@@ -37,11 +37,8 @@ def field(message: bytes, number: int) -> bytes:
     Raises:
         ValueError: it is no message, or cut.
     """
-    found = b""
-    for key, value in fields(message):
-        if key == number and isinstance(value, bytes):
-            found = value
-    return found
+    found = [value for key, value in fields(message) if key == number and isinstance(value, bytes)]
+    return found[-1] if found else b""
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:

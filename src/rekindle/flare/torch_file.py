@@ -115,8 +115,6 @@ class _Machine:
                 self._stack.append(_PUSHED[name]())
             elif name in _CHANGES:
                 _CHANGES[name](self)
-            elif name in _IGNORED:
-                pass
             elif argument is not None:
                 self._named(name, argument)
             else:
@@ -135,7 +133,14 @@ class _Machine:
 
     def _call(self) -> None:
         made, arguments = self._off(2)
-        self._stack.append(self._called(made, arguments))
+        called: Any = None
+        if made == _Name("collections", "OrderedDict"):
+            called = {}
+        elif made == _Name("torch._utils", "_rebuild_tensor_v2"):
+            called = self._tensor(arguments)
+        elif made == _Name("torch._utils", "_rebuild_parameter"):
+            called = arguments[0]
+        self._stack.append(called)
 
     def _tuple(self, count: int | None = None) -> None:
         self._stack.append(tuple(self._marked() if count is None else self._off(count)))
@@ -158,15 +163,6 @@ class _Machine:
         if isinstance(target, dict):
             keys = (key if isinstance(key, (str, int)) else None for key in pairs[::2])
             target.update(zip(keys, pairs[1::2], strict=False))
-
-    def _called(self, made: Any, arguments: Any) -> Any:
-        if made == _Name("collections", "OrderedDict"):
-            return {}
-        if made == _Name("torch._utils", "_rebuild_tensor_v2"):
-            return self._tensor(arguments)
-        if made == _Name("torch._utils", "_rebuild_parameter"):
-            return arguments[0]
-        return None
 
     def _tensor(self, arguments: Any) -> _Tensor:
         (_, storage, key, *_), offset, sizes, strides = arguments[:4]
@@ -194,24 +190,21 @@ _PUSHED: dict[str, Callable[[], Any]] = {
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
 }
-_IGNORED = {"PROTO", "FRAME"}
 _CHANGES: dict[str, Callable[[_Machine], Any]] = {
+    **dict.fromkeys(("PROTO", "FRAME"), lambda machine: None),
+    **dict.fromkeys(("POP", "BUILD", "APPEND"), lambda machine: machine._off(1)),
+    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine: machine._marked()),
     "MARK": lambda machine: machine._marks.append(len(machine._stack)),
     "TUPLE": _Machine._tuple,
     "TUPLE1": lambda machine: machine._tuple(1),
     "TUPLE2": lambda machine: machine._tuple(2),
     "TUPLE3": lambda machine: machine._tuple(3),
-    "POP": lambda machine: machine._off(1),
     "MEMOIZE": lambda machine: machine._memo.update({len(machine._memo): machine._stack[-1]}),
     "STACK_GLOBAL": lambda machine: machine._stack.append(_Name(*machine._off(2))),
     "BINPERSID": lambda machine: machine._stack.append(tuple(machine._stack.pop())),
     "REDUCE": _Machine._call,
     "NEWOBJ": _Machine._call,
-    "BUILD": lambda machine: machine._off(1),
     "SETITEM": lambda machine: machine._set(machine._off(2)),
     "SETITEMS": lambda machine: machine._set(machine._marked()),
-    "APPEND": lambda machine: machine._off(1),
-    "APPENDS": lambda machine: machine._marked(),
-    "ADDITEMS": lambda machine: machine._marked(),
 }
 """The effect of each opcode that takes from the stack; all others push their argument."""

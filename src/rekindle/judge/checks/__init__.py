@@ -1,23 +1,7 @@
 """The checks, a module for each subject; docs/verdicts.md has what each needs and which lie shows it."""
 
-from . import (  # noqa: F401 - each registers its checks
-    acceptance,
-    aggregation,
-    evidence,
-    exchange,
-    given_gpus,
-    gpu_errors,
-    gpus,
-    logs,
-    messages,
-    models,
-    nodes,
-    outputs,
-    participation,
-    processes,
-    server,
-    tasks,
-    times,
-    trackers,
-    training,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):  # each registers its checks, in the order of their names
+    import_module(f"{__name__}.{_module.name}")

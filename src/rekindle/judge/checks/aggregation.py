@@ -25,9 +25,8 @@ _CHANCE = 4.0
 
 
 def _by_round(run: Run) -> list[tuple[int, list[Line[TaskEvent]]]]:
-    return [
-        (number, [*lines]) for number, lines in groupby(run.models_sent, lambda line: line.event.round or 0)
-    ]
+    by_round = groupby(run.models_sent, lambda line: line.event.round or 0)
+    return [(number, [*lines]) for number, lines in by_round]
 
 
 _FEDAVG = Workflow("controller", "FedAvg", {}, None)
@@ -94,10 +93,8 @@ def results_come_from_the_global_model(run: Run) -> Iterator[Result]:
     """A site's result is closer to the model that it was sent than chance would have it."""
     rounds = _by_round(run)
     first = rounds[0][1]
-    for what, lines in (
-        ("in the first round", first),
-        ("after the first round", run.models_sent[len(first) :]),
-    ):
+    later = run.models_sent[len(first) :]
+    for what, lines in (("in the first round", first), ("after the first round", later)):
         compared = [line for line in lines if line.event.kept is not None]
         if compared and all(_by_chance(line.event.kept, line.event) for line in compared):
             message = f"What sites sent {what} has nothing to do with the model that they were sent"
@@ -160,7 +157,7 @@ def _aggregated(
     given = flow.arguments.get("aggregation_weights")
     shares = given if isinstance(given, dict) else {}
     weights = [_weight(event) * float(shares.get(event.site, 1)) for event in events]
-    mean = _weighted_mean([*zip(weights, results, strict=True)])
+    mean = _weighted_mean(weights, results)
     if not own and mean is not None and not same(mean, model, QUANTISED if run.lossy else _MEAN):
         message = f"The global model after round {number} is not the mean of what the sites sent in it."
         yield fails(message, following)
@@ -180,14 +177,11 @@ def _own_aggregator(run: Run, flow: Workflow) -> str:
     return next((path for path in paths if path and not path.startswith("nvflare.")), "")
 
 
-def _weighted_mean(results: Sequence[tuple[float, Sketch]]) -> Sketch | None:
+def _weighted_mean(weights: Sequence[float], sketches: Sequence[Sketch]) -> Sketch | None:
     """Return the mean of sketches by their weights; None where the weights add up to nothing."""
-    total = sum(weight for weight, _ in results)
-    if not total:
+    if not (total := sum(weights)):
         return None
-    by_part = zip(*(sketch for _, sketch in results), strict=False)
-    weights = [weight for weight, _ in results]
-    return tuple(sum(map(mul, weights, values)) / total for values in by_part)
+    return tuple(sum(map(mul, weights, values)) / total for values in zip(*sketches, strict=False))
 
 
 def same(first: Sketch | None, second: Sketch | None, tolerance: float = EXACT) -> bool:
