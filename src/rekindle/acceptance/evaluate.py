@@ -24,11 +24,8 @@ def evaluated(record: AcceptanceRecord) -> AcceptanceRecord:
     first, *later = (_evaluated(look) for look in looks(record))
     measurements = []
     for place, figure in enumerate(first):
-        holds = [look[place].holds for look in later[: len(figure.again)]]
-        pairs = zip(figure.again, holds, strict=True)
-        measurements.append(
-            replace(figure, again=tuple(replace(again, holds=result) for again, result in pairs))
-        )
+        again = (replace(each, holds=later[n][place].holds) for n, each in enumerate(figure.again))
+        measurements.append(replace(figure, again=tuple(again)))
     return replace(record, measurements=tuple(measurements))
 
 

@@ -33,15 +33,12 @@ class EvidenceRead(NamedTuple):
 
 
 def read_lines(run_dir: Path) -> list[Line[AnyEvent]]:
-    """Return what trainers, job.py, the server and the driver wrote, in file and line order.
-
-    A line that is not an event (cut off as its process died) is left out.
-    """
+    """Return all lines that are events; one that is not (cut off as its process died) is left out."""
     return read_evidence(run_dir).lines
 
 
 def read_evidence(run_dir: Path) -> EvidenceRead:
-    """Return what `read_lines` does, and what could not be read."""
+    """Return what trainers, job.py, the server and the driver wrote, in file and line order."""
     evidence, room = EvidenceRead([], [], []), _LIMIT
     paths = files.found(run_dir, folders.EVENTS)
     if len(paths) == files.MOST:

@@ -8,21 +8,13 @@ from pathlib import Path
 
 from rekindle.host import folders
 
+from . import stages
 from .acceptance import AcceptanceRecord
 from .base import RecordT, read
 from .finding import Ladder
 from .host import HostRecord
 from .plan import PlanRecord
 from .run import Clock, Ended, LeftBehind, Progress, RunSpec
-from .stages import (
-    EnvRecord,
-    ImagesRecord,
-    LeaseRecord,
-    Outcome,
-    PlaybookRecord,
-    RetiredRecord,
-    StandingRecord,
-)
 from .verdict import VerdictRecord
 
 
@@ -39,18 +31,18 @@ ladder_in = _reader(folders.LADDER_RECORD, Ladder)
 left_in = _reader(folders.LEFT, LeftBehind)
 clock_in = _reader(folders.CLOCK, Clock)
 
-play_in = _reader(folders.PLAY_RECORD, PlaybookRecord)
-lease_in = _reader(folders.LEASE_RECORD, LeaseRecord)
+play_in = _reader(folders.PLAY_RECORD, stages.PlaybookRecord)
+lease_in = _reader(folders.LEASE_RECORD, stages.LeaseRecord)
 host_in = _reader(folders.HOST_RECORD, HostRecord)
 """What the host is; of a SLURM cluster, the node that SLURM gave."""
 login_in = _reader(folders.LOGIN_RECORD, HostRecord)
 """What the login node of a SLURM cluster is."""
 plan_in = _reader(folders.PLAN_RECORD, PlanRecord)
-env_in = _reader(folders.ENV_RECORD, EnvRecord)
-standing_in = _reader(folders.STANDING_RECORD, StandingRecord)
-images_in = _reader(folders.IMAGES_RECORD, ImagesRecord)
+env_in = _reader(folders.ENV_RECORD, stages.EnvRecord)
+standing_in = _reader(folders.STANDING_RECORD, stages.StandingRecord)
+images_in = _reader(folders.IMAGES_RECORD, stages.ImagesRecord)
 acceptance_in = _reader(folders.ACCEPTANCE_RECORD, AcceptanceRecord)
-outcome_in = _reader(folders.OUTCOME_RECORD, Outcome)
-refusal_in = _reader(folders.REFUSAL_RECORD, Outcome)
+outcome_in = _reader(folders.OUTCOME_RECORD, stages.Outcome)
+refusal_in = _reader(folders.REFUSAL_RECORD, stages.Outcome)
 """Why the host would leave a play, as a check found."""
-retired_in = _reader(folders.RETIRED_RECORD, RetiredRecord)
+retired_in = _reader(folders.RETIRED_RECORD, stages.RetiredRecord)

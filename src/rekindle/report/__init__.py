@@ -1,5 +1,7 @@
 """Results as the table, report.html, results.json and junit.xml; and what ``--check`` ends with."""
 
+# ruff: noqa: F401
+
 from .accepted import accepted_text
 from .board import board_markdown, board_text
 from .check import check_text, plan_lines
@@ -7,18 +9,3 @@ from .data import ResultsData, data
 from .findings import findings
 from .reports import summary, write_reports
 from .table import grid, terminal
-
-__all__ = [
-    "ResultsData",
-    "accepted_text",
-    "board_markdown",
-    "board_text",
-    "check_text",
-    "data",
-    "findings",
-    "grid",
-    "plan_lines",
-    "summary",
-    "terminal",
-    "write_reports",
-]

@@ -22,20 +22,10 @@ from rekindle.records import (
     VersionError,
     read,
 )
+from rekindle.records import folders as within
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.records.base import RecordT, read_valid
 from rekindle.records.complaint import MissingError
-from rekindle.records.folders import (
-    acceptance_in,
-    env_in,
-    host_in,
-    outcome_in,
-    plan_in,
-    play_in,
-    refusal_in,
-    retired_in,
-    verdict_in,
-)
 
 from .accepted import Accepted, accepted
 from .journal import playing
@@ -112,7 +102,7 @@ def gather(folder: Path) -> Results:
     if not (folder / folders.PLAY_RECORD).is_file():
         message = f"{folder} is not a results folder: it has no run.json."
         raise RecordError(message, "name a folder under results/.")
-    playbook, plays = play_in(folder), playing(folder)
+    playbook, plays = within.play_in(folder), playing(folder)
     latest = max(playbook.began.values(), default=None) if plays else None
     return Results(
         playbook,
@@ -147,13 +137,13 @@ def gather_host(
     """
     began, checked, asked = (getattr(playbook, of, {}).get(name) for of in ("began", "checked", "asked"))
     flaws: list[RecordError] = []
-    host = _read(host_in, folder, flaws)
-    plan = _read(plan_in, folder, flaws)
-    env = _read(env_in, folder, flaws)
-    outcome = _read(outcome_in, folder, flaws)
-    refusal = _read(refusal_in, folder, flaws) if checked else None
-    acceptance = _read(acceptance_in, folder, flaws)
-    retired = _read(retired_in, folder, flaws)
+    host = _read(within.host_in, folder, flaws)
+    plan = _read(within.plan_in, folder, flaws)
+    env = _read(within.env_in, folder, flaws)
+    outcome = _read(within.outcome_in, folder, flaws)
+    refusal = _read(within.refusal_in, folder, flaws) if checked else None
+    acceptance = _read(within.acceptance_in, folder, flaws)
+    retired = _read(within.retired_in, folder, flaws)
     rows = [_unread(name, None, flaw) for flaw in flaws]
     done = {"preflight": host, "plan": plan, "environments": env, "containers": plan}
     judged = sorted(path.parent.name for path in folder.glob(f"*/{folders.VERDICT}"))
@@ -215,7 +205,7 @@ def _unread(host: str, job: str | None, flaw: RecordError) -> Row:
 
 def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str) -> Row:
     flaws: list[RecordError] = []
-    verdict = _read(verdict_in, folder / job, flaws)
+    verdict = _read(within.verdict_in, folder / job, flaws)
     if flaws:
         return _unread(host, job, flaws[0])
     placed = _read(lambda home: read(placed_in(home, job), PlacedRecord), folder, flaws)

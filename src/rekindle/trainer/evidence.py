@@ -34,7 +34,8 @@ class Evidence:
         stem = name or f"{SITE}.rank-{rank}"
         self._path = Path(os.environ["REKINDLE_EVIDENCE"]) / f"{stem}.jsonl"
 
-    def _write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: Any) -> None:
+        """Write one line; the event in ``rekindle.records.events`` describes each field."""
         nonce = os.environ.get("REKINDLE_NONCE") or None
         line = json.dumps(_finite({"event": event, "time": time.time(), "nonce": nonce, **fields}))
         with self._path.open("a", encoding="utf-8") as stream:
@@ -44,7 +45,7 @@ class Evidence:
         """Record what this rank runs on: its device (``cuda:0``, ``cpu``), and the collective backend."""
         where = {"site": SITE, "rank": self._rank, "local_rank": LOCAL_RANK, "node": node(os.environ)}
         fields = {"device": device, "uuid": uuid, "name": name, "backend": backend}
-        self._write("device", **where, pid=os.getpid(), **fields)
+        self.write("device", **where, pid=os.getpid(), **fields)
 
     def round(self, number: int, *, model_in: Fingerprint, model_out: Fingerprint, **fields: Any) -> None:
         """Record what this rank did in a round, from 0; the event describes each field.
@@ -53,41 +54,32 @@ class Evidence:
         """
         digests = {"model_in": model_in.digest, "model_out": model_out.digest}
         sketches = {"sketch_in": model_in.sketch, "sketch_out": model_out.sketch}
-        self._write("round", site=SITE, rank=self._rank, round=number, **digests, **sketches, **fields)
+        self.write("round", site=SITE, rank=self._rank, round=number, **digests, **sketches, **fields)
 
     def exception(self, kind: str, message: str, place: str, *, site: str = SITE) -> None:
         """Record what ended this rank: the exception's class, text and the ``file:line`` that raised it."""
-        self._write(
-            "exception", site=site, rank=self._rank, kind=kind, message=message[:_LONGEST], place=place
-        )
+        text = message[:_LONGEST]
+        self.write("exception", site=site, rank=self._rank, kind=kind, message=text, place=place)
 
     def global_model(self, number: int, model: Fingerprint) -> None:
         """Record what the server's model is as round ``number`` begins, or after the last one."""
-        self._write("global", round=number, digest=model.digest, sketch=model.sketch)
+        self.write("global", round=number, **model._asdict())
 
     def contribution(self, *, model: Fingerprint, **fields: Any) -> None:
-        """Record what the server got from a site in a round; the event describes each field.
-
-        ``model`` is of the weights as they are aggregated.
-        """
-        finite = bool(model.sketch)
-        self._write("contribution", **fields, digest=model.digest, sketch=model.sketch, finite=finite)
-
-    def task(self, **fields: Any) -> None:
-        """Record what the server got from a site for a task; the event describes each field."""
-        self._write("task", **fields)
+        """Record what the server got from a site in a round; ``model`` is of the weights as aggregated."""
+        self.write("contribution", **fields, **model._asdict(), finite=bool(model.sketch))
 
     def model(self, name: str, *, error: str = "", **figures: Any) -> None:
         """Record a model that the server saved or began with; the event describes each field."""
-        self._write("model", model=name, error=error[:_LONGEST] or None, **figures)
+        self.write("model", model=name, error=error[:_LONGEST] or None, **figures)
 
     def tracking(self, tracker: str, scalars: list[tuple[str, str, int, float]]) -> None:
         """Record what was read back from a tracker: site, tag, step and value of every scalar."""
-        self._write("tracking", tracker=tracker, scalars=scalars)
+        self.write("tracking", tracker=tracker, scalars=scalars)
 
     def final(self, **fields: Any) -> None:
         """Record what came of the run; the event describes each field."""
-        self._write("final", **fields)
+        self.write("final", **fields)
 
 
 def _finite(value: Any) -> Any:

@@ -95,7 +95,8 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             self._names = frozenset(weights)
         steps = meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND)
         all_sent = bool(weights) and weights.keys() <= sent.keys()
-        Evidence(SERVER).task(
+        Evidence(SERVER).write(
+            "task",
             site=site,
             task=task,
             round=number if isinstance(number, int) else None,
