@@ -14,12 +14,6 @@ options:
     description: Length of time from now on, as the user wrote it; may be empty.
     type: str
     required: true
-  results:
-    description: Results folder of the run on the controller.
-    type: str
-    required: true
-  home:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  results: {description: Results folder of the run on the controller., type: str, required: true}
+  home: {description: Folder of the host's records on the controller., type: str, required: true}
 """

@@ -6,18 +6,9 @@ short_description: Collect the host's facts and refuse a host that lacks what la
 description:
   - Writes host.json. On a SLURM login node it describes a compute node, and login.json the login node.
 options:
-  root:
-    description: Rekindle's folder on the host.
-    type: str
-    required: true
-  tmpdir:
-    description: TMPDIR of all jobs.
-    type: str
-    required: true
-  gpus_required:
-    description: Whether a host without working GPUs is refused.
-    type: bool
-    required: true
+  root: {description: Rekindle's folder on the host., type: str, required: true}
+  tmpdir: {description: TMPDIR of all jobs., type: str, required: true}
+  gpus_required: {description: Whether a host without working GPUs is refused., type: bool, required: true}
   min_free_gb:
     description: Free space in GB that the disk of O(root) must have.
     type: float
@@ -30,8 +21,5 @@ options:
     description: Archive of the Python for hosts whose own do not fit; empty for the pinned one.
     type: str
     required: true
-  dest:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  dest: {description: Folder of the host's records on the controller., type: str, required: true}
 """

@@ -6,16 +6,7 @@ short_description: Copy a job's run to the controller and judge it there
 description:
   - The verdict that counts is given on the controller, from the run's files.
 options:
-  job:
-    description: Name of the job.
-    type: str
-    required: true
-  python:
-    description: Python on the host that packs the run.
-    type: str
-    required: true
-  home:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  job: {description: Name of the job., type: str, required: true}
+  python: {description: Python on the host that packs the run., type: str, required: true}
+  home: {description: Folder of the host's records on the controller., type: str, required: true}
 """

@@ -7,18 +7,9 @@ description:
   - Nothing is transferred if the host has the same file.
   - A Python is copied first if the plan needs one that the host lacks.
 options:
-  root:
-    description: Rekindle's folder on the host.
-    type: str
-    required: true
-  results:
-    description: Results folder of the run on the controller.
-    type: str
-    required: true
-  home:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  root: {description: Rekindle's folder on the host., type: str, required: true}
+  results: {description: Results folder of the run on the controller., type: str, required: true}
+  home: {description: Folder of the host's records on the controller., type: str, required: true}
   wheelhouse:
     description: Folder that may have the archive of that Python; empty for none.
     type: str

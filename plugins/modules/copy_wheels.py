@@ -10,10 +10,7 @@ options:
     description: Folder of wheels on the controller; empty to use the network.
     type: path
     required: true
-  folder:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  folder: {description: Folder of the host's records on the controller., type: str, required: true}
   capsule:
     description: Folder with the env.json and locks of an earlier host; empty for none.
     type: path

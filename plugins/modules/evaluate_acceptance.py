@@ -6,10 +6,7 @@ short_description: Evaluate what acceptance measured of the host's GPUs
 description:
   - Writes acceptance.json and fails where the gate keeps jobs away.
 options:
-  folder:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  folder: {description: Folder of the host's records on the controller., type: str, required: true}
   gate:
     description: Which failures keep jobs away.
     type: str

@@ -6,10 +6,7 @@ short_description: Report which planned environments the host has
 description:
   - For check mode; changes nothing.
 options:
-  folder:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  folder: {description: Folder of the host's records on the controller., type: str, required: true}
   wheelhouse:
     description: Folder of wheels on the controller; empty to use the network.
     type: path

@@ -6,36 +6,17 @@ short_description: Decide which build of each framework goes on the host
 description:
   - Reads host.json and writes plan.json. Fails if no environment of any job can be built.
 options:
-  folder:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
-  jobs:
-    description: Jobs that are to run.
-    type: list
-    elements: str
-    required: true
+  folder: {description: Folder of the host's records on the controller., type: str, required: true}
+  jobs: {description: Jobs that are to run., type: list, elements: str, required: true}
   frameworks:
     description: Frameworks to build for, besides those of the jobs.
     type: list
     elements: str
     required: true
-  gpus_required:
-    description: Whether a CPU build is refused.
-    type: bool
-    required: true
-  pins:
-    description: Framework versions to insist on.
-    type: dict
-    required: true
-  system_site:
-    description: Whether to use the torch that the host has.
-    type: bool
-    required: true
-  nvflare:
-    description: Release of NVFlare.
-    type: str
-    required: true
+  gpus_required: {description: Whether a CPU build is refused., type: bool, required: true}
+  pins: {description: Framework versions to insist on., type: dict, required: true}
+  system_site: {description: Whether to use the torch that the host has., type: bool, required: true}
+  nvflare: {description: Release of NVFlare., type: str, required: true}
   capsule:
     description: Folder with the env.json and locks of an earlier host; empty for none.
     type: path

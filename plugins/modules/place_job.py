@@ -6,38 +6,14 @@ short_description: Decide on which GPUs a job's sites run, and return its specif
 description:
   - Returns nothing for a job that has passed with the same inputs, or that cannot run (see its verdict).
 options:
-  folder:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
-  job:
-    description: Name of the job.
-    type: str
-    required: true
-  tmpdir:
-    description: TMPDIR of the job.
-    type: str
-    required: true
-  arguments:
-    description: Options of job.py, by job.
-    type: dict
-    required: true
-  payload:
-    description: The payload's path on the host.
-    type: str
-    required: true
-  python:
-    description: The driver's Python on the host.
-    type: str
-    required: true
-  rerun:
-    description: Whether to run a job that has passed.
-    type: bool
-    required: true
-  checkout:
-    description: Checkout of NVFlare; empty for the default.
-    type: str
-    required: true
+  folder: {description: Folder of the host's records on the controller., type: str, required: true}
+  job: {description: Name of the job., type: str, required: true}
+  tmpdir: {description: TMPDIR of the job., type: str, required: true}
+  arguments: {description: "Options of job.py, by job.", type: dict, required: true}
+  payload: {description: The payload's path on the host., type: str, required: true}
+  python: {description: The driver's Python on the host., type: str, required: true}
+  rerun: {description: Whether to run a job that has passed., type: bool, required: true}
+  checkout: {description: Checkout of NVFlare; empty for the default., type: str, required: true}
   gate:
     description: Which failures of acceptance keep jobs away.
     type: str

@@ -6,10 +6,7 @@ short_description: Load or pull the container images that planned jobs run in
 description:
   - An image that the host has already is left alone.
 options:
-  folder:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  folder: {description: Folder of the host's records on the controller., type: str, required: true}
   wheelhouse:
     description: Folder of wheels on the controller; empty to use the network.
     type: path

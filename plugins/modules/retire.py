@@ -21,22 +21,10 @@ short_description: Copy what is worth keeping to the controller, and remove Reki
 description:
   - A host on which a job still runs is left alone unless O(stop) is set.
 options:
-  root:
-    description: Rekindle's folder on the host.
-    type: str
-    required: true
-  stop:
-    description: Whether jobs that still run are ended, judged and kept.
-    type: bool
-    required: true
-  dest:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
-  python:
-    description: Python on the host.
-    type: str
-    required: true
+  root: {description: Rekindle's folder on the host., type: str, required: true}
+  stop: {description: "Whether jobs that still run are ended, judged and kept.", type: bool, required: true}
+  dest: {description: Folder of the host's records on the controller., type: str, required: true}
+  python: {description: Python on the host., type: str, required: true}
 """
 
 

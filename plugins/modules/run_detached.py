@@ -11,36 +11,12 @@ options:
     type: list
     elements: str
     required: true
-  stdin:
-    description: Standard input of the command.
-    type: str
-    required: true
-  progress:
-    description: Path of the progress record on the host.
-    type: str
-    required: true
-  lock:
-    description: File on the host that is locked while the work goes on.
-    type: str
-    required: true
-  python:
-    description: Python on the host.
-    type: str
-    required: true
-  payload:
-    description: The payload's path on the host.
-    type: str
-    required: true
-  what:
-    description: Name of the work, for messages.
-    type: str
-    required: true
-  limit_s:
-    description: Seconds after which the work is given up.
-    type: int
-    required: true
-  home:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  stdin: {description: Standard input of the command., type: str, required: true}
+  progress: {description: Path of the progress record on the host., type: str, required: true}
+  lock: {description: File on the host that is locked while the work goes on., type: str, required: true}
+  python: {description: Python on the host., type: str, required: true}
+  payload: {description: The payload's path on the host., type: str, required: true}
+  what: {description: "Name of the work, for messages.", type: str, required: true}
+  limit_s: {description: Seconds after which the work is given up., type: int, required: true}
+  home: {description: Folder of the host's records on the controller., type: str, required: true}
 """

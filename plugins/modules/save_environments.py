@@ -11,10 +11,7 @@ options:
     type: list
     elements: dict
     required: true
-  folder:
-    description: Folder of the host's records on the controller.
-    type: str
-    required: true
+  folder: {description: Folder of the host's records on the controller., type: str, required: true}
   capsule:
     description: Folder with the env.json and locks of an earlier host; empty for none.
     type: path

@@ -6,8 +6,5 @@ short_description: Write the HTML, JSON and JUnit reports of the run
 description:
   - Runs on the controller.
 options:
-  folder:
-    description: Results folder of the run.
-    type: str
-    required: true
+  folder: {description: Results folder of the run., type: str, required: true}
 """
