@@ -26,14 +26,13 @@ class Clock:
         """Return the seconds."""
         now = time.monotonic()
         gap, self._before = now - self._before, now
-        if self._folder and gap > _GAP_S and self._was_suspended(self._folder):
+        before = self._resumed
+        if self._folder and gap > _GAP_S:
+            self._resumed = slurm.resumed(self._folder) or before
+        if self._resumed != before:
             until = time.time()
             if len(self.suspensions) < _KEPT:
                 self.suspensions.append(Suspension(since=round(until - gap, 3), until=round(until, 3)))
         else:
             self._elapsed += gap
         return self._elapsed
-
-    def _was_suspended(self, folder: Path) -> bool:
-        before, self._resumed = self._resumed, slurm.resumed(folder) or self._resumed
-        return before != self._resumed

@@ -1,6 +1,5 @@
 """The blame ladder: from the GPU up to the job under NVFlare, the first step that fails is to blame."""
 
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ import pynvml
 
 from rekindle.environments.probe import ProbeError, probe
 from rekindle.flare.launch import Trainers, trainers
-from rekindle.host import files, folders
+from rekindle.host import detached, files, folders
 from rekindle.records import Rung, RunSpec
 from rekindle.records.events import ExceptionEvent, RoundEvent
 from rekindle.records.evidence import read_lines
@@ -22,8 +21,6 @@ _STEPS = ("GPUs visible", "matrix product", "collective", "training alone", "und
 
 _Result = tuple["bool | None", str]
 """Whether a step holds, and a sentence."""
-_NOT_ALONE = (None, "An example's trainers do not train without NVFlare.")
-_INSIDE = (None, "Trainers are in the container alone.")
 
 
 def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, ...]:
@@ -35,14 +32,13 @@ def climb(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> tuple[Rung, 
         environ: what job.py was started with.
     """
     rungs: list[Rung] = []
-    results, failed = _results(run_dir, spec, environ), False
+    results = _results(run_dir, spec, environ)
     for name in _STEPS:
         began = time.monotonic()
+        failed = any(rung.holds is False for rung in rungs)
         holds, message = (None, "Not tried.") if failed else next(results)
-        rungs.append(
-            Rung(name=name, holds=holds, message=message, seconds=round(time.monotonic() - began, 2))
-        )
-        failed = failed or holds is False
+        seconds = round(time.monotonic() - began, 2)
+        rungs.append(Rung(name=name, holds=holds, message=message, seconds=seconds))
     return tuple(rungs)
 
 
@@ -54,9 +50,11 @@ def _results(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> Iterator[
         yield _visible(spec)
         yield from _probed(spec)
         if spec.job.image:
-            yield _INSIDE
+            yield (None, "Trainers are in the container alone.")
+        elif spec.job.example:
+            yield (None, "An example's trainers do not train without NVFlare.")
         else:
-            yield _alone(run_dir, spec, environ) if spec.job.example is None else _NOT_ALONE
+            yield _alone(run_dir, spec, environ)
     yield (False, "This run.")
 
 
@@ -94,8 +92,8 @@ def _probed(spec: RunSpec) -> Iterator[_Result]:
             yield (True, f"A product on {where} is right.")
         yield (False, f"{str(error)[:1].upper()}{str(error)[1:]}.")
         return
-    yield (True, f"A product on {where} is right.")
     collective = report["collective"]
+    yield (True, f"A product on {where} is right.")
     yield (True, f"An all-reduce of {collective['ranks']} ranks by {collective['backend']} is right.")
 
 
@@ -116,8 +114,7 @@ def _alone(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> _Result:
     events = (line.event for line in read_lines(folder))
     raised = next((event for event in events if isinstance(event, ExceptionEvent)), None)
     if raised is not None:
-        message = f"{raised.who} raised {raised.kind}: {raised.message}"
-        return (False, f"Without NVFlare too, {message}.")
+        return (False, f"Without NVFlare too, {raised.who} raised {raised.kind}: {raised.message}.")
     lines = files.end(log, 1 << 16).decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "they printed nothing")
     return (False, f"The trainers fail without NVFlare too: {last[:200]}.")
@@ -127,16 +124,7 @@ def _train(found: dict[str, Trainers], environ: dict[str, str], log: Path) -> bo
     """Run the trainers of every site until all have ended; returns False if they took too long."""
     with log.open("wb") as output:
         processes = [
-            subprocess.Popen(
-                site.command,
-                cwd=site.folder,
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-            for site in found.values()
+            detached.spawn(site.command, output, cwd=site.folder, env=environ) for site in found.values()
         ]
         end = time.monotonic() + _TRAINING_LIMIT_S
         try:

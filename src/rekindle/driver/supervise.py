@@ -1,7 +1,6 @@
 """One run from its start to its verdict."""
 
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, NamedTuple
 
-from rekindle.host import folders, slurm
+from rekindle.host import detached, folders, slurm
 from rekindle.host.caches import keep_below
 from rekindle.judge import judge
 from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
@@ -141,15 +140,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
         try:
             with _interruptible():
                 nodes.start()
-                process = subprocess.Popen(
-                    words,
-                    cwd=run_dir / folders.JOB,
-                    env=environ,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
+                process = detached.spawn(words, log, cwd=run_dir / folders.JOB, env=environ)
                 while (status := process.poll()) is None:
                     reap_orphans(but=[process.pid, *(sampler.pid for sampler in nodes.samplers())])
                     nodes.check()

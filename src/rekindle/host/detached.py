@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -31,15 +31,17 @@ def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, s
     Its output goes to a new ``log``; ``environ`` are its variables, by default those of this process.
     """
     with log.open("wb") as output:
-        subprocess.Popen(
-            [sys.executable, "-m", *command],
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            pass_fds=[lock.fileno()],
-        )
+        spawn([sys.executable, "-m", *command], output, env=environ, pass_fds=[lock.fileno()])
+
+
+def spawn(command: Sequence[str], log: BinaryIO, **more: Any) -> "subprocess.Popen[bytes]":
+    """Start a command in its own session, without input and with all output in ``log``.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+    return subprocess.Popen(command, start_new_session=True, **streams, **more)
 
 
 State = Literal["waiting", "running", "ended", "failed"]
