@@ -13,16 +13,7 @@ from rekindle.capsule import wheelhouse
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.host.places import JOBS
-from rekindle.jobs import (
-    checkout,
-    environment_of,
-    expand,
-    foresee,
-    lease,
-    load_job,
-    own_path,
-    stops,
-)
+from rekindle.jobs import checkout, environment_of, expand, foresee, lease, load_job, own_path, stops
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver import solve
 
@@ -65,8 +56,7 @@ class ActionModule(Action):
         own = {job.name: str(file) for name, job in asked.items() if (file := own_path(name))}
         plan = replace(plan, own=own, removed=removed)
         could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
-        images = dict.fromkeys(job.image for job in could if job.image)
-        plan = replace(plan, images=tuple(images))
+        plan = replace(plan, images=tuple(dict.fromkeys(job.image for job in could if job.image)))
         if kept:
             plan = capsule.applied(plan, host, kept)
         records.write(path.with_name(folders.PLAN_RECORD), plan)

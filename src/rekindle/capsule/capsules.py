@@ -8,20 +8,11 @@ import hashlib
 import re
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
-from rekindle import locks
+from rekindle import locks, records
 from rekindle.host import folders
-from rekindle.records import (
-    Build,
-    Environment,
-    EnvRecord,
-    HostRecord,
-    PlannedEnvironment,
-    PlanRecord,
-    RecordError,
-    write,
-)
+from rekindle.records import Environment, EnvRecord, HostRecord, PlannedEnvironment, PlanRecord, RecordError
 from rekindle.records.folders import env_in
 from rekindle.results import state
 
@@ -55,14 +46,11 @@ def save(env: EnvRecord, folder: Path) -> None:
     Raises:
         RecordError: one of them was not sent from here.
     """
-    texts = {
-        environment.lock: _sent_lock_text(environment.lock, environment.lock_sha256)
-        for environment in env.environments
-    }
+    texts = {built.lock: _sent_lock_text(built.lock, built.lock_sha256) for built in env.environments}
     (folder / "locks").mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / "locks" / name).write_text(text, encoding="utf-8")
-    write(folder / folders.ENV_RECORD, env)
+    records.write(folder / folders.ENV_RECORD, env)
 
 
 def _sent_lock_text(name: str, sha256: str) -> str:
@@ -109,7 +97,7 @@ def applied(plan: PlanRecord, host: HostRecord, capsule: Path) -> PlanRecord:
         else planned
         for planned in plan.environments
     )
-    return msgspec.structs.replace(plan, environments=environments)
+    return replace(plan, environments=environments)
 
 
 def _pins_alone(name: str, content: bytes) -> str:
@@ -124,39 +112,31 @@ def _pins_alone(name: str, content: bytes) -> str:
 
 
 def _applied(
-    planned: PlannedEnvironment, build: Build, wanted: Environment, host: HostRecord
+    planned: PlannedEnvironment, build: records.Build, wanted: Environment, host: HostRecord
 ) -> PlannedEnvironment:
     def stem(lock: str) -> str:
         return lock.rpartition("-")[0]
 
     minor = wanted.python_version.rpartition(".")[0]
-    pythons = [interpreter for interpreter in host.pythons if interpreter.version.rpartition(".")[0] == minor]
+    pythons = [python for python in host.pythons if python.version.rpartition(".")[0] == minor]
     what = f"Python {minor}"
     if build.system_site:
         torch = wanted.system_site.get("torch")
-        pythons = [
-            interpreter
-            for interpreter in pythons
-            if interpreter.path == build.python and interpreter.torch == torch
-        ]
+        pythons = [python for python in pythons if (python.path, python.torch) == (build.python, torch)]
         what += f" that lends torch {torch}"
-    python = next(iter(pythons), None)
-    if stem(build.lock) != stem(wanted.lock) or python is None:
-        fits = f"this host takes {build.lock}" if python else f"this host has no {what}"
-        return msgspec.structs.replace(
-            planned,
-            build=None,
-            refusal=f"The capsule's {wanted.lock} cannot be rebuilt here: {fits}. "
-            "Fix: leave rekindle_capsule out, or lease a host like the first.",
+    if stem(build.lock) != stem(wanted.lock) or not pythons:
+        fits = f"this host takes {build.lock}" if pythons else f"this host has no {what}"
+        refusal = (
+            f"The capsule's {wanted.lock} cannot be rebuilt here: {fits}. "
+            "Fix: leave rekindle_capsule out, or lease a host like the first."
         )
-    exact = next(
-        (interpreter for interpreter in pythons if interpreter.version == wanted.python_version), python
-    )
+        return replace(planned, build=None, refusal=refusal)
+    exact = max(pythons, key=lambda python: python.version == wanted.python_version)
     chosen = build.python if build.python_version == exact.version else exact.path
-    build = msgspec.structs.replace(
+    build = replace(
         build, lock=wanted.lock, lock_sha256=wanted.lock_sha256, python=chosen, python_version=exact.version
     )
-    return msgspec.structs.replace(planned, build=build)
+    return replace(planned, build=build)
 
 
 def _environments(capsule: Path) -> list[Environment]:

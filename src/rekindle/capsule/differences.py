@@ -30,10 +30,8 @@ def _facts(environment: Environment) -> dict[str, Any]:
     facts |= {f"lent by the host: {name}": version for name, version in environment.system_site.items()}
     build, gpus = environment.probe.get("build"), environment.probe.get("gpus")
     facts |= {f"build {name}": value for name, value in build.items()} if isinstance(build, dict) else {}
-    facts["GPUs"] = (
-        [gpu.get("name") if isinstance(gpu, dict) else gpu for gpu in gpus]
-        if isinstance(gpus, list)
-        else gpus
-    )
+    if isinstance(gpus, list):
+        gpus = [gpu.get("name") if isinstance(gpu, dict) else gpu for gpu in gpus]
+    facts["GPUs"] = gpus
     facts["collective"] = environment.probe.get("collective")
     return facts

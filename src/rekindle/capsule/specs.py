@@ -41,8 +41,7 @@ def environment_specs(
         "local": "",
         "offline": offline,
     }
-    gpus = [gpu.uuid for gpu in usable_gpus(host) if gpu.uuid]
-    local = ""
+    gpus, local = [gpu.uuid for gpu in usable_gpus(host) if gpu.uuid], ""
     if host.slurm:
         gpus = [str(number) for number in range(len(gpus))]
         disk = host.slurm.local_disk

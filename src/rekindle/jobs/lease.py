@@ -84,11 +84,7 @@ def ends(home: Path) -> datetime | None:
 
 
 def left_s(home: Path, now: datetime) -> float | None:
-    """Return the seconds from ``now`` until the lease `ends`; None if that is not set.
-
-    Raises:
-        RecordError: lease.json is missing or broken.
-    """
+    """Return the seconds from ``now`` until the lease `ends`, which may raise; None if that is not set."""
     until = ends(home)
     return None if until is None else (until - now).total_seconds()
 
@@ -101,13 +97,10 @@ def allowance(job: Job, left_s: float | None, slurm: Slurm | None = None) -> int
         left_s: until the lease ends; None if that is not set.
         slurm: the allocation that is requested for each job.
     """
-    usable = min(_usable_s(left_s, _COLLECTION_S), _usable_s(slurm.time_s if slurm else None, _NOTICE_S))
+    times = ((left_s, _COLLECTION_S), (slurm.time_s if slurm else None, _NOTICE_S))
+    after = [time - max(least, COLLECTION_SHARE * time) for time, least in times if time is not None]
+    usable = min(after, default=math.inf)
     return None if usable < job.expected_s else int(min(usable, job.limit_s))
-
-
-def _usable_s(left_s: float | None, least_s: float) -> float:
-    """Return what is left after collecting results, which takes at least ``least_s``."""
-    return math.inf if left_s is None else left_s - max(least_s, COLLECTION_SHARE * left_s)
 
 
 def too_short(job: Job, left_s: float | None, slurm: Slurm | None = None) -> TooLate:

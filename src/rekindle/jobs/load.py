@@ -97,8 +97,9 @@ def load_job(jobs: Path, name: str) -> Job:
         raise RecordError(f"There is no job {name!r} in {jobs.name}/.", fix)
     job = _read(path)
     if job.code and not (jobs / job.code / "job.py").is_file():
-        message = f"{path} runs the code of {job.code!r}, which has no job.py."
-        raise RecordError(message, "name a job that has one.")
+        raise RecordError(
+            f"{path} runs the code of {job.code!r}, which has no job.py.", "name a job that has one."
+        )
     if job.name != name:
         raise RecordError(f"{path} is named {job.name!r} inside.", _CORRECT)
     if job.example and not job.example.folder:
@@ -146,9 +147,8 @@ def _own(jobs: Path, path: Path) -> Job:
             "write example: {command: [job.py]}, with the options that it takes.",
         )
     if job.example.folder or job.code:
-        message = (
-            f"{path} has {'example.folder' if job.example.folder else 'code'}, and its code lies beside it."
-        )
+        extra = "example.folder" if job.example.folder else "code"
+        message = f"{path} has {extra}, and its code lies beside it."
         raise RecordError(message, "remove that, or move the file there.")
     _travels(path, job.example)
     return job

@@ -1,8 +1,7 @@
 """Which site gets which GPUs: a pure function of the host and the job."""
 
-import itertools
 import re
-from itertools import combinations
+from itertools import combinations, starmap
 
 from rekindle.gpus.usable import usable_gpus
 from rekindle.records import Complaint, Gpu, HostRecord, Job, Site, VerdictKind
@@ -87,7 +86,7 @@ def _nearest_sets(gpus: list[Gpu], count: int, size: int, host: HostRecord) -> l
         return _NVLINK if word.startswith("NV") else _LINK_RANK.get(word, 0)
 
     def nearness(chosen: tuple[Gpu, ...]) -> int:
-        return min(itertools.starmap(link, combinations(chosen, 2)), default=0)
+        return min(starmap(link, combinations(chosen, 2)), default=0)
 
     for _ in range(count):
         chosen = max(combinations(left, size), key=nearness)

@@ -10,23 +10,11 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from rekindle import records
 from rekindle.host import folders
 from rekindle.host.archive import FILE_LIMIT
 from rekindle.host.payload import job_files
-from rekindle.records import (
-    Complaint,
-    EnvRecord,
-    GivenGpu,
-    HostRecord,
-    Job,
-    PlanRecord,
-    RecordError,
-    RunSpec,
-    Site,
-    VerdictKind,
-    VerdictRecord,
-    to_builtins,
-)
+from rekindle.records import Complaint, HostRecord, Job, PlanRecord, RunSpec, Site, VerdictKind, VerdictRecord
 
 from .containers import engine_of, require_engine
 from .lease import allowance, too_short
@@ -39,7 +27,7 @@ _PATIENCE_S = 600
 """Silence that is allowed while kernels are compiled from PTX or a model is downloaded."""
 
 
-def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir: str) -> RunSpec:
+def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: records.EnvRecord, tmpdir: str) -> RunSpec:
     """Return what the driver needs to run ``job`` on ``host``.
 
     Raises:
@@ -68,7 +56,7 @@ def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: EnvRecord, tmpdir
         job=job,
         sites=sites,
         gpus=tuple(
-            GivenGpu(
+            records.GivenGpu(
                 uuid=gpu.uuid,
                 index=gpu.index,
                 name=gpu.name,
@@ -125,7 +113,7 @@ def digest(spec: RunSpec, payload: str) -> str:
 
     The nonce and preflight's figures of the GPUs are not inputs; ``sites`` names the GPUs.
     """
-    what = to_builtins(replace(spec, nonce="", clock=None, files={}, gpus=()))
+    what = records.to_builtins(replace(spec, nonce="", clock=None, files={}, gpus=()))
     return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
 
 
@@ -164,9 +152,8 @@ def code_in(payload: Path, job: Job) -> dict[str, bytes]:
     try:
         return dict(job_files(payload, job.code or job.name))
     except (OSError, zipfile.BadZipFile):
-        raise RecordError(
-            f"{payload} is missing or damaged.", "run playbooks/environments.yml again."
-        ) from None
+        fix = "run playbooks/environments.yml again."
+        raise records.RecordError(f"{payload} is missing or damaged.", fix) from None
 
 
 def digests(files: dict[str, bytes], job: Job, *, on_gpus: bool) -> dict[str, str]:

@@ -11,20 +11,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import replace
 
-from rekindle import capsule
+from rekindle import capsule, records
 from rekindle.host import folders
 from rekindle.host.files import sha256
-from rekindle.records import (
-    Environment,
-    EnvRecord,
-    Record,
-    RecordError,
-    RetiredRecord,
-    convert,
-    decodable,
-    timestamp,
-    write,
-)
+from rekindle.records import Environment, EnvRecord, Record, RecordError, RetiredRecord, decodable, write
 from rekindle.records.base import Few, Integer, Table, Text
 from rekindle.records.folders import retired_in
 from rekindle.results import state
@@ -68,7 +58,7 @@ def packed(answer: dict[str, Any]) -> Packed:
         RecordError: it does not fit the schema.
     """
     try:
-        return convert({name: answer.get(name) for name in Packed.__struct_fields__}, Packed)
+        return records.convert({name: answer.get(name) for name in Packed.__struct_fields__}, Packed)
     except RecordError as error:
         raise RecordError(
             f"The host packed something else than it was asked for: {error.message}.",
@@ -129,7 +119,7 @@ def note_removed(host: str, home: Path) -> None:
     """Record in retired.json, once, that nothing of Rekindle is left on the host."""
     before = _before(host, home)
     if before.retired is None:
-        write(home / folders.RETIRED_RECORD, replace(before, retired=timestamp()))
+        write(home / folders.RETIRED_RECORD, replace(before, retired=records.timestamp()))
 
 
 def _before(host: str, home: Path) -> RetiredRecord:
