@@ -10,11 +10,10 @@ from ansible.utils.display import Display
 
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
-from rekindle.capsule.specs import environment_specs
+from rekindle.capsule.specs import specs_in
 from rekindle.environments.lockfile import lacking, pins
 from rekindle.host import folders
 from rekindle.hostfacts import frames
-from rekindle.records.folders import host_in, plan_in
 
 
 @limited
@@ -26,9 +25,9 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Send what the host lacks; fail if the wheelhouse itself is not complete."""
         folder = Path(args["folder"])
-        plan, host = plan_in(folder), host_in(folder)
+        host, specs = specs_in(folder, args["capsule"])
         brought = 0
-        for spec in environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None):
+        for spec in specs:
             source = Path(args["wheelhouse"], spec["lock_sha256"][:12])
             root, digest = Path(host.root), spec["lock_sha256"]
             target = folders.wheels(root, digest)
@@ -36,9 +35,8 @@ class ActionModule(Action):
             try:
                 there = self._there(target, built)
             except frames.FactsError:
-                raise Failed(
-                    f"{host.host} does not list its wheels.", "see that its login shell runs sh."
-                ) from None
+                message = f"{host.host} does not list its wheels."
+                raise Failed(message, "see that its login shell runs sh.") from None
             if there is None:
                 continue
             missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))

@@ -7,11 +7,10 @@ from typing import Any
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.capsule.sizes import to_fetch
-from rekindle.capsule.specs import environment_specs
+from rekindle.capsule.specs import specs_in
 from rekindle.host import folders
 from rekindle.hostfacts import frames
 from rekindle.records import StandingRecord, write
-from rekindle.records.folders import host_in, plan_in
 
 
 @limited
@@ -23,11 +22,9 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Ask the host, and write standing.json."""
         home = Path(args["folder"])
-        plan, host = plan_in(home), host_in(home)
-        specs = environment_specs(plan, host, capsule=Path(args["capsule"]) if args["capsule"] else None)
-        there = {
-            spec["name"]: folders.marker(Path(host.root), spec["name"], spec["lock_sha256"]) for spec in specs
-        }
+        host, specs = specs_in(home, args["capsule"])
+        root = Path(host.root)
+        there = {spec["name"]: folders.marker(root, spec["name"], spec["lock_sha256"]) for spec in specs}
         standing = self._standing(there, host.host)
         missing = [spec for spec in specs if spec["name"] not in standing]
         wheels_mb = fetch_mb = None
@@ -49,6 +46,5 @@ class ActionModule(Action):
             parsed = frames.parse(answer["stdout"], nonce)
             return tuple(name for name in there if parsed[name].answered)
         except frames.FactsError:
-            raise Failed(
-                f"{host} does not list its environments.", "see that its login shell runs sh."
-            ) from None
+            message = f"{host} does not list its environments."
+            raise Failed(message, "see that its login shell runs sh.") from None

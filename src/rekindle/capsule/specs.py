@@ -7,6 +7,7 @@ from rekindle.environments import Specification
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.records import HostRecord, PlanRecord, RecordError
+from rekindle.records.folders import host_in, plan_in
 
 from .capsules import lock_text
 
@@ -61,3 +62,9 @@ def environment_specs(
         for build in builds
     ]
     return [driver, *planned]
+
+
+def specs_in(folder: Path, capsule: str) -> tuple[HostRecord, list[Specification]]:
+    """Return the host whose records are in ``folder``, and its `environment_specs` with any ``capsule``."""
+    plan, host = plan_in(folder), host_in(folder)
+    return host, environment_specs(plan, host, capsule=Path(capsule) if capsule else None)
