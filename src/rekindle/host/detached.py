@@ -34,14 +34,15 @@ def start(command: list[str], lock: BinaryIO, log: Path, environ: Mapping[str, s
         spawn([sys.executable, "-m", *command], output, env=environ, pass_fds=[lock.fileno()])
 
 
-def spawn(command: Sequence[str], log: BinaryIO, **more: Any) -> "subprocess.Popen[bytes]":
+def spawn(command: Sequence[str], log: BinaryIO, **more: Any) -> "subprocess.Popen[Any]":
     """Start a command in its own session, without input and with all output in ``log``.
 
     Raises:
         OSError: it cannot be started.
     """
-    streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-    return subprocess.Popen(command, start_new_session=True, **streams, **more)
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **more
+    )
 
 
 State = Literal["waiting", "running", "ended", "failed"]
