@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -74,7 +74,7 @@ def run(
         [(path, read(path, HostRecord)) for source in hosts for path in records(source, folders.HOST_RECORD)]
     )
     several = len(hosts) > 1 or is_results(hosts[0])
-    plans = [_plan(path, host, wanted) for path, host in host_records]
+    plans = [_plan(path, host, wanted, trace(host)) for path, host in host_records]
     if what_if is not None:
         then = [_plan(path, with_driver(host, what_if), wanted, trace(host)) for path, host in host_records]
         changes = zip((host for _, host in host_records), plans, then, strict=True)
@@ -82,15 +82,14 @@ def run(
         plans = [plan for pair in zip(plans, then, strict=True) for plan in pair]
         several, planned = True, then
     elif len(hosts) > 1:
+        usual = rules().nvflare.version
         shared = {
-            name: together(
-                [Request(name, host, trace(host), rules().nvflare.version) for _, host in host_records]
-            )
+            name: together([Request(name, host, trace(host), usual) for _, host in host_records])
             for name in wanted
         }
         lines = [line for name, grouping in shared.items() for line in _shared(name, grouping, plans)]
         plans = [
-            _plan(path, host, wanted, pins=_pins(shared, plan))
+            _plan(path, host, wanted, trace(host), _pins(shared, plan))
             for (path, host), plan in zip(host_records, plans, strict=True)
         ]
         planned = plans
@@ -130,20 +129,10 @@ def _apart(host_records: list[tuple[Path, HostRecord]]) -> list[tuple[Path, Host
 
 
 def _plan(
-    path: Path,
-    host: HostRecord,
-    wanted: tuple[Framework, ...],
-    required: bool | None = None,
-    pins: dict[str, str] | None = None,
+    path: Path, host: HostRecord, wanted: tuple[Framework, ...], required: bool, pins: Mapping[str, str] = {}
 ) -> PlanRecord:
-    return solve(
-        host,
-        wanted,
-        gpus_required=trace(host) if required is None else required,
-        pins=pins or {},
-        made=timestamp(),
-        host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-    )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return solve(host, wanted, gpus_required=required, pins=pins, made=timestamp(), host_sha256=digest)
 
 
 def _change(host: HostRecord, now: PlanRecord, then: PlanRecord, version: str) -> Iterator[str]:
@@ -179,9 +168,7 @@ def _shared(framework: Framework, grouping: Together, plans: Iterable[PlanRecord
     yield from (f"  {sentence}" for sentence in grouping.held_back)
     for plan in plans:
         if plan.host in grouping.refused:
-            refused = next(
-                environment for environment in plan.environments if environment.framework == framework
-            )
+            refused = next(entry for entry in plan.environments if entry.framework == framework)
             yield f"  {plan.host} is refused: {refused.refusal}"
 
 

@@ -1,6 +1,5 @@
 """The Python that the controller brings to a host whose own do not fit."""
 
-import functools
 import re
 from importlib.resources import files
 from typing import NamedTuple
@@ -49,7 +48,7 @@ def archive(setting: str, architecture: str) -> Archive | None:
     Raises:
         RecordError: the setting names no archive whose digest is known.
     """
-    pins = _pins()
+    pins = decode(files(__package__).joinpath("brought.json").read_bytes(), _Pins)
     if not setting:
         names = (name for name in pins.sha256 if f"-{architecture}-" in name)
         setting = next((pins.source + name for name in names), "")
@@ -103,8 +102,3 @@ def notice(host: HostRecord) -> str | None:
     own = [f"{python.version} at {python.path}" for python in host.pythons if python.archive is None]
     found = " and ".join(own) or "no Python"
     return f"{host.host} has {found}, and Python 3.10 to 3.12 fits: Python {brought.version} is copied to it."
-
-
-@functools.cache
-def _pins() -> _Pins:
-    return decode(files(__package__).joinpath("brought.json").read_bytes(), _Pins)

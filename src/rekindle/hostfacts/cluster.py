@@ -81,19 +81,15 @@ def warnings(known: Cluster, wanted: Slurm, host: str) -> Iterator[str]:
     unfit = [group for group in groups if not takes_jobs(group)]
     if not all(group.up for group in groups):
         yield f"{wanted.partition} of {host} is not up, so that no job starts there."
-    if (fit := sum(group.count for group in groups) - sum(group.count for group in unfit)) < wanted.nodes:
-        whys = (f" ({group.why})" if group.why else "" for group in unfit)
-        states = ", ".join(
-            f"{group.nodes} is {group.state}{why}" for group, why in zip(unfit, whys, strict=True)
-        )
-        message = (
-            f"{fit} nodes of {wanted.partition} take jobs now, and rekindle_slurm asks for {wanted.nodes}"
-        )
-        yield f"{message}: {states}."
+    if (fit := sum(group.count for group in groups if takes_jobs(group))) < wanted.nodes:
+        states = [f"{one.nodes} is {one.state}{f' ({one.why})' if one.why else ''}" for one in unfit]
+        message = f"{fit} nodes of {wanted.partition} take jobs now"
+        yield f"{message}, and rekindle_slurm asks for {wanted.nodes}: {', '.join(states)}."
     node_kinds = kinds(known, wanted.partition)
     if len(node_kinds) > 1:
-        names = (", ".join(group.nodes for group in kind) for kind in node_kinds)
-        listed = "; ".join(f"{name} ({_kind(kind[0])})" for name, kind in zip(names, node_kinds, strict=True))
+        listed = "; ".join(
+            f"{', '.join(one.nodes for one in kind)} ({_kind(kind[0])})" for kind in node_kinds
+        )
         message = f"{wanted.partition} of {host} has {len(node_kinds)} kinds of nodes"
         fix = "select some by --constraint, --nodelist or --exclude in rekindle_slurm's extra."
         yield f"{message}, and runs may get any: {listed}. Fix: {fix}"

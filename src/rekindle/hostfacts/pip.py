@@ -8,9 +8,6 @@ from rekindle.records import FailedProbe
 from .frames import Frames
 from .system import variables
 
-_GLOBAL = ("pip-xdg", "pip-etc")
-_USER = ("pip-legacy", "pip-user")
-
 
 def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
     """Return the settings of ``pip install`` by option, passwords masked, and the files that do not parse.
@@ -19,13 +16,10 @@ def settings(frames: Frames) -> tuple[dict[str, str], tuple[FailedProbe, ...]]:
     """
     environment = variables(frames["pip-env"].text)
     own_file = environment.pop("PIP_CONFIG_FILE", None)
-    if own_file == "/dev/null":
-        files: tuple[str, ...] = ()
-    elif own_file and frames["pip-file"].answered:
-        files = (*_GLOBAL, "pip-file")
-    else:
-        files = (*_GLOBAL, *_USER)
-
+    files: tuple[str, ...] = ()
+    if own_file != "/dev/null":
+        named = own_file and frames["pip-file"].answered
+        files = ("pip-xdg", "pip-etc", *(("pip-file",) if named else ("pip-legacy", "pip-user")))
     texts, problems = [], []
     for name in files:
         text = frames[name].text if frames[name].answered else ""

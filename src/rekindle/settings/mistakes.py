@@ -121,9 +121,8 @@ def _places(settings: Settings) -> Iterator[Complaint]:
     for name in ("rekindle_results", "rekindle_wheelhouse", "rekindle_capsule"):
         value = settings.values.get(name, "")
         if _unfit(value):
-            yield Complaint(
-                f"{name} is {value!r}, which sftp or Ansible would expand.", "name another folder."
-            )
+            message = f"{name} is {value!r}, which sftp or Ansible would expand."
+            yield Complaint(message, "name another folder.")
 
 
 def _unfit(value: str) -> bool:

@@ -71,11 +71,11 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
             found = [error]
         for mistake in found:
             hosts_of.setdefault(" ".join(str(mistake).splitlines()), []).append(host.name)
-    return [f"{_hosts(hosts)}: {mistake}" for mistake, hosts in hosts_of.items()]
-
-
-def _hosts(names: list[str]) -> str:
-    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
+    named = {
+        mistake: ", ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
+        for mistake, names in hosts_of.items()
+    }
+    return [f"{hosts}: {mistake}" for mistake, hosts in named.items()]
 
 
 def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> None:

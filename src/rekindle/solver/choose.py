@@ -57,25 +57,21 @@ def _choose(request: Request, host: HostRecord) -> Decision:
     with_gpus = bool(usable_gpus(host))
     if not with_gpus and request.gpus_required:
         return _no_gpu(host)
-    kind = _for_gpus_or_cpu(builds(request.framework, request.nvflare), with_gpus)
-    pin: tuple[Reason, ...] = ()
-    pinned = [
-        build for build in kind if request.pin in {None, build.version, f"{build.version}+{build.variant}"}
-    ]
-    message = f"{request.framework} is pinned to {request.pin}"
+    kind, pin = _for_gpus_or_cpu(request, with_gpus), request.pin
+    pinned = [build for build in kind if pin in {None, build.version, f"{build.version}+{build.variant}"}]
+    message = f"{request.framework} is pinned to {pin}"
     if not pinned:
         known = ", ".join(dict.fromkeys(build.version for build in kind))
         message += f"; the builds for {'GPUs' if with_gpus else 'the CPU'} are {known}"
         return Decision(None, (Reason(axis="pin", holds=False, message=message),))
-    if request.pin is not None:
-        pin = (Reason(axis="pin", holds=True, message=message),)
+    held = (Reason(axis="pin", holds=True, message=message),) if pin is not None else ()
     judged = [(build, axes.evaluate(build, host)) for build in pinned]
     fitting = [(build, reasons) for build, reasons in judged if all(reason.holds for reason in reasons)]
     if fitting:
         build, reasons = fitting[0]
-        return Decision(build, (*pin, *_with_newer(build, reasons, judged)))
+        return Decision(build, (*held, *_with_newer(build, reasons, judged)))
     _, reasons = min(judged, key=lambda pair: _distance(pair, host))
-    return Decision(None, (*pin, *reasons))
+    return Decision(None, (*held, *reasons))
 
 
 def entry(build: CatalogueBuild, interpreter: Python) -> Build:
@@ -98,22 +94,19 @@ def candidates(request: Request) -> list[CatalogueBuild]:
     with_gpus = bool(usable_gpus(request.host))
     if request.gpus_required and not with_gpus:
         return []
-    of_kind = _for_gpus_or_cpu(builds(request.framework, request.nvflare), with_gpus)
+    of_kind = _for_gpus_or_cpu(request, with_gpus)
     for host in _in_turn(request.host):
         if fit := [build for build in of_kind if all(reason.holds for reason in axes.evaluate(build, host))]:
             return fit
     return []
 
 
-def _for_gpus_or_cpu(catalogued: tuple[CatalogueBuild, ...], with_gpus: bool) -> list[CatalogueBuild]:
+def _for_gpus_or_cpu(request: Request, with_gpus: bool) -> list[CatalogueBuild]:
     """Return the builds for GPUs, or the builds for the CPU and then torch's, which suit both."""
-    for_gpus = [build for build in catalogued if build.cuda is not None]
-    if with_gpus:
-        return for_gpus
-    return [
-        *(build for build in catalogued if build.cuda is None),
-        *(build for build in for_gpus if build.lent),
-    ]
+    catalogued = builds(request.framework, request.nvflare)
+    for_gpus = [build for build in catalogued if build.cuda]
+    for_cpu = [build for build in catalogued if build.cuda is None]
+    return for_gpus if with_gpus else [*for_cpu, *(build for build in for_gpus if build.lent)]
 
 
 def _no_gpu(host: HostRecord) -> Decision:
@@ -139,8 +132,7 @@ def _with_newer(
     build: CatalogueBuild, reasons: tuple[Reason, ...], judged: Sequence[Judged]
 ) -> tuple[Reason, ...]:
     """Add to each axis why it excludes the newest build of this architecture, if that is another one."""
-    same = (its for candidate, its in judged if candidate.architecture == build.architecture)
-    why = next(same)
+    why = next(its for candidate, its in judged if candidate.architecture == build.architecture)
     against = {reason.axis: reason.message for reason in why if not reason.holds}
     return tuple(
         Reason(axis=reason.axis, holds=True, message=f"{reason.message} (and {against[reason.axis]})")

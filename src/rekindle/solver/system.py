@@ -43,7 +43,9 @@ def choose_system(request: Request, newest: CatalogueBuild) -> PlannedEnvironmen
         return _refused(request, lender)
     torch_build, warnings = _identify(str(lender.torch), host)
     warnings += axes.of_a_venv(lender)
-    newest = _beside(request, newest, python_minor(lender.version))
+    catalogued, minor = builds(request.framework, request.nvflare), python_minor(lender.version)
+    same = (build for build in catalogued if build.architecture == newest.architecture)
+    newest = next((build for build in same if minor in build.pythons), newest)
     lends = " and ".join(f"{name} {getattr(lender, name)}" for name in newest.lent)
     message = f"{lender.path} (Python {lender.version}) has {lends}"
     reasons = [Reason(axis="system_site", holds=True, message=message)]
@@ -97,12 +99,6 @@ def _lender(request: Request, newest: CatalogueBuild) -> Python | Reason:
             )
             return _fails("system_site", message)
     return newest_python(lenders) or lenders[0]
-
-
-def _beside(request: Request, newest: CatalogueBuild, minor: str) -> CatalogueBuild:
-    catalogued = builds(request.framework, request.nvflare)
-    same = (build for build in catalogued if build.architecture == newest.architecture)
-    return next((build for build in same if minor in build.pythons), newest)
 
 
 def _identify(version: str, host: HostRecord) -> tuple[CatalogueBuild, tuple[str, ...]]:
