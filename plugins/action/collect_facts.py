@@ -60,8 +60,6 @@ class ActionModule(Action):
             if isinstance(seen, str):
                 warnings.append(seen)
             else:
-                records.write(
-                    Path(args["dest"], f"node-{name}.json"),
-                    hostfacts.with_brought(seen, args["python_archive"]),
-                )
+                node = hostfacts.with_brought(seen, args["python_archive"])
+                records.write(Path(args["dest"], f"node-{name}.json"), node)
         return host, warnings

@@ -52,9 +52,8 @@ class ActionModule(Action):
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:
-                complaint = (
-                    f"{packed} could not be fetched, or has more than {TOTAL_LIMIT >> 20} MiB: {error}"
-                )
+                limit = f"{TOTAL_LIMIT >> 20} MiB"
+                complaint = f"{packed} could not be fetched, or has more than {limit}: {error}"
             except (ArchiveError, RecordError) as error:
                 complaint = str(error)
         self._low_level_execute_command(f"rm -f {shlex.quote(packed)}")

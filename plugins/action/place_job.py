@@ -45,9 +45,8 @@ class ActionModule(Action):
             return {}
         now = clock.ask(self._low_level_execute_command, args["python"])
         if now is None:
-            raise Failed(
-                "The host does not report its time.", f"see why {args['python']} does not run there."
-            )
+            fix = f"see why {args['python']} does not run there."
+            raise Failed("The host does not report its time.", fix)
         spec = state.agree(run, replace(spec, clock=now), again=args["rerun"])
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
         records.write(received.placed_in(folder, job.name), placed)

@@ -88,9 +88,8 @@ class ActionModule(Action):
             Complaint: there is too little in one of the places.
         """
         cache = shlex.quote(f"{host.root}/{folders.CACHE}")
-        asked = self._low_level_execute_command(
-            f'df -Pk {cache} "$({shlex.join(engine.store())})"', sudoable=False
-        )
+        command = f'df -Pk {cache} "$({shlex.join(engine.store())})"'
+        asked = self._low_level_execute_command(command, sudoable=False)
         needed = archive.stat().st_size >> 10
         for free, place in _FREE.findall(asked["stdout"]):
             if int(free) < needed:

@@ -84,15 +84,9 @@ class Nodes:
         """Start a sampler on each of the other nodes."""
         if not self._spec.nodes[1:]:
             return
-        command = self._on_others("watch", "samplers")
+        command, none, pipe = self._on_others("watch", "samplers"), subprocess.DEVNULL, subprocess.PIPE
         with (self._run_dir / _LOG).open("wb") as log:
-            self._srun = psutil.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
+            self._srun = psutil.Popen(command, stdin=none, stdout=pipe, stderr=log, start_new_session=True)
         self._reader = threading.Thread(target=self._read, args=(self._srun.stdout,), daemon=True)
         self._reader.start()
 

@@ -114,13 +114,11 @@ def _health(gpu: Gpu, name: str) -> Iterator[Complaint]:
             "reset it or restart the host; if they come back, ask for another one.",
         )
     if gpu.row_remap_pending:
-        yield Complaint(
-            f"{name} waits for a row remap.", "reset it or restart the host, which carries the remap out."
-        )
+        fix = "reset it or restart the host, which carries the remap out."
+        yield Complaint(f"{name} waits for a row remap.", fix)
     if gpu.row_remap_failure:
-        yield Complaint(
-            f"{name} failed to remap a row.", "ask for another host, as this GPU has to be replaced."
-        )
+        fix = "ask for another host, as this GPU has to be replaced."
+        yield Complaint(f"{name} failed to remap a row.", fix)
     if slow := sorted(HARDWARE_SLOWDOWNS.intersection(gpu.throttle_reasons)):
         heat = "" if gpu.temperature_c is None else f" at {gpu.temperature_c} °C"
         yield Complaint(
@@ -148,9 +146,8 @@ def _folders(host: HostRecord) -> Iterator[Complaint]:
     for name in ("root", "tmpdir"):
         failed = host.failed(name)
         if failed and not failed.timed_out:
-            yield Complaint(
-                f"rekindle_{name} cannot be made: {failed.message}", f"set rekindle_{name} to another place."
-            )
+            message = f"rekindle_{name} cannot be made: {failed.message}"
+            yield Complaint(message, f"set rekindle_{name} to another place.")
 
 
 def _space(host: HostRecord, min_free_gb: float) -> Iterator[Complaint]:

@@ -115,9 +115,8 @@ def _no_gpu(host: HostRecord) -> Decision:
         message = "this host shows no GPU, and one is required"
         return Decision(None, (Reason(axis="gpu", holds=False, message=message),))
     axis: Literal["driver", "gpu"] = "gpu" if host.driver or host.gpus else "driver"
-    return Decision(
-        None, (Reason(axis=axis, holds=False, message=why.message.rstrip(".")),), why.fix.rstrip(".")
-    )
+    reason = Reason(axis=axis, holds=False, message=why.message.rstrip("."))
+    return Decision(None, (reason,), why.fix.rstrip("."))
 
 
 def _distance(judged: Judged, host: HostRecord) -> tuple[bool, bool, int, tuple[int, ...]]:

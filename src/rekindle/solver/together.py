@@ -46,14 +46,12 @@ def together(requests: Sequence[Request]) -> Together:
     groups: dict[Key, list[_Host]] = {}
     for request, fit in hosts:
         groups.setdefault(next(key for key in keys if key in fit), []).append((request, fit))
-    return Together(
-        tuple(
-            Group(members[0][1][key], tuple(request.host.host for request, _ in members))
-            for key, members in groups.items()
-        ),
-        tuple(_held_back(hosts, keys)),
-        tuple(request.host.host for request, fit in every_host if not fit),
+    grouped = tuple(
+        Group(members[0][1][key], tuple(request.host.host for request, _ in members))
+        for key, members in groups.items()
     )
+    refused = tuple(request.host.host for request, fit in every_host if not fit)
+    return Together(grouped, tuple(_held_back(hosts, keys)), refused)
 
 
 def _key(build: CatalogueBuild) -> Key:
