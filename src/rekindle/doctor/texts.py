@@ -14,6 +14,8 @@ from rekindle.flare.log import PREFIX
 from rekindle.flare.workspace import ERROR_LOGS, LOG, SERVER
 from rekindle.host import files, folders
 
+from .prefixes import from_json, without_prefix
+
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
 _NAMES = re.compile(rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err)")
@@ -36,8 +38,8 @@ class Text:
 
     @cached_property
     def body(self) -> str:
-        """``raw`` without loggers' prefixes, in the same lines."""
-        return _PREFIX.sub("", self.raw)
+        """``raw`` without collectors' and loggers' prefixes, in the same lines."""
+        return _PREFIX.sub("", without_prefix(self.raw))
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -83,7 +85,7 @@ class Text:
 def text(file: str, content: bytes) -> Text:
     """Return the text of any bytes, without zeros, as holes in a file have."""
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
-    return Text(file, _COLOUR.sub("", decoded))
+    return Text(file, _COLOUR.sub("", from_json(decoded)))
 
 
 def read(path: Path, file: str) -> Text:

@@ -1,5 +1,6 @@
 """Every entry on its excerpt, on all recorded runs that passed, and on hostile input."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -39,6 +40,42 @@ def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name
     excerpt = "\n".join(prefix + line for line in entry.excerpt.splitlines())
     found = diagnose_texts([texts.text("log.txt", f"{prefix}before\n{excerpt}\n".encode())])
     assert name in [finding.name for finding in found]
+
+
+PREFIXES = {
+    "docker compose": lambda number, line: f"worker-1  | {line}",
+    "srun": lambda number, line: f" {number % 2}: {line}",
+    "torchrun": lambda number, line: f"[rank{number % 2}]: {line}",
+    "mpirun": lambda number, line: f"[1,{number % 2}]<stderr>: {line}",
+    "kubectl": lambda number, line: f"2026-11-21T02:00:{number % 60:02}.123456789Z {line}",
+    "CRI": lambda number, line: f"2026-11-21T02:00:00.123456789+01:00 stderr F {line}",
+    "syslog": lambda number, line: f"Nov 21 02:00:00 gpu-1 trainer[4711]: {line}",
+    "Docker's JSON": lambda number, line: json.dumps(
+        {"log": f"\x1b[31m{line}\x1b[0m\n", "stream": "stderr", "time": "2026-11-21T02:00:00Z"},
+        separators=(",", ":"),
+    ),
+    "a rank in a container": lambda number, line: f"worker-1  | [rank0]: {line}",
+}
+"""What collectors of logs put before each line, by its number."""
+
+
+@pytest.mark.parametrize("collector", PREFIXES)
+def test_a_prefix_on_every_line_changes_no_answer(collector):
+    other = []
+    for name, entry in ENTRIES.items():
+        lines = AROUND.format(entry.excerpt).splitlines()
+        put = "\n".join(PREFIXES[collector](number, line) for number, line in enumerate(lines))
+        alone, prefixed = (
+            diagnose_texts([texts.text("log.txt", text.encode())]) for text in ("\n".join(lines), put)
+        )
+        if prefixed != alone:
+            other.append(name)
+    assert other == []
+
+
+def test_what_few_lines_begin_with_is_no_prefix():
+    text = "\n".join([*("7: seen" for _ in range(8)), "plain", "8 lines of 10"])
+    assert texts.text("log.txt", text.encode()).body == text
 
 
 @pytest.mark.parametrize("name", ENTRIES)
