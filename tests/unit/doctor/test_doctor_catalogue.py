@@ -132,6 +132,23 @@ def test_the_middle_of_a_huge_file_is_left_out_and_its_lines_still_count(tmp_pat
     assert found.line == 10_001
 
 
+NCCL = """\
+[rank1]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:3384, unhandled cuda error
+[rank1]: ncclUnhandledCudaError: Call to CUDA function failed.
+[rank1]: Last error:
+[rank1]: {}
+"""
+
+
+def test_the_last_error_of_nccl_is_its_reason():
+    taken, failed = (
+        diagnose_texts([texts.text("log.txt", NCCL.format(last).encode())])[0]
+        for last in ("Failed to CUDA calloc async 8 bytes", "Cuda failure 999 'unknown error'")
+    )
+    assert (taken.name, failed.name) == ("gpu_memory_taken", "nccl_cuda_error")
+    assert "(its last error: Cuda failure 999 'unknown error')" in failed.cause
+
+
 SLURM = {
     "slurm_lost_a_node": ["n10 is drained@ (reboot)", "n10 is down! (Not responding)"],
     "slurm_step_lost_its_node": ["srun: error: Node failure on gpu[07-08]"],
