@@ -5,6 +5,7 @@ import json
 import resource
 import shutil
 import subprocess
+import tempfile
 import threading
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ _PACKAGES = {"podman": "podman", "runc": "runc"}
 """Debian's package by the command that it brings."""
 _COMMAND = """#!/bin/sh
 export CONTAINERS_CONF={folder}/containers.conf CONTAINERS_REGISTRIES_CONF={folder}/registries.conf
-exec {podman} --storage-driver overlay --root {folder}/store --runroot {folder}/run "$@"
+exec {podman} --storage-driver overlay --root {folder}/store --runroot {runroot} "$@"
 """
 _CONTAINERS = """[engine]
 runtime = "runc"
@@ -32,7 +33,7 @@ blocked = true
 class Podman:
     """Its command is ``podman`` in ``bin``; `running` makes one."""
 
-    def __init__(self, folder, volumes=()):
+    def __init__(self, folder, runroot, volumes=()):
         self.folder, self.bin = folder, folder / "bin"
         self.bin.mkdir(parents=True)
         volumes = json.dumps([f"{path}:{path}:ro" for path in volumes])
@@ -40,7 +41,7 @@ class Podman:
         (folder / "containers.conf").write_text(_CONTAINERS.format(files=files, volumes=volumes))
         (folder / "registries.conf").write_text(_REGISTRIES)
         self.path = self.bin / "podman"
-        self.path.write_text(_COMMAND.format(folder=folder, podman=shutil.which("podman")))
+        self.path.write_text(_COMMAND.format(folder=folder, runroot=runroot, podman=shutil.which("podman")))
         self.path.chmod(0o755)
 
     def ask(self, *words):
@@ -50,8 +51,8 @@ class Podman:
         """Make the image ``name`` of what is in a folder, with this PATH."""
         packed = subprocess.Popen(["tar", "-C", folder, "-c", "."], stdout=subprocess.PIPE)
         command = [self.path, "import", "--quiet", "--change", f"ENV PATH={path}", "-", name]
-        subprocess.run(command, stdin=packed.stdout, check=True, capture_output=True)
-        assert packed.wait() == 0
+        made = subprocess.run(command, stdin=packed.stdout, check=False, capture_output=True, text=True)
+        assert (made.returncode, packed.wait()) == (0, 0), made.stderr
 
     def digest(self, name):
         return f"sha256:{self.ask('image', 'inspect', '--format', '{{.Id}}', name)}"
@@ -117,9 +118,10 @@ def running(folder, volumes=()):
     It is installed if it is not there.
     """
     install(_PACKAGES)
-    podman = Podman(folder, volumes)
-    try:
-        yield podman
-    finally:
-        subprocess.run([podman.path, "rm", "--all", "--force"], check=False, capture_output=True)
-        subprocess.run([podman.path, "rmi", "--all", "--force"], check=False, capture_output=True)
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="podman-") as runroot:  # 50 characters at most
+        podman = Podman(folder, runroot, volumes)
+        try:
+            yield podman
+        finally:
+            subprocess.run([podman.path, "rm", "--all", "--force"], check=False, capture_output=True)
+            subprocess.run([podman.path, "rmi", "--all", "--force"], check=False, capture_output=True)
