@@ -16,6 +16,7 @@ from rekindle.records import VerdictRecord, read
 
 HONEST = Path(__file__).parent / "honest" / "jobs"
 JOBS = REPOSITORY / "flare_jobs"
+PORT_TAKEN = "A port that the run needs is held by another process"
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class OwnJob:
             Edit("job.yml", f"{name}:", f"{name}: {value}", instead=True).apply(folder)
         job = load_job(JOBS, str(folder / "job.yml"))
         verdict = first_verdict(job, JOBS, host_records, work, {job.name: folder})
-        if (verdict.cause or "").startswith("A port that the run needs is held"):
+        if (verdict.cause or "").startswith(PORT_TAKEN):
             # NVFlare's simulator chooses ports that are free, which another job here may take before it does.
             verdict = first_verdict(job, JOBS, host_records, work / "again", {job.name: folder})
         return verdict

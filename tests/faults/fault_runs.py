@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
-from own_jobs import GONE, Edit, end_driver, supervisor, wait_for_verdict
+from own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_verdict
 
 from rekindle.driver.here import start_here
 from rekindle.driver.processes import status
@@ -27,7 +27,6 @@ LIMIT_S = 420
 _HERE = "__import__('os').environ['REKINDLE_EVIDENCE'] + '/../../"
 MARK = f"open({_HERE}injected', 'a').write(f'{{__import__(\"time\").time()}}\\n')"
 """Python by which injected code says that it is now about to do harm; outside the run's folder."""
-PORT_TAKEN = "A port that the run needs is held by another process"
 TRAINING = f"open({_HERE}training', 'a').close()"
 """Python by which a trainer says that it is in the middle of a round."""
 
