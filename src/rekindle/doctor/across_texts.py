@@ -14,6 +14,8 @@ _BLOCK = re.compile(r"^Process \d{1,8}: ", re.MULTILINE)
 _WAITS = "InProcessClientAPIExecutor.execute ("
 _RUNS = "TaskScriptRunner.run ("
 _NAMED = 10
+_FEDERATED, _FIRST_LINE = "Runner_process started.", 200
+"""First word of the log of a job's server in a federation."""
 
 
 def ended_scripts(logs: list[Text]) -> Found | None:
@@ -50,6 +52,8 @@ def overwritten(logs: list[Text]) -> Found | None:
     console = next((log for log in logs if log.file == folders.JOB_LOG), None)
     server = next((log for log in logs if log.file.endswith(f"/{SERVER}/{LOG}")), None)
     if console is None or server is None or not "" < console.begins < server.begins:
+        return None
+    if _FEDERATED in server.raw[:_FIRST_LINE]:  # its parent process logs before it
         return None
     finding = Finding(
         name="two_runs_of_one_name",

@@ -17,8 +17,8 @@ from rekindle.host import batch, detached, folders, own, slurm
 from rekindle.host.leftovers import BUILDER, running
 from rekindle.host.payload import extract_job
 from rekindle.host.variables import for_jobs
-from rekindle.records import RecordError, RunSpec, VerdictRecord, decode, to_builtins, write
-from rekindle.records.folders import progress_in, spec_in, verdict_in
+from rekindle.records import RecordError, RunSpec, decode, to_builtins, write
+from rekindle.records.folders import ended_in, progress_in, spec_in, verdict_in
 
 from .autopsy import autopsy
 from .guard import guarded
@@ -73,19 +73,24 @@ def start(run_dir: Path, *, again: bool = False) -> bool:
     return True
 
 
-def _passed(run_dir: Path, nonce: str) -> VerdictRecord | None:
+def _passed(run_dir: Path, nonce: str) -> float | None:
+    """Return the seconds of a run under that nonce that has passed; of a participant's, that ended well."""
     with suppress(RecordError):
+        spec = spec_in(run_dir)
+        if spec.nonce == nonce and spec.participant:
+            ended = ended_in(run_dir)
+            return ended.duration_s if (ended.reason, ended.exit_status) == ("finished", 0) else None
         verdict = verdict_in(run_dir)
-        return verdict if verdict.verdict == "PASS" and spec_in(run_dir).nonce == nonce else None
+        return (verdict.duration_s or 0) if verdict.verdict == "PASS" and spec.nonce == nonce else None
     return None
 
 
-def _record_end(run_dir: Path, passed: VerdictRecord) -> None:
+def _record_end(run_dir: Path, duration_s: float) -> None:
     """Record the end for a supervisor that was killed between its verdict and its last record."""
     with suppress(RecordError):
         if progress_in(run_dir).state == "ended":
             return
-    detached.write_progress(run_dir / folders.PROGRESS, "ended", "ended", passed.duration_s or 0)
+    detached.write_progress(run_dir / folders.PROGRESS, "ended", "ended", duration_s)
 
 
 def _remove_all_but(name: str, folder: Path) -> None:

@@ -1,12 +1,13 @@
 """What a run's own process is started with."""
 
+import json
 import os
 import sys
 from pathlib import Path
 
 from rekindle.host import folders
 from rekindle.host.variables import for_jobs
-from rekindle.records import Example, RunSpec
+from rekindle.records import Example, Participant, RunSpec, to_builtins
 
 _HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
 
@@ -42,10 +43,11 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     sites have no command of ours, sees all that the run was given. Each process keeps the bytecode that it
     compiles, as a run's many processes import the same libraries.
     """
-    given = [uuid for site in spec.sites for uuid in site.gpus]
+    sites = [site for site in spec.sites if site.node in {None, spec.host}]
+    given = [uuid for site in sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     own = for_jobs(os.environ)
-    processes = max(1, sum(site.ranks for site in spec.sites) // max(1, len(spec.nodes)))
+    processes = max(1, sum(site.ranks for site in sites) // max(1, len(spec.nodes)))
     if not spec.nodes:  # on one of an allocation's, if any
         own.pop("SLURM_JOB_NUM_NODES", None)
     environ = {
@@ -63,22 +65,44 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
         "REKINDLE_DRIVER": sys.executable,
         "REKINDLE_CROSS_DEVICE_OPS": spec.cross_device_ops or "",
     }
+    if spec.participant is not None:
+        environ |= _of_participant(run_dir, spec, spec.participant, environ)
     example = spec.job.example
     return environ if example is None else {**environ, **_of_example(run_dir, spec, example, environ)}
 
 
-def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[str, str]) -> dict[str, str]:
+def _hooked(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> dict[str, str]:
+    """Return what has every Python process of the run load our hook first."""
     hook = run_dir / folders.HOOK
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
-    data = str(run_dir / folders.DATA)
     return {
-        "CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(uuid for site in spec.sites for uuid in site.gpus)),
         "PATH": f"{Path(spec.python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}",
         "PYTHONPATH": f"{hook}{os.pathsep}{environ.get('PYTHONPATH', '')}",
+        "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
+    }
+
+
+def _of_participant(
+    run_dir: Path, spec: RunSpec, participant: Participant, environ: dict[str, str]
+) -> dict[str, str]:
+    return {
+        **_hooked(run_dir, spec, environ),
+        "REKINDLE_PARTICIPANT": json.dumps(to_builtins(participant)),
+        "REKINDLE_NODE": spec.host,
+        **participant.environ,
+    }
+
+
+def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[str, str]) -> dict[str, str]:
+    data = str(run_dir / folders.DATA)
+    return {
+        **_hooked(run_dir, spec, environ),
+        "CUDA_VISIBLE_DEVICES": ",".join(
+            dict.fromkeys(gpu for site in spec.sites for gpu in site.gpus if site.node in {None, spec.host})
+        ),
         # An index on a command line is nvidia-smi's.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "REKINDLE_DATA": data,
-        "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
         **{name: value.replace("{data}", data) for name, value in example.environ.items()},
     }

@@ -109,6 +109,9 @@ def supervise(run_dir: Path) -> None:
         suspensions=tuple(running.suspensions),
     )
     write(run_dir / folders.ENDED, ended)
+    if spec.participant:  # the run of all hosts is judged where they are together
+        reporter.end(duration)
+        return
     verdict = judge(run_dir)
     write(run_dir / folders.VERDICT, verdict)
     if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
@@ -127,8 +130,8 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
     Raises:
         AllocationError: a node of the run does not take part in it.
     """
-    here = next(iter(spec.nodes), None)
-    sampler = Sampler(run_dir / folders.samples(here), spec.gpus_on(here), spec.nonce or None)
+    samples = run_dir / folders.samples(next(iter(spec.nodes), None))
+    sampler = Sampler(samples, spec.gpus_on(spec.here), spec.nonce or None)
     container = Container(run_dir, spec) if spec.engine else None
     nodes = Nodes(run_dir, spec)
     words, find = command(run_dir, spec), nodes.processes

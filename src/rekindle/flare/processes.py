@@ -1,11 +1,18 @@
-"""Identifies NVFlare's own processes by their command lines: the simulator's server and sites' clients."""
+"""Identifies NVFlare's own processes by their command lines: of the simulator, and of a federation."""
 
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-_SERVER = "nvflare.private.fed.app.simulator.simulator"
-_CLIENT = f"{_SERVER}_worker"
+_APP = "nvflare.private.fed.app"
+_SERVERS = {f"{_APP}.simulator.simulator", f"{_APP}.server.server_train", f"{_APP}.server.runner_process"}
+_CLIENTS = {
+    f"{_APP}.simulator.simulator_worker": "--client",
+    f"{_APP}.client.worker_process": "-c",
+}
+"""The modules, each with its option for the site's name."""
+_PARENT = f"{_APP}.client.client_train"
+"""The process of a federation's site that starts one of those for each job; it has the name as uid=NAME."""
 _SHOWN_CLIENT = re.compile(r"simulator_worker[^\n]{0,500}? --client (\S{1,80})")
 
 
@@ -15,9 +22,11 @@ def member(command: Sequence[str]) -> str | None:
     Args:
         command: the words of a process's command line.
     """
-    if _CLIENT in command:
-        return next((site for option, site in pairwise(command) if option == "--client"), None)
-    return "server" if _SERVER in command else None
+    for module in _CLIENTS.keys() & set(command):
+        return next((site for option, site in pairwise(command) if option == _CLIENTS[module]), None)
+    if _PARENT in command:
+        return next((word.removeprefix("uid=") for word in command if word.startswith("uid=")), None)
+    return "server" if _SERVERS & set(command) else None
 
 
 def client_in(text: str) -> str | None:

@@ -161,9 +161,7 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
     Raises:
         ArchiveError: the archive is damaged, or holds what no run packs.
     """
-    with _aside(dest) as aside:
-        new = aside / "new"
-        new.mkdir(mode=0o700)
+    with replaced(dest) as new:
         try:
             _extract(archive, new)
         except (tarfile.TarError, zlib.error, OSError, EOFError) as error:
@@ -171,6 +169,15 @@ def unpack(archive: Path, dest: Path, finish: Callable[[Path], object] | None = 
             raise ArchiveError(message) from None
         if finish:
             finish(new)
+
+
+@contextmanager
+def replaced(dest: Path) -> Iterator[Path]:
+    """Make a new folder that takes the place of ``dest`` at the end, unless this fails."""
+    with _aside(dest) as aside:
+        new = aside / "new"
+        new.mkdir(mode=0o700)
+        yield new
         with own.alone(dest.parent):
             if os.path.lexists(dest):
                 dest.rename(aside / "old")

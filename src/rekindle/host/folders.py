@@ -59,6 +59,11 @@ REFUSAL_RECORD = "refusal.json"
 SEEN_RECORD = "seen.json"
 RETIRED_RECORD = "retired.json"
 
+FEDERATIONS = "federations"
+"""Beside the hosts' folders: the runs of federations, each a job of the host of that name."""
+PART = "federation"
+"""In a host's folder of results: what was placed there of federations' runs."""
+
 # Rekindle's folder on a host, `rekindle_root`.
 RUNS = "runs"
 ENVS = "envs"

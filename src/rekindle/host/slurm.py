@@ -31,8 +31,8 @@ _LIMIT_S = 30
 
 
 def node(environ: Mapping[str, str]) -> str:
-    """Return SLURM's name of this machine, or else its host name."""
-    return environ.get("SLURMD_NODENAME") or socket.gethostname()
+    """Return the name of this machine in the inventory of a federation, or SLURM's, or else its own."""
+    return environ.get("REKINDLE_NODE") or environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def queued(folder: Path) -> bool:

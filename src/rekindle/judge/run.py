@@ -26,6 +26,9 @@ Rekindle did not start."""
 TRAINS = "train"
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
+_DRIFT_S = 0.1
+"""By which a host's clock may be corrected during a run."""
+_NO_OFFSET = Clock(offset_s=0.0, error_s=0.0)
 _PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
 
 
@@ -63,6 +66,9 @@ class Run:
         left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
         unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
         spec = _as_announced(spec, workspace)
+        if spec.federated:
+            lines = [_by_controller(line, _clock_of(folder, spec.host_of(line.file))) for line in evidence.lines]
+            evidence = evidence._replace(lines=lines)
         return cls(folder, spec, ended, evidence.lines, workspace, unread, tuple(evidence.broken), left)
 
     def simulations(self) -> list["Run"]:
@@ -140,18 +146,23 @@ class Run:
 
     def samples_for(self, uuid: str) -> list[Line[events.SampleEvent]]:
         """Return the samples of the node that has this GPU, in the order of their times."""
-        node = next((node for node in self.nodes if uuid in self.spec.gpus_on(node)), None)
-        return self.samples_of(node)
+        return self.samples_of(self._node_with(uuid))
 
     @cached_property
-    def owners(self) -> dict[str, str]:
-        """The server or site of each process of the run, by PID as samples have it."""
-        return {
-            str(pid): name
-            for line in self.samples
-            for name, worked in line.event.worked.items()
-            for pid in worked.pids
-        }
+    def _owners(self) -> dict[str, dict[str, str]]:
+        """The server or site of each process of the run, by the file of its node's samples and its PID."""
+        owners: dict[str, dict[str, str]] = {}
+        for line in self.samples:
+            for name, worked in line.event.worked.items():
+                owners.setdefault(line.file, {}).update(dict.fromkeys(map(str, worked.pids), name))
+        return owners
+
+    def owners_on(self, uuid: str) -> dict[str, str]:
+        """Return the server or site of each process on the node of a GPU, by PID as samples have it."""
+        return self._owners.get(folders.samples(self._node_with(uuid)), {})
+
+    def _node_with(self, uuid: str) -> str | None:
+        return next((node for node in self.nodes if uuid in self.spec.gpus_on(node)), None)
 
     @cached_property
     def rungs(self) -> tuple[Rung, ...]:
@@ -225,14 +236,27 @@ class Run:
         return clock_in(self.folder) if (self.folder / folders.CLOCK).exists() else None
 
     def zone(self, name: str) -> float:
-        """Return the seconds that the time in the log of ``name`` is ahead of UTC.
+        """Return the seconds that the time in the log of ``name`` is ahead of UTC by the controller's clock.
 
         NVFlare logs in local time. A log begins within minutes of the run's start, which gives the zone.
         """
         records = read_records(self.zoned, SERVER) if self.zoned else self.records(name)
         if not records or self.started is None:
             return 0.0
-        return round((records[0].time - self.started) / _ZONE_S) * _ZONE_S
+        off = self.clock_of(name).offset_s
+        return round((records[0].time - off - self.started) / _ZONE_S) * _ZONE_S + off
+
+    def clock_of(self, name: str) -> Clock:
+        """Return the clock of the host of the server or a site, in a federation; no offset on one host."""
+        spec = self.spec
+        return _clock_of(self.folder, spec.member_host(name)) if spec.federated else _NO_OFFSET
+
+    @cached_property
+    def slack_s(self) -> float:
+        """The most by which times of several hosts may contradict each other, as clocks are not exact."""
+        if not self.spec.federated:
+            return 0.0
+        return 2 * max(_clock_of(self.folder, node).error_s for node in self.spec.nodes) + _DRIFT_S
 
     def records(self, name: str, log: str = LOG) -> list[LogRecord]:
         """Return the records of a log of ``name`` (``server``, ``site-1``)."""
@@ -267,6 +291,20 @@ class Run:
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)
+
+
+def _clock_of(folder: Path, host: str | None) -> Clock:
+    """Return a host's clock when its part of a federation's run was collected."""
+    known = host is not None and (folder / host / folders.CLOCK).exists()
+    return clock_in(folder / str(host)) if known else _NO_OFFSET
+
+
+def _by_controller(line: Line[Any], clock: Clock) -> Line[Any]:
+    """Return a line of evidence with its time by the controller's clock."""
+    if not clock.offset_s:
+        return line
+    event = msgspec.structs.replace(line.event, time=line.event.time - clock.offset_s)
+    return Line(event, line.file, line.line)
 
 
 def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:

@@ -18,6 +18,8 @@ class Site(Record, kw_only=True, frozen=True):
     """On all nodes together."""
     gpus: Few[Text]
     """UUIDs, one per rank, in rank order; empty on CPU."""
+    node: FileName | None = None
+    """The host that is this site of a federation over hosts; None: all sites are where the run is."""
 
 
 class GivenGpu(Record, kw_only=True, frozen=True):
@@ -41,6 +43,27 @@ class Clock(Record, kw_only=True, frozen=True):
     """Half of the round trip: the largest error of the offset."""
     asked: Timestamp | None = None
     """When, by the controller's clock; None in older runs."""
+
+
+class Participant(Record, kw_only=True, frozen=True):
+    """What a host is in a federation over hosts."""
+
+    role: Literal["server", "site"]
+    name: Text
+    """NVFlare's name of it."""
+    kit: Text
+    """Folder of its certificate and settings, on the host."""
+    admin: Text | None = None
+    """Kit of the user who submits jobs; on the server's host alone."""
+    user: Text | None = None
+    address: Text
+    """Of the server, as sites reach it."""
+    port: Integer
+    sites: Few[Text]
+    min_sites: Integer
+    """As many have to take part in every round."""
+    environ: Table[Text] = {}
+    """Variables of NVFlare's processes there."""
 
 
 class RunSpec(Record, kw_only=True, frozen=True):
@@ -79,9 +102,36 @@ class RunSpec(Record, kw_only=True, frozen=True):
     """Without any progress for so long, the run is dead."""
     cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
+    participant: Participant | None = None
+    """What the host is in a federation over hosts; None in a run on one host, and in that of all hosts."""
+
+    @property
+    def here(self) -> str | None:
+        """The node on which the driver runs; None on one machine."""
+        return self.host if self.participant else next(iter(self.nodes), None)
+
+    @property
+    def federated(self) -> bool:
+        """Whether its sites are hosts of a federation."""
+        return any(site.node for site in self.sites)
+
+    def member_host(self, name: str) -> str | None:
+        """Return the host of a federation's server or site; None on one host, and of others."""
+        hosts = {site.name: site.node for site in self.sites}
+        return hosts.get(name) or next(iter(self.nodes), None)
+
+    def host_of(self, file: str) -> str | None:
+        """Return the host of a federation that writes a file of evidence."""
+        folder, _, name = file.rpartition("/")
+        if not folder:
+            return next((node for node in self.nodes if name == f"samples-{node}.jsonl"), None)
+        sites = (site for site in self.sites if name.startswith(f"{site.name}.rank-"))
+        return self.member_host(max((site.name for site in sites), key=len, default=""))
 
     def node_of(self, site: Site, rank: int) -> str | None:
         """Return the node of a rank of ``site``; None on one machine."""
+        if site.node:
+            return site.node
         number = min(rank, site.ranks - 1) * len(self.nodes) // site.ranks
         return self.nodes[number] if self.nodes else None
 

@@ -18,11 +18,10 @@ from typing import Any
 
 from rekindle.host import folders
 
-from .data import STAND_INS
+from .data import DATA, STAND_INS
 from .gloo import rest_at_exit
+from .participant import PARTICIPANT, WORKSPACE
 
-WORKSPACE = "REKINDLE_WORKSPACE"
-"""Variable with the folder that the simulator works in."""
 Patch = Callable[[ModuleType], None]
 
 
@@ -86,6 +85,13 @@ def _simulated_here(module: ModuleType) -> None:
     module.FedJob.simulator_run = simulated
 
 
+def _federated(module: ModuleType) -> None:
+    """Run a job in the federation that this host takes part in, instead of the simulator."""
+    from .federation import simulator_run  # noqa: PLC0415 - only runs in federations need it
+
+    module.FedJob.simulator_run = simulator_run
+
+
 def _results_here(module: ModuleType) -> None:
     """Have a recipe's environment read results from where the simulator works."""
     make = module.SimEnv.__init__
@@ -112,5 +118,7 @@ PATCHES: dict[str, Patch] = {
 
 
 def install() -> None:
-    """Have modules patched from now on."""
-    sys.meta_path.insert(0, Finder({**PATCHES, **STAND_INS}))
+    """Have modules patched from now on: in a federation the simulator, in an example all else."""
+    federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
+    others = {**PATCHES, **STAND_INS} if os.environ.get(DATA) else {}
+    sys.meta_path.insert(0, Finder({**others, **federated}))

@@ -15,10 +15,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NoReturn
 
 from rekindle.host.slurm import node
 
+from .participant import PARTICIPANT, WORKSPACE
 from .sites import SITE
 from .slurm import nodes_by_rank, nodes_of, step, step_name
 
@@ -47,9 +49,13 @@ def main() -> NoReturn:
         "--port", type=int, help="of the rendezvous on the first node, or of TensorFlow on each"
     )
     parser.add_argument("--gpus", default="", help="of all ranks")
+    parser.add_argument("--here", help="folder of job.py at the server, which the command has paths in")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
-    environ = dict(os.environ)
+    if given.here and PARTICIPANT in os.environ:
+        own = str(Path(os.environ[WORKSPACE]).parent)
+        given.command = [word.replace(given.here, own) for word in given.command]
+    environ = {**os.environ, **_flight_record(os.environ)}
     if given.nodes:
         starts = _one_node(given, given.nodes.split(","), environ)
     elif nodes_of(environ) > 1:
@@ -62,6 +68,16 @@ def main() -> NoReturn:
         os.execvpe(starts[0], [*starts, *given.command], environ)
     except OSError as error:
         sys.exit(f"{starts[0]} cannot be started: {error.strerror}. Fix: have it on PATH of the job.")
+
+
+def _flight_record(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what has NCCL's ranks keep a record that an autopsy reads."""
+    record = f"{environ.get('REKINDLE_EVIDENCE', '.')}/{SITE}.nccl-rank-"
+    return {
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": record,
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": record,
+        "TORCH_FR_BUFFER_SIZE": "2000",
+    }
 
 
 def _step(given: argparse.Namespace, environ: dict[str, str]) -> list[str]:

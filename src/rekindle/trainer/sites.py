@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rekindle.host import folders
 
+from .participant import PARTICIPANT
 from .slurm import nodes_of
 
 SITE = os.environ.get("REKINDLE_SITE", "")
@@ -48,8 +49,7 @@ class Sites:
         self._devices = dict(zip(client_ids, sets, strict=True))
         self.names = list(self._devices)
         here = str(Path(folders.EVIDENCE).absolute())
-        self._evidence = Path(os.environ.setdefault("REKINDLE_EVIDENCE", here))
-        self._evidence.mkdir(exist_ok=True)
+        Path(os.environ.setdefault("REKINDLE_EVIDENCE", here)).mkdir(exist_ok=True)
 
     def ranks(self, site: str) -> int:
         """How many ranks (processes under torchrun, TensorFlow's replicas) a site has."""
@@ -79,16 +79,10 @@ class Sites:
     def _command(self, site: str, *options: str, **more: str) -> str:
         """Start the launcher with the site's name and exactly its own GPUs (none: CPU)."""
         gpus = ",".join(name for name in self._devices[site] if name != "cpu")
-        record = str(self._evidence / f"{site}.nccl-rank-")
-        settings = {
-            "REKINDLE_SITE": site,
-            "CUDA_VISIBLE_DEVICES": gpus,
-            "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": record,
-            "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": record,
-            "TORCH_FR_BUFFER_SIZE": "2000",
-            **more,
-        }
+        settings = {"REKINDLE_SITE": site, "CUDA_VISIBLE_DEVICES": gpus, **more}
         pairs = [f"{name}={value}" for name, value in settings.items()]
         numbers = [f"--site={self.names.index(site)}", f"--ranks={self.ranks(site)}"]
-        launch = [sys.executable, "-m", "rekindle.trainer.launch", *numbers, *options]
+        # Each host of a federation has its own Python, and its own folder of the run.
+        python = "python" if PARTICIPANT in os.environ else sys.executable
+        launch = [python, "-m", "rekindle.trainer.launch", f"--here={Path.cwd()}", *numbers, *options]
         return shlex.join(["env", *pairs, *launch])

@@ -54,7 +54,7 @@ def given_gpus_worked(run: Run) -> Iterator[Result]:
         yield holds(f"The job's description asks for no GPU. On {clauses}.", at)
     elif not during:
         yield unknown("The samples do not reach from the first task to the last result.")
-    elif not run.owners:
+    elif not any(run.owners_on(gpu.uuid) for gpu in seen):
         yield unknown("No sample lists the PIDs of a site, so its work on GPUs is unknown.", at)
     else:
         yield worst((_used(run, gpu, given[gpu.uuid], during) for gpu in seen), at)
@@ -80,14 +80,15 @@ def _seen(run: Run, uuid: str, sites: list[str], during: list[SampleEvent]) -> _
     for sample in during:
         of_site: Counter[str] = Counter()
         for pid, mib in _processes(sample, uuid).items():
-            if (site := run.owners.get(pid)) in sites:
+            if (site := run.owners_on(uuid).get(pid)) in sites:
                 of_site[site] += mib
         for site, mib in of_site.items():
             held[site] = max(mib, held.get(site, 0))
     shares = dict.fromkeys(held, 0)
     used = most_used(during, uuid, _warm(run, uuid, held))
     for pid, share in used.items():
-        shares[run.owners[pid]] = max(share, shares[run.owners[pid]])
+        site = run.owners_on(uuid)[pid]
+        shares[site] = max(share, shares[site])
     return _Seen(uuid, held, shares if used else {})
 
 
@@ -132,7 +133,7 @@ def _unmatched(run: Run, uuid: str, during: list[SampleEvent]) -> str | None:
     In a PID namespace of its own, as in a container, a driver sees other PIDs than NVML, or NVML lists none.
     """
     known = {pid for line in run.samples for gpu in line.event.gpus.values() for pid in gpu.processes}
-    if known & run.owners.keys():
+    if known & run.owners_on(uuid).keys():
         return None
     began = min(line.event.time for line in run.samples if line.event.worked)
     before = {pid for line in run.samples if line.event.time < began for pid in _processes(line.event, uuid)}
@@ -151,7 +152,7 @@ def _warm(run: Run, uuid: str, sites: Container[str | None]) -> dict[str, float]
     warm: dict[str, float] = {}
     for line in run.samples:
         for pid in _processes(line.event, uuid):
-            if run.owners.get(pid) in sites:
+            if run.owners_on(uuid).get(pid) in sites:
                 warm.setdefault(pid, line.event.time + _WARM_S)
     return warm
 

@@ -19,10 +19,12 @@ _FIRST = {
     "server": (
         "Create the Simulator Server.",
         "When running with multi GPU, each GPU group will run with only 1 thread. Set the Threads to 1.",
+        "Runner_process started.",
     ),
-    "site": ("ClientTaskWorker started to run",),
+    "site": ("ClientTaskWorker started to run", "Worker_process started."),
 }
-_LAST = {"server": "MPM: Good Bye!", "site": "End the Simulator run."}
+"""Of the simulator, and of a federation's job processes."""
+_LAST = {"server": ("MPM: Good Bye!",), "site": ("End the Simulator run.", "MPM: Good Bye!")}
 _AFTER_LAST = re.compile(
     r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$"
     r"|\[server\] download tx \S+ done: status=finished elapsed=[\d.]+s size=[\d.]+MB \([\d,]+ bytes\)$"
@@ -92,7 +94,7 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
             yield unknown(f"{name}'s log has zeros in it, as after a loss of power.", records[0].at)
         if records[0].message.strip() not in _FIRST[kind] or records[0].at.line != 1:
             yield unknown(f"{name}'s log does not begin with NVFlare's first word.", records[0].at)
-        ends = [record.time for record in records if record.message.strip() == _LAST[kind]]
+        ends = [record.time for record in records if record.message.strip() in _LAST[kind]]
         last = next(
             (record for record in reversed(records) if not _AFTER_LAST.match(record.message)), records[-1]
         )

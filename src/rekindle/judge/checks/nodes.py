@@ -71,7 +71,10 @@ def nodes_keep_pace(run: Run) -> Iterator[Result]:
 
 
 def _on_one_machine(run: Run) -> str | None:
-    return None if len(run.nodes) > 1 else "The run is on one machine."
+    spread = any(
+        len({run.spec.node_of(site, rank) for rank in range(site.ranks)}) > 1 for site in run.spec.sites
+    )
+    return None if spread else "The ranks of each site are on one machine."
 
 
 @check("ours", needs=(DeviceEvent,), unless=_on_one_machine)

@@ -85,8 +85,9 @@ def _misfits(
                 yield unknown(f"The server's log does not show {site}'s round {number} from start to result.")
                 continue
             start, end = starts[number], results[number, site]
-            late = rank == 0 and line.event.time > end + _DIGITS_S
-            if _start(line) < start - _DIGITS_S or late or seconds > end - start:
+            slack = _DIGITS_S + run.slack_s
+            late = rank == 0 and line.event.time > end + slack
+            if _start(line) < start - slack or late or seconds > end - start + run.slack_s:
                 yield unknown(
                     f"{who}'s round {number} is not within the server's, from start to result.", line
                 )
@@ -105,7 +106,8 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
     if run.started is None:
         yield unknown("The record of the run's end does not have its start.", folders.ENDED)
         return
-    begin, end = run.started - _SLACK_S, run.started + run.ended.duration_s + _ROUNDING_S + _SLACK_S
+    slack = _SLACK_S + run.slack_s
+    begin, end = run.started - slack, run.started + run.ended.duration_s + _ROUNDING_S + slack
     stopped = [(span.since + _STOPPED_S, span.until - _STOPPED_S) for span in run.ended.suspensions]
     for line in run.lines:
         if any(since < line.event.time < until for since, until in stopped):
@@ -117,7 +119,7 @@ def all_within_the_run(run: Run) -> Iterator[Result]:
         zone = run.zone(name)
         if abs(zone) > _ZONES_S:
             yield unknown(f"The log of {name} is {zone / 3600:+.0f} h off, which is no time zone.")
-        if name != "server" and zone != run.zone(run.spec.sites[0].name):
+        if name != "server" and not run.spec.federated and zone != run.zone(run.spec.sites[0].name):
             yield unknown(f"The log of {name} is in another time zone than {run.spec.sites[0].name}'s.")
         for record in run.records(name):
             if not begin <= record.time - zone <= end:

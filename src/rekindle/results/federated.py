@@ -1,0 +1,213 @@
+"""A federation's run: what its hosts sent, as one run that is judged like any other.
+
+results/<run>/federations/<job>/          the run: spec.json ended.json evidence/ samples-<host>.jsonl job/ job.log
+results/<run>/federations/<job>/<host>/   what else that host sent: its spec, end, clock, logs and autopsy
+results/<run>/federations/<job>.placed.json  <job>.seal.json
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import timedelta, timezone
+from itertools import chain
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from rekindle.host import files, folders
+from rekindle.host.archive import replaced, unpack
+from rekindle.judge import judge
+from rekindle.records import (
+    Clock,
+    Ended,
+    PlacedRecord,
+    RecordError,
+    RunSpec,
+    VerdictRecord,
+    moment,
+    read,
+    timestamp,
+    write,
+)
+from rekindle.records.folders import clock_in, ended_in, spec_in
+
+from . import state
+from .received import placed_in, put_seal, set_aside
+
+_PARTS = ".parts"
+_REASONS = ("hung", "limit", "interrupted", "finished")
+"""Of a run's end, the gravest first."""
+
+
+def part_of(results: Path, job: str, host: str) -> Path:
+    """Return the folder for what a host sent of a run that is not yet joined."""
+    return results / folders.FEDERATIONS / f"{job}{_PARTS}" / host
+
+
+def placed_part(home: Path, job: str) -> Path:
+    """Return the path of the record of what was placed on a host of a federation's run."""
+    return placed_in(home / folders.PART, job)
+
+
+def keep_part(archive: Path, dest: Path, clock: Clock | None) -> None:
+    """Unpack what a host sent into ``dest``, with its clock.
+
+    Raises:
+        ArchiveError: the archive is damaged or not of a run.
+    """
+
+    def finish(folder: Path) -> None:
+        (folder / folders.CLOCK).unlink(missing_ok=True)
+        if clock:
+            write(folder / folders.CLOCK, clock)
+
+    unpack(archive, dest, finish)
+
+
+def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
+    """Join what the hosts of a federation sent of a job, judge it here, and seal it.
+
+    Args:
+        results: results/<run>.
+        job: its name.
+        hosts: to which it was sent, the server's first.
+
+    Raises:
+        RecordError: nothing was sent to the server's host, or something cannot be written.
+    """
+    placed = {host: read(placed_part(results / host, job), PlacedRecord) for host in hosts}
+    sent = {host: record.spec for host, record in placed.items()}
+    dest, spec = results / folders.FEDERATIONS / job, together(sent)
+    first = placed[hosts[0]]
+    code = results / "payload" / Path(first.payload).name
+    try:
+        with replaced(dest) as new:
+            for host in hosts:
+                part = part_of(results, job, host)
+                if part.is_dir():
+                    shutil.move(part, new / host)
+                    _lay(new, host, spec)
+            shutil.rmtree(part_of(results, job, "").parent / f"{job}{_PARTS}", ignore_errors=True)
+            write(new / folders.SPEC, spec)
+            with suppress(RecordError):
+                write(new / folders.ENDED, _ended(new, hosts))
+            write(new / folders.CLOCK, Clock(offset_s=0.0, error_s=0.0, asked=timestamp()))
+            verdict = _judged(new, spec, sent)
+            write(new / folders.VERDICT, verdict)
+            set_aside(dest, spec.nonce)
+        put_seal(dest, verdict, spec, code)
+    except OSError as error:
+        message = f"{error.filename or dest} cannot be written: {error.strerror}."
+        raise RecordError(message, "make it writable, with room.") from None
+    record = PlacedRecord(run=run_name(spec), payload=first.payload, spec=spec, at=first.at)
+    kept = state.note(record.run, spec, verdict.verdict, verdict.started)
+    write(placed_in(dest.parent, job), replace(record, kept=kept))
+    return verdict
+
+
+def run_name(spec: RunSpec) -> str:
+    """Return the name under which a run of all hosts of a federation is known."""
+    return f"{spec.job.name}-{spec.lock_sha256[:12]}"
+
+
+def together(sent: Mapping[str, RunSpec]) -> RunSpec:
+    """Return the spec of the run of all hosts from what each was sent, the server's first."""
+    first = next(iter(sent.values()))
+    clocks = [spec.clock for spec in sent.values() if spec.clock]
+    asked = min((clock.asked for clock in clocks if clock.asked), default=None)
+    return replace(
+        first,
+        host=folders.FEDERATIONS,
+        nodes=tuple(sent),
+        gpus=tuple(chain.from_iterable(spec.gpus for spec in sent.values())),
+        clock=Clock(offset_s=0.0, error_s=max((clock.error_s for clock in clocks), default=0.0), asked=asked),
+        participant=None,
+    )
+
+
+def _lay(run: Path, host: str, spec: RunSpec) -> None:
+    """Lay a host's evidence and logs where those of a run are: only its own, whatever it sent."""
+    part, served = run / host, host == spec.nodes[0]
+    for path in files.found(part, f"{folders.EVIDENCE}/*"):
+        name = f"{folders.EVIDENCE}/{path.name}"
+        ours = path.name.startswith(("server.", "job.")) if served else False
+        if ours or (spec.host_of(name) == host and not served) or _is_nccl(path.name, host, spec):
+            _move(path, run / name)
+    if (part / folders.SAMPLES).is_file():
+        _move(part / folders.SAMPLES, run / folders.samples(host))
+    workspaces = part / folders.JOB / folders.WORKSPACE
+    for site in (site.name for site in spec.sites if site.node == host):
+        for path in sorted(workspaces.glob(f"*/{site}")):
+            _move(path, run / path.relative_to(part))
+    if served:
+        for path in sorted(workspaces.glob("*/server")):
+            _move(path, run / path.relative_to(part))
+        for path in sorted((part / folders.JOB).glob("*")):
+            if path.name != folders.WORKSPACE:
+                _move(path, run / folders.JOB / path.name)
+        if (part / folders.JOB_LOG).is_file():
+            _move(part / folders.JOB_LOG, run / folders.JOB_LOG)
+
+
+def _is_nccl(name: str, host: str, spec: RunSpec) -> bool:
+    return any(site.node == host and name.startswith(f"{site.name}.nccl-") for site in spec.sites)
+
+
+def _move(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.rename(target)
+
+
+def _ended(run: Path, hosts: list[str]) -> Ended:
+    """Return the end of the run of all hosts, from the first start to the last end by the controller's clock.
+
+    Raises:
+        RecordError: the server's host sent none.
+    """
+    ends = {hosts[0]: ended_in(run / hosts[0])}
+    for host in hosts[1:]:
+        with suppress(RecordError):
+            ends[host] = ended_in(run / host)
+    starts = {host: moment(ended.started) - _offset(run / host) for host, ended in ends.items()}
+    began = min(starts.values())
+    last = max(starts[host] + timedelta(seconds=ended.duration_s) for host, ended in ends.items())
+    worst = min(ends, key=lambda host: _REASONS.index(ends[host].reason))
+    message = ends[worst].message
+    return replace(
+        ends[hosts[0]],
+        started=timestamp(began.astimezone(timezone.utc)),
+        duration_s=round((last - began).total_seconds(), 2),
+        reason=ends[worst].reason,
+        message=f"{worst}: {message}" if message else None,
+    )
+
+
+def _offset(part: Path) -> timedelta:
+    with suppress(RecordError):
+        return timedelta(seconds=clock_in(part).offset_s)
+    return timedelta()
+
+
+def _judged(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> VerdictRecord:
+    verdict = judge(run, spec)
+    if altered := next(_altered(run, spec, sent), None):
+        return replace(verdict, verdict="UNPROVEN", cause=altered, remedy="Run it again (-e rerun=true).")
+    return verdict
+
+
+def _altered(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> Iterator[str]:
+    """Yield what a host ran instead of what it was sent."""
+    for host, wanted in sent.items():
+        try:
+            returned = spec_in(run / host)
+        except RecordError:
+            continue  # its absence shows in the evidence
+        limit = replace(wanted.job, limit_s=returned.job.limit_s)
+        if returned != replace(wanted, job=limit):
+            yield f"{host} did not run what was sent: its spec.json differs."
+        for name, digest in wanted.files.items() if host != spec.nodes[0] else ():
+            path = run / host / folders.JOB / name
+            if digest and (not path.is_file() or files.sha256(path) != digest):
+                yield f"{host} did not run what was sent: job/{name} there is not the file that was sent."
+
+
