@@ -18,7 +18,7 @@ from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at
 from rekindle.records import RecordError
 from rekindle.records.folders import left_in
 from rekindle.records.text import one_line
-from rekindle.results import received
+from rekindle.results import federated, received
 
 _DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
 _ROUND_TRIPS = 3
@@ -30,7 +30,10 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Pack there, fetch, unpack and judge here: the host names no file and gives no verdict."""
-        path, dest = received.placed_in(Path(args["home"]), args["job"]), Path(args["home"], args["job"])
+        home, job, part = Path(args["home"]), args["job"], args["federated"]
+        path, dest = received.placed_in(home, job), home / job
+        if part:
+            path, dest = federated.placed_part(home, job), federated.part_of(home.parent, job, home.name)
         if not path.exists():
             return {"skipped": True, "skip_reason": f"{args['job']} was not placed on the host."}
         placed = records.read(path, records.PlacedRecord)
@@ -48,7 +51,10 @@ class ActionModule(Action):
             try:
                 with files_end_at(TOTAL_LIMIT):
                     self._connection.fetch_file(packed, str(archive))
-                received.keep(archive, dest, placed, now, self._digest(args["python"], placed.payload))
+                if part:
+                    federated.keep_part(archive, dest, now)
+                else:
+                    received.keep(archive, dest, placed, now, self._digest(args["python"], placed.payload))
             except AnsibleConnectionFailure:
                 raise
             except AnsibleError as error:

@@ -32,13 +32,15 @@ class ActionModule(Action):
         measures = args["accept"] in ACCEPTANCE and gpus and not host.slurm
         first = [ACCEPTANCE[args["accept"]]] if measures else []
         asked = {name: load_job(JOBS, name) for name in expand(JOBS, [*first, *args["jobs"]])}
+        over_hosts = {name: load_job(JOBS, name) for name in expand(JOBS, args["federated"])}
         loaded = sorted(asked.values(), key=lambda job: -job.priority)
         removed: dict[str, str] = {}
-        if any(job.example and job.example.folder for job in loaded):
+        every = [*loaded, *over_hosts.values()]
+        if any(job.example and job.example.folder for job in every):
             source = checkout.named(args["checkout"], args["nvflare"])
-            source.require(loaded)
-            removed = {job.name: str(lack) for job in loaded if (lack := source.lacks(job))}
-        needed = [job.environment for job in loaded if job.federated] + args["frameworks"]
+            source.require(every)
+            removed = {job.name: str(lack) for job in every if (lack := source.lacks(job))}
+        needed = [job.environment for job in every if job.federated] + args["frameworks"]
         needed += [environment_of(job, needed) for job in loaded]
         kept = Path(args["capsule"]) if args["capsule"] else None
         pins = {**(capsule.pins(kept) if kept else {}), **args["pins"]}
@@ -53,13 +55,17 @@ class ActionModule(Action):
             made=records.timestamp(),
             host_sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         )
-        own = {job.name: str(file) for name, job in asked.items() if (file := own_path(name))}
-        plan = replace(plan, own=own, removed=removed)
+        named = {**asked, **over_hosts}
+        own = {job.name: str(file) for name, job in named.items() if (file := own_path(name))}
+        plan = replace(plan, own=own, removed=removed, federated=tuple(job.name for job in over_hosts.values()))
         could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
         plan = replace(plan, images=tuple(dict.fromkeys(job.image for job in could if job.image)))
         if kept:
             plan = capsule.applied(plan, host, kept)
         records.write(path.with_name(folders.PLAN_RECORD), plan)
+        if plan.federated and not self._task.check_mode:
+            whole = replace(plan, host=folders.FEDERATIONS, environments=(), jobs=plan.federated, images=())
+            records.write(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, whole)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
             raise Failed("\n".join(refusals))

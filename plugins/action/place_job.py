@@ -10,12 +10,13 @@ from rekindle import acceptance, jobs, records
 from rekindle.actions import clock
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
+from rekindle.federation import placing
 from rekindle.host import folders, payload
 from rekindle.host.places import JOBS
 from rekindle.jobs import checkout, lease
 from rekindle.jobs.prepare import code_in, digests
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
-from rekindle.results import received, state
+from rekindle.results import federated, received, state
 
 
 @limited
@@ -32,7 +33,11 @@ class ActionModule(Action):
         try:
             sent = code_in(folder.parent / "payload" / Path(args["payload"]).name, job)
             code = _code(job, plan, args["checkout"], sent)
-            spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host))
+            members = _members(args)
+            sites = members.sites(job) if members else ()
+            spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host), sites)
+            if members:
+                spec = replace(spec, participant=members.participant(host.host, _link(folder)))
             spec = replace(
                 spec,
                 files=digests(sent, job, on_gpus=bool(spec.gpus)),
@@ -41,17 +46,37 @@ class ActionModule(Action):
             run = f"{host.root}/{folders.RUNS}/{job.name}-{jobs.digest(spec, Path(args['payload']).name)}"
             spec = jobs.within(spec, lease.ends(folder))
         except jobs.NoRunError as reason:
-            _refuse(folder, jobs.without_a_run(job, host.host, reason.verdict, reason.message, reason.fix))
+            home = folder.parent / folders.FEDERATIONS if args["server"] else folder
+            _refuse(home, jobs.without_a_run(job, home.name, reason.verdict, reason.message, reason.fix))
             return {}
         now = clock.ask(self._low_level_execute_command, args["python"])
         if now is None:
             fix = f"see why {args['python']} does not run there."
             raise Failed("The host does not report its time.", fix)
-        spec = state.agree(run, replace(spec, clock=now), again=args["rerun"])
+        spec = replace(spec, clock=now)
+        if members:
+            name, shared = placing.common(spec, Path(args["payload"]).name)
+            spec = replace(spec, nonce=state.agree(name, shared, again=args["rerun"]).nonce)
+            target = federated.placed_part(folder, job.name)
+        else:
+            spec = state.agree(run, spec, again=args["rerun"])
+            target = received.placed_in(folder, job.name)
+            _forget(folder / job.name / folders.VERDICT, spec.nonce)
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
-        records.write(received.placed_in(folder, job.name), placed)
-        _forget(folder / job.name / folders.VERDICT, spec.nonce)
+        records.write(target, placed)
         return {"spec": records.to_builtins(spec), "run": run}
+
+
+def _members(args: dict[str, Any]) -> placing.Members | None:
+    if not args["server"]:
+        return None
+    results = Path(args["folder"]).parent
+    return placing.Members(results, args["server"], args["sites"], args["min_sites"])
+
+
+def _link(folder: Path) -> dict[str, str]:
+    """Return the variables of NVFlare's processes that the measured link to the server asks for."""
+    return {}
 
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:

@@ -39,7 +39,7 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Start and follow it; returns the ``result`` that the record ends with."""
-        started = self._start(args, task_vars)
+        started = self._start(args, task_vars) if args["start"] else {}
         if started.get("failed"):
             return started
         ends = lease.ends(Path(args["home"]))

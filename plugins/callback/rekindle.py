@@ -66,9 +66,9 @@ short_description: Results folder, outcomes and the closing table, or what a che
 description: Works on the playbooks of this repository, and on any other from its first role of ours on.
 """
 
-_ENTRIES = {_REPOSITORY / "site.yml", _REPOSITORY / "retire.yml"}
-_REPORT = "report"
-_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL}
+_ENTRIES = {_REPOSITORY / name for name in ("site.yml", "federate.yml", "retire.yml")}
+_REPORT, _FEDERATE = "report", "federate"
+_TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL, folders.FEDERATIONS}
 _TAKEN |= {"report.html", "results.json", "junit.xml"}
 
 
@@ -164,6 +164,8 @@ class CallbackModule(CallbackBase):
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)
             self._refuse(settings.of_play(self._play, self._folder, _REPOSITORY))
+            if _FEDERATE in stages and not self._checks:
+                names.append(folders.FEDERATIONS)
             now = records.timestamp(self._began)
             journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
             if not self._checks and self._playing is None:

@@ -8,5 +8,6 @@ description:
 options:
   job: {description: Name of the job., type: str, required: true}
   python: {description: Python on the host that packs the run., type: str, required: true}
+  federated: {description: Whether it is this host's part of a federation's run., type: bool, default: false}
   home: {description: Folder of the host's records on the controller., type: str, required: true}
 """

@@ -8,6 +8,11 @@ description:
 options:
   folder: {description: Folder of the host's records on the controller., type: str, required: true}
   jobs: {description: Jobs that are to run., type: list, elements: str, required: true}
+  federated:
+    description: Jobs that are to run over all hosts of a federation.
+    type: list
+    elements: str
+    default: []
   frameworks:
     description: Frameworks to build for, besides those of the jobs.
     type: list

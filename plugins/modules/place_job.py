@@ -14,6 +14,16 @@ options:
   python: {description: The driver's Python on the host., type: str, required: true}
   rerun: {description: Whether to run a job that has passed., type: bool, required: true}
   checkout: {description: Checkout of NVFlare; empty for the default., type: str, required: true}
+  server:
+    description: Host of the server, for a job over all hosts of a federation; empty for one on this host.
+    type: str
+    default: ""
+  sites:
+    description: Hosts of the federation's sites.
+    type: list
+    elements: str
+    default: []
+  min_sites: {description: Fewest sites; 0 for all., type: int, default: 0}
   gate:
     description: Which failures of acceptance keep jobs away.
     type: str

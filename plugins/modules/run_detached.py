@@ -7,11 +7,11 @@ description:
   - Work that runs already is followed and not started again.
 options:
   start:
-    description: Command that starts the work unless it runs.
+    description: Command that starts the work unless it runs; without, it is only followed.
     type: list
     elements: str
-    required: true
-  stdin: {description: Standard input of the command., type: str, required: true}
+    default: []
+  stdin: {description: Standard input of the command., type: str, default: ""}
   progress: {description: Path of the progress record on the host., type: str, required: true}
   lock: {description: File on the host that is locked while the work goes on., type: str, required: true}
   python: {description: Python on the host., type: str, required: true}

@@ -27,8 +27,15 @@ _PATIENCE_S = 600
 """Silence that is allowed while kernels are compiled from PTX or a model is downloaded."""
 
 
-def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: records.EnvRecord, tmpdir: str) -> RunSpec:
-    """Return what the driver needs to run ``job`` on ``host``.
+def prepare(  # noqa: PLR0913 - each is a part of what is prepared
+    job: Job,
+    host: HostRecord,
+    plan: PlanRecord,
+    env: records.EnvRecord,
+    tmpdir: str,
+    sites: tuple[Site, ...] = (),
+) -> RunSpec:
+    """Return what the driver needs to run ``job`` on ``host``, or as one of the hosts that are ``sites``.
 
     Raises:
         Unplaceable: it cannot run there.
@@ -39,8 +46,8 @@ def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: records.EnvRecord
         refusals = [planned.refusal for planned in plan.environments if planned.framework == name]
         cause = (refusals[0] if refusals else None) or f"{host.host} has no {name} environment."
         raise Unplaceable(cause, "Take one of the ways out that the plan names.")
-    sites = place(job, host, plan)
-    given = {uuid for site in sites for uuid in site.gpus}
+    sites = sites or place(job, host, plan)
+    given = {uuid for site in sites for uuid in site.gpus if site.node in {None, host.host}}
     packages = {**environment.system_site, **environment.packages}
     engine = engine_of(host) if job.image else None
     if engine and job.image:
@@ -53,7 +60,7 @@ def prepare(job: Job, host: HostRecord, plan: PlanRecord, env: records.EnvRecord
     return RunSpec(
         schema="rekindle/spec/3" if job.example else "rekindle/spec/2",
         host=host.host,
-        job=job,
+        job=replace(job, sites=len(sites)),
         sites=sites,
         gpus=tuple(
             records.GivenGpu(

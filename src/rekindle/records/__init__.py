@@ -45,6 +45,7 @@ from .stages import (
     EnvRecord,
     Image,
     ImagesRecord,
+    KitRecord,
     LeaseRecord,
     Outcome,
     PayloadRecord,

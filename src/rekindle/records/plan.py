@@ -60,6 +60,8 @@ class PlanRecord(Record, kw_only=True, frozen=True):
     """Release that every environment gets; None in older records."""
     environments: Few[PlannedEnvironment]
     jobs: Few[Text] = ()
+    federated: Few[Text] = ()
+    """Jobs that run over all hosts of a federation; the host has their environments."""
     images: Few[Text] = ()
     """Container images of the jobs that can run on this host."""
     own: Table[Text] = {}

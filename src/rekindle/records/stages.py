@@ -82,6 +82,29 @@ class PayloadRecord(Record, kw_only=True, frozen=True):
     path: Text
 
 
+class KitRecord(Record, kw_only=True, frozen=True):
+    """A host's certificate and settings in a federation."""
+
+    schema: Literal["rekindle/kit/1"] = "rekindle/kit/1"
+    host: Text
+    role: Literal["server", "site"]
+    participant: Text
+    """NVFlare's name of it."""
+    release: Text
+    path: Text
+    """Its folder on the host."""
+    admin: Text | None = None
+    """Folder of the kit of the user who submits jobs; on the server's host alone."""
+    user: Text | None = None
+    fingerprint: Text
+    """SHA-256 of the federation's certificate authority."""
+    not_before: Timestamp
+    not_after: Timestamp
+    address: Text
+    """Of the server, as sites reach it."""
+    port: Integer
+
+
 class PlacedRecord(Record, kw_only=True, frozen=True):
     """A job that runs on a host, or has run there; one that cannot has its verdict instead."""
 

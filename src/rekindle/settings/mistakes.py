@@ -27,6 +27,7 @@ _FOR_RETIRE = {f"rekindle_{name}" for name in ("root", "tmpdir", "stop", "result
 _TYPES = {
     "str": ("a text", "write a text, in quotes"),
     "bool": ("true or false", "write true or false"),
+    "int": ("a whole number", "write a whole number, such as 3"),
     "float": ("a number", "write a number, such as 20"),
     "list": ("a list", "write it as [one, two]"),
     "dict": ("a mapping", "write it as {name: value}"),
@@ -65,7 +66,8 @@ def mistakes(
                 typed[name] = _converted(called(name), values[name], specs[name])
             except Complaint as mistake:
                 found.append(mistake)
-    settings = Settings(typed, called, jobs)
+    lists = ("rekindle_federation_jobs", "rekindle_jobs") if "federate" in stages else ("rekindle_jobs",)
+    settings = Settings(typed, called, jobs, lists)
     checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times, _pins]
     checks += [_capsule, _python_archive, _slurm, *([_wheelhouse] if "environments" in stages else [])]
     for check in checks:

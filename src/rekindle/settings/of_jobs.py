@@ -27,13 +27,17 @@ _NUMBERS: dict[str, tuple[Callable[[str], object], str]] = {
 
 def jobs(settings: Settings) -> Iterator[Complaint]:
     """Yield the mistakes in the jobs that are asked for."""
-    name, known = "rekindle_jobs", known_jobs(settings.jobs)
-    wanted = settings.values.get(name)
-    if wanted == []:
+    known = known_jobs(settings.jobs)
+    if settings.values.get(settings.lists[0]) == []:
         own = " or ".join(job for job in known if "/" not in job)
-        yield Complaint(f"{name} is empty, and nothing would be proven.", f"name {own}.")
+        yield Complaint(f"{settings.lists[0]} is empty, and nothing would be proven.", f"name {own}.")
+    for name in settings.lists:
+        yield from _named(settings, name, known)
+
+
+def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complaint]:
     by_name: dict[str, str] = {}
-    for job in dict.fromkeys(wanted or ()):
+    for job in dict.fromkeys(settings.values.get(name) or ()):
         if not own_path(job) and job not in known:
             message = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
             described = "job.yml" in content(here(job))
@@ -51,7 +55,7 @@ def jobs(settings: Settings) -> Iterator[Complaint]:
 
 def examples(settings: Settings) -> Iterator[Complaint]:
     """Require that a folder has the examples that are asked for; a URL is checked when it is cloned."""
-    name, jobs = "rekindle_nvflare_checkout", settings.values.get("rekindle_jobs") or []
+    name, jobs = "rekindle_nvflare_checkout", settings.asked
     value = settings.values.get(name, "")
     if value and "://" not in value:
         checked_out = checkout.named(value, settings.values.get("rekindle_nvflare"))
@@ -64,7 +68,7 @@ def examples(settings: Settings) -> Iterator[Complaint]:
 def options(settings: Settings) -> Iterator[Complaint]:
     """Yield the mistakes in the options of jobs."""
     name, known = "rekindle_job_arguments", known_jobs(settings.jobs)
-    jobs = settings.values.get("rekindle_jobs")
+    jobs = settings.asked
     every = settings.values.get(name) or {}
     first = [job for mode, job in ACCEPTANCE.items() if mode == settings.values.get("rekindle_accept")]
     asked = [*first, *(jobs or known)]
@@ -76,7 +80,7 @@ def options(settings: Settings) -> Iterator[Complaint]:
         elif job in loaded:
             yield from _arguments(loaded[job][0], job, given, loaded[job][1])
         elif jobs and job not in jobs:
-            message = f"{name} has options for {job}, which is not in rekindle_jobs."
+            message = f"{name} has options for {job}, which is not in {settings.lists[0]}."
             yield Complaint(message, instead(job, loaded or known))
 
 

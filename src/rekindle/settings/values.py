@@ -21,6 +21,13 @@ class Settings:
     called: Callable[[str], str]
     """Returns a setting's name as its author wrote it."""
     jobs: Path
+    lists: tuple[str, ...] = ("rekindle_jobs",)
+    """Settings that name the jobs of the play; the first has to name one."""
+
+    @property
+    def asked(self) -> list[str]:
+        """The jobs that they name."""
+        return [job for name in self.lists for job in self.values.get(name) or ()]
 
 
 def shown(value: Any) -> str:

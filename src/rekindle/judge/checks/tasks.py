@@ -8,7 +8,10 @@ from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, holds, unknown
 from rekindle.judge.run import Run
 
-_JOINED = re.compile(r"Initialize ClientRunner for client: (\S{1,200})$")
+_JOINED = re.compile(
+    r"Initialize ClientRunner for client: (?P<simulated>\S{1,200})$"
+    r"|^(?P<federated>\S{1,200})\.[\da-f-]{36}: created backbone internal connector"
+)
 _STEPS = {
     "assigned": re.compile(r"got task assignment: name=(\S{1,200}), id=(\S{1,200})$"),
     "result": re.compile(r"task result sent to server$"),
@@ -64,7 +67,8 @@ def logs_are_of_their_sites(run: Run) -> Iterator[Result]:
     names = [site.name for site in run.spec.sites]
     for name in names:
         records = run.records(name)
-        joined = [match[1] for record in records if (match := _JOINED.search(record.message))]
+        found = filter(None, (_JOINED.search(record.message) for record in records))
+        joined = [match["simulated"] or match["federated"] for match in found]
         if joined != [name]:
             yield unknown(f"The log of {name} is not one start of its client.")
     for name in sorted({*run.workspace.sites} - {*names}):

@@ -1,0 +1,110 @@
+"""A job over the hosts of a federation: its sites, and what each host is sent."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from rekindle.gpus.usable import usable_gpus
+from rekindle.host import folders
+from rekindle.jobs.placement import Unplaceable
+from rekindle.records import HostRecord, Job, KitRecord, Participant, RunSpec, Site, to_builtins
+from rekindle.records.folders import host_in, kit_in, plan_in
+
+
+@dataclass(frozen=True)
+class Members:
+    """The hosts of a federation that take part in a job, by their records."""
+
+    results: Path
+    """results/<run>."""
+    server: str
+    """Inventory name of the server's host."""
+    hosts: Sequence[str]
+    """Inventory names of the sites' hosts."""
+    min_sites: int
+    """Fewest sites with which the job is worth anything; 0 for all."""
+
+    @cached_property
+    def kits(self) -> dict[str, KitRecord]:
+        """What each host has from provisioning, the server's first."""
+        return {host: kit_in(self.results / host) for host in (self.server, *self.hosts)}
+
+    def sites(self, job: Job) -> tuple[Site, ...]:
+        """Return the sites of ``job``, each with all GPUs of its host.
+
+        Raises:
+            Unplaceable: too few hosts are left, a host has too few GPUs, or releases of NVFlare differ.
+        """
+        least = self.min_sites or len(self.hosts)
+        if len(self.hosts) < least or not self.hosts:
+            raise Unplaceable(
+                f"{job.name} needs {least} sites and {len(self.hosts)} of the federation are left.",
+                "See why the others left, or lower rekindle_federation_min_sites.",
+            )
+        releases = {host: plan_in(self.results / host).nvflare for host in self.kits}
+        if len(set(releases.values())) > 1:
+            named = ", ".join(f"{host} {release}" for host, release in releases.items())
+            raise Unplaceable(
+                f"The hosts of a federation need one release of NVFlare, and they have {named}.",
+                "Set rekindle_nvflare once for all of them.",
+            )
+        return tuple(self._site(job, host) for host in self.hosts)
+
+    def _site(self, job: Job, name: str) -> Site:
+        host: HostRecord = host_in(self.results / name)
+        gpus = tuple(gpu.uuid for gpu in usable_gpus(host) if gpu.uuid)
+        needed = job.example.gpus if job.example else 0
+        if len(gpus) < needed:
+            raise Unplaceable(
+                f"{job.name} needs {needed} GPUs and {name} has {len(gpus) or 'none'}.",
+                f"Give it a host with {needed} GPUs as a site.",
+            )
+        ranks = len(gpus) or job.ranks_per_site
+        return Site(name=self.kits[name].participant, ranks=ranks, gpus=gpus, node=name)
+
+    def participant(self, host: str, environ: dict[str, str]) -> Participant:
+        """Return what ``host`` is in the federation; ``environ`` are variables of NVFlare's processes."""
+        kit, served = self.kits[host], self.kits[self.server]
+        names = tuple(self.kits[name].participant for name in self.hosts)
+        return Participant(
+            role=kit.role,
+            name=kit.participant,
+            kit=kit.path,
+            admin=kit.admin if kit.role == "server" else None,
+            user=kit.user if kit.role == "server" else None,
+            address=served.address,
+            port=served.port,
+            sites=names,
+            min_sites=self.min_sites or len(names),
+            environ=environ,
+        )
+
+
+def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
+    """Return the name of the run of all hosts, and what of a host's ``spec`` is the same on each.
+
+    Args:
+        spec: what one host is sent.
+        payload: name of the payload, which has the code.
+    """
+    shared = replace(
+        spec,
+        nonce="",
+        clock=None,
+        host=folders.FEDERATIONS,
+        gpus=(),
+        python="",
+        lock_sha256="",
+        versions={"nvflare": spec.versions.get("nvflare", "")},
+        tmpdir="",
+        cache=None,
+        cross_device_ops=None,
+        participant=None,
+    )
+    text = msgspec.json.encode(to_builtins(shared)) + payload.encode()
+    return f"{spec.job.name}-{hashlib.sha256(text).hexdigest()[:12]}", shared
