@@ -56,7 +56,8 @@ class ActionModule(Action):
         spec = replace(spec, clock=now)
         if members:
             name, shared = placing.common(spec, Path(args["payload"]).name)
-            spec = replace(spec, nonce=state.agree(name, shared, again=args["rerun"]).nonce)
+            nonce = state.agree(name, shared, again=args["rerun"]).nonce
+            spec = state.under(run, replace(spec, nonce=nonce))
             target = federated.placed_part(folder, job.name)
         else:
             spec = state.agree(run, spec, again=args["rerun"])

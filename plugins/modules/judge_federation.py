@@ -4,7 +4,7 @@ DOCUMENTATION = """
 module: judge_federation
 short_description: Join what the hosts of a federation sent of a job, and judge it
 description:
-  - Fails unless a required job is PASS.
+  - The verdict that counts is given on the controller, from what all hosts have.
 options:
   job: {description: Name of the job., type: str, required: true}
   results: {description: Folder of the run's results on the controller., type: str, required: true}

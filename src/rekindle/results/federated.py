@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from rekindle.federation.placing import common
 from rekindle.host import files, folders
 from rekindle.host.archive import replaced, unpack
 from rekindle.judge import judge
@@ -99,15 +100,11 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     except OSError as error:
         message = f"{error.filename or dest} cannot be written: {error.strerror}."
         raise RecordError(message, "make it writable, with room.") from None
-    record = PlacedRecord(run=run_name(spec), payload=first.payload, spec=spec, at=first.at)
-    kept = state.note(record.run, spec, verdict.verdict, verdict.started)
-    write(placed_in(dest.parent, job), replace(record, kept=kept))
+    name, shared = common(sent[hosts[0]], Path(first.payload).name)
+    kept = state.note(name, replace(shared, nonce=spec.nonce), verdict.verdict, verdict.started)
+    record = PlacedRecord(run=name, payload=first.payload, spec=spec, at=first.at, kept=kept)
+    write(placed_in(dest.parent, job), record)
     return verdict
-
-
-def run_name(spec: RunSpec) -> str:
-    """Return the name under which a run of all hosts of a federation is known."""
-    return f"{spec.job.name}-{spec.lock_sha256[:12]}"
 
 
 def together(sent: Mapping[str, RunSpec]) -> RunSpec:

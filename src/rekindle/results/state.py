@@ -70,6 +70,16 @@ def agree(run: str, spec: RunSpec, *, again: bool) -> RunSpec:
         return spec
 
 
+def under(run: str, spec: RunSpec) -> RunSpec:
+    """Return ``spec`` as ``run`` was sent to its host under the same nonce, if it was, and keep it."""
+    with _locked(_path(spec.host, run)) as path:
+        before = read_valid(path, Sent)
+        if before and before.spec.nonce == spec.nonce:
+            return replace(spec, clock=before.spec.clock, gpus=before.spec.gpus)
+        keep(run, spec)
+        return spec
+
+
 def keep(run: str, spec: RunSpec) -> None:
     """Keep ``spec`` as what ``run`` was sent with."""
     write(_path(spec.host, run), Sent(spec=spec))
