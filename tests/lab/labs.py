@@ -175,7 +175,10 @@ class Lab:
             "rekindle_min_free_gb": 5,
             "rekindle_wheelhouse": str(WHEELHOUSE),
         }
-        inventory = {"all": {"vars": variables, "hosts": self._leased()}}
+        leased = self._leased()
+        server, *sites = leased
+        groups = {"flare_server": {"hosts": {server: {}}}, "flare_sites": {"hosts": {name: {} for name in sites}}}
+        inventory = {"all": {"vars": variables, "hosts": leased, "children": groups if sites else {}}}
         self.inventory.write_text("---\n" + yaml.safe_dump(inventory, sort_keys=False))
 
 
