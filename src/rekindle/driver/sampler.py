@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pynvml
 
 from rekindle.host import files
@@ -51,10 +52,17 @@ class Sampler:
             unanswered={uuid: xids.get(uuid) for uuid in self._uuids if uuid not in gpus},
             memory_mib=now.peaks_mib,
             worked=self._work.worked(now.processes),
+            network=_network(),
         )
         with files.opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as stream:
             stream.write(msgspec.json.encode(event) + b"\n")
         return gpus
+
+
+def _network() -> tuple[int, int]:
+    counted = psutil.net_io_counters(pernic=True)
+    cards = [card for name, card in counted.items() if name != "lo"]
+    return sum(card.bytes_recv for card in cards), sum(card.bytes_sent for card in cards)
 
 
 def _sample(handle: Any, since_us: int, xids: tuple[int, ...] | None, by: tuple[str, ...]) -> GpuSample:

@@ -236,6 +236,8 @@ class SampleEvent(Event, kw_only=True, frozen=True, tag="sample"):
     memory_mib: Table[Integer] = {}
     """Most host memory so far, of ``server`` and of each site's client."""
     worked: Table[Worked] = {}
+    network: tuple[Integer, Integer] | None = None
+    """Bytes that the host received and sent since it was switched on, but for loopback; None if older."""
 
 
 class AcceptanceEvent(Event, kw_only=True, frozen=True, tag="acceptance"):

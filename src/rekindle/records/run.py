@@ -103,12 +103,22 @@ class RunSpec(Record, kw_only=True, frozen=True):
     cross_device_ops: Text | None = None
     """TensorFlow's, as the environment's probe chose them."""
     participant: Participant | None = None
-    """What the host is in a federation over hosts; None in a run on one host, and in that of all hosts."""
+    """What the host is in a federation over hosts, of all of them the server; None in a run on one host."""
 
     @property
     def here(self) -> str | None:
         """The node on which the driver runs; None on one machine."""
         return self.host if self.participant else next(iter(self.nodes), None)
+
+    @property
+    def port(self) -> int | None:
+        """Of a federation's server."""
+        return self.participant.port if self.participant else None
+
+    @property
+    def user(self) -> str | None:
+        """Who submits a federation's jobs."""
+        return self.participant.user if self.participant else None
 
     @property
     def federated(self) -> bool:

@@ -118,7 +118,6 @@ def together(sent: Mapping[str, RunSpec]) -> RunSpec:
         nodes=tuple(sent),
         gpus=tuple(chain.from_iterable(spec.gpus for spec in sent.values())),
         clock=Clock(offset_s=0.0, error_s=max((clock.error_s for clock in clocks), default=0.0), asked=asked),
-        participant=None,
     )
 
 
