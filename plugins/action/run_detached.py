@@ -23,8 +23,6 @@ from rekindle.records.text import one_line
 _START_S = 300
 _PERIODS_S = (0.2, 0.5, 1.0, 2.0)
 """Between two polls; the last one repeats."""
-_RECONNECT_S = 300
-"""For a host that is out of reach, before it counts as lost; at most until the end of its lease."""
 
 _QUEUE_S = 24 * 3600
 _POLL = ("-B", "-S", "-c", "from rekindle.host.look import main; main()")
@@ -50,7 +48,7 @@ class ActionModule(Action):
         queued = began = time.monotonic()
         polls, parent = 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
-            held, progress = self._poll(poll, nonce, ends, what, last)
+            held, progress = self._poll(poll, nonce, args["reconnect_s"], ends, what, last)
             if progress is not None and progress.state == "waiting" and time.monotonic() - queued < _QUEUE_S:
                 began = time.monotonic()
             if progress is not None:
@@ -82,14 +80,14 @@ class ActionModule(Action):
             raise Failed(f"{args['what']} was not started: {error}.", "see why the host hangs.") from None
         return dict(started)
 
-    def _poll(
-        self, command: str, nonce: str, ends: datetime | None, what: str, last: Progress | None
+    def _poll(  # noqa: PLR0913 - each is a part of what is asked
+        self, command: str, nonce: str, reconnect_s: int, ends: datetime | None, what: str, last: Progress | None
     ) -> tuple[bool | None, Progress | None]:
         """Return whether the lock is held and the record, None for what is not known; outlasts a dropped
         connection and a host that does not answer, or answers something else.
         """
-        left = _RECONNECT_S if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
-        lost = time.monotonic() + max(0, min(_RECONNECT_S, left))
+        left = reconnect_s if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
+        lost = time.monotonic() + max(0, min(reconnect_s, left))
         while True:
             try:
                 with within(_POLL_S):

@@ -17,6 +17,7 @@ from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.folders import spec_in
 
 from .allocation import AllocationError, allocated, have_environment, local_folder
+from .assigned import Assigned
 from .autopsy import autopsy
 from .clock import Clock
 from .command import command, environment
@@ -138,6 +139,7 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
     if container:
         container.end()  # a killed supervisor may have left it
         (words, environ), find = container.start(words, environ), container.processes
+    part = spec.participant and Assigned(run_dir / folders.JOB_LOG, spec.participant.role)
     watchdog = Watchdog(spec, replace(snapshot(run_dir, find), at=clock.read()))
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
@@ -150,6 +152,8 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
                     elapsed = clock.read()
                     end = _End("limit") if elapsed > spec.job.limit_s else None
                     now = replace(snapshot(run_dir, find), at=elapsed)
+                    if part and part.waits():
+                        watchdog.rest(now)
                     message = watchdog.look(*nodes.join(now, sampler.sample(now)))
                     if message is not None:
                         end = _End("hung", message=message)

@@ -105,6 +105,10 @@ class Watchdog:
         self._fruitless_s = self._longest_s = 0.0
         self._clients: set[str] = set()
 
+    def rest(self, now: Snapshot) -> None:
+        """Count ``now`` as progress: others have to move first."""
+        self._moved_at = now.at
+
     def look(self, now: Snapshot, gpus: dict[str, GpuSample]) -> str | None:
         """Return what is wrong with the run, one sentence; None if it may continue.
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from .base import Few, Integer, Number, Record, Text
 
-Layer = Literal["host", "driver", "environment", "framework", "NVFlare", "job"]
+Layer = Literal["host", "driver", "environment", "network", "framework", "NVFlare", "job"]
 Confidence = Literal["certain", "likely", "possible"]
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 import traceback
@@ -19,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .participant import PARTICIPANT, Parent, keep_logs, participant
+from .participant import Parent, keep_logs, participant
 
 _POLL_S = 0.5
 _LISTENS_S = 60.0
@@ -95,12 +94,22 @@ def _settle(folder: Path, mine: Mapping[str, Any]) -> None:
         path.write_text(json.dumps({**_GRACE, **config}), encoding="utf-8")
 
 
+def _require(server: Parent) -> None:
+    """Require that the server runs.
+
+    Raises:
+        FederationError: it ended.
+    """
+    if server.poll() is not None:
+        why = server.ended("NVFlare's server")
+        raise FederationError(why or "NVFlare's server ended before its job did.")
+
+
 def _await_port(server: Parent, port: int) -> None:
     """Wait until the server listens: a session with one that does not leaves a thread that never ends."""
     ends = time.monotonic() + _LISTENS_S
     while time.monotonic() < ends:
-        if server.poll() is not None:
-            raise FederationError(f"NVFlare's server ended as it started, with status {server.poll()}.")
+        _require(server)
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(_POLL_S)
@@ -126,8 +135,7 @@ def _await_sites(session: Any, server: Parent, mine: Mapping[str, Any], started:
     """
     wanted, shown, ends = set(mine["sites"]), "", time.monotonic() + mine.get("joins_s", _JOINS_S)
     while True:
-        if server.poll() is not None:
-            raise FederationError(f"NVFlare's server ended with status {server.poll()}.")
+        _require(server)
         clients = session.get_system_info().client_info
         here = {client.name for client in clients if client.last_connect_time >= started - _LISTENS_S}
         missing = sorted(wanted - here)
@@ -149,14 +157,22 @@ def _followed(session: Any, server: Parent, identity: str) -> str:
     """Return the status with which the job ended."""
     status = shown = ""
     while not status.startswith("FINISHED"):
-        if server.poll() is not None:
-            raise FederationError(f"NVFlare's server ended during the job, with status {server.poll()}.")
-        status = str(session.get_job_meta(identity).get("status", ""))
+        _require(server)
+        status = _status(session, server, identity)
         if status != shown:
             print(f"The job is {status}.", flush=True)
             shown = status
         time.sleep(_POLL_S)
     return status
+
+
+def _status(session: Any, server: Parent, identity: str) -> str:
+    try:
+        return str(session.get_job_meta(identity).get("status", ""))
+    except Exception:
+        server.wait(_LOGIN_S)  # a session that breaks is how its end shows first
+        _require(server)
+        raise
 
 
 def _bring(folder: Path, identity: str, workspace: Path) -> None:
@@ -172,6 +188,3 @@ def _bring(folder: Path, identity: str, workspace: Path) -> None:
     elif (folder / identity).is_dir():
         shutil.move(folder / identity, aside)
     keep_logs(aside, workspace / "server")
-
-
-__all__ = ["PARTICIPANT", "simulator_run"]

@@ -85,6 +85,13 @@ class Parent:
         """Return its exit status; None while it runs."""
         return self._process.poll()
 
+    def ended(self, who: str) -> str | None:
+        """Return how it ended, as a sentence on ``who``; None if it ended well or runs."""
+        status = self.poll()
+        if status is not None and status < 0:
+            return f"{who} was killed by signal {-status}."
+        return f"{who} ended with status {status}." if status else None
+
     def wait(self, seconds: float) -> int | None:
         """Wait for its end; returns its exit status, or None if it still runs."""
         with suppress(subprocess.TimeoutExpired):
@@ -160,9 +167,10 @@ def main() -> int:
     for folder in parent.folder.glob("*/app_*"):
         keep_logs(folder.parent, target)
     shutil.rmtree(parent.folder, ignore_errors=True)
+    why = why or parent.ended(f"NVFlare's client of {mine['name']}")
     if why:
         print(why, file=sys.stderr, flush=True)
-    return 1 if why else parent.poll() or 0
+    return 1 if why else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,56 @@
+"""Whether a participant of a federation works or waits for others, by what NVFlare's processes print there."""
+
+import re
+from pathlib import Path
+
+from rekindle.flare.tasks import CAME, GIVEN
+from rekindle.host import files
+
+_AT_ONCE = 1 << 20
+"""Bytes that one look reads, at most; the next continues there."""
+_GOT = re.compile(r"got task assignment: name=\S{1,200}, id=(\S{1,200})")
+_SENT = "task result sent to server"
+
+
+class Assigned:
+    """The tasks that a participant has to do; read from its log line by line, each once."""
+
+    def __init__(self, log: Path, role: str) -> None:
+        """Begin at the start of the log of a ``server`` or ``site``."""
+        self._log, self._serves = log, role == "server"
+        self._read, self._begun = 0, False
+        self._open: set[str] = set()
+
+    def waits(self) -> bool:
+        """Whether others have to move first: a site without a task, or a server whose sites have one.
+
+        Before the first task the server waits for sites, and they for it.
+        """
+        self._look()
+        return not self._begun or bool(self._open) is self._serves
+
+    def _look(self) -> None:
+        try:
+            with files.opened(self._log) as stream:
+                stream.seek(self._read)
+                new = stream.read(_AT_ONCE)
+        except OSError:
+            return
+        lines = new[: new.rfind(b"\n") + 1]
+        self._read += len(lines)
+        for line in lines.decode("utf-8", "replace").splitlines():
+            (self._of_server if self._serves else self._of_site)(line.replace("\x1b[0m", "").rstrip())
+
+    def _of_server(self, line: str) -> None:
+        if match := GIVEN.search(line):
+            self._begun = True
+            self._open.add(match[3])
+        elif match := CAME.search(line):
+            self._open.discard(match[3])
+
+    def _of_site(self, line: str) -> None:
+        if match := _GOT.search(line):
+            self._begun = True
+            self._open.add(match[1])
+        elif _SENT in line:
+            self._open.clear()
