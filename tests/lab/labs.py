@@ -174,6 +174,7 @@ class Lab:
             "rekindle_gpus_required": False,
             "rekindle_min_free_gb": 5,
             "rekindle_wheelhouse": str(WHEELHOUSE),
+            "rekindle_federation_address": next(iter(self.hosts.values())).address,
         }
         leased = self._leased()
         server, *sites = leased

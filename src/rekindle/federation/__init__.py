@@ -1,0 +1,1 @@
+"""Federations over hosts: their certificates, and which host is what in a job."""

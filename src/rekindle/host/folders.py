@@ -64,7 +64,7 @@ RETIRED_RECORD = "retired.json"
 FEDERATIONS = "federations"
 """Beside the hosts' folders: the runs of federations, each a job of the host of that name."""
 PART = "federation"
-"""In a host's folder of results: what was placed there of federations' runs."""
+"""In a host's folder of results: what was placed there of federations' runs; in its root: its kits."""
 
 # Rekindle's folder on a host, `rekindle_root`.
 RUNS = "runs"
@@ -76,7 +76,7 @@ LOGS = "logs"
 PYTHONS = "pythons"
 """Those that the controller brought."""
 TMP = "tmp"
-OURS = (ENVS, PYTHONS, RUNS, TMP, CACHE, LOGS, JOBS)
+OURS = (ENVS, PYTHONS, RUNS, TMP, CACHE, LOGS, JOBS, PART)
 BUILDS = f"{LOGS}/environments"
 """Of the build of environments: specs.json, progress.json, log.txt."""
 LOCAL = f"{LOGS}/local"

@@ -20,6 +20,8 @@ from rekindle.records.text import one_line
 _SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
 STAGES = (*(role["role"].rpartition(".")[2] for role in _SITE[0]["roles"]), "collect")
 """Names of the stages in order, with the last one, which collects what site.yml does not."""
+FEDERATE = "federate"
+"""The last stage of federate.yml, which begins with the first of these."""
 BEFORE_JOBS = frozenset(STAGES).difference(["accept", "validate", "collect"])
 """Stages after which no job has run."""
 _PLAYING = ".playing"
@@ -62,7 +64,8 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         outcome = folder / host / folders.OUTCOME_RECORD
         if not checks and outcome.exists():
             left_at = outcome_in(folder / host).stage
-            if left_at == stage or (stage in STAGES and left_at not in STAGES[STAGES.index(stage) :]):
+            later = STAGES[STAGES.index(stage) :] if stage in STAGES else ()
+            if left_at == stage or stage == FEDERATE or (stage in STAGES and left_at not in later):
                 outcome.unlink()
 
 

@@ -1,0 +1,73 @@
+"""Certificates of a federation: what one is, and what is wrong with it."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.oid import NameOID
+
+from rekindle.records import RecordError
+
+
+class Certificate(NamedTuple):
+    """What a certificate names, and when it is valid."""
+
+    name: str
+    """Common name."""
+    issuer: str
+    fingerprint: str
+    """SHA-256, in hexadecimal."""
+    not_before: datetime
+    not_after: datetime
+
+    def flaw(self, until: datetime, now: datetime) -> str | None:
+        """Return why it is not valid from ``now`` to ``until``, one clause; None if it is."""
+        if now < self.not_before:
+            return f"is not valid before {self.not_before:%Y-%m-%d %H:%M} UTC"
+        if self.not_after <= now:
+            return f"expired at {self.not_after:%Y-%m-%d %H:%M} UTC"
+        if self.not_after < until:
+            return f"expires at {self.not_after:%Y-%m-%d %H:%M} UTC, before the lease ends"
+        return None
+
+
+def read(pem: bytes) -> Certificate:
+    """Return what the first certificate in ``pem`` is.
+
+    Raises:
+        RecordError: there is none.
+    """
+    try:
+        found = x509.load_pem_x509_certificate(pem)
+    except ValueError as error:
+        reason = str(error).partition(".")[0]
+        raise RecordError(f"That is not a certificate: {reason}.", "provision it again.") from None
+    return Certificate(
+        name=_common(found.subject),
+        issuer=_common(found.issuer),
+        fingerprint=found.fingerprint(SHA256()).hex(),
+        not_before=found.not_valid_before_utc,
+        not_after=found.not_valid_after_utc,
+    )
+
+
+def signed_by(pem: bytes, authority: bytes) -> bool:
+    """Return whether the certificate ``authority`` signed the one in ``pem``."""
+    try:
+        x509.load_pem_x509_certificate(pem).verify_directly_issued_by(
+            x509.load_pem_x509_certificate(authority)
+        )
+    except Exception:
+        return False
+    return True
+
+
+def _common(name: x509.Name) -> str:
+    found = name.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[0].value) if found else ""
+
+
+def days_until(moment: datetime, now: datetime) -> int:
+    """Return the full days of a certificate that is to be valid until ``moment``, and a day longer."""
+    return max(1, -((now - moment) // timedelta(days=1)) + 1)

@@ -1,0 +1,82 @@
+"""NVFlare on the controller, for its provisioning: an environment of its own, built from a lock at first use."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from uv import find_uv_bin
+
+from rekindle import locks
+from rekindle.environments.indexes import masked, uv_environment
+from rekindle.host import own
+from rekindle.host.variables import for_installers
+from rekindle.records import Complaint
+from rekindle.solver.catalogue import rules
+
+_PYTHONS = ("3.12", "3.11", "3.10")
+_LIMIT_S = 600
+
+
+def nvflare(folder: Path, release: str, wheelhouse: str = "") -> Path:
+    """Return the Python of an environment with that release of NVFlare.
+
+    Args:
+        folder: for such environments.
+        release: such as ``2.9.0``.
+        wheelhouse: folder of `rekindle bundle`, which is used alone if given.
+
+    Raises:
+        Complaint: there is no fitting Python here, or it cannot be installed.
+    """
+    target = folder / release
+    python = target / "bin" / "python"
+    with own.alone(folder):
+        if not (target / "ready").exists():
+            shutil.rmtree(target, ignore_errors=True)
+            _build(release, target, wheelhouse)
+            (target / "ready").touch()
+    return python
+
+
+def _build(release: str, target: Path, wheelhouse: str) -> None:
+    usual = rules().nvflare.version == release
+    own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    version = own_version if own_version in _PYTHONS else _PYTHONS[0]
+    name = f"torch-system{'' if usual else f'-nvflare{release}'}-py{version.replace('.', '')}.txt"
+    environ = {**for_installers(os.environ), "UV_PYTHON_DOWNLOADS": "never", "UV_NO_CONFIG": "1"}
+    words = ["--require-hashes"]
+    if wheelhouse:
+        folders = sorted(Path(wheelhouse).expanduser().glob("*/"))
+        words += ["--offline", "--no-index", *(f"--find-links={folder}" for folder in folders)]
+    else:
+        environ = uv_environment(environ)
+    lock = target.with_suffix(".txt")
+    lock.write_text(locks.text(name), encoding="utf-8")
+    uv, python = find_uv_bin(), str(target / "bin" / "python")
+    interpreter = sys.executable if version == own_version else version
+    try:
+        _run([uv, "venv", "--quiet", "--python", interpreter, str(target)], environ, release)
+        words += ["--build-constraints", str(lock), str(lock)]
+        _run([uv, "pip", "sync", "--quiet", "--python", python, *words], environ, release)
+    finally:
+        lock.unlink()
+
+
+def _run(command: list[str], environ: dict[str, str], release: str) -> None:
+    try:
+        done = subprocess.run(
+            command, env=environ, capture_output=True, text=True, check=False, timeout=_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise Complaint(
+            f"NVFlare {release} was not installed on this machine within {_LIMIT_S} s.",
+            "look at its network and disk.",
+        ) from None
+    if done.returncode:
+        reason = masked(" ".join(done.stderr.split()))[-500:]
+        raise Complaint(
+            f"NVFlare {release}, which makes a federation's certificates, cannot be installed here: {reason}",
+            "give this machine a Python from 3.10 to 3.12, and its package index or a complete wheelhouse.",
+        )
