@@ -1,4 +1,4 @@
-"""Action ``judge_federation``: joins what the hosts of a federation sent of a job, and judges and seals it."""
+"""Action ``judge_federation``: joins, judges and seals what the hosts of a federation have of a job."""
 
 from pathlib import Path
 from typing import Any

@@ -57,7 +57,9 @@ class ActionModule(Action):
         )
         named = {**asked, **over_hosts}
         own = {job.name: str(file) for name, job in named.items() if (file := own_path(name))}
-        plan = replace(plan, own=own, removed=removed, federated=tuple(job.name for job in over_hosts.values()))
+        plan = replace(
+            plan, own=own, removed=removed, federated=tuple(job.name for job in over_hosts.values())
+        )
         could = [foreseen.job for foreseen in foresee(loaded, host, plan, None) if foreseen.refusal is None]
         plan = replace(plan, images=tuple(dict.fromkeys(job.image for job in could if job.image)))
         if kept:

@@ -1,4 +1,4 @@
-"""Action ``provision_kit``: a host's certificate and settings in a federation, made by NVFlare's provisioning."""
+"""Action ``provision_kit``: a host's certificate in a federation, made by NVFlare's provisioning."""
 
 import json
 import re
@@ -149,5 +149,3 @@ class ActionModule(Action):
             reason = lines[-1][:300] if lines else f"status {done['rc']}"
             raise Failed(f"The host could not make its part of a kit: {reason}", "see what it names.")
         return "" if done["rc"] else str(done["stdout"])
-
-

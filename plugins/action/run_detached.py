@@ -40,7 +40,7 @@ class ActionModule(Action):
         started = self._start(args, task_vars) if args["start"] else {}
         if started.get("failed"):
             return started
-        ends = lease.ends(Path(args["home"]))
+        ends, lost_after_s = lease.ends(Path(args["home"])), args["reconnect_s"]
         nonce = secrets.token_hex(8)
         poll = shlex.join([args["python"], *_POLL, args["lock"], args["progress"], nonce])
         poll = f"PYTHONPATH={shlex.quote(args['payload'])} {poll}"
@@ -48,7 +48,9 @@ class ActionModule(Action):
         queued = began = time.monotonic()
         polls, parent = 0, os.getppid()
         while time.monotonic() - began < args["limit_s"] and os.getppid() == parent:
-            held, progress = self._poll(poll, nonce, args["reconnect_s"], ends, what, last)
+            left = lost_after_s if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
+            reconnect_s = max(0, min(lost_after_s, left))
+            held, progress = self._poll(poll, nonce, reconnect_s, what, last)
             if progress is not None and progress.state == "waiting" and time.monotonic() - queued < _QUEUE_S:
                 began = time.monotonic()
             if progress is not None:
@@ -80,14 +82,13 @@ class ActionModule(Action):
             raise Failed(f"{args['what']} was not started: {error}.", "see why the host hangs.") from None
         return dict(started)
 
-    def _poll(  # noqa: PLR0913 - each is a part of what is asked
-        self, command: str, nonce: str, reconnect_s: int, ends: datetime | None, what: str, last: Progress | None
+    def _poll(
+        self, command: str, nonce: str, reconnect_s: float, what: str, last: Progress | None
     ) -> tuple[bool | None, Progress | None]:
         """Return whether the lock is held and the record, None for what is not known; outlasts a dropped
         connection and a host that does not answer, or answers something else.
         """
-        left = reconnect_s if ends is None else (ends - datetime.now(timezone.utc)).total_seconds()
-        lost = time.monotonic() + max(0, min(reconnect_s, left))
+        lost = time.monotonic() + reconnect_s
         while True:
             try:
                 with within(_POLL_S):

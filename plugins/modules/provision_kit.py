@@ -2,10 +2,11 @@
 
 DOCUMENTATION = """
 module: provision_kit
-short_description: Provide a host with its certificate and settings in a federation, by NVFlare's provisioning
+short_description: Provide a host with its certificate in a federation, by NVFlare's own provisioning
 description:
-  - Since NVFlare 2.8 the host makes its own key, which never leaves it; the authority's key stays on the controller.
-  - A kit that is valid until the lease ends stays as it is; of one that expires before, the certificate is replaced.
+  - Since NVFlare 2.8 the host makes its own key, which never leaves it.
+  - The authority's key stays on the controller.
+  - A kit that is valid until the lease ends stays; of another, the certificate is replaced.
 options:
   federation: {description: Name of the federation., type: str, required: true}
   role: {description: What the host is., type: str, choices: [server, site], required: true}
@@ -14,6 +15,9 @@ options:
   port: {description: Port of the server., type: int, required: true}
   scheme: {description: What NVFlare talks over., type: str, choices: [tcp, http, grpc], required: true}
   python: {description: Python of an environment with NVFlare on the host., type: str, required: true}
-  wheelhouse: {description: Folder of wheels on the controller; empty to use the network., type: str, required: true}
+  wheelhouse:
+    description: Folder of wheels on the controller; empty to use the network.
+    type: str
+    required: true
   home: {description: Folder of the host's records on the controller., type: str, required: true}
 """

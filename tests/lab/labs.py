@@ -178,7 +178,10 @@ class Lab:
         }
         leased = self._leased()
         server, *sites = leased
-        groups = {"flare_server": {"hosts": {server: {}}}, "flare_sites": {"hosts": {name: {} for name in sites}}}
+        groups: dict[str, object] = {
+            "flare_server": {"hosts": {server: {}}},
+            "flare_sites": {"hosts": {name: {} for name in sites}},
+        }
         inventory = {"all": {"vars": variables, "hosts": leased, "children": groups if sites else {}}}
         self.inventory.write_text("---\n" + yaml.safe_dump(inventory, sort_keys=False))
 

@@ -1,4 +1,4 @@
-"""Whether a participant of a federation works or waits for others, by what NVFlare's processes print there."""
+"""Whether a participant of a federation works or waits for others, by what NVFlare prints there."""
 
 import re
 from pathlib import Path

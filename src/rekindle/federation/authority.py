@@ -1,4 +1,4 @@
-"""The certificate authority of a federation, on the controller: NVFlare's own provisioning, in a folder of ours.
+"""The certificate authority of a federation, on the controller: NVFlare's own provisioning.
 
 ~/.local/state/rekindle/federations/<name>/<release>/
     profile.yaml  ca/  <participant>.signed.zip     since NVFlare 2.8, whose hosts make their own keys
@@ -28,7 +28,7 @@ ADMIN = "admin@rekindle.local"
 _ORG = "rekindle"
 _CA_DAYS = 3650
 _LIMIT_S = 120
-_BUILDERS = (
+_BUILDERS: tuple[tuple[str, dict[str, str]], ...] = (
     ("workspace.WorkspaceBuilder", {"template_file": "master_template.yml"}),
     ("static_file.StaticFileBuilder", {"config_folder": "config"}),
     ("cert.CertBuilder", {}),

@@ -1,4 +1,4 @@
-"""NVFlare on the controller, for its provisioning: an environment of its own, built from a lock at first use."""
+"""NVFlare on the controller, for its provisioning: an environment built from a lock at first use."""
 
 import os
 import shutil

@@ -27,7 +27,7 @@ _PATIENCE_S = 600
 """Silence that is allowed while kernels are compiled from PTX or a model is downloaded."""
 
 
-def prepare(  # noqa: PLR0913 - each is a part of what is prepared
+def prepare(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
     job: Job,
     host: HostRecord,
     plan: PlanRecord,

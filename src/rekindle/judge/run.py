@@ -67,7 +67,9 @@ class Run:
         unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
         spec = _as_announced(spec, workspace)
         if spec.federated:
-            lines = [_by_controller(line, _clock_of(folder, spec.host_of(line.file))) for line in evidence.lines]
+            lines = [
+                _by_controller(line, _clock_of(folder, spec.host_of(line.file))) for line in evidence.lines
+            ]
             evidence = evidence._replace(lines=lines)
         return cls(folder, spec, ended, evidence.lines, workspace, unread, tuple(evidence.broken), left)
 

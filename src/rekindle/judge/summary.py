@@ -48,7 +48,7 @@ def devices(run: Run) -> tuple[Device, ...]:
         mine: list[_Who] = [(uuid, "") for uuid in site.gpus]
         if run.spec.job.example is not None:
             order = [who for gpu in run.spec.gpus for who in sorted(held) if who[0] == gpu.uuid]
-            mine = [who for who in order if run.owners_on(who[0]).get(who[1]) == site.name]
+            mine = [who for who in order if run.owners_on(who[0] or "").get(who[1]) == site.name]
         found += (on(site.name, rank, who) for rank, who in enumerate(mine))
     return tuple(found)
 

@@ -1,6 +1,6 @@
 """A federation's run: what its hosts sent, as one run that is judged like any other.
 
-results/<run>/federations/<job>/          the run: spec.json ended.json evidence/ samples-<host>.jsonl job/ job.log
+results/<run>/federations/<job>/          the run: spec.json ended.json evidence/ samples-<host>.jsonl job/
 results/<run>/federations/<job>/<host>/   what else that host sent: its spec, end, clock, logs and autopsy
 results/<run>/federations/<job>.placed.json  <job>.seal.json
 """
@@ -205,5 +205,3 @@ def _altered(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> Iterator[
             path = run / host / folders.JOB / name
             if digest and (not path.is_file() or files.sha256(path) != digest):
                 yield f"{host} did not run what was sent: job/{name} there is not the file that was sent."
-
-

@@ -65,7 +65,7 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
         if not checks and outcome.exists():
             left_at = outcome_in(folder / host).stage
             later = STAGES[STAGES.index(stage) :] if stage in STAGES else ()
-            if left_at == stage or stage == FEDERATE or (stage in STAGES and left_at not in later):
+            if stage in {left_at, FEDERATE} or (stage in STAGES and left_at not in later):
                 outcome.unlink()
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from rekindle.host.engines import KINDS
 
 from .data import DATA, make
-from .hook import WORKSPACE
+from .participant import WORKSPACE
 
 
 def main() -> int:

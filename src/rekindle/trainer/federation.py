@@ -1,7 +1,7 @@
 """A job in a federation over hosts: what a job.py does there in place of NVFlare's simulator.
 
-The same job.py runs on every host of the federation, up to where it would start the simulator. At the server it
-then starts NVFlare's server, submits the job once all sites are there, follows it to its end, and lays the
+The same job.py runs on every host of the federation, up to where it would start the simulator. At the server
+it then starts NVFlare's server, submits the job once all sites are there, follows it to its end, and lays the
 results where the simulator would have. At a site it becomes ``rekindle.trainer.participant``.
 """
 

@@ -1,7 +1,7 @@
 """``python -m rekindle.trainer.participant JOB``: NVFlare's client of this site, until its server ends it.
 
-NVFlare's parent processes run in a copy of the participant's kit, which they fill with their files; it is gone
-after the run, and the kit stays as it is. What a job left at the site is laid where the simulator would have.
+NVFlare's parent processes run in a copy of the participant's kit, which they fill with their files; it is
+gone after the run, and the kit stays as it is. What a job left is laid where the simulator would have.
 """
 
 import json
@@ -32,7 +32,7 @@ _HEARTBEAT_S = 30
 """Silence after which the server takes a site for dead; NVFlare's own is 600 s."""
 _ENDS_S = 10.0
 _LOCAL = {"scheme": "tcp", "resources": {"host": "127.0.0.1", "listen_host": "127.0.0.1"}}
-"""Of a parent's listener for its own processes, which would be on all addresses in clear text (NVFlare 2.7)."""
+"""Of a parent's listener for its processes; NVFlare 2.7's would be in clear text on all addresses."""
 
 
 def participant() -> dict[str, Any]:

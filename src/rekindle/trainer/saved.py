@@ -15,7 +15,7 @@ from rekindle.host.files import sha256
 
 from .arrays import model
 from .evidence import Evidence
-from .hook import WORKSPACE
+from .participant import WORKSPACE
 
 _NOT_THE_SERVERS = "cross_site_val"
 """Folder for models that sites sent to be evaluated."""
