@@ -46,6 +46,7 @@ from .stages import (
     Image,
     ImagesRecord,
     LeaseRecord,
+    LinkRecord,
     Outcome,
     PayloadRecord,
     PlacedRecord,

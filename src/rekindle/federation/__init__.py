@@ -1,0 +1,1 @@
+"""Jobs over the hosts of a federation."""
