@@ -47,6 +47,7 @@ from .stages import (
     ImagesRecord,
     KitRecord,
     LeaseRecord,
+    LinkRecord,
     Outcome,
     PayloadRecord,
     PlacedRecord,

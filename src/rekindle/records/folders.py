@@ -38,6 +38,7 @@ host_in = _reader(folders.HOST_RECORD, HostRecord)
 login_in = _reader(folders.LOGIN_RECORD, HostRecord)
 """What the login node of a SLURM cluster is."""
 plan_in = _reader(folders.PLAN_RECORD, PlanRecord)
+link_in = _reader(folders.LINK_RECORD, stages.LinkRecord)
 env_in = _reader(folders.ENV_RECORD, stages.EnvRecord)
 standing_in = _reader(folders.STANDING_RECORD, stages.StandingRecord)
 images_in = _reader(folders.IMAGES_RECORD, stages.ImagesRecord)

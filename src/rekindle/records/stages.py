@@ -1,9 +1,13 @@
 """The small records that stages leave in a host's folder of results; ``host.folders`` names them."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from .base import Few, FileName, Integer, Many, Number, Record, Table, Text, Timestamp
 from .run import RunSpec
+
+Rate = Annotated[float, Meta(gt=0, le=1e15)]
 
 
 class LeaseRecord(Record, kw_only=True, frozen=True):
@@ -72,6 +76,25 @@ class ImagesRecord(Record, kw_only=True, frozen=True):
     schema: Literal["rekindle/images/1"] = "rekindle/images/1"
     host: Text
     images: Few[Image]
+
+
+class LinkRecord(Record, kw_only=True, frozen=True):
+    """The way from a site to its federation's server, as it was measured through TLS."""
+
+    schema: Literal["rekindle/link/1"] = "rekindle/link/1"
+    host: Text
+    address: Text
+    port: Integer
+    rtt_s: Rate
+    down_bit_s: Rate
+    """To the site."""
+    up_bit_s: Rate
+    clock_offset_s: Number
+    """The site's clock minus the server's."""
+    clock_error_s: Number
+    release: Text
+    """Of NVFlare, on both."""
+    at: Timestamp
 
 
 class PayloadRecord(Record, kw_only=True, frozen=True):

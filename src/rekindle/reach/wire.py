@@ -1,0 +1,118 @@
+"""What listener and probe say to each other: bounded lines of JSON, and bytes to measure a link by."""
+
+import json
+import socket
+import ssl
+import time
+from contextlib import suppress
+from typing import Any
+
+PROTOCOL = "rekindle reach 1"
+ANSWER_S = 5.0
+"""For a connection, a handshake or a line."""
+MEASURED_S = 2.0
+"""Of one direction."""
+_LINE = 4096
+_MOST = 256 << 20
+"""Bytes of one measurement."""
+_BLOCK = bytes(16 << 10)
+"""One record of TLS."""
+
+
+def say(peer: ssl.SSLSocket, **fields: Any) -> None:
+    """Send one line.
+
+    Raises:
+        OSError: the peer is gone or does not read.
+    """
+    peer.settimeout(ANSWER_S)
+    peer.sendall(json.dumps({"rekindle": PROTOCOL, **fields}).encode() + b"\n")
+
+
+def hear(peer: ssl.SSLSocket, limit_s: float = ANSWER_S) -> dict[str, Any]:
+    """Return the next line; bytes after it are not read.
+
+    Raises:
+        OSError: nothing came in ``limit_s``, or the connection broke.
+        ValueError: it is no line of ours, or too long.
+    """
+    ends, line = time.monotonic() + limit_s, b""
+    while not line.endswith(b"\n"):
+        peer.settimeout(max(0.001, ends - time.monotonic()))
+        byte = peer.recv(1)
+        if not byte or len(line) > _LINE:
+            raise ValueError("no line")
+        line += byte
+    try:
+        said = json.loads(line)
+    except RecursionError:
+        raise ValueError("too deep") from None
+    if not isinstance(said, dict) or said.get("rekindle") != PROTOCOL:
+        raise ValueError("no line of ours")
+    return said
+
+
+def number(said: dict[str, Any], name: str) -> float:
+    """Return a finite number that the peer said.
+
+    Raises:
+        ValueError: it is none.
+    """
+    value = said.get(name)
+    if not isinstance(value, (int, float)) or not abs(value) < 1e15:
+        raise ValueError(f"{name} is no number")
+    return float(value)
+
+
+def pour(peer: ssl.SSLSocket, seconds: float) -> None:
+    """Send bytes for so long, or until the peer has had enough."""
+    ends, left = time.monotonic() + seconds, _MOST
+    with suppress(OSError):
+        while left > 0 and (rest := ends - time.monotonic()) > 0:
+            peer.settimeout(rest)
+            peer.sendall(_BLOCK)
+            left -= len(_BLOCK)
+
+
+def measured(peer: ssl.SSLSocket) -> float:
+    """Return at how many bit/s bytes arrive in the second half of `MEASURED_S`, when TCP has found its pace.
+
+    Raises:
+        OSError: nothing came, or the connection broke.
+    """
+    buffer = bytearray(len(_BLOCK))
+    peer.settimeout(ANSWER_S)
+    peer.recv_into(buffer)
+    began = last = time.monotonic()
+    points, total = [(began, 0)], 0
+    while total < _MOST and last - began < MEASURED_S:
+        peer.settimeout(max(0.001, began + MEASURED_S - time.monotonic()))
+        try:
+            got = peer.recv_into(buffer)
+        except TimeoutError:
+            break
+        if not got:
+            break
+        total, last = total + got, time.monotonic()
+        if last - points[-1][0] > 0.01:
+            points.append((last, total))
+    if last == began:
+        raise TimeoutError(f"nothing came in {MEASURED_S:g} s")
+    middle = began + (last - began) / 2
+    at, before = max((point for point in points if point[0] <= middle), default=points[0])
+    return (total - before) * 8 / (last - at)
+
+
+def discard(peer: ssl.SSLSocket) -> None:
+    """Read what still comes until the peer ends, for as long as it may send."""
+    ends = time.monotonic() + 2 * ANSWER_S
+    with suppress(OSError):
+        while (rest := ends - time.monotonic()) > 0:
+            peer.settimeout(rest)
+            if not peer.recv(len(_BLOCK)):
+                return
+
+
+def at_once(raw: socket.socket) -> None:
+    """Have small lines sent at once."""
+    raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,0 +1,84 @@
+"""Trying the ways of a federation: what a host says is bounded, and becomes link.json or one sentence."""
+
+import json
+
+import pytest
+
+from rekindle.host import folders
+from rekindle.records.folders import link_in
+
+GOOD = {
+    "rtt_s": 0.053,
+    "clock_offset_s": -0.2,
+    "clock_error_s": 0.03,
+    "release": "2.9.0",
+    "down_bit_s": 2e7,
+    "up_bit_s": 1e7,
+}
+
+
+@pytest.fixture
+def task(load, home):
+    """Return what runs the action on a host that prints a text."""
+
+    def run(do, printed, stderr=""):
+        commands = []
+
+        def execute(command):
+            commands.append(command)
+            return {"rc": 0, "stdout": printed, "stderr": stderr}
+
+        args = {"do": do, "kit": "/r/kit", "python": "/e/python", "payload": "/r/p.zip", "home": str(home)}
+        args |= {"address": "server", "port": 8102, "release": "2.9.0"}
+        result = load("probe_links").run(args, host="gpu-1", _low_level_execute_command=execute)
+        return result, commands
+
+    return run
+
+
+def test_a_probe_leaves_a_record(task, home):
+    result, commands = task("probe", f"Welcome\n{json.dumps(GOOD)}\n")
+    assert result == {"changed": False}
+    link = link_in(home)
+    assert (link.host, link.address, link.port, link.up_bit_s) == ("gpu-1", "server", 8102, 1e7)
+    assert commands[0].startswith("PYTHONPATH=/r/p.zip /e/python -m rekindle.reach probe '{")
+
+
+def test_listener_begins_and_ends_in_the_folder_of_its_port(task):
+    (begun, (first,)), (ended, (last,)) = task("listen", "{}"), task("end", "{}")
+    assert (begun, ended) == ({"changed": True}, {"changed": False})
+    assert first.split()[5] == last.split()[5]
+    assert last.endswith("/logs/reach/8102")
+
+
+def test_what_is_wrong_fails_the_task_and_leaves_no_older_record(task, home):
+    task("probe", json.dumps(GOOD))
+    result, _ = task("probe", json.dumps({"says": "There is\x1b[2J\nno route.", "fix": "make one."}))
+    assert result == {"failed": True, "msg": "There is no route. Fix: make one."}
+    assert not (home / folders.LINK_RECORD).exists()
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["", "[]", "{" * 9000, json.dumps({"says": "x" * 1_000_000}), "Traceback"],
+    ids=["nothing", "no table", "deep", "long", "text"],
+)
+def test_a_host_that_does_not_answer(task, printed):
+    result, _ = task("probe", printed, "ModuleNotFoundError: No module named 'rekindle'\n")
+    assert result["msg"].startswith("gpu-1 did not answer: ModuleNotFoundError: No module named 'rekindle'")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"down_bit_s": 0}, {"rtt_s": -1}, {"up_bit_s": 1e300}, {"rtt_s": "1"}, {"release": None}, {"more": 1}],
+    ids=str,
+)
+def test_a_host_that_answers_what_cannot_be(task, home, wrong):
+    result, _ = task("probe", json.dumps({**GOOD, **wrong}))
+    assert result["msg"].startswith("gpu-1 does not say how its link is: ")
+    assert not (home / folders.LINK_RECORD).exists()
+
+
+def test_a_host_cannot_speak_for_another(task, home):
+    task("probe", json.dumps({**GOOD, "host": "gpu-2", "port": 1}))
+    assert (link_in(home).host, link_in(home).port) == ("gpu-1", 8102)
