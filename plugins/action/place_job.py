@@ -37,7 +37,7 @@ class ActionModule(Action):
             sites = members.sites(job) if members else ()
             spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host), sites)
             if members:
-                spec = replace(spec, participant=members.participant(host.host, _link(folder)))
+                spec = replace(spec, participant=members.participant(host.host))
             spec = replace(
                 spec,
                 files=digests(sent, job, on_gpus=bool(spec.gpus)),
@@ -73,11 +73,6 @@ def _members(args: dict[str, Any]) -> placing.Members | None:
         return None
     results = Path(args["folder"]).parent
     return placing.Members(results, args["server"], args["sites"], args["min_sites"])
-
-
-def _link(folder: Path) -> dict[str, str]:
-    """Return the variables of NVFlare's processes that the measured link to the server asks for."""
-    return {}
 
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:

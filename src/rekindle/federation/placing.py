@@ -13,7 +13,9 @@ from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.jobs.placement import Unplaceable
 from rekindle.records import HostRecord, Job, KitRecord, Participant, RunSpec, Site, to_builtins
-from rekindle.records.folders import host_in, kit_in, plan_in
+from rekindle.records.folders import host_in, kit_in, link_in, plan_in
+
+from .links import streaming
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class Members:
         ranks = len(gpus) or job.ranks_per_site
         return Site(name=self.kits[name].participant, ranks=ranks, gpus=gpus, node=name)
 
-    def participant(self, host: str, environ: dict[str, str]) -> Participant:
-        """Return what ``host`` is in the federation; ``environ`` are variables of NVFlare's processes."""
+    def participant(self, host: str) -> Participant:
+        """Return what ``host`` is in the federation."""
         kit, served = self.kits[host], self.kits[self.server]
         names = tuple(self.kits[name].participant for name in self.hosts)
         return Participant(
@@ -81,8 +83,14 @@ class Members:
             port=served.port,
             sites=names,
             min_sites=self.min_sites or len(names),
-            environ=environ,
+            environ=self._streaming(),
         )
+
+    def _streaming(self) -> dict[str, str]:
+        """Return NVFlare's settings for the links that were measured."""
+        homes = [self.results / host for host in self.hosts]
+        links = {home.name: link_in(home) for home in homes if (home / folders.LINK_RECORD).is_file()}
+        return streaming(links, self.kits[self.server].release) if len(links) == len(homes) else {}
 
 
 def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:

@@ -118,9 +118,10 @@ def within(spec: RunSpec, ends: datetime | None) -> RunSpec:
 def digest(spec: RunSpec, payload: str) -> str:
     """Return a digest of this run's inputs: its spec, and the payload with the code.
 
-    The nonce and preflight's figures of the GPUs are not inputs; ``sites`` names the GPUs.
+    The nonce and figures of GPUs and links are not inputs; ``sites`` names the GPUs.
     """
-    what = records.to_builtins(replace(spec, nonce="", clock=None, files={}, gpus=()))
+    part = spec.participant and replace(spec.participant, environ={})
+    what = records.to_builtins(replace(spec, nonce="", clock=None, files={}, gpus=(), participant=part))
     return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
 
 

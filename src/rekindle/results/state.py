@@ -75,7 +75,8 @@ def under(run: str, spec: RunSpec) -> RunSpec:
     with _locked(_path(spec.host, run)) as path:
         before = read_valid(path, Sent)
         if before and before.spec.nonce == spec.nonce:
-            return replace(spec, clock=before.spec.clock, gpus=before.spec.gpus)
+            kept = before.spec
+            return replace(spec, clock=kept.clock, gpus=kept.gpus, participant=kept.participant)
         keep(run, spec)
         return spec
 
