@@ -33,7 +33,7 @@ class ActionModule(Action):
         try:
             sent = code_in(folder.parent / "payload" / Path(args["payload"]).name, job)
             code = _code(job, plan, args["checkout"], sent)
-            members = _members(args)
+            members = _members(args, task_vars)
             sites = members.sites(job) if members else ()
             spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host), sites)
             if members:
@@ -68,11 +68,11 @@ class ActionModule(Action):
         return {"spec": records.to_builtins(spec), "run": run}
 
 
-def _members(args: dict[str, Any]) -> placing.Members | None:
+def _members(args: dict[str, Any], task_vars: dict[str, Any]) -> placing.Members | None:
     if not args["server"]:
         return None
-    results = Path(args["folder"]).parent
-    return placing.Members(results, args["server"], args["sites"], args["min_sites"])
+    results, present = Path(args["folder"]).parent, task_vars["ansible_play_hosts"]
+    return placing.Members(results, args["server"], args["sites"], present, args["min_sites"])
 
 
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:

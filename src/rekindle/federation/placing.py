@@ -1,7 +1,7 @@
 """A job over the hosts of a federation: its sites, and what each host is sent."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,17 @@ from msgspec.structs import replace
 
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
-from rekindle.jobs.placement import Unplaceable
+from rekindle.jobs.placement import NoRunError, Unplaceable
 from rekindle.records import HostRecord, Job, KitRecord, Participant, RunSpec, Site, to_builtins
 from rekindle.records.folders import host_in, kit_in, link_in, plan_in
 
 from .links import streaming
+
+
+class Unready(NoRunError):
+    """Hosts that the job needs left the playbook before it."""
+
+    verdict = "SKIPPED"
 
 
 @dataclass(frozen=True)
@@ -26,10 +32,22 @@ class Members:
     """results/<run>."""
     server: str
     """Inventory name of the server's host."""
-    hosts: Sequence[str]
+    asked: Sequence[str]
     """Inventory names of the sites' hosts."""
+    present: Collection[str]
+    """The hosts that went through all stages before."""
     min_sites: int
     """Fewest sites with which the job is worth anything; 0 for all."""
+
+    @property
+    def hosts(self) -> list[str]:
+        """The sites' hosts that take part."""
+        return [host for host in self.asked if host in self.present]
+
+    @property
+    def least(self) -> int:
+        """Fewest sites."""
+        return self.min_sites or len(self.asked)
 
     @cached_property
     def kits(self) -> dict[str, KitRecord]:
@@ -42,11 +60,15 @@ class Members:
         Raises:
             Unplaceable: too few hosts are left, a host has too few GPUs, or releases of NVFlare differ.
         """
-        least = self.min_sites or len(self.hosts)
-        if len(self.hosts) < least or not self.hosts:
-            raise Unplaceable(
-                f"{job.name} needs {least} sites and {len(self.hosts)} of the federation are left.",
-                "See why the others left, or lower rekindle_federation_min_sites.",
+        if self.server not in self.present:
+            raise Unready(
+                f"{self.server}, the federation's server, did not get this far.", "See why it left, above."
+            )
+        if len(self.hosts) < self.least:
+            missing = ", ".join(host for host in self.asked if host not in self.present)
+            raise Unready(
+                f"{job.name} needs {self.least} sites, and {missing} did not get this far.",
+                "See why they left, or lower rekindle_federation_min_sites.",
             )
         releases = {host: plan_in(self.results / host).nvflare for host in self.kits}
         if len(set(releases.values())) > 1:
@@ -82,7 +104,7 @@ class Members:
             address=served.address,
             port=served.port,
             sites=names,
-            min_sites=self.min_sites or len(names),
+            min_sites=self.least,
             environ=self._streaming(),
         )
 

@@ -76,14 +76,16 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
     Raises:
         RecordError: nothing was sent to the server's host, or something cannot be written.
     """
-    placed = {host: read(placed_part(results / host, job), PlacedRecord) for host in hosts}
+    records = {host: read(placed_part(results / host, job), PlacedRecord) for host in hosts}
+    nonce = records[hosts[0]].spec.nonce  # another's are of an earlier run, in which that host took part
+    placed = {host: record for host, record in records.items() if record.spec.nonce == nonce}
     sent = {host: record.spec for host, record in placed.items()}
     dest, spec = results / folders.FEDERATIONS / job, together(sent)
     first = placed[hosts[0]]
     code = results / "payload" / Path(first.payload).name
     try:
         with replaced(dest) as new:
-            for host in hosts:
+            for host in placed:
                 part = part_of(results, job, host)
                 if part.is_dir():
                     shutil.move(part, new / host)
@@ -91,7 +93,7 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
             shutil.rmtree(part_of(results, job, "").parent / f"{job}{_PARTS}", ignore_errors=True)
             write(new / folders.SPEC, spec)
             with suppress(RecordError):
-                write(new / folders.ENDED, _ended(new, hosts))
+                write(new / folders.ENDED, _ended(new, [*placed]))
             write(new / folders.CLOCK, Clock(offset_s=0.0, error_s=0.0, asked=timestamp()))
             verdict = _judged(new, spec, sent)
             write(new / folders.VERDICT, verdict)

@@ -1,0 +1,167 @@
+"""federate.yml over SSH: a server and three sites, each a host of its own, and what can happen to them."""
+
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from lab.labs import Lab
+from lab.wheels import fill_wheelhouse
+from plays import HANGS_S, checkout, play
+
+from rekindle.records import KitRecord, VerdictRecord, read
+
+SERVER, *SITES = HOSTS = ("server", "one", "two", "three")
+LONG = ("-e", '{"rekindle_job_arguments": {"pt_ddp": {"local_epoch": 60}}}')
+"""Rounds of some ten seconds."""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Return a checkout whose pt_ddp has one rank a site."""
+    return checkout(tmp_path_factory.mktemp("federation"), pt_ddp={"ranks_per_site": 1})
+
+
+@pytest.fixture(scope="module")
+def lab(named):
+    """Return a lab of these hosts, for which every wheel is here."""
+    lab = Lab(named("fed"), light=True)
+    try:
+        lab.up(HOSTS)
+        fill_wheelhouse(lab)
+        yield lab
+    finally:
+        lab.down()
+
+
+@pytest.fixture(scope="module")
+def proven(lab, shop, tmp_path_factory):
+    """Return the first run of federate.yml, from bare hosts."""
+    results = tmp_path_factory.mktemp("results") / "federation"
+    return play("playbooks/federate.yml", lab.inventory, results, cwd=shop)
+
+
+def verdict_in(results):
+    return read(Path(results) / "federations/pt_ddp/verdict.json", VerdictRecord)
+
+
+def root(lab, host, command):
+    done = subprocess.run(lab.ssh(host, command, user="root"), capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def kill(lab, host, module):
+    """Kill the process on a host that runs this module of Python's."""
+    (pid, *_) = root(lab, host, f"pgrep -f -- '-m {module}'").split()
+    root(lab, host, f"kill -KILL {pid}")
+
+
+class Going:
+    """federate.yml, in the midst of whose job something happens."""
+
+    def __init__(self, lab, shop, folder):
+        self.results, self._log = folder / "results", folder / "log"
+        command = ["ansible-playbook", "playbooks/federate.yml", "-i", lab.inventory, *LONG]
+        with self._log.open("w") as log:
+            self._play = subprocess.Popen(
+                [*command, "-e", f"rekindle_results={self.results}", "-e", "rerun=true"],
+                cwd=shop,
+                env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        ends = time.monotonic() + HANGS_S
+        while not re.search(r"two pt_ddp: round 1/3", self.output):
+            assert self._play.poll() is None, self.output
+            assert time.monotonic() < ends, self.output
+            time.sleep(0.1)
+        self.since = time.monotonic()
+
+    @property
+    def output(self):
+        return self._log.read_text()
+
+    def ended(self):
+        """Return the verdict, and how many seconds after the first round the play ended."""
+        assert self._play.wait(HANGS_S) != 0, self.output
+        assert "Traceback" not in self.output
+        return verdict_in(self.results), time.monotonic() - self.since
+
+
+def test_bare_hosts_become_a_proven_federation(proven):
+    assert proven.status == 0, proven.output
+    assert re.search(r"^federations\s+pt_ddp\s+PASS", proven.output, re.M), proven.output
+    verdict = verdict_in(proven.results)
+    seen = {result.claim: result.message for result in verdict.evidence}
+    assert seen["only_sites_connected"] == "3 sites connected by TLS, each with its own certificate."
+    assert "one" in seen["bytes_over_the_wire"]
+    assert {device.node for device in verdict.devices} <= {*SITES, None}
+
+
+def test_each_host_has_its_own_key_and_nobody_else_reads_it(proven, lab):
+    for host in HOSTS:
+        kit = read(proven.results / host / "kit.json", KitRecord)
+        modes = root(lab, host, f"stat -c '%a %U' {kit.path} {kit.path}/startup/*.key").splitlines()
+        assert modes == ["700 lease", "600 lease"], (host, modes)
+        keys = root(lab, host, "find / -xdev -name '*.key' -path '*federation*'").splitlines()
+        assert all("/federation/rekindle/" in key for key in keys)
+        assert len(keys) == (2 if host == SERVER else 1)
+    assert not [path for path in proven.results.rglob("*") if path.suffix == ".key"]
+
+
+def test_nothing_runs_or_listens_after_it(proven, lab):
+    for host in HOSTS:
+        assert root(lab, host, "pgrep -f nvflare") == ""
+        assert ":8002" not in root(lab, host, "cat /proc/net/tcp | tr a-f A-F | grep -i ':1F42 .* 0A ' || true")
+
+
+def test_the_same_command_keeps_certificates_and_the_proof(proven, lab, shop):
+    before = {host: (proven.results / host / "kit.json").read_text() for host in HOSTS}
+    again = play("playbooks/federate.yml", lab.inventory, proven.results, cwd=shop)
+    assert again.status == 0, again.output
+    assert re.search(r"federations\s+pt_ddp\s+PASS\s+kept, of ", again.output), again.output
+    assert before == {host: (proven.results / host / "kit.json").read_text() for host in HOSTS}
+
+
+@pytest.mark.parametrize(
+    ("module", "host", "cause"),
+    [
+        ("nvflare.private.fed.app.client.client_train", "two", "NVFlare's client of two was killed by signal 9."),
+        ("nvflare.private.fed.app.server.server_train", "server", "NVFlare's server was killed by signal 9"),
+    ],
+    ids=["client", "server"],
+)
+def test_a_parent_that_is_killed_is_named(proven, lab, shop, tmp_path, module, host, cause):
+    going = Going(lab, shop, tmp_path)
+    kill(lab, host, module)
+    verdict, seconds = going.ended()
+    assert (verdict.verdict, cause in verdict.cause) == ("FAIL", True), verdict.cause
+    assert seconds < 120, going.output
+    for name in HOSTS:
+        assert root(lab, name, "pgrep -f nvflare") == ""
+
+
+def test_a_site_with_a_foreign_kit_is_refused_before_anything_starts(proven, lab, shop, tmp_path):
+    kit = read(proven.results / "two" / "kit.json", KitRecord).path
+    other = f"{kit}/startup/rootCA.pem"
+    root(lab, "two", f"cp -p {other} /root/ca.pem; openssl req -x509 -newkey rsa:2048 -nodes -days 1 "
+         f"-subj /CN=other -keyout /dev/null -out {other} 2>/dev/null")  # fmt: skip
+    try:
+        done = play("playbooks/federate.yml", lab.inventory, tmp_path / "r", "-e", "rerun=true", cwd=shop)
+    finally:
+        root(lab, "two", f"cp -p /root/ca.pem {other}")
+    rows = {row["host"]: row for row in json.loads((tmp_path / "r/results.json").read_text())["rows"]}
+    assert done.status != 0
+    assert "its certificate is not its authority's" in rows["two"]["cause"], rows["two"]
+    assert rows["federations"]["verdict"] == "SKIPPED", rows["federations"]
+
+
+def test_retire_leaves_nothing_of_it(proven, lab, shop):
+    done = play("playbooks/retire.yml", lab.inventory, proven.results, cwd=shop)
+    assert done.status == 0, done.output
+    for host in HOSTS:
+        assert root(lab, host, "ls -A /home/lease/rekindle 2>/dev/null") == ""
