@@ -21,6 +21,9 @@ _OVERHEAD = 1.02
 """Bytes sent for a byte of the model, where nothing is sent twice; measured with 2.9.0: 1.003 to 1.01."""
 _SETTLE_S = 1.5
 """Of each direction: the task is fetched, the answer is packed. Measured with 2.9.0: 0.4 to 2.8 s."""
+_REQUEST_BYTES, _REQUEST_TRIPS = 2 * _MIB, 1.5
+"""Smaller tensors are asked for together (source: decomposers.py), and each request costs round trips
+(measured with 2.9.0: 25 requests made 20 s 22)."""
 _REQUEST_S = 600
 """For one tensor (source: …streaming_per_request_timeout of a job; 3 attempts)."""
 _ACK_S = 60
@@ -94,7 +97,8 @@ def foretell(
     for host, link in links.items():
         rates = [min(rate, 8 * window / link.rtt_s) for rate in (link.down_bit_s, link.up_bit_s)]
         _require(host, min(rates), model, window, release)
-        seconds[host] = sum(8 * model.bytes * _OVERHEAD / rate + link.rtt_s + _SETTLE_S for rate in rates)
+        requests_s = _REQUEST_TRIPS * link.rtt_s * model.bytes / max(model.largest, _REQUEST_BYTES)
+        seconds[host] = sum(8 * model.bytes * _OVERHEAD / rate + requests_s + _SETTLE_S for rate in rates)
     needed = _SERVER_BYTES + _SERVER_SHARE * model.bytes
     if server_memory is not None and needed > server_memory:
         raise Complaint(
