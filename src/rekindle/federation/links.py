@@ -2,7 +2,8 @@
 
 NVFlare sends a tensor in chunks of 1 MiB and has at most a window of them under way. 2.9 sends a chunk again
 that is not acknowledged within 5 s, and chunks wait behind the window: where that takes longer, all is sent
-many times, and little arrives (measured: 50 MB in one tensor over 20 Mbit/s, 480 MB were sent).
+many times, and little arrives (measured: a round with one tensor of 50 MB over 20 Mbit/s had sent 529 MB down
+after 400 s and was not over).
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,9 @@ _OVERHEAD = 1.02
 """Bytes sent for a byte of the model, where nothing is sent twice; measured with 2.9.0: 1.003 to 1.01."""
 _SETTLE_S = 1.5
 """Of each direction: the task is fetched, the answer is packed. Measured with 2.9.0: 0.4 to 2.8 s."""
+_REQUEST_BYTES, _REQUEST_TRIPS = 2 * _MIB, 1.5
+"""Smaller tensors are asked for together (source: decomposers.py), and each request costs round trips
+(measured with 2.9.0: 25 requests at 50 ms made 20 s 22, 48 at 100 ms made 8 s 15)."""
 _REQUEST_S = 600
 """For one tensor (source: …streaming_per_request_timeout of a job; 3 attempts)."""
 _ACK_S = 60
@@ -28,8 +32,8 @@ _ACK_S = 60
 _BLOB = 4 << 30
 """Of one tensor (source: streaming_max_blob_size)."""
 _SERVER_BYTES, _SERVER_SHARE = 450_000_000, 5.8
-"""Memory of the server's job process, without a model and for a byte of it (torch, 2.9.0; measured with 50
-and 250 MB: 0.75 and 1.9 GB; NVFlare adds results up as they come)."""
+"""Memory of the server's job process, without a model and for a byte of it. Measured with torch and 2.9.0:
+50, 100 and 250 MB took 0.78, 1.07 and 1.84 GB with one site, and 0.75 and 1.8 to 2.0 GB with several."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ def foretell(
     for host, link in links.items():
         rates = [min(rate, 8 * window / link.rtt_s) for rate in (link.down_bit_s, link.up_bit_s)]
         _require(host, min(rates), model, window, release)
-        seconds[host] = sum(8 * model.bytes * _OVERHEAD / rate + link.rtt_s + _SETTLE_S for rate in rates)
+        requests_s = _REQUEST_TRIPS * link.rtt_s * model.bytes / max(model.largest, _REQUEST_BYTES)
+        seconds[host] = sum(8 * model.bytes * _OVERHEAD / rate + requests_s + _SETTLE_S for rate in rates)
     needed = _SERVER_BYTES + _SERVER_SHARE * model.bytes
     if server_memory is not None and needed > server_memory:
         raise Complaint(

@@ -14,7 +14,7 @@ from . import Trouble
 
 _LIMIT = 1 << 20
 _ANY_TIME = 0x200000
-"""X509_V_FLAG_NO_CHECK_TIME: the clocks are compared first, and only then certificates with them."""
+"""X509_V_FLAG_NO_CHECK_TIME: clocks are compared first, and then certificates with them."""
 _AGAIN = "provision the federation again, which makes this host's kit anew."
 
 Certificate = Mapping[str, Any]
@@ -28,18 +28,18 @@ class Kit:
     folder: Path
     role: Literal["server", "client"]
 
-    def require(self) -> None:
+    def __post_init__(self) -> None:
         """Look whether all is there.
 
         Raises:
-            Trouble: a file is missing, or is none.
+            Trouble: a file is missing.
         """
-        names = ["rootCA.pem", f"{self.role}.crt", f"{self.role}.key", f"fed_{self.role}.json"]
-        for path in (self.folder / "startup" / name for name in names):
-            try:
-                files.content(path, _LIMIT)
-            except OSError as error:
-                raise Trouble(f"The kit has no {path}: {error.strerror}.", _AGAIN) from None
+        for name in ("rootCA.pem", f"{self.role}.crt", f"{self.role}.key", f"fed_{self.role}.json"):
+            if not self._file(name).is_file():
+                raise Trouble(f"The kit has no file {self._file(name)}.", _AGAIN)
+
+    def _file(self, name: str) -> Path:
+        return self.folder / "startup" / name
 
     def context(self, *, as_server: bool | None = None, asks: bool = True) -> ssl.SSLContext:
         """Return a context for mutual TLS 1.2 or newer with this kit, in which the time does not count.
@@ -57,21 +57,28 @@ class Kit:
         context.check_hostname = False  # NVFlare goes by the certificate's CN
         context.verify_mode = ssl.CERT_REQUIRED if asks else ssl.CERT_NONE
         context.verify_flags |= _ANY_TIME
-        mine = self.folder / "startup"
         try:
-            context.load_cert_chain(mine / f"{self.role}.crt", mine / f"{self.role}.key", lambda: "")
-            context.load_verify_locations(mine / "rootCA.pem")
-        except (ssl.SSLError, OSError, ValueError) as error:
-            raise Trouble(f"Certificate, key and CA in {mine} do not fit: {error}.", _AGAIN) from None
+            context.load_cert_chain(
+                self._file(f"{self.role}.crt"), self._file(f"{self.role}.key"), lambda: ""
+            )
+            context.load_verify_locations(self._file("rootCA.pem"))
+        except (OSError, ValueError) as error:
+            raise Trouble(f"The files in {self.folder}/startup do not fit: {error}.", _AGAIN) from None
         return context
 
-    def own(self) -> Certificate:
-        """Return the kit's own certificate, as a peer with the kit's CA sees it; nothing is sent.
+    def require(self, whose: str, now: float) -> None:
+        """Look whether certificate and CA fit and are valid at the time ``now``.
 
         Raises:
-            Trouble: it is of another CA.
+            Trouble: they are not.
         """
-        asks = self.role == "client"  # the side that sees it
+        require_valid(self._own(), f"The certificate of the {whose} kit", now)
+        for authority in self.context().get_ca_certs()[:1]:
+            require_valid(authority, f"The CA's certificate in the {whose} kit", now)
+
+    def _own(self) -> Certificate:
+        """Return its certificate as a peer with its CA sees it; nothing is sent."""
+        asks = self.role == "client"  # the server in this pair is the one that sees it
         there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
         server = self.context(as_server=True, asks=asks).wrap_bio(there, back, server_side=True)
         client = self.context(as_server=False, asks=not asks).wrap_bio(back, there)
@@ -83,14 +90,9 @@ class Kit:
                     continue
         except ssl.SSLError as error:
             why = getattr(error, "verify_message", error.reason)
-            message = f"{self.folder}/startup/{self.role}.crt is not of the CA beside it: {why}."
+            message = f"{self._file(self.role)}.crt is not of the CA beside it: {why}."
             raise Trouble(message, _AGAIN) from None
         return (server if asks else client).getpeercert() or {}
-
-    def authority(self) -> Certificate:
-        """Return its CA's certificate."""
-        found = self.context().get_ca_certs()
-        return found[0] if found else {}
 
     def identity(self) -> str:
         """Return the name that the server's certificate has to have, by a site's kit.
@@ -98,10 +100,10 @@ class Kit:
         Raises:
             Trouble: it names none.
         """
-        path = self.folder / "startup" / "fed_client.json"
+        path = self._file("fed_client.json")
         try:
             return str(json.loads(files.content(path, _LIMIT))["servers"][0]["identity"])
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             raise Trouble(f"{path} names no server.", _AGAIN) from None
 
 
@@ -118,11 +120,12 @@ def require_valid(certificate: Certificate, whose: str, now: float) -> None:
         Trouble: it has expired, or is not valid yet; NVFlare is silent about both.
     """
     begins, ends = (ssl.cert_time_to_seconds(certificate[name]) for name in ("notBefore", "notAfter"))
+    clock = f"this host's clock says {_shown(now)}"
     if now > ends:
-        message = f"{whose} has expired at {_shown(ends)}; this host's clock says {_shown(now)}."
+        message = f"{whose} has expired at {_shown(ends)}; {clock}."
         raise Trouble(message, "provision the federation again, which renews it.")
     if now < begins:
-        message = f"{whose} is not valid before {_shown(begins)}; this host's clock says {_shown(now)}."
+        message = f"{whose} is not valid before {_shown(begins)}; {clock}."
         raise Trouble(message, "set this host's clock, or wait until then.")
 
 

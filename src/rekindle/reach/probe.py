@@ -100,14 +100,12 @@ class Probe:
         Raises:
             Trouble: something is wrong with the way; the first thing.
         """
-        self.kit.require()
         with self._asked("look") as peer:
             server, said = peer.getpeercert() or {}, self._heard(peer)
             rtt, offset = self._clock(peer)
         if abs(offset) - rtt / 2 > self.clock_s:
             raise self._trouble("clock", f"{abs(offset):.0f} s {'behind' if offset < 0 else 'ahead of'}")
-        require_valid(self.kit.own(), "The certificate of this site's kit", self.now())
-        require_valid(self.kit.authority(), "The CA's certificate in this site's kit", self.now())
+        self.kit.require("site's", self.now())
         require_valid(server, f"The certificate of {self.address}:{self.port}", self.now())
         here, there = release() if self.has is None else self.has, str(said.get("release"))[:40]
         if not here or here != there or self.planned not in ("", here):
@@ -138,6 +136,7 @@ class Probe:
         context, wanted = self.kit.context(), self.kit.identity()
         raw = self._connected()
         try:
+            wire.prepare(raw)
             peer = context.wrap_socket(raw)
         except OSError as error:
             raw.close()
@@ -153,15 +152,13 @@ class Probe:
         failed: OSError | None = None
         for address in self._addresses():
             try:
-                raw = socket.create_connection((address, self.port), wire.ANSWER_S)
-                wire.at_once(raw)
-                return raw
+                return socket.create_connection((address, self.port), wire.ANSWER_S)
             except OSError as error:
                 failed = failed or error
         if isinstance(failed, ConnectionRefusedError):
             raise self._trouble("refused")
-        if isinstance(failed, TimeoutError):
-            raise self._trouble("silent")
+        if isinstance(failed, TimeoutError | ConnectionResetError):
+            raise self._trouble("silent" if isinstance(failed, TimeoutError) else "ended")
         if failed is None:
             raise self._trouble("name")
         kind = "no route" if failed.errno in _NO_ROUTE else "not allowed"

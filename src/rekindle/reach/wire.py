@@ -84,23 +84,19 @@ def measured(peer: ssl.SSLSocket) -> float:
     peer.settimeout(ANSWER_S)
     peer.recv_into(buffer)
     began = last = time.monotonic()
-    points, total = [(began, 0)], 0
-    while total < _MOST and last - began < MEASURED_S:
-        peer.settimeout(max(0.001, began + MEASURED_S - time.monotonic()))
-        try:
+    since, before, total = began, 0, 0
+    with suppress(TimeoutError):
+        while total < _MOST and (rest := began + MEASURED_S - time.monotonic()) > 0:
+            peer.settimeout(rest)
             got = peer.recv_into(buffer)
-        except TimeoutError:
-            break
-        if not got:
-            break
-        total, last = total + got, time.monotonic()
-        if last - points[-1][0] > 0.01:
-            points.append((last, total))
-    if last == began:
-        raise TimeoutError(f"nothing came in {MEASURED_S:g} s")
-    middle = began + (last - began) / 2
-    at, before = max((point for point in points if point[0] <= middle), default=points[0])
-    return (total - before) * 8 / (last - at)
+            if not got:
+                break
+            total, last = total + got, time.monotonic()
+            if since == began and last - began > MEASURED_S / 2:
+                since, before = last, total
+    if last == since:
+        raise TimeoutError(f"next to nothing came in {MEASURED_S:g} s")
+    return (total - before) * 8 / (last - since)
 
 
 def discard(peer: ssl.SSLSocket) -> None:
@@ -113,6 +109,7 @@ def discard(peer: ssl.SSLSocket) -> None:
                 return
 
 
-def at_once(raw: socket.socket) -> None:
-    """Have small lines sent at once."""
+def prepare(raw: socket.socket) -> None:
+    """Have small lines sent at once, and nothing wait without a limit."""
+    raw.settimeout(ANSWER_S)
     raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -7,7 +7,7 @@ from msgspec import Meta
 from .base import Few, FileName, Integer, Many, Number, Record, Table, Text, Timestamp
 from .run import RunSpec
 
-Rate = Annotated[float, Meta(gt=0, le=1e15)]
+Rate = Annotated[float, Meta(ge=1e-6, le=1e15)]
 
 
 class LeaseRecord(Record, kw_only=True, frozen=True):

@@ -57,12 +57,6 @@ def model(tree: Any) -> dict[str, Any]:
     }
 
 
-def sizes(tree: Any) -> dict[str, int]:
-    """Return the bytes of a model's weights, and of the largest tensor, as NVFlare sends them."""
-    found = [len(leaf) if isinstance(leaf, bytes) else int(leaf.nbytes) for _, leaf in leaves(tree)]
-    return {"model_bytes": sum(found), "largest_bytes": max(found, default=0)}
-
-
 _PARTS = 8
 """Sums in a sketch; see ``rekindle.records.events.Sketch``."""
 _ROW = 1 << 13

@@ -64,25 +64,35 @@ def test_releases_that_send_nothing_twice_stay_as_they_are(release):
     assert window(1, release=release) == [0, 0, 0]
 
 
-# Measured with NVFlare 2.9.0 over tests/lab/shaper.py, seconds of one direction: docs of the issue's facts.
-MEASURED: list[tuple[float, int, int, float]] = [(20, 50 * MB, 50 * MB, 22.5)]
+MEASURED = [
+    (20, 0.05, 50 * MB, 50 * MB, 45.2),
+    (20, 0.05, 250 * MB, 25 * MB, 205.1),
+    (20, 0.05, 50 * MB, MB // 4, 46.2),
+    (2, 0.05, 5 * MB, 5 * MB, 43.1),
+    (100, 0.05, 250 * MB, 250 * MB, 46.3),
+    (100, 0.1, 100 * MB, MB // 4, 32.5),
+]
+"""Mbit/s, round trip, bytes, bytes of the largest tensor, seconds of a round's transfers: NVFlare 2.9.0,
+set as here, one site over tests/lab/shaper.py."""
 
 
-@pytest.mark.parametrize(("rate", "size", "largest", "seconds"), MEASURED)
-def test_what_is_foretold_was_measured(rate, size, largest, seconds):
-    foretold = foretell(links(rate), Model(size, largest), "2.9.0")
-    assert foretold.round_s == pytest.approx(2 * seconds, rel=0.2)
+@pytest.mark.parametrize(("rate", "trip", "size", "largest", "seconds"), MEASURED)
+def test_what_is_foretold_was_measured(rate, trip, size, largest, seconds):
+    foretold = foretell(links(rate, rtt_s=trip), Model(size, largest), "2.9.0")
+    assert foretold.round_s == pytest.approx(seconds, rel=0.1)
 
 
 def test_the_slowest_site_counts_and_a_shared_link_is_the_sum():
     foretold = foretell(links(100, 50, 50), Model(50 * MB, MB), "2.9.0")
     assert foretold.round_s == foretold.seconds["gpu-2"] > foretold.seconds["gpu-1"]
     assert foretold.shared_s == pytest.approx(3 * 2 * 50 * 8.16 / 100 + 3)
-    assert foretell(links(100), Model(50 * MB, MB), "2.9.0").shared_s == pytest.approx(11.3, abs=0.1)
+    assert foretell(links(100), Model(50 * MB, 50 * MB), "2.9.0").shared_s == pytest.approx(11.3, abs=0.2)
 
 
 def test_a_window_below_what_is_under_way_slows_a_link_down():
-    near, far = (foretell(links(20, 1000, rtt_s=rtt), Model(500 * MB, MB), "2.9.0") for rtt in (0.001, 0.2))
+    near, far = (
+        foretell(links(20, 1000, rtt_s=rtt), Model(500 * MB, 500 * MB), "2.9.0") for rtt in (0.001, 0.2)
+    )
     assert near.seconds["gpu-2"] < 13
     assert far.seconds["gpu-2"] == pytest.approx(2 * 500 * MB * 8 * 1.02 / (8 * 2 * MIB / 0.2), rel=0.05)
 

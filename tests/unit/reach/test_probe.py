@@ -100,7 +100,9 @@ def test_links_are_measured_one_after_the_other(listening, server, look):
             one.start()
         for one in both:
             one.join(60)
-    assert [round(each[way] / 20e6, 1) for each in found for way in ("down_bit_s", "up_bit_s")] == [1.0] * 4
+    rates = [each[way] for each in found for way in ("down_bit_s", "up_bit_s")]
+    assert len(rates) == 4
+    assert min(rates) > 0.8 * 20e6  # and not half of it
 
 
 def test_a_site_that_is_not_served_in_time_is_told(listening, server, told, monkeypatch, soon):
@@ -267,24 +269,20 @@ def test_clocks_that_differ(told, listening, server):
     "lifetime", [(-3 * DAY, -2 * DAY), (2 * DAY, 3 * DAY)], ids=["expired", "not yet valid"]
 )
 @pytest.mark.parametrize("whose", ["site", "server"])
-def test_a_certificate_out_of_its_time(  # noqa: PLR0913, PLR0917
-    look, listening, authority, lifetime, whose, monkeypatch
-):
+def test_a_certificate_out_of_its_time(look, listening, authority, lifetime, whose):
     served = authority.kit("server", "server", *(lifetime if whose == "server" else ()))
     kit = authority.kit("client", "site-2", *(lifetime if whose == "site" else ()))
-    monkeypatch.setattr("rekindle.reach.listener.require_valid", lambda *_: None)
-    with listening(served) as port, pytest.raises(Trouble) as trouble:
+    with listening(served, unchecked=True) as port, pytest.raises(Trouble) as trouble:
         look(port, kit=kit)
     assert ("has expired at" if lifetime[0] < DAY else "is not valid before") in trouble.value.message
-    assert ("this site's kit" if whose == "site" else f":{port}") in trouble.value.message
+    assert ("the site's kit" if whose == "site" else f":{port}") in trouble.value.message
 
 
-def test_a_ca_out_of_its_time(look, listening, tmp_path, monkeypatch, certify):
+def test_a_ca_out_of_its_time(look, listening, tmp_path, certify):
     old = certify(tmp_path / "old", ends=-DAY / 2)
-    monkeypatch.setattr("rekindle.reach.listener.require_valid", lambda *_: None)
     with (
-        listening(old.kit("server", "server")) as port,
-        pytest.raises(Trouble, match="CA's certificate in this"),
+        listening(old.kit("server", "server"), unchecked=True) as port,
+        pytest.raises(Trouble, match="CA's certificate in the site's"),
     ):
         look(port, kit=old.kit("client", "site-1"))
 
@@ -301,10 +299,10 @@ def test_a_release_that_is_not_the_planned_one(told, listening, server):
 
 
 @pytest.mark.parametrize("name", ["client.crt", "client.key", "rootCA.pem", "fed_client.json"])
-def test_a_kit_that_lacks_a_file(look, site, name):
+def test_a_kit_that_lacks_a_file(site, name):
     (site.folder / "startup" / name).unlink()
-    with pytest.raises(Trouble, match=f"no .*{name}: No such file"):
-        look(1)
+    with pytest.raises(Trouble, match=f"no file .*{name}"):
+        Kit(site.folder, "client")
 
 
 def test_a_key_of_another_certificate(look, listening, server, site, authority):
