@@ -44,6 +44,10 @@ def locks() -> dict[str, Lock]:
     """Return every lock that there should be, by file name."""
     pythons = rules().locks.pythons
     wanted = {"driver.txt": Lock([pythons[0], *NEWER_PYTHONS], dict.fromkeys(ARCHITECTURES, DRIVER))}
+    for release in rules().nvflare.releases:  # for the controller
+        alone: dict[str, Sequence[str]] = {}
+        alone |= dict.fromkeys(ARCHITECTURES, (f"nvflare=={release}", "setuptools"))
+        wanted[f"nvflare-{release}.txt"] = Lock(NEWER_PYTHONS, alone)
     asked = itertools.product(environments(), rules().nvflare.releases)
     for build in (build for framework, release in asked for build in builds(framework, release)):
         for python in build.pythons:

@@ -47,4 +47,5 @@ class ActionModule(Action):
             except RecordError as error:
                 raise Failed(f"{host} does not say how its link is: {error.message}.") from None
             records.write(home / folders.LINK_RECORD, link)
-        return {"changed": args["do"] == "listen"}
+        running = bool(said.get("running"))
+        return {"changed": args["do"] == "listen" and not running, **({"running": True} if running else {})}

@@ -40,6 +40,8 @@ class ActionModule(Action):
         started = self._start(args, task_vars) if args["start"] else {}
         if started.get("failed"):
             return started
+        if not args["follow"]:
+            return {"changed": started.get("stdout") == "started"}
         ends, lost_after_s = lease.ends(Path(args["home"])), args["reconnect_s"]
         nonce = secrets.token_hex(8)
         poll = shlex.join([args["python"], *_POLL, args["lock"], args["progress"], nonce])

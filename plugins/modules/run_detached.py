@@ -18,6 +18,7 @@ options:
   payload: {description: The payload's path on the host., type: str, required: true}
   what: {description: "Name of the work, for messages.", type: str, required: true}
   limit_s: {description: Seconds after which the work is given up., type: int, required: true}
+  follow: {description: Whether it is followed to its end., type: bool, default: true}
   reconnect_s:
     description: Seconds for which a host that is out of reach is awaited, at most until its lease ends.
     type: int

@@ -13,9 +13,7 @@ from rekindle.environments.indexes import masked, uv_environment
 from rekindle.host import own
 from rekindle.host.variables import for_installers
 from rekindle.records import Complaint
-from rekindle.solver.catalogue import rules
 
-_PYTHONS = ("3.12", "3.11", "3.10")
 _LIMIT_S = 600
 
 
@@ -28,7 +26,7 @@ def nvflare(folder: Path, release: str, wheelhouse: str = "") -> Path:
         wheelhouse: folder of `rekindle bundle`, which is used alone if given.
 
     Raises:
-        Complaint: there is no fitting Python here, or it cannot be installed.
+        Complaint: it cannot be installed here.
     """
     target = folder / release
     python = target / "bin" / "python"
@@ -41,10 +39,6 @@ def nvflare(folder: Path, release: str, wheelhouse: str = "") -> Path:
 
 
 def _build(release: str, target: Path, wheelhouse: str) -> None:
-    usual = rules().nvflare.version == release
-    own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    version = own_version if own_version in _PYTHONS else _PYTHONS[0]
-    name = f"torch-system{'' if usual else f'-nvflare{release}'}-py{version.replace('.', '')}.txt"
     environ = {**for_installers(os.environ), "UV_PYTHON_DOWNLOADS": "never", "UV_NO_CONFIG": "1"}
     words = ["--require-hashes"]
     if wheelhouse:
@@ -53,11 +47,10 @@ def _build(release: str, target: Path, wheelhouse: str) -> None:
     else:
         environ = uv_environment(environ)
     lock = target.with_suffix(".txt")
-    lock.write_text(locks.text(name), encoding="utf-8")
+    lock.write_text(locks.text(f"nvflare-{release}.txt"), encoding="utf-8")
     uv, python = find_uv_bin(), str(target / "bin" / "python")
-    interpreter = sys.executable if version == own_version else version
     try:
-        _run([uv, "venv", "--quiet", "--python", interpreter, str(target)], environ, release)
+        _run([uv, "venv", "--quiet", "--python", sys.executable, str(target)], environ, release)
         words += ["--build-constraints", str(lock), str(lock)]
         _run([uv, "pip", "sync", "--quiet", "--python", python, *words], environ, release)
     finally:
@@ -78,5 +71,5 @@ def _run(command: list[str], environ: dict[str, str], release: str) -> None:
         reason = masked(" ".join(done.stderr.split()))[-500:]
         raise Complaint(
             f"NVFlare {release}, which makes a federation's certificates, cannot be installed here: {reason}",
-            "give this machine a Python from 3.10 to 3.12, and its package index or a complete wheelhouse.",
+            "give this machine its package index, or a complete wheelhouse.",
         )

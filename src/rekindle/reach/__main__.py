@@ -19,7 +19,7 @@ from rekindle.host.look import taken
 
 from . import Trouble
 from .kit import Kit
-from .listener import Listener
+from .listener import Listener, serves
 from .probe import Probe
 
 _LIMIT_S = 20.0
@@ -27,12 +27,17 @@ _LIMIT_S = 20.0
 _LOOK_S = 0.05
 
 
-def listen(folder: Path, asked: str) -> None:
-    """Start a listener in place of any before; it says in a line when it listens.
+def listen(folder: Path, asked: str) -> bool:
+    """Start a listener in place of any before, unless NVFlare's server runs there with the same kit.
+
+    Returns:
+        Whether that server runs, which is proof enough of the way to it.
 
     Raises:
         Trouble: it cannot listen.
     """
+    if serves(json.loads(asked)["kit"]):
+        return True
     end(folder)
     own.make_folder(folder)
     with detached.locked(folder / "lock") as lock:
@@ -50,6 +55,7 @@ def listen(folder: Path, asked: str) -> None:
     answer = json.loads(line)
     if "says" in answer:
         raise Trouble(answer["says"], answer["fix"])
+    return False
 
 
 def serve(folder: Path, asked: dict[str, Any]) -> None:
@@ -114,7 +120,7 @@ def main() -> int:
         if verb == "serve":
             serve(Path(given[0]), json.loads(given[1]))
         elif verb == "listen":
-            listen(Path(given[0]), given[1])
+            answer = {"running": True} if listen(Path(given[0]), given[1]) else {}
         elif verb == "end":
             end(Path(given[0]))
         else:

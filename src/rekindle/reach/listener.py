@@ -90,6 +90,16 @@ class Listener(socketserver.ThreadingTCPServer):
                 wire.discard(peer)
 
 
+def serves(kit: str) -> bool:
+    """Whether NVFlare's server runs with the copy of a kit that the driver made for a run."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+            if f"{kit}.run" in words and any(word.endswith("server_train") for word in words):
+                return True
+    return False
+
+
 def _holder(port: int) -> str:
     """Return who listens on a port, as far as /proc shows it to this user."""
     owners: dict[str, str] = {}

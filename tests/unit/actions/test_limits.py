@@ -13,12 +13,23 @@ from plays import OWN_PLAYBOOK, REPOSITORY
 from rekindle.actions.limits import limited, within
 
 HERE = {"check_settings", "check_verdicts", "evaluate_acceptance", "make_plan"}
-HERE |= {"save_environments", "write_reports"}
+HERE |= {"judge_federation", "save_environments", "write_reports"}
 """Actions that ask nothing of the host."""
 BUILTIN = {f"ansible.builtin.{name}" for name in ("include_tasks", "include_role", "import_role")}
 FOLLOWS = "run_detached"
 """Has a limit for its start, one for each look, and one for all of them."""
-WORDS = {"name", "when", "vars", "loop", "loop_control", "register", "environment", "changed_when", "timeout"}
+WORDS = {
+    "name",
+    "when",
+    "vars",
+    "loop",
+    "loop_control",
+    "register",
+    "environment",
+    "changed_when",
+    "timeout",
+    "run_once",
+}
 LONGEST_S = 7200
 
 

@@ -241,11 +241,10 @@ def test_a_look_that_hangs_is_given_up_and_another_one_is_taken(follow, host, tm
 
 def test_a_host_that_hangs_for_good_is_gone(follow, host, tmp_path, monkeypatch):
     monkeypatch.setattr(follow.module, "_POLL_S", 0.3)
-    monkeypatch.setattr(follow.module, "_RECONNECT_S", 1)
     host.noise = "sleep 20;"
     said = r"toy was never seen; the host is lost: the host gave no answer within 0\.3 s"
     with writer(tmp_path), pytest.raises(AnsibleConnectionFailure, match=said):
-        follow()
+        follow(reconnect_s=1)
     assert not [process for process in psutil.Process().children(recursive=True) if "20" in process.cmdline()]
 
 

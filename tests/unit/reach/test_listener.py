@@ -150,7 +150,7 @@ def test_why_it_does_not_listen_is_said(tmp_path, run, asked, port):
 
 
 def test_one_that_dies_as_it_starts_is_said(tmp_path, run):
-    status, answer = run("listen", tmp_path / "reach", "{}")
+    status, answer = run("listen", tmp_path / "reach", json.dumps({"kit": "nowhere"}))
     assert status == 1
     assert "KeyError" in answer["says"]
 

@@ -9,7 +9,7 @@ from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, holds, unknown
 from rekindle.judge.run import Run
-from rekindle.records.events import SampleEvent, TaskEvent
+from rekindle.records.events import TaskEvent
 
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,16}m")
 _CONNECTED = re.compile(
@@ -55,36 +55,39 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
 
 
 @check("ours", "example", needs=(TaskEvent,), unless=_on_one_host)
-def rounds_waited_for(run: Run) -> Result:
-    """How long the server waited in each round for the slowest site, once it had the first result."""
+def rounds_over_the_network(run: Run) -> Result:
+    """How long the server waited for the slowest site, and what crossed each site's network, a round."""
+    return holds(f"{_waited(run)} {_crossed(run)}")
+
+
+def _waited(run: Run) -> str:
     by_round: dict[int, list[tuple[float, str]]] = {}
     for line in run.models_sent:
         if line.event.round is not None:
             by_round.setdefault(line.event.round, []).append((line.event.time, line.event.site))
-    waits = {number: max(came)[0] - min(came)[0] for number, came in by_round.items()}
     last = Counter(max(came)[1] for came in by_round.values() if len(came) > 1)
     if not last:
-        return holds("No round had results of two sites.")
+        return "No round had results of two sites."
+    waited = median(max(came)[0] - min(came)[0] for came in by_round.values())
     site, times = last.most_common(1)[0]
-    return holds(
-        f"The server waited {median(waits.values()):.1f} s a round for the slowest site (median), "
-        f"for {site} in {times} of {len(by_round)}."
+    return (
+        f"From the first result of a round to the last the server waited {waited:.1f} s (median); {site} was "
+        f"last in {times} of {len(by_round)}."
     )
 
 
-@check("ours", "example", needs=(SampleEvent,), unless=_on_one_host)
-def bytes_over_the_wire(run: Run) -> Result:
-    """What each site's host received and sent over its network while the server ran the job's rounds."""
+def _crossed(run: Run) -> str:
     starts = [record.time for record in run.records(SERVER) if "Round 0 started" in record.message]
+    since = starts[0] - run.zone(SERVER) - 1 if starts else 0.0
     clauses = []
     for site in run.spec.sites:
-        seen = [line.event for line in run.samples_of(site.node) if line.event.network]
-        seen = [event for event in seen if not starts or event.time >= starts[0] - run.zone(SERVER) - 1]
-        if len(seen) < 2 or seen[0].network is None or seen[-1].network is None:
-            continue
-        first, end = seen[0].network, seen[-1].network
-        received, sent = ((end[way] - first[way]) / _MIB / run.spec.job.rounds for way in (0, 1))
-        clauses.append(f"{site.name} {received:.1f} received and {sent:.1f} sent")
+        events = [line.event for line in run.samples_of(site.node)]
+        counted = [event.network for event in events if event.network and event.time >= since]
+        if len(counted) > 1:
+            (came, went), (received, sent) = counted[0], counted[-1]
+            each = run.spec.job.rounds * _MIB
+            figures = f"{(received - came) / each:.1f} received and {(sent - went) / each:.1f} sent"
+            clauses.append(f"{site.name} {figures}")
     if not clauses:
-        return holds("The hosts' networks were not counted.")
-    return holds(f"MiB a round over the network, all traffic of the host: {'; '.join(clauses)}.")
+        return "What crossed the hosts' networks was not counted."
+    return f"MiB a round, with all else that the host did: {'; '.join(clauses)}."
