@@ -160,6 +160,9 @@ class CallbackModule(CallbackBase):
             self._end()
         if stages := [name for name in roles if name != _REPORT]:
             names = [host.name for host in hosts]
+            if _FEDERATE in stages:
+                groups = variables._inventory.get_groups_dict()
+                self._refuse(list(settings.of_federation(groups)))
             if self._ours and not names:
                 self._refuse(["No host is left to do anything for. Fix: put one in the inventory."])
             self._refuse_names(names)

@@ -105,7 +105,7 @@ def test_bare_hosts_become_a_proven_federation(proven):
     seen = {result.claim: result.message for result in verdict.evidence}
     assert seen["only_sites_connected"] == "3 sites connected by TLS, each with its own certificate."
     assert re.search(r"one \d+\.\d received", seen["rounds_over_the_network"])
-    assert {device.node for device in verdict.devices} <= {*SITES, None}
+    assert {device.site for device in verdict.devices} == {*SITES}
 
 
 def test_each_host_has_its_own_key_and_nobody_else_reads_it(proven, lab):

@@ -150,9 +150,9 @@ def test_why_it_does_not_listen_is_said(tmp_path, run, asked, port):
 
 
 def test_one_that_dies_as_it_starts_is_said(tmp_path, run):
-    status, answer = run("listen", tmp_path / "reach", json.dumps({"kit": "nowhere"}))
+    status, answer = run("listen", tmp_path / "reach", json.dumps({"kit": 7}))
     assert status == 1
-    assert "KeyError" in answer["says"]
+    assert "TypeError" in answer["says"]
 
 
 def test_a_site_asks_over_the_command_line(tmp_path, run, asked, port, site):
