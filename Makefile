@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # hundreds of starts import Ansible here
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test units long faults mutations examples lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-ssh lab-down slurm-up slurm-site slurm-ssh slurm-down
+.PHONY: all site test units long faults mutations examples lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-federate lab-ssh lab-down slurm-up slurm-site slurm-ssh slurm-down
 
 all: .venv/.done
 
@@ -88,7 +88,7 @@ reproduce-tf: all
 hosts: all
 	pytest tests/hosts
 
-# Real hosts on this machine, as root (tests/lab): make lab-up HOSTS=2, lab-site, lab-ssh HOST=lab-1, lab-down.
+# Real hosts on this machine, as root (tests/lab): make lab-up HOSTS=2, lab-site, lab-federate, lab-ssh HOST=lab-1, lab-down.
 HOSTS ?= 2
 HOST ?= lab-1
 LAB := PYTHONPATH=src:tests $(BIN)/python -m lab
@@ -99,6 +99,10 @@ lab-up: all
 lab-site: all
 	$(LAB) wheels
 	ansible-playbook site.yml -i /var/lib/rekindle-lab/lab/hosts.yml
+
+lab-federate: all
+	$(LAB) wheels
+	ansible-playbook federate.yml -i /var/lib/rekindle-lab/lab/hosts.yml
 
 lab-ssh: all
 	@$(LAB) ssh $(HOST)

@@ -27,5 +27,5 @@ def of_federation(groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def participant(host: str) -> str:
-    """Return NVFlare's name of a site, which has letters, digits, - and _ alone, as roles/provision has it."""
+    """Return NVFlare's name of a site, as roles/provision has it: of letters, digits, - and _ alone."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", host)
