@@ -258,7 +258,8 @@ class Run:
         """The most by which times of several hosts may contradict each other, as clocks are not exact."""
         if not self.spec.federated:
             return 0.0
-        return 2 * max(_clock_of(self.folder, node).error_s for node in self.spec.nodes) + _DRIFT_S
+        errors = (_clock_of(self.folder, node).error_s for node in self.spec.nodes)
+        return 2 * max(errors, default=0.0) + _DRIFT_S
 
     def records(self, name: str, log: str = LOG) -> list[LogRecord]:
         """Return the records of a log of ``name`` (``server``, ``site-1``)."""

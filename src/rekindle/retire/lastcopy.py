@@ -100,7 +100,8 @@ def keep(copy: Packed, host: str, home: Path) -> None:
     verdicts = {}
     for run in sorted((folder / folders.RUNS).glob("*")):
         sent = state.sent(host, run.name)
-        verdicts[run.name] = judge_received(run, sent).verdict if sent else ""
+        alone = sent is not None and sent.participant is None  # a federation's part has no verdict of its own
+        verdicts[run.name] = judge_received(run, sent).verdict if sent and alone else ""
     before = _before(host, home)
     write(
         home / folders.RETIRED_RECORD,

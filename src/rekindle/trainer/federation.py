@@ -64,18 +64,20 @@ def _run(job: Any, workspace: Path, mine: Mapping[str, Any]) -> None:
     exported = Path("exported").absolute()
     job.export_job(str(exported))
     _settle(exported / job.name, mine)
-    with Parent(mine) as server:
+    with Parent(mine) as server, _admin(mine):
         _await_port(server, mine["port"])
         with _session(mine) as session:
             started = time.time()
             _await_sites(session, server, mine, started)
             identity = session.submit_job(str(exported / job.name))
             print(f"The job {job.name} was submitted as {identity}.", flush=True)
-            status = _followed(session, server, identity)
-            with suppress(Exception):  # sites end without their server too, later
-                session.shutdown("all")
-        server.wait(_LEAVES_S)
-        _bring(server.folder, identity, workspace)
+            try:
+                status = _followed(session, server, identity)
+                with suppress(Exception):  # sites end without their server too, later
+                    session.shutdown("all")
+                server.wait(_LEAVES_S)
+            finally:
+                _bring(server, identity, workspace)
     if status != "FINISHED:COMPLETED":
         raise FederationError(f"NVFlare ended the job {job.name} as {status}.")
 
@@ -117,10 +119,19 @@ def _await_port(server: Parent, port: int) -> None:
 
 
 @contextmanager
+def _admin(mine: Mapping[str, Any]) -> Iterator[None]:
+    folder = Parent.prepared(mine["admin"])
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def _session(mine: Mapping[str, Any]) -> Iterator[Any]:
     from nvflare.fuel.flare_api.flare_api import new_secure_session  # noqa: PLC0415 - it takes NVFlare
 
-    session = new_secure_session(mine["user"], str(Parent.prepared(mine["admin"])), timeout=_LOGIN_S)
+    session = new_secure_session(mine["user"], f"{mine['admin']}.run", timeout=_LOGIN_S)
     try:
         yield session
     finally:
@@ -175,11 +186,12 @@ def _status(session: Any, server: Parent, identity: str) -> str:
         raise
 
 
-def _bring(folder: Path, identity: str, workspace: Path) -> None:
+def _bring(server: Parent, identity: str, workspace: Path) -> None:
     """Lay the server's files of a job where the simulator would have: its job store keeps them packed."""
+    folder = server.folder
     stored = folder / "jobs" / identity / "workspace"
     ends = time.monotonic() + _STORED_S
-    while not stored.exists() and time.monotonic() < ends:
+    while not stored.exists() and server.poll() is None and time.monotonic() < ends:
         time.sleep(_POLL_S)
     aside = folder / "stored"
     if stored.is_file():

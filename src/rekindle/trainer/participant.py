@@ -75,7 +75,12 @@ class Parent:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
+        """End it, and remove its folder with the copy of its key."""
+        self.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end(self) -> None:
+        """End it, politely and then with SIGKILL."""
         self._process.terminate()
         if self.wait(_ENDS_S) is None:
             self._process.kill()
@@ -163,10 +168,10 @@ def main() -> int:
         while parent.poll() is None and why is None:
             why = server.lost()
             parent.wait(0.2)
-    target = Path(os.environ[WORKSPACE], job, mine["name"])
-    for folder in parent.folder.glob("*/app_*"):
-        keep_logs(folder.parent, target)
-    shutil.rmtree(parent.folder, ignore_errors=True)
+        if why:
+            parent.end()
+        for folder in parent.folder.glob("*/app_*"):
+            keep_logs(folder.parent, Path(os.environ[WORKSPACE], job, mine["name"]))
     why = why or parent.ended(f"NVFlare's client of {mine['name']}")
     if why:
         print(why, file=sys.stderr, flush=True)
