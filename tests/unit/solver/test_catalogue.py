@@ -98,7 +98,8 @@ def test_the_lock_beside_the_hosts_own_torch_brings_all_but_torch_and_cuda(name)
 
 def test_every_lock_is_asked_for_and_pins_by_digest_alone():
     asked = {build.lock(python) for build in BUILDS for python in build.pythons}
-    assert locks.names() == asked | {"driver.txt", *SYSTEM}
+    controllers = {f"nvflare-{release}.txt" for release in rules().nvflare.releases}
+    assert locks.names() == asked | {"driver.txt", *SYSTEM} | controllers
     line = re.compile(
         r"# .*|[a-z0-9._-]+==\S+( ; platform_machine == '\w+')? \\|    --hash=sha256:[0-9a-f]{64}( \\)?"
     )
