@@ -33,6 +33,7 @@ LONGEST = (
     "tests/hosts/test_cuts.py",
     "torch",
     "jobs",
+    "tests/hosts/test_federation.py",
     "pair",
     "tests/hosts/test_molecule.py",
     "tests/site/test_site.py",
