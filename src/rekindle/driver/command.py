@@ -43,11 +43,10 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
     sites have no command of ours, sees all that the run was given. Each process keeps the bytecode that it
     compiles, as a run's many processes import the same libraries.
     """
-    sites = [site for site in spec.sites if site.node in {None, spec.host}]
-    given = [uuid for site in sites for uuid in site.gpus]
+    given = [uuid for site in spec.own_sites for uuid in site.gpus]
     turns = spec.job.when_short_of_gpus == "turns" and len(set(given)) < len(given)
     own = for_jobs(os.environ)
-    processes = max(1, sum(site.ranks for site in sites) // max(1, len(spec.nodes)))
+    processes = max(1, sum(site.ranks for site in spec.own_sites) // max(1, len(spec.nodes)))
     if not spec.nodes:  # on one of an allocation's, if any
         own.pop("SLURM_JOB_NUM_NODES", None)
     environ = {
@@ -98,9 +97,7 @@ def _of_example(run_dir: Path, spec: RunSpec, example: Example, environ: dict[st
     data = str(run_dir / folders.DATA)
     return {
         **_hooked(run_dir, spec, environ),
-        "CUDA_VISIBLE_DEVICES": ",".join(
-            dict.fromkeys(gpu for site in spec.sites for gpu in site.gpus if site.node in {None, spec.host})
-        ),
+        "CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(gpu for site in spec.own_sites for gpu in site.gpus)),
         # An index on a command line is nvidia-smi's.
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "REKINDLE_DATA": data,

@@ -2,7 +2,7 @@
 
 ~/.local/state/rekindle/federations/<name>/<release>/
     profile.yaml  ca/  <participant>.signed.zip     since NVFlare 2.8, whose hosts make their own keys
-    project.yaml  work/                             NVFlare 2.7, which makes all keys here
+    <address>-<port>-<scheme>/project.yaml  work/   NVFlare 2.7, which makes all keys here
 """
 
 import json
@@ -55,6 +55,8 @@ class Authority:
         self.folder, self._tools = home / "federations" / name / release, home / "nvflare"
         self.own_keys = not release.startswith("2.7.")
         """Whether hosts make their keys, which then never leave them."""
+        if not self.own_keys:  # kits that are made here have the server's address: another has its own
+            self.folder /= "-".join(str(server[part]) for part in ("address", "port", "scheme"))
 
     def server_name(self) -> str:
         """Return the name of the server among the participants."""

@@ -46,7 +46,7 @@ def _build(release: str, target: Path, wheelhouse: str) -> None:
         words += ["--offline", "--no-index", *(f"--find-links={folder}" for folder in folders)]
     else:
         environ = uv_environment(environ)
-    lock = target.with_suffix(".txt")
+    lock = target.with_name(f"{release}.txt")
     lock.write_text(locks.text(f"nvflare-{release}.txt"), encoding="utf-8")
     uv, python = find_uv_bin(), str(target / "bin" / "python")
     try:

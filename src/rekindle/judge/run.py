@@ -19,6 +19,8 @@ from rekindle.records.base import shortened
 from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
 
+from . import clocks
+
 EventT = TypeVar("EventT", bound=events.Event)
 Kind = Literal["ours", "example", "acceptance", "foreign"]
 """A job whose trainers write our evidence; one that others wrote; one that measures its host; a run that
@@ -26,9 +28,6 @@ Rekindle did not start."""
 TRAINS = "train"
 _ZONE_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
-_DRIFT_S = 0.1
-"""By which a host's clock may be corrected during a run."""
-_NO_OFFSET = Clock(offset_s=0.0, error_s=0.0)
 _PROOF = (folders.EVENTS, folders.ALL_SAMPLES, f"{folders.EVIDENCE}/", ALL_LOGS, folders.JOB_LOG)
 
 
@@ -66,12 +65,8 @@ class Run:
         left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
         unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
         spec = _as_announced(spec, workspace)
-        if spec.federated:
-            lines = [
-                _by_controller(line, _clock_of(folder, spec.host_of(line.file))) for line in evidence.lines
-            ]
-            evidence = evidence._replace(lines=lines)
-        return cls(folder, spec, ended, evidence.lines, workspace, unread, tuple(evidence.broken), left)
+        lines = clocks.by_controller(evidence.lines, folder, spec)
+        return cls(folder, spec, ended, lines, workspace, unread, tuple(evidence.broken), left)
 
     def simulations(self) -> list["Run"]:
         """Return the run once for each simulation that its job.py started, with the evidence of that one."""
@@ -245,21 +240,13 @@ class Run:
         records = read_records(self.zoned, SERVER) if self.zoned else self.records(name)
         if not records or self.started is None:
             return 0.0
-        off = self.clock_of(name).offset_s
+        off = clocks.of_host(self.folder, self.spec.member_host(name)).offset_s
         return round((records[0].time - off - self.started) / _ZONE_S) * _ZONE_S + off
-
-    def clock_of(self, name: str) -> Clock:
-        """Return the clock of the host of the server or a site, in a federation; no offset on one host."""
-        spec = self.spec
-        return _clock_of(self.folder, spec.member_host(name)) if spec.federated else _NO_OFFSET
 
     @cached_property
     def slack_s(self) -> float:
         """The most by which times of several hosts may contradict each other, as clocks are not exact."""
-        if not self.spec.federated:
-            return 0.0
-        errors = (_clock_of(self.folder, node).error_s for node in self.spec.nodes)
-        return 2 * max(errors, default=0.0) + _DRIFT_S
+        return clocks.slack_s(self.folder, self.spec) if self.spec.federated else 0.0
 
     def records(self, name: str, log: str = LOG) -> list[LogRecord]:
         """Return the records of a log of ``name`` (``server``, ``site-1``)."""
@@ -294,20 +281,6 @@ class Run:
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)
-
-
-def _clock_of(folder: Path, host: str | None) -> Clock:
-    """Return a host's clock when its part of a federation's run was collected."""
-    known = host is not None and (folder / host / folders.CLOCK).exists()
-    return clock_in(folder / str(host)) if known else _NO_OFFSET
-
-
-def _by_controller(line: Line[Any], clock: Clock) -> Line[Any]:
-    """Return a line of evidence with its time by the controller's clock."""
-    if not clock.offset_s:
-        return line
-    event = msgspec.structs.replace(line.event, time=line.event.time - clock.offset_s)
-    return Line(event, line.file, line.line)
 
 
 def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:

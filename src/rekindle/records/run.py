@@ -121,6 +121,11 @@ class RunSpec(Record, kw_only=True, frozen=True):
         return self.participant.user if self.participant else None
 
     @property
+    def own_sites(self) -> tuple[Site, ...]:
+        """The sites that are on this host: in a federation the one that it is, if any."""
+        return tuple(site for site in self.sites if site.node in {None, self.host})
+
+    @property
     def federated(self) -> bool:
         """Whether its sites are hosts of a federation."""
         return any(site.node for site in self.sites)

@@ -33,7 +33,7 @@ from rekindle.records import (
 from rekindle.records.folders import clock_in, ended_in, spec_in
 
 from . import state
-from .received import placed_in, put_seal, set_aside
+from .received import placed_in, put_clock, put_seal, set_aside
 
 _PARTS = ".parts"
 _REASONS = ("hung", "limit", "interrupted", "finished")
@@ -56,13 +56,7 @@ def keep_part(archive: Path, dest: Path, clock: Clock | None) -> None:
     Raises:
         ArchiveError: the archive is damaged or not of a run.
     """
-
-    def finish(folder: Path) -> None:
-        (folder / folders.CLOCK).unlink(missing_ok=True)
-        if clock:
-            write(folder / folders.CLOCK, clock)
-
-    unpack(archive, dest, finish)
+    unpack(archive, dest, lambda folder: put_clock(folder, clock))
 
 
 def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:

@@ -102,9 +102,7 @@ def keep(
         clock = replace(placed.spec.clock, asked=timestamp())
 
     def finish(folder: Path) -> None:
-        (folder / folders.CLOCK).unlink(missing_ok=True)
-        if clock:
-            write(folder / folders.CLOCK, clock)
+        put_clock(folder, clock)
         differs = payload is not None and payload != files.sha256(code)
         _receive(folder, placed.spec, code.name if differs else None)
         set_aside(dest, placed.spec.nonce)
@@ -122,6 +120,13 @@ def keep(
     kept = state.note(placed.run, placed.spec, verdict.verdict, verdict.started)
     if kept != placed.kept:
         write(placed_in(dest.parent, dest.name), replace(placed, kept=kept))
+
+
+def put_clock(folder: Path, clock: Clock | None) -> None:
+    """Write the host's clock into the folder of its run, in place of what the host sent under that name."""
+    (folder / folders.CLOCK).unlink(missing_ok=True)
+    if clock:
+        write(folder / folders.CLOCK, clock)
 
 
 def set_aside(folder: Path, nonce: str) -> None:

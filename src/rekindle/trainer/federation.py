@@ -144,7 +144,7 @@ def _await_sites(session: Any, server: Parent, mine: Mapping[str, Any], started:
     Raises:
         FederationError: too few came.
     """
-    wanted, shown, ends = set(mine["sites"]), "", time.monotonic() + mine.get("joins_s", _JOINS_S)
+    wanted, shown, ends = set(mine["sites"]), "", time.monotonic() + _JOINS_S
     while True:
         _require(server)
         clients = session.get_system_info().client_info

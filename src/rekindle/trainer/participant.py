@@ -20,7 +20,11 @@ from typing import Any
 PARTICIPANT = "REKINDLE_PARTICIPANT"
 """Variable with the participant of a federation that a host is, as JSON: the spec's."""
 WORKSPACE = "REKINDLE_WORKSPACE"
-_MODULES = {"server": "server.server_train", "site": "client.client_train"}
+_PROGRAMS = {
+    "server": ("server.server_train", "fed_server.json"),
+    "site": ("client.client_train", "fed_client.json"),
+}
+"""Module and settings of NVFlare's parent process, by role."""
 _LOOK_S = 5.0
 _REFUSED_S = 20.0
 """For a server that was there: its host answers that nothing listens any more."""
@@ -51,10 +55,10 @@ class Parent:
         options = ["secure_train=true", "org=rekindle", "config_folder=config"]
         if mine["role"] == "site":
             options.insert(1, f"uid={mine['name']}")
-        module, config = _MODULES[mine["role"]], {"server": "fed_server.json", "site": "fed_client.json"}
+        module, config = _PROGRAMS[mine["role"]]
         command = [sys.executable, "-u", "-m", f"nvflare.private.fed.app.{module}", "-m", str(self.folder)]
         self._process = subprocess.Popen(
-            [*command, "-s", config[mine["role"]], "--set", *options],
+            [*command, "-s", config, "--set", *options],
             stdin=subprocess.DEVNULL,
             cwd=self.folder,
             start_new_session=True,

@@ -1,0 +1,45 @@
+"""Clocks of a federation's hosts: what each wrote, by the controller's."""
+
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from rekindle.host import folders
+from rekindle.records import Clock, RunSpec
+from rekindle.records.evidence import Line
+from rekindle.records.folders import clock_in
+
+NO_OFFSET = Clock(offset_s=0.0, error_s=0.0)
+_DRIFT_S = 0.1
+"""By which a host's clock may be corrected during a run."""
+
+
+def of_host(folder: Path, host: str | None) -> Clock:
+    """Return a host's clock when its part of the run in ``folder`` was collected; no offset if unknown.
+
+    Raises:
+        RecordError: its record is broken.
+    """
+    known = host is not None and (folder / host / folders.CLOCK).exists()
+    return clock_in(folder / str(host)) if known else NO_OFFSET
+
+
+def slack_s(folder: Path, spec: RunSpec) -> float:
+    """Return the most by which times of several hosts may contradict each other: no clock is exact."""
+    errors = (of_host(folder, node).error_s for node in spec.nodes)
+    return 2 * max(errors, default=0.0) + _DRIFT_S
+
+
+def by_controller(lines: list[Line[Any]], folder: Path, spec: RunSpec) -> list[Line[Any]]:
+    """Return lines of evidence with their times by the controller's clock; those of one host as they are."""
+    if not spec.federated:
+        return lines
+    offsets = {node: of_host(folder, node).offset_s for node in spec.nodes}
+    return [_earlier(line, offsets.get(spec.host_of(line.file) or "", 0.0)) for line in lines]
+
+
+def _earlier(line: Line[Any], seconds: float) -> Line[Any]:
+    return (
+        Line(replace(line.event, time=line.event.time - seconds), line.file, line.line) if seconds else line
+    )
