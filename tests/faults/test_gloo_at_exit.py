@@ -5,6 +5,8 @@ import subprocess
 import pytest
 from gloo_threads import FOR_EVER, busy
 
+from rekindle.trainer.data import DATA
+
 TORCH = "import torch.distributed as dist; dist.init_process_group('gloo')\n"
 OURS = "from rekindle.trainer import Evidence; from rekindle.trainer.ddp import join; join(Evidence())\n"
 UNDER_THE_HOOK = "from rekindle.trainer import hook; hook.install()\n"
@@ -14,7 +16,12 @@ ALONE = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_POR
 @pytest.fixture
 def printed(torch_python, pytestconfig, tmp_path):
     """Return what a script prints in the environment of torch."""
-    env = {"PYTHONPATH": str(pytestconfig.rootpath / "src"), "REKINDLE_EVIDENCE": str(tmp_path), **ALONE}
+    env = {
+        "PYTHONPATH": str(pytestconfig.rootpath / "src"),
+        "REKINDLE_EVIDENCE": str(tmp_path),
+        DATA: str(tmp_path),
+        **ALONE,
+    }
 
     def run(script):
         command = [torch_python, "-c", script]

@@ -109,6 +109,17 @@ def test_one_long_line_is_looked_through_once(unit):
     _assert_takes_time_as_it_has_bytes(unit)
 
 
+def test_no_entry_takes_longer_over_a_long_line_than_all_others_together():
+    line = "x" * (SIZE * 8)
+    seconds = {}
+    for name, entry in ENTRIES.items():
+        start = time.process_time()
+        entry.expression.search(line)
+        seconds[name] = time.process_time() - start
+    slowest = max(seconds, key=seconds.get)
+    assert seconds[slowest] < sum(seconds.values()) / 2, slowest
+
+
 def test_the_beginnings_of_all_excerpts_over_and_over_are_looked_through_once():
     halves = "".join(entry.excerpt[: len(entry.excerpt) // 2] for entry in catalogue())
     _assert_takes_time_as_it_has_bytes(halves.encode())
