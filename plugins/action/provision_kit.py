@@ -14,7 +14,7 @@ from rekindle.federation import certificates
 from rekindle.federation.authority import ADMIN, Authority, certificate_in, participant_yaml
 from rekindle.host import folders
 from rekindle.jobs import lease
-from rekindle.records import KitRecord, timestamp, write
+from rekindle.records import KitRecord, MemberRecord, Participant, timestamp, to_builtins, write
 from rekindle.records.folders import host_in, plan_in
 from rekindle.results import state
 
@@ -63,7 +63,23 @@ class ActionModule(Action):
             port=args["port"],
         )
         write(home / folders.KIT_RECORD, record)
+        self._leave_member(record)
         return {"changed": changed}
+
+    def _leave_member(self, kit: KitRecord) -> None:
+        """Have the host know what it is, for `rekindle federation`."""
+        of_kit = ("role", "admin", "user", "address", "port")
+        participant = Participant(
+            name=kit.participant,
+            kit=kit.path,
+            sites=(),
+            min_sites=0,
+            **{name: getattr(kit, name) for name in of_kit},
+        )
+        args = self._args
+        member = MemberRecord(python=args["python"], payload=args["payload"], participant=participant)
+        content = shlex.quote(json.dumps(to_builtins(member)))
+        self._run(f"umask 077; echo {content} >{shlex.quote(f'{self._folder}/{folders.MEMBER}')}")
 
     def _provide(self, authority: Authority, name: str, kind: str, until: datetime) -> bool:
         """Have the kit of a participant on the host; return whether anything was done."""

@@ -19,5 +19,6 @@ options:
     description: Folder of wheels on the controller; empty to use the network.
     type: str
     required: true
+  payload: {description: Folder of Rekindle's own code on the host., type: str, required: true}
   home: {description: Folder of the host's records on the controller., type: str, required: true}
 """

@@ -138,6 +138,32 @@ def test_the_same_command_keeps_certificates_and_the_proof(proven, lab, shop):
     assert before == {host: (proven.results / host / "kit.json").read_text() for host in HOSTS}
 
 
+def test_it_stays_up_for_jobs_of_others_until_it_is_stopped(proven, lab, shop):
+    keep = ("-e", "rekindle_federation_keep=true")
+    up = play("playbooks/federate.yml", lab.inventory, proven.results, *keep, cwd=shop)
+    assert up.status == 0, up.output
+
+    def asked(what):
+        command = ["rekindle", "federation", what, "-i", lab.inventory, "--json"]
+        done = subprocess.run(command, cwd=shop, capture_output=True, text=True, check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    ends, status = time.monotonic() + 60, 1
+    while status and time.monotonic() < ends:
+        status, federation = asked("status")
+    assert status == 0, federation
+    assert {*federation["hosts"][0]["heard"]} == {*SITES}
+    refused = play("playbooks/federate.yml", lab.inventory, proven.results, cwd=shop)
+    assert refused.status != 0
+    assert "is up on server, for jobs of its users. Fix: end it: rekindle federation stop" in refused.output
+    status, federation = asked("stop")
+    assert status == 0, federation
+    for host in HOSTS:
+        assert root(lab, host, "pgrep -f nvflare") == ""
+        assert root(lab, host, LISTENS) == ""
+    test_each_host_has_its_own_key_and_nobody_else_reads_it(proven, lab)
+
+
 @pytest.mark.parametrize(
     ("host", "module", "cause"),
     [

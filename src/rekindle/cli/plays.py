@@ -1,4 +1,4 @@
-"""``rekindle site``, ``check`` and ``retire``: the plays, by ansible-runner, in the user's folder.
+"""``rekindle site``, ``federate``, ``check`` and ``retire``: the plays, by ansible-runner.
 
 ansible-runner's own settings (callback, cache, unchecked host keys) are not used: everything is as with
 ``ansible-playbook``.
@@ -64,6 +64,15 @@ SITE = Verb(
     f"Bring hosts back and prove their jobs; results go to results/ here. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m", "-i lease_hosts --json 2> log"),
     good="every required job on every host is PASS",
+    bad="one is not, or a host was not reached",
+    **_OF_PLAYS,
+)
+FEDERATE = Verb(
+    "federate",
+    _running("federate.yml"),
+    f"Bring hosts back and prove jobs over all of them, in a federation with mutual TLS. {PASSES_ON}",
+    examples=("-i lease_hosts", "-i lease_hosts -e rekindle_federation_keep=true"),
+    good="every job of the federation is PASS",
     bad="one is not, or a host was not reached",
     **_OF_PLAYS,
 )

@@ -7,11 +7,27 @@ from typing import Annotated
 import msgspec
 import typer
 
-from . import accept, board, bundle, diagnose, diff, examples, judge, plan, plays, report, upgrade, verify
+from . import (
+    accept,
+    board,
+    bundle,
+    diagnose,
+    diff,
+    examples,
+    federation,
+    judge,
+    plan,
+    plays,
+    report,
+    upgrade,
+    verify,
+)
 from .verb import OK, Answer, Verb
 
 VERBS = (
     plays.SITE,
+    plays.FEDERATE,
+    federation.VERB,
     plays.CHECK,
     plays.RETIRE,
     upgrade.VERB,

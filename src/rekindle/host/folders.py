@@ -67,6 +67,8 @@ FEDERATIONS = "federations"
 """Beside the hosts' folders: the runs of federations, each a job of the host of that name."""
 PART = "federation"
 """In a host's folder of results: what was placed there of federations' runs; in its root: its kits."""
+MEMBER = "member.json"
+"""Beside the kits on a host: what it is in the federation."""
 
 # Rekindle's folder on a host, `rekindle_root`.
 RUNS = "runs"

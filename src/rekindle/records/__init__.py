@@ -48,6 +48,7 @@ from .stages import (
     KitRecord,
     LeaseRecord,
     LinkRecord,
+    MemberRecord,
     Outcome,
     PayloadRecord,
     PlacedRecord,

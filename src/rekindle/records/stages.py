@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from .base import Few, FileName, Integer, Many, Number, Record, Table, Text, Timestamp
-from .run import RunSpec
+from .run import Participant, RunSpec
 
 Rate = Annotated[float, Meta(ge=1e-6, le=1e15)]
 
@@ -126,6 +126,16 @@ class KitRecord(Record, kw_only=True, frozen=True):
     address: Text
     """Of the server, as sites reach it."""
     port: Integer
+
+
+class MemberRecord(Record, kw_only=True, frozen=True):
+    """What a host is in a federation; it lies there, beside the kits."""
+
+    schema: Literal["rekindle/member/1"] = "rekindle/member/1"
+    python: Text
+    """Of the environment that its processes run in."""
+    payload: Text
+    participant: Participant
 
 
 class PlacedRecord(Record, kw_only=True, frozen=True):

@@ -138,6 +138,13 @@ def _session(mine: Mapping[str, Any]) -> Iterator[Any]:
         session.close()
 
 
+def connected(mine: Mapping[str, Any]) -> dict[str, float]:
+    """Return the sites connected to the server of this host, and when it last heard from each, since 1970."""
+    with _admin(mine), _session(mine) as session:
+        clients = session.get_system_info().client_info
+        return {client.name: client.last_connect_time for client in clients}
+
+
 def _await_sites(session: Any, server: Parent, mine: Mapping[str, Any], started: float) -> None:
     """Wait for all sites; after a while, for as many as the job needs.
 

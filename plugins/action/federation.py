@@ -1,0 +1,89 @@
+"""Action ``federation``: what a federation is on its hosts; it stays up for its users' jobs, and is ended."""
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from ansible.utils.display import Display
+from msgspec.structs import replace
+
+from rekindle import records, report
+from rekindle.actions import clock
+from rekindle.actions.base import Action, Failed
+from rekindle.actions.limits import limited
+from rekindle.federation import placing, status
+from rekindle.host import folders
+from rekindle.records.text import as_json, one_line
+
+_ANSWER = records.decodable(dict[str, Any])
+_LONGEST = 100_000
+
+
+@limited
+class ActionModule(Action):
+    """plugins/modules has its documentation."""
+
+    def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """Do it on one host, or ``show`` the status of all."""
+        if args["do"] == "show":
+            return _show(args["name"], task_vars)
+        host, there = task_vars["inventory_hostname"], f"{folders.PART}/{args['name']}"
+        home, _, rest = args["root"].partition("/")
+        root = f'"$HOME"/{shlex.quote(rest)}' if home == "~" else shlex.quote(args["root"])
+        found = self._low_level_execute_command(f"cat {root}/{shlex.quote(f'{there}/{folders.MEMBER}')}")
+        if found["rc"]:
+            if args["do"] == "start":
+                raise Failed(f"{host} has no kit of the federation {args['name']}.", "run federate.yml.")
+            return {"changed": False, "member": None}
+        self._member = records.decode(str(found["stdout"]), records.MemberRecord)
+        self._folder = str(Path(self._member.participant.kit).parent)
+        if args["do"] == "start":
+            return self._start(args, task_vars)
+        answer = self._ask(host, "stop" if args["do"] == "stop" else "status")
+        if args["do"] == "stop":
+            return {"changed": bool(answer["changed"])}
+        if args["do"] == "require_down" and answer["since"]:
+            message = f"The federation {args['name']} is up on {host}, for jobs of its users."
+            raise Failed(message, "end it: rekindle federation stop -i INVENTORY")
+        clock_there = clock.ask(self._low_level_execute_command, self._member.python, 3)
+        member = status.member(host, self._member, answer, clock_there)
+        return {"changed": False, "member": records.to_builtins(member)}
+
+    def _start(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
+        """Start it with the settings for the links that were measured."""
+        groups, present = task_vars["groups"], task_vars["ansible_play_hosts"]
+        server, sites = groups["flare_server"][0], groups["flare_sites"]
+        members = placing.Members(Path(args["results"]), server, sites, present, args["min_sites"])
+        host = task_vars["inventory_hostname"]
+        member = replace(self._member, participant=members.participant(host))
+        content = shlex.quote(json.dumps(records.to_builtins(member)))
+        self._low_level_execute_command(f"echo {content} >{shlex.quote(f'{self._folder}/{folders.MEMBER}')}")
+        return {"changed": bool(self._ask(host, "start")["changed"])}
+
+    def _ask(self, host: str, what: str) -> dict[str, Any]:
+        """Return what the host answers to a verb of `rekindle.trainer.kept`."""
+        words = [self._member.python, "-m", "rekindle.trainer.kept", what, self._folder]
+        answer = self._low_level_execute_command(
+            f"PYTHONPATH={shlex.quote(self._member.payload)} {shlex.join(words)}"
+        )
+        try:
+            return records.decode(clock.last_line(answer)[:_LONGEST], _ANSWER)
+        except records.RecordError:
+            why = one_line(f"{answer['stdout']}{answer['stderr']}"[-500:])
+            raise Failed(f"{host} did not answer: {why}", "run federate.yml, which repairs it.") from None
+
+
+def _show(name: str, task_vars: dict[str, Any]) -> dict[str, Any]:
+    """Show what all hosts answered; for the rekindle command into the file that it names."""
+    groups, of_hosts = task_vars["groups"], task_vars["hostvars"]
+    names = json.loads(json.dumps([name, *groups["flare_server"], *groups["flare_sites"]]))  # no tags
+    answers = {host: of_hosts[host].get("federation_member") or {} for host in names[1:]}
+    text = json.dumps({host: one["member"] for host, one in answers.items() if "member" in one})
+    found = status.federation(names[0], names[1:], records.decode(text, status.MEMBERS))
+    if file := os.environ.get("REKINDLE_FEDERATION"):
+        Path(file).write_text(as_json(found), encoding="utf-8")
+    else:
+        Display().display("\n" + report.federation_text(found, *report.terminal()))
+    return {"changed": False}

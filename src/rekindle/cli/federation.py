@@ -1,0 +1,55 @@
+"""``rekindle federation status|stop``: what a federation is on its hosts, and the end of one that is up."""
+
+import os
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rekindle.federation.status import Federation
+from rekindle.records import decode
+from rekindle.report import federation_text, terminal
+
+from .plays import PASSES_ON, play
+from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, answer
+
+
+class What(StrEnum):
+    """What is done."""
+
+    status = "status"
+    stop = "stop"
+
+
+def run(
+    context: typer.Context,
+    what: Annotated[What, typer.Argument(help="stop ends what rekindle_federation_keep left up.")],
+    json: Json = False,
+) -> Answer:
+    """Ask all hosts, and print what they are."""
+    with tempfile.TemporaryDirectory(prefix="rekindle-") as folder:
+        file = Path(folder, "federation.json")
+        os.environ["REKINDLE_FEDERATION"] = str(file)
+        status, _ = play("federation.yml", ["-e", f"do={what.value}", *context.args], json, None)
+        if not file.exists():
+            return Answer(status, "")
+        found = decode(file.read_bytes(), Federation)
+    state = OF_STATE["good" if found.good else "bad"] if status == OK else FAILED
+    return answer(state, federation_text(found, *terminal()), found, json)
+
+
+VERB = Verb(
+    "federation",
+    run,
+    "Show what a federation is on its hosts: certificates, releases, clocks, and whether it is up; or end "
+    f"one that is up. {PASSES_ON}",
+    Federation,
+    ("status -i lease_hosts", "status -i lease_hosts --json 2> log", "stop -i lease_hosts"),
+    "nothing is wrong with any host",
+    "something is, or a host was not reached",
+    wrong="called wrongly: nothing began, and Ansible reports why",
+    unknown="it was interrupted, or ended as nobody expects",
+    passes_on=True,
+)
