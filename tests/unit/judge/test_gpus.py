@@ -112,6 +112,16 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
         assert uuid in busy.message
 
 
+def test_rounds_too_short_to_be_seen_later_count_from_their_first_second(tmp_path):
+    """Of three rounds on two H100s, 1.3 s in all, no sample after the first second lists one of four trainers."""
+    run = Path(shutil.copytree(RUNS / "pt_ddp-nvflare2.9-h100-x2", tmp_path / "run"))
+    assert result_of(judge(run), "gpus_used").holds is True
+    idle("2291")(run)
+    used = result_of(judge(run), "gpus_used")
+    assert used.message.startswith("site-1 rank 0 was never seen at work on GPU-4e3c377a")
+    assert used.holds is None
+
+
 def test_devices_carry_what_was_sampled(run):
     device = judge(run).devices[0]
     assert device.uuid == "GPU-4956b4a0-1fda-6ceb-9afb-340e1e05cea3"

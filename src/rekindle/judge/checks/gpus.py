@@ -9,6 +9,11 @@ from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
 
 
+_SEEN_S = 2.0
+"""Of training, in which two samples or more are taken. Seen on two H100s: two trainers took turns on a GPU in
+rounds of 0.35 s, and no sample after the first second listed one of them."""
+
+
 @check("claim", needs=(SampleEvent, DeviceEvent), unless=without_gpus)
 def gpus_used(run: Run) -> Result:
     """Samples show every assigned GPU at work for this run, and each of its trainers holding memory there.
@@ -53,14 +58,17 @@ def _samples(run: Run, uuid: str) -> list[SampleEvent]:
 
 
 def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
-    """Return by PID when each trainer was past the first second of its first round, seconds since the epoch.
+    """Return by PID from when a sample shows a trainer's work in its rounds, seconds since the epoch.
 
-    A sample reaches back to the one before it.
+    A sample reaches back to the one before it, a second: so the first second of the first round does not count,
+    unless what follows is too short for the driver to be sure to see it.
     """
     warm = {}
     for pid, device in trainers.items():
-        rounds = [line.event for line in run.rounds(device.site, device.rank)[:1]]
-        warm[pid] = (rounds[0].time - rounds[0].seconds if rounds else device.time) + 1
+        rounds = [line.event for line in run.rounds(device.site, device.rank)]
+        began = rounds[0].time - rounds[0].seconds if rounds else device.time
+        later = sum(min(event.seconds, event.time - began - 1) for event in rounds if event.time > began + 1)
+        warm[pid] = began + (0 if rounds and later < _SEEN_S else 1)
     return warm
 
 
