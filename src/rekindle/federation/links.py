@@ -6,10 +6,10 @@ many times, and little arrives (measured: a round with one tensor of 50 MB over 
 after 400 s and was not over).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rekindle.records import Complaint, LinkRecord
+from rekindle.records import Bound, Complaint, LinkRecord, Way
 
 _MIB = 1 << 20
 _OWN_WINDOW, _OWN_CHUNK = 64 * _MIB, _MIB
@@ -22,9 +22,8 @@ _OVERHEAD = 1.02
 """Bytes sent for a byte of the model, where nothing is sent twice; measured with 2.9.0: 1.003 to 1.01."""
 _SETTLE_S = 1.5
 """Of each direction: the task is fetched, the answer is packed. Measured with 2.9.0: 0.4 to 2.8 s."""
-_REQUEST_BYTES, _REQUEST_TRIPS = 2 * _MIB, 1.5
-"""Smaller tensors are asked for together (source: decomposers.py), and each request costs round trips
-(measured with 2.9.0: 25 requests at 50 ms made 20 s 22, 48 at 100 ms made 8 s 15)."""
+_REQUEST_TRIPS = 1.5
+"""Of each request for tensors (measured with 2.9.0: 25 of 50 ms made 20 s 22, 48 of 100 ms made 8 s 15)."""
 _REQUEST_S = 600
 """For one tensor (source: …streaming_per_request_timeout of a job; 3 attempts)."""
 _ACK_S = 60
@@ -37,36 +36,21 @@ _SERVER_BYTES, _SERVER_SHARE = 450_000_000, 5.8
 
 
 @dataclass(frozen=True)
-class Model:
-    """What one site and the server exchange in one direction of a round."""
-
-    bytes: int
-    largest: int
-    """Bytes of its largest tensor."""
-
-
-@dataclass(frozen=True)
 class Transfers:
-    """What is foretold of a job's transfers."""
+    """What a job's transfers may be, and take."""
 
-    environ: Mapping[str, str]
+    environ: dict[str, str]
     """Variables of every NVFlare process and trainer of the federation."""
-    seconds: Mapping[str, float]
-    """Of a round's transfers, down and up, by site, if each has its link to itself."""
-    shared_s: float
-    """The same of all sites, if the fastest link is what the server has for all of them together."""
-
-    @property
-    def round_s(self) -> float:
-        """Of the slowest site."""
-        return max(self.seconds.values())
+    ways: tuple[Way, ...]
+    """Of each site, and of all together where the fastest link is what the server has for them."""
+    bounds: tuple[Bound, ...]
 
 
 def streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
     """Return the variables with which no chunk waits too long, also where all sites share one link.
 
-    A window below R·RTT/8 bytes makes a link of R bit/s slower, which `foretell` counts with. Releases before
-    2.9 send nothing twice (source) and stay as they are.
+    A window below R·RTT/8 bytes makes a link of R bit/s slower, and `transfers` counts with it. Releases
+    before 2.9 send nothing twice (source) and stay as they are.
     """
     slowest = min(min(link.down_bit_s, link.up_bit_s) for link in links.values()) / len(links)
     if _version(release) < (2, 9) or _SHARE_S * slowest >= _OWN_WINDOW:
@@ -78,66 +62,68 @@ def streaming(links: Mapping[str, LinkRecord], release: str) -> dict[str, str]:
     return {f"NVFLARE_STREAMING_{name}": str(value) for name, value in set_to.items()}
 
 
-def foretell(
-    links: Mapping[str, LinkRecord], model: Model, release: str, server_memory: int | None = None
-) -> Transfers:
-    """Return what a job's transfers take; bytes, bit/s and seconds.
+def transfers(links: Mapping[str, LinkRecord], release: str, server_memory: int | None = None) -> Transfers:
+    """Return what a job's transfers may be, and take; bytes, bit/s and seconds.
 
     Args:
         links: of each site that takes part, by host.
-        model: what is exchanged.
         release: NVFlare's, of all hosts.
         server_memory: bytes that the server's host has for the job's process; None: not known.
 
     Raises:
-        Complaint: it cannot work; a sentence with the figures.
+        Complaint: a link is too slow for any model.
     """
     environ = streaming(links, release)
     window = int(environ.get("NVFLARE_STREAMING_WINDOW_SIZE", _own_window(release)))
-    seconds = {}
+    ways, slowest = [], (float("inf"), "")
     for host, link in links.items():
         rates = [min(rate, 8 * window / link.rtt_s) for rate in (link.down_bit_s, link.up_bit_s)]
-        _require(host, min(rates), model, window, release)
-        requests_s = _REQUEST_TRIPS * link.rtt_s * model.bytes / max(model.largest, _REQUEST_BYTES)
-        seconds[host] = sum(8 * model.bytes * _OVERHEAD / rate + requests_s + _SETTLE_S for rate in rates)
-    needed = _SERVER_BYTES + _SERVER_SHARE * model.bytes
-    if server_memory is not None and needed > server_memory:
-        raise Complaint(
-            f"A model of {model.bytes / 1e6:.0f} MB takes {needed / 1e9:.1f} GB at the server, which has "
-            f"{server_memory / 1e9:.1f} GB.",
-            "give the federation a server with more memory, or exchange less of the model.",
-        )
-    together = sum(8 * model.bytes * _OVERHEAD * len(links) / max(rates) for rates in _each_way(links))
-    shared_s = together + 2 * _SETTLE_S
-    return Transfers(environ, seconds, max(shared_s, *seconds.values()))
+        slowest = min(slowest, (min(rates), host))
+        byte_s = sum(8 * _OVERHEAD / rate for rate in rates)
+        wait_s, request_s = len(rates) * _SETTLE_S, len(rates) * _REQUEST_TRIPS * link.rtt_s
+        ways.append(Way(site=host, byte_s=byte_s, request_s=request_s, wait_s=wait_s))
+    if len(links) > 1:
+        together = sum(8 * _OVERHEAD * len(links) / max(rates) for rates in _each_way(links))
+        ways.append(Way(site="the server", byte_s=together, request_s=0, wait_s=2 * _SETTLE_S))
+    return Transfers(environ, tuple(ways), tuple(_bounds(*slowest, window, release, server_memory)))
 
 
 def _each_way(links: Mapping[str, LinkRecord]) -> tuple[list[float], list[float]]:
     return [link.down_bit_s for link in links.values()], [link.up_bit_s for link in links.values()]
 
 
-def _require(host: str, rate: float, model: Model, window: int, release: str) -> None:
-    """Look whether the largest tensor passes a link of ``rate`` bit/s.
+def _bounds(rate: float, host: str, window: int, release: str, server_memory: int | None) -> Iterator[Bound]:
+    """Yield what a link of ``rate`` bit/s, NVFlare and the server's memory bear.
 
     Raises:
-        Complaint: it does not.
+        Complaint: the link is too slow for any model.
     """
-    tensor = f"The largest tensor of the model has {model.largest / 1e6:.0f} MB"
-    takes, speed = 8 * model.largest / rate, f"{host}'s {rate / 1e6:.3g} Mbit/s"
-    if takes >= _REQUEST_S:
-        raise Complaint(
-            f"{tensor} and takes {takes:.0f} s at {speed}; NVFlare bears {_REQUEST_S} s.",
-            "split it, raise np_ and tensor_streaming_per_request_timeout in the job, or leave the site out.",
-        )
+    speed = f"{host}'s {rate / 1e6:.3g} Mbit/s"
     if 8 * window / 4 / rate >= _ACK_S:
         raise Complaint(
             f"{speed} is too slow: NVFlare {release} needs {window / 4e6:.1f} MB to pass in {_ACK_S} s.",
             "leave the site out, or give it a faster link.",
         )
-    if model.largest >= _BLOB and _version(release) >= (2, 9):
-        raise Complaint(
-            f"{tensor}; NVFlare {release} takes {_BLOB / 1e6:.0f} MB at most.",
-            "split it, or raise NVFLARE_STREAMING_MAX_BLOB_SIZE on all hosts.",
+    yield Bound(
+        of="tensor",
+        bytes=int(rate * _REQUEST_S / 8),
+        why=f"{rate * _REQUEST_S / 8e6:.0f} MB pass {speed} within the {_REQUEST_S} s that NVFlare bears.",
+        fix="split it, raise np_ and tensor_streaming_per_request_timeout in the job, or leave the site out.",
+    )
+    if _version(release) >= (2, 9):
+        yield Bound(
+            of="tensor",
+            bytes=_BLOB,
+            why=f"NVFlare {release} takes {_BLOB / 1e6:.0f} MB at most.",
+            fix="split it, or raise NVFLARE_STREAMING_MAX_BLOB_SIZE on all hosts.",
+        )
+    if server_memory is not None:
+        most = max(0, int((server_memory - _SERVER_BYTES) / _SERVER_SHARE))
+        yield Bound(
+            of="model",
+            bytes=most,
+            why=f"the server's {server_memory / 1e9:.1f} GB of memory bear {most / 1e6:.0f} MB.",
+            fix="give the federation a server with more memory, or exchange less of the model.",
         )
 
 

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.jobs.placement import NoRunError, Unplaceable
-from rekindle.records import HostRecord, Job, KitRecord, Participant, RunSpec, Site, to_builtins
+from rekindle.records import Complaint, HostRecord, Job, KitRecord, Participant, RunSpec, Site, to_builtins
 from rekindle.records.folders import host_in, kit_in, link_in, plan_in
 
-from .links import streaming
+from .links import Transfers, transfers
 
 
 class Unready(NoRunError):
@@ -94,6 +94,7 @@ class Members:
     def participant(self, host: str) -> Participant:
         """Return what ``host`` is in the federation."""
         kit, served = self.kits[host], self.kits[self.server]
+        carried = self._carried()
         names = tuple(self.kits[name].participant for name in self.hosts)
         return Participant(
             role=kit.role,
@@ -105,14 +106,26 @@ class Members:
             port=served.port,
             sites=names,
             min_sites=self.least,
-            environ=self._streaming(),
+            environ=carried.environ,
+            bounds=carried.bounds,
+            ways=carried.ways,
         )
 
-    def _streaming(self) -> dict[str, str]:
-        """Return NVFlare's settings for the links that were measured."""
+    def _carried(self) -> Transfers:
+        """Return what the links bear, if all were measured.
+
+        Raises:
+            Unplaceable: one is too slow for any model.
+        """
         homes = [self.results / host for host in self.hosts]
         links = {home.name: link_in(home) for home in homes if (home / folders.LINK_RECORD).is_file()}
-        return streaming(links, self.kits[self.server].release) if len(links) == len(homes) else {}
+        if len(links) < len(homes):
+            return Transfers({}, (), ())
+        memory = host_in(self.results / self.server).memory.available_mib << 20
+        try:
+            return transfers(links, self.kits[self.server].release, memory)
+        except Complaint as complaint:
+            raise Unplaceable(complaint.message, complaint.fix) from None
 
 
 def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:

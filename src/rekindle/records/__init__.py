@@ -38,7 +38,19 @@ from .host import (
 )
 from .job import Claim, Container, Example, Job
 from .plan import Build, PlannedEnvironment, PlanRecord, Reason
-from .run import Clock, Ended, GivenGpu, LeftBehind, Participant, Progress, RunSpec, Site, Suspension
+from .run import (
+    Bound,
+    Clock,
+    Ended,
+    GivenGpu,
+    LeftBehind,
+    Participant,
+    Progress,
+    RunSpec,
+    Site,
+    Suspension,
+    Way,
+)
 from .slurm import Cluster, NodeGroup, Slurm
 from .stages import (
     Environment,

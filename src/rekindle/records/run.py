@@ -45,6 +45,26 @@ class Clock(Record, kw_only=True, frozen=True):
     """When, by the controller's clock; None in older runs."""
 
 
+class Bound(Record, kw_only=True, frozen=True):
+    """What a federation bears of a model."""
+
+    of: Literal["model", "tensor"]
+    """All of it, or its largest tensor."""
+    bytes: Integer
+    why: Text
+    fix: Text
+
+
+class Way(Record, kw_only=True, frozen=True):
+    """What a round's transfers take over a site's link, down and up."""
+
+    site: Text
+    byte_s: Number
+    """Seconds for a byte of the model."""
+    request_s: Number
+    wait_s: Number
+
+
 class Participant(Record, kw_only=True, frozen=True):
     """What a host is in a federation over hosts."""
 
@@ -64,6 +84,8 @@ class Participant(Record, kw_only=True, frozen=True):
     """As many have to take part in every round."""
     environ: Table[Text] = {}
     """Variables of NVFlare's processes there."""
+    bounds: Few[Bound] = ()
+    ways: Few[Way] = ()
 
 
 class RunSpec(Record, kw_only=True, frozen=True):

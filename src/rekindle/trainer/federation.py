@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .participant import Parent, keep_logs, participant
+from .sizes import with_bounds
 
 _POLL_S = 0.5
 _LISTENS_S = 60.0
@@ -83,7 +84,7 @@ def _run(job: Any, workspace: Path, mine: Mapping[str, Any]) -> None:
 
 
 def _settle(folder: Path, mine: Mapping[str, Any]) -> None:
-    """Have the exported job end soon without a site that it needs."""
+    """Have the exported job end soon without a site that it needs, or if links do not bear its model."""
     meta = folder / "meta.json"
     content = json.loads(meta.read_text(encoding="utf-8"))
     meta.write_text(json.dumps({**content, "min_clients": mine["min_sites"]}), encoding="utf-8")
@@ -93,7 +94,7 @@ def _settle(folder: Path, mine: Mapping[str, Any]) -> None:
             given = flow.get("args", {})
             if "min_clients" in given and mine["min_sites"] < len(mine["sites"]):
                 given["min_clients"] = mine["min_sites"]
-        path.write_text(json.dumps({**_GRACE, **config}), encoding="utf-8")
+        path.write_text(json.dumps(with_bounds({**_GRACE, **config})), encoding="utf-8")
 
 
 def _require(server: Parent) -> None:

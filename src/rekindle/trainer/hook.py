@@ -104,12 +104,15 @@ def _results_here(module: ModuleType) -> None:
 
 
 def _allowed(module: Any) -> None:
-    """Allow our component at a server of NVFlare 2.9, also in jobs without their own code."""
-    module.DEFAULT_CLASS_ALLOW_LIST += ("rekindle.trainer.tasks.TaskWitness",)
+    """Allow our components at a server of NVFlare 2.9, also in jobs without their own code."""
+    module.DEFAULT_CLASS_ALLOW_LIST += (
+        "rekindle.trainer.tasks.TaskWitness",
+        "rekindle.trainer.bounds.Bounds",
+    )
 
 
+ALWAYS: dict[str, Patch] = {"nvflare.app_common.default_component_policy": _allowed}
 PATCHES: dict[str, Patch] = {
-    "nvflare.app_common.default_component_policy": _allowed,
     "nvflare.job_config.fed_job_config": _witnessed,
     "nvflare.job_config.api": _simulated_here,
     "nvflare.recipe.sim_env": _results_here,
@@ -121,4 +124,4 @@ def install() -> None:
     """Have modules patched from now on: in a federation the simulator, in an example all else."""
     federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
     others = {**PATCHES, **STAND_INS} if os.environ.get(DATA) else {}
-    sys.meta_path.insert(0, Finder({**others, **federated}))
+    sys.meta_path.insert(0, Finder({**ALWAYS, **others, **federated}))

@@ -1,16 +1,57 @@
-"""The bytes of what NVFlare exchanges, of any framework; none is imported."""
+"""What a federation's links bear of a model, and how long they take; no framework is imported."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+_REQUEST_BYTES = 2 << 20
+"""Smaller tensors are asked for together (source: NVFlare 2.9's decomposers.py)."""
+_SUBJECTS = {"model": "The model", "tensor": "The largest tensor of the model"}
 
-def of_state(state: Any) -> dict[str, int]:
-    """Return the bytes of all tensors or arrays in a tree of weights, and of the largest of them."""
-    found, parts = [0], [state]
+
+def with_bounds(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a server's configuration with `bounds.Bounds` among its components."""
+    component = {"id": "rekindle_bounds", "path": "rekindle.trainer.bounds.Bounds", "args": {}}
+    return {**config, "components": [*config.get("components", []), component]}
+
+
+def foretold(ways: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str:
+    """Return a sentence on a model and a round with it.
+
+    Args:
+        ways: the spec's, of each site.
+        sizes: bytes of the ``model`` and of its largest ``tensor``.
+    """
+    message = (
+        f"The model has {sizes['model'] / 1e6:.1f} MB, its largest tensor {sizes['tensor'] / 1e6:.1f} MB."
+    )
+    if not ways:
+        return message
+    seconds, site = max((seconds_of(way, sizes), way["site"]) for way in ways)
+    return f"{message} A round's transfers take {seconds:.1f} s, by {site}'s link."
+
+
+def seconds_of(way: Mapping[str, Any], sizes: Mapping[str, int]) -> float:
+    """Return the seconds of a round's transfers over a site's link, down and up."""
+    requests = sizes["model"] / max(sizes["tensor"], _REQUEST_BYTES)
+    return float(way["byte_s"] * sizes["model"] + way["request_s"] * requests + way["wait_s"])
+
+
+def beyond(bounds: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str | None:
+    """Return why a model cannot be exchanged, with the fix; None if it can."""
+    for bound in bounds:
+        size = sizes[bound["of"]]
+        if size > bound["bytes"]:
+            return f"{_SUBJECTS[bound['of']]} has {size / 1e6:.0f} MB; {bound['why']} Fix: {bound['fix']}"
+    return None
+
+
+def of_model(tree: Any) -> dict[str, int]:
+    """Return the bytes of all tensors or arrays in a tree of weights, and of the largest."""
+    found, parts = [0], [tree]
     while parts:
         part = parts.pop()
         if isinstance(part, (Mapping, list, tuple)):
             parts.extend(part.values() if isinstance(part, Mapping) else part)
         else:
             found.append(int(getattr(part, "nbytes", 0)))
-    return {"model_bytes": sum(found), "largest_bytes": max(found)}
+    return {"model": sum(found), "tensor": max(found)}

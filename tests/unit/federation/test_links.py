@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from rekindle.federation.links import Model, foretell, streaming
-from rekindle.records import Complaint, LinkRecord
+from rekindle.federation.links import streaming, transfers
+from rekindle.records import Complaint, LinkRecord, to_builtins
+from rekindle.trainer.sizes import beyond, seconds_of
 
 MBIT, MB, MIB = 1e6, 1_000_000, 1 << 20
 LINK = LinkRecord(
@@ -76,41 +77,46 @@ MEASURED = [
 set as here, one site over tests/lab/shaper.py."""
 
 
+def round_s(rate, size, largest, **parts):
+    """Return the foretold seconds of a round's transfers, by site."""
+    found = transfers(links(*rate, **parts), "2.9.0")
+    return {way.site: seconds_of(to_builtins(way), {"model": size, "tensor": largest}) for way in found.ways}
+
+
 @pytest.mark.parametrize(("rate", "trip", "size", "largest", "seconds"), MEASURED)
 def test_what_is_foretold_was_measured(rate, trip, size, largest, seconds):
-    foretold = foretell(links(rate, rtt_s=trip), Model(size, largest), "2.9.0")
-    assert foretold.round_s == pytest.approx(seconds, rel=0.1)
+    assert round_s([rate], size, largest, rtt_s=trip) == {"gpu-1": pytest.approx(seconds, rel=0.1)}
 
 
-def test_the_slowest_site_counts_and_a_shared_link_is_the_sum():
-    foretold = foretell(links(100, 50, 50), Model(50 * MB, MB), "2.9.0")
-    assert foretold.round_s == foretold.seconds["gpu-2"] > foretold.seconds["gpu-1"]
-    assert foretold.shared_s == pytest.approx(3 * 2 * 50 * 8.16 / 100 + 3)
-    assert foretell(links(100), Model(50 * MB, 50 * MB), "2.9.0").shared_s == pytest.approx(11.3, abs=0.2)
+def test_of_several_sites_the_server_has_all_links_through_its_own():
+    found = round_s([100, 50, 50], 50 * MB, MB)
+    assert found["the server"] > found["gpu-2"] == found["gpu-3"] > found["gpu-1"]
+    assert found["the server"] == pytest.approx(3 * 2 * 50 * 8.16 / 100 + 3)
 
 
 def test_a_window_below_what_is_under_way_slows_a_link_down():
-    near, far = (
-        foretell(links(20, 1000, rtt_s=rtt), Model(500 * MB, 500 * MB), "2.9.0") for rtt in (0.001, 0.2)
-    )
-    assert near.seconds["gpu-2"] < 13
-    assert far.seconds["gpu-2"] == pytest.approx(2 * 500 * MB * 8 * 1.02 / (8 * 2 * MIB / 0.2), rel=0.05)
+    near, far = (round_s([20, 1000], 500 * MB, 500 * MB, rtt_s=rtt) for rtt in (0.001, 0.2))
+    assert near["gpu-2"] < 13
+    assert far["gpu-2"] == pytest.approx(2 * 500 * MB * 8 * 1.02 / (8 * 2 * MIB / 0.2), rel=0.05)
 
 
-def refusal(*rates, release="2.9.0", size=50 * MB, largest=None, memory=None):
-    with pytest.raises(Complaint) as complaint:
-        foretell(links(*rates), Model(size, size if largest is None else largest), release, memory)
-    return str(complaint.value)
+def why(*rates, release="2.9.0", size=50 * MB, largest=None, memory=None):
+    """Return why a model cannot be exchanged."""
+    bounds = transfers(links(*rates), release, memory).bounds
+    sizes = {"model": size, "tensor": size if largest is None else largest}
+    return beyond([to_builtins(bound) for bound in bounds], sizes)
 
 
 def test_what_cannot_work_is_refused_with_its_figures(golden):
+    with pytest.raises(Complaint) as complaint:
+        transfers(links(0.3), "2.7.3")
     golden(
-        refusal(0.5),
-        refusal(0.3, release="2.7.3", size=MB),
-        refusal(10_000, size=5000 * MB),
-        refusal(1000, size=500 * MB, memory=2_000_000_000),
+        why(0.5),
+        str(complaint.value),
+        why(10_000, size=5000 * MB),
+        why(1000, size=500 * MB, memory=2_000_000_000),
     )
-    foretell(links(0.5), Model(50 * MB, 30 * MB), "2.9.0")
-    foretell(links(0.3), Model(MB, MB), "2.9.0")
-    foretell(links(10_000), Model(5000 * MB, 5000 * MB), "2.7.3")
-    foretell(links(1000), Model(500 * MB, 500 * MB), "2.9.0", 4_000_000_000)
+    assert why(0.5, largest=30 * MB) is None
+    assert why(0.3, size=MB) is None
+    assert why(10_000, size=5000 * MB, release="2.7.3") is None
+    assert why(1000, size=500 * MB, memory=4_000_000_000) is None

@@ -113,7 +113,7 @@ def test_each_recorded_gpu_that_idles_is_caught(tmp_path, run):
 
 
 def test_rounds_too_short_to_be_seen_later_count_from_their_first_second(tmp_path):
-    """Of three rounds on two H100s, 1.3 s in all, no sample after the first second lists one of four trainers."""
+    """On two H100s three rounds took 1.3 s; no sample after the first second lists one of the trainers."""
     run = Path(shutil.copytree(RUNS / "pt_ddp-nvflare2.9-h100-x2", tmp_path / "run"))
     assert result_of(judge(run), "gpus_used").holds is True
     idle("2291")(run)

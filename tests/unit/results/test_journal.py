@@ -62,7 +62,7 @@ def test_a_check_goes_no_further_than_the_plan(tmp_path):
 def test_every_playbook_of_a_stage_has_its_place():
     assert STAGES[:2] == ("preflight", "plan")
     stems = {path.stem for path in (REPOSITORY / "playbooks").glob("*.yml")}
-    assert stems == {*STAGES, "federate", "report", "retire", "site"}
+    assert stems == {*STAGES, "federate", "federation", "report", "retire", "site"}
 
 
 def test_a_check_leaves_what_is_known_of_runs(tmp_path):

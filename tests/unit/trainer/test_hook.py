@@ -73,10 +73,11 @@ def test_every_servers_configuration_gets_our_component_beside_its_own(monkeypat
     assert [component["id"] for component in written["components"]] == ["persistor", "ours"]
 
 
-def test_our_component_is_allowed_in_jobs_without_their_own_code():
+def test_our_components_are_allowed_in_jobs_without_their_own_code():
     policy = SimpleNamespace(DEFAULT_CLASS_ALLOW_LIST=("nvflare.app_common.np.np_validator.NPValidator",))
-    hook.PATCHES["nvflare.app_common.default_component_policy"](policy)
-    assert policy.DEFAULT_CLASS_ALLOW_LIST[1:] == ("rekindle.trainer.tasks.TaskWitness",)
+    hook.ALWAYS["nvflare.app_common.default_component_policy"](policy)
+    ours = ("rekindle.trainer.tasks.TaskWitness", "rekindle.trainer.bounds.Bounds")
+    assert policy.DEFAULT_CLASS_ALLOW_LIST[1:] == ours
 
 
 class Cifar10:

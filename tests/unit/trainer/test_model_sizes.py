@@ -22,4 +22,4 @@ def array(size):
     ],
 )
 def test_all_weights_count_and_the_largest_is_known(state, total, largest):
-    assert sizes.of_state(state) == {"model_bytes": total, "largest_bytes": largest}
+    assert sizes.of_model(state) == {"model": total, "tensor": largest}

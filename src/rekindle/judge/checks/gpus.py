@@ -8,7 +8,6 @@ from rekindle.judge.check import Result, check, fails, gravity, holds, unknown, 
 from rekindle.judge.run import Run
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent
 
-
 _SEEN_S = 2.0
 """Of training, in which two samples or more are taken. Seen on two H100s: two trainers took turns on a GPU in
 rounds of 0.35 s, and no sample after the first second listed one of them."""
@@ -60,8 +59,8 @@ def _samples(run: Run, uuid: str) -> list[SampleEvent]:
 def _warm(run: Run, trainers: dict[str, DeviceEvent]) -> dict[str, float]:
     """Return by PID from when a sample shows a trainer's work in its rounds, seconds since the epoch.
 
-    A sample reaches back to the one before it, a second: so the first second of the first round does not count,
-    unless what follows is too short for the driver to be sure to see it.
+    A sample reaches back to the one before it, a second: so the first second of the first round does not
+    count, unless what follows is too short for the driver to be sure to see it.
     """
     warm = {}
     for pid, device in trainers.items():
