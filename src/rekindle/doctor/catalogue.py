@@ -26,6 +26,8 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     layer: Layer
     remedy: str
     rank: Rank = "cause"
+    generic: bool = False
+    """Whether another line of the log may say more: the cause quotes its own line."""
     versions: dict[str, str] = {}
     confidence: Confidence
     excerpt: str

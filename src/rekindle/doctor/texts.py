@@ -55,6 +55,15 @@ class Text:
             times.append(f"{match[1]} {match[2]}.{match[3]}")
         return ends, times
 
+    @cached_property
+    def _raw_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.raw))]
+
+    def raw_line(self, number: int) -> str:
+        """Return a line, by its number, with its prefixes."""
+        starts = self._raw_starts
+        return self.raw[starts[number - 1] : starts[number] if number < len(starts) else None].rstrip("\n")
+
     def line(self, position: int) -> int:
         """Return the number of the line at ``position`` of the body."""
         return bisect_right(self._line_starts, position)

@@ -1,0 +1,194 @@
+"""Root causes from the lines of any log that report an error, where the catalogue knows none of it."""
+
+import re
+from typing import NamedTuple
+
+from rekindle.records import Confidence, Finding, Layer
+
+from . import exceptions
+from .catalogue import Rank
+from .lines import Line, lines, settled_hosts, stream
+from .scan import Found, one_line
+from .producers import producer
+from .subjects import Subject, subject
+from .texts import Text
+
+_LONGEST = 160
+_OTHERS = 3
+_LEAD = re.compile(
+    r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
+)
+_ANSIBLE = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
+_ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
+
+
+_TEXTS = re.compile(r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"')
+_RETRIED = re.compile(r"(?i)\bre-?try")
+_FAILS = re.compile(
+    r"(?i)error|fail|cannot|can't|could ?n[o']t|unable|denied|refus|\bnot (?:found|be|available|supported|compatible|permitted|"
+    r"loaded|valid|known|signed|trusted|running|allowed|enough|responding|exist|installed)|n't\b|no such|invalid|mismatch|time[d-]? ?out|unreachable|"
+    r"missing|killed|\blost\b|abort|too (?:many|old|open)|reject|expired|exceed|conflict|unsupported|undefined|unknown|"
+    r"illegal|violat|stale|fallen|requires|without|insufficient|unmet|no space|read-only|out of|\bis (?:full|down|nan)\b|reset|closed|changed|segfault|\bbad\b|\bno \w+ found|corrupt|unavailable"
+)
+
+
+class Candidate(NamedTuple):
+    """A line or an exception that may name the cause."""
+
+    number: int
+    message: str
+    rank: Rank
+    layer: Layer
+    remedy: str
+    focus: int
+    """Where in the message its subject stands."""
+    stream: str
+    """The rank that printed it."""
+    lasts: bool
+    """Whether no later success takes it back."""
+    says: str = ""
+    """What goes wrong, in a few words."""
+    name: str = ""
+    """Of the finding; else one by its layer."""
+
+
+def typed(text: Text, failed: bool | None, known: frozenset[int] = frozenset()) -> list[Found]:
+    """Return what the lines of ``text`` report: the root cause, then at most three others.
+
+    Args:
+        text: of one file.
+        failed: whether its run is known to have failed (True), or to have ended well (False); None: unknown.
+        known: numbers of the lines that entries of the catalogue are about.
+    """
+    found = lines(text)
+    candidates = [one for one in _candidates(text, found) if one.number not in known]
+    went_on = [line for line in found if line.went_on]
+    if failed is False:
+        return []
+    if not failed:
+        candidates = _unsettled(candidates, went_on)
+    if not candidates:
+        return []
+    ranked = sorted(candidates, key=_order)
+    by_layer: dict[Layer, Candidate] = {}
+    for one in ranked:
+        by_layer.setdefault(one.layer, one)
+    return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+
+
+def _order(one: Candidate) -> tuple[int, int, int]:
+    ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
+    return ranks.index(one.rank), 0 if one.lasts else 1, one.number
+
+
+def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
+    """Return the candidates of a text of which nobody knows whether it failed, without those that were overcome."""
+    last: dict[str, int] = {line.rank: line.number for line in went_on}
+    whole = max(last.values(), default=0)
+    after = [one for one in candidates if one.lasts or one.number > last.get(one.stream, whole if not one.stream else 0)]
+    if not any(one.rank in ("cause", "symptom") or one.lasts for one in after):
+        return candidates if after and any(one.rank == "echo" for one in after) else after
+    return after
+
+
+def _candidates(text: Text, found: list[Line]) -> list[Candidate]:
+    settled = settled_hosts(text)
+    chained: list[Candidate] = []
+    inside: set[int] = set()
+    for chain in exceptions.chains(text):
+        first, last = text.line(chain[0].start), text.line(chain[-1].end)
+        inside.update(range(first, last + 1))
+        if "Exception ignored in" not in text.body[max(0, chain[0].start - 200) : chain[0].start]:
+            chained += _exception(text, chain)
+    single = []
+    for index, line in enumerate(found):
+        if line.number not in inside and (one := _single(line, settled, found[index + 1 : index + 3])):
+            single.append(one)
+    return [*chained, *single]
+
+
+def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
+    root = next((raised for raised in chain if not raised.reports), None)
+    if root is None:
+        return []
+    about = subject(root.text)
+    layer = exceptions.layer(root.kind, root.message, root.packages)
+    ours = about and about.row.layer == layer and not about.row.weak
+    last = chain[-1]
+    more = f", then {last.text}" if last is not root and not last.reports else ""
+    raised = f"{_short(root.text, 90 if more else 300)} at {root.place}{more}"
+    remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
+    rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
+    number = text.line(root.at)
+    message = f"{about.row.says}: {raised}" if about and ours and about.row.says else f"A process raised {raised}."
+    name = stream(text.raw_line(number))
+    return [Candidate(number, message, rank, layer, remedy, 0, name, False, name="exception")]
+
+
+def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
+    message = _ESCAPES.sub(" ", _LEAD.sub("", line.text)).strip()
+    ansible = _ANSIBLE.match(line.text)
+    if ansible:
+        if ansible["host"] in settled or any("...ignoring" in after.text for after in following[:1]):
+            return None
+        message = f"Ansible on {ansible['host']}: {_told(line.text[ansible.end() :])}"
+    about = subject(message)
+    level = line.level or bool(ansible)
+    if not level and (about is None or line.informs or not _FAILS.search(message)):
+        return None
+    layer, rank = _kind(line, about)
+    if line.benign and not ansible:
+        retried = rank == "cause" and layer == "network" and _RETRIED.search(line.text)
+        rank = "guess" if retried else "echo"
+    elif rank == "cause" and line.informs and not level:
+        rank = "symptom"
+    remedy = about.row.remedy if about else "Read this line and those around it."
+    says = about.row.says if about else ""
+    return Candidate(
+        line.number, message, rank, layer, remedy, about.start if about else 0, line.rank, bool(ansible), says
+    )
+
+
+def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
+    """Return the layer and the rank of a message by its subject, and where that says little by who printed it."""
+    if about and not about.row.weak:
+        return about.row.layer, about.row.rank
+    by = producer(line.printed)
+    return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
+
+
+def _told(result: str) -> str:
+    """Return what a result of Ansible's tells: the first of its texts that has a cause."""
+    told = [_ESCAPES.sub(" ", match[2]) for match in _TEXTS.finditer(result)]
+    told.sort(key=len, reverse=True)
+    told.sort(key=lambda text: 0 if (about := subject(text)) and about.row.rank == "cause" and not about.row.weak else 1)
+    return " ".join((told[0] if told else _ESCAPES.sub(" ", result)).split())
+
+
+def _found(text: Text, one: Candidate) -> Found:
+    confidence: Confidence = "likely" if one.rank == "cause" else "possible"
+    finding = Finding(
+        name=one.name or f"{one.layer.lower()}_error",
+        cause=one.message if one.name else _window(one),
+        layer=one.layer,
+        remedy=one.remedy,
+        confidence=confidence,
+        file=text.file,
+        line=one.number,
+    )
+    return Found(finding, one.rank, text.time(one.number), text.nearness)
+
+
+def _short(message: str, longest: int = _LONGEST) -> str:
+    words = " ".join(message.split())
+    return words if len(words) <= longest else words[: longest - 2] + " …"
+
+
+def _window(one: Candidate) -> str:
+    """Return what goes wrong, and as much of the message around its subject as a cause may have."""
+    words = one_line(one.message)
+    said = f"{one.says}: " if one.says and len(words) + len(one.says) < _LONGEST - 2 else ""
+    if len(words) <= _LONGEST or one.focus < _LONGEST - 60:
+        return said + _short(words)
+    head = words[:40].rsplit(" ", 1)[0]
+    return _short(f"{head} … {one.message[max(0, one.focus - 20) :].strip()}")
