@@ -10,7 +10,7 @@ _NEEDLES = re.compile(
     "n't|match|err|fail|exception|traceback|fatal|denied|refus|timed out|timeout|abort|kill|signal|nvrm|xid|unable|"
     "cannot|could|can't|missing|invalid|unknown|not |no such|no |undefined|warn|unreach|segm|"
     "core dumped|illegal|oom|out of|lost|stale|mismatch|incompat|unsupp|unauth|too |violat|expired|"
-    "ignor|panic|assert|caused by|is not|e: |unre|read-only|drain|lfs|stuck|nan|status = |lock"
+    "ignor|terminat|forcing|cancel|panic|assert|caused by|is not|e: |unre|read-only|drain|lfs|stuck|nan|status = |lock"
 )
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
@@ -50,6 +50,7 @@ _WENT_ON = re.compile(
     r"|^\W{0,3}(?:info:?\s)?(?:all )?done\b[\s.!]*$|: done\b|\bdone: \d|\bresumed from|resum(?:ed|ing) normal|resolved after|\breconnected\b|\bis up after\b"
     r"|^Setting up \S+ \(|^Installed \d+ packages|=+ \d+ passed[^\n]{0,60}=$|\bsynced \d|\bsaved (?:model|checkpoint)|\bInit COMPLETE\b"
     r"|\bBatch size \d+ succeeded|registered successfully|\brebuilt in\b|naming to \S+ done|loading NVIDIA UNIX|: Started \S+\.service"
+    r"|\bFinished (?:FedAvg|\w+ Training)|\btask_processed: True|\bSaved? (?:the )?(?:best |final |server )?model\b|\bRound \d+ (?:ended|finished)"
     r"|\bdone, accuracy|\ball (?:clients|sites|ranks|tests|checks) (?:done|passed)"
 )
 _GOES_ON = re.compile(r"\s*(?:Caused by:|╰─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
@@ -122,7 +123,7 @@ def _places(body: str) -> Iterator[tuple[int, int]]:
         position = end
 
 
-_INTERESTING = re.compile(f"{_NEEDLES.pattern}|loss|accuracy|it/s|success|done|complete|resum|resolved|: ok=|installed|setting up|passed|sync|saved|started|training|processing|rebuilt|is up")
+_INTERESTING = re.compile(f"{_NEEDLES.pattern}|finish|loss|accuracy|it/s|success|done|complete|resum|resolved|: ok=|installed|setting up|passed|sync|saved|started|training|processing|rebuilt|is up")
 
 
 def _line(text: Text, start: int, end: int) -> Line:

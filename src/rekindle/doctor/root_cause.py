@@ -38,6 +38,8 @@ def root_first(
     if not exceptions and not any(found.rank == "cause" for found in in_logs):
         state = True if in_logs else failed
         unknown = [found for log in logs for found in typed(log, state, _known(in_logs, log.file))]
+        if failed is not None and any(found.rank != "echo" for found in in_logs):
+            unknown = [found for found in unknown if found.finding.name == "exception"]
         in_logs = [*sorted(unknown, key=lambda found: found.order), *in_logs]
     by_name: dict[str, Found] = {}
     for found in (*exceptions, *in_logs):

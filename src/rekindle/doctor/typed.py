@@ -1,6 +1,7 @@
 """Root causes from the lines of any log that report an error, where the catalogue knows none of it."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from rekindle.records import Confidence, Finding, Layer
@@ -23,6 +24,8 @@ _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
 
 
 _TEXTS = re.compile(r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"')
+_ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step")
+_KILLED = "A process was killed"
 _RETRIED = re.compile(r"(?i)\bre-?try")
 _FAILS = re.compile(
     r"(?i)error|fail|cannot|can't|could ?n[o']t|unable|denied|refus|\bnot (?:found|be|available|supported|compatible|permitted|"
@@ -50,6 +53,8 @@ class Candidate(NamedTuple):
     """What goes wrong, in a few words."""
     name: str = ""
     """Of the finding; else one by its layer."""
+    through: int = 0
+    """The last line of an exception."""
 
 
 def typed(text: Text, failed: bool | None, known: frozenset[int] = frozenset()) -> list[Found]:
@@ -64,16 +69,33 @@ def typed(text: Text, failed: bool | None, known: frozenset[int] = frozenset()) 
     candidates = [one for one in _candidates(text, found) if one.number not in known]
     went_on = [line for line in found if line.went_on]
     if failed is False:
-        return []
+        return [_found(text, one) for one in _unfollowed(text, candidates)][:1]
+    candidates = _ended_by_others(candidates, found)
     if not failed:
         candidates = _unsettled(candidates, went_on)
-    if not candidates:
+    if all(one.rank == "echo" for one in candidates):
         return []
     ranked = sorted(candidates, key=_order)
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
     return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+
+
+def _unfollowed(text: Text, candidates: list[Candidate]) -> Iterator[Candidate]:
+    """Yield the exceptions with which a text ends: what more text follows was handled."""
+    rest = text.body.rstrip()
+    for one in candidates:
+        if one.name and one.through >= text.line(len(rest)):
+            yield one
+
+
+def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Candidate]:
+    """Return the candidates; what was killed after all were asked to end is an echo."""
+    asked = min((line.number for line in found if _ASKED.search(line.text)), default=None)
+    return [
+        one._replace(rank="echo") if asked and one.number > asked and one.says == _KILLED else one for one in candidates
+    ]
 
 
 def _order(one: Candidate) -> tuple[int, int, int]:
@@ -122,7 +144,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     number = text.line(root.at)
     message = f"{about.row.says}: {raised}" if about and ours and about.row.says else f"A process raised {raised}."
     name = stream(text.raw_line(number))
-    return [Candidate(number, message, rank, layer, remedy, 0, name, False, name="exception")]
+    return [Candidate(number, message, rank, layer, remedy, 0, name, False, name="exception", through=text.line(last.end))]
 
 
 def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
