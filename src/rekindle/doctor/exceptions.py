@@ -10,11 +10,12 @@ from .subjects import subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
-    r"Traceback \(most recent call last\):\n(?P<frames>(?:[ ^+|~][^\n]{0,2000}\n|\n){0,400}?)"
-    r"(?P<kind>[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
+    r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):\n"
+    r"(?P<frames>(?:(?P=inset)[ ^+|~][^\n]{0,2000}\n|\n){0,400}?)"
+    r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
     re.MULTILINE,
 )
-_FRAME = re.compile(r'^ +File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
+_FRAME = re.compile(r'^[ │|]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
 _LINK = re.compile(
     r"\n(?:[^\n]{0,2000}\n){0,12}?\n(?:The above exception was the direct cause of|During handling of the above exception,)"
 )

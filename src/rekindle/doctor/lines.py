@@ -10,7 +10,7 @@ _NEEDLES = re.compile(
     "n't|match|err|fail|exception|traceback|fatal|denied|refus|timed out|timeout|abort|kill|signal|nvrm|xid|unable|"
     "cannot|could|can't|missing|invalid|unknown|not |no such|no |undefined|warn|unreach|segm|"
     "core dumped|illegal|oom|out of|lost|stale|mismatch|incompat|unsupp|unauth|too |violat|expired|"
-    "ignor|terminat|forcing|cancel|panic|assert|caused by|is not|e: |unre|read-only|drain|lfs|stuck|nan|status = |lock"
+    "unmet|depends|conflict|requires|ignor|terminat|forcing|cancel|panic|assert|caused by|is not|e: |unre|read-only|drain|lfs|stuck|nan|status = |lock"
 )
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
@@ -54,6 +54,7 @@ _WENT_ON = re.compile(
     r"|\bdone, accuracy|\ball (?:clients|sites|ranks|tests|checks) (?:done|passed)"
 )
 _GOES_ON = re.compile(r"\s*(?:Caused by:|╰─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
+_NEW = "\n"
 _NEAR = 3
 _RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 _RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
@@ -128,12 +129,15 @@ _INTERESTING = re.compile(f"{_NEEDLES.pattern}|finish|loss|accuracy|it/s|success
 
 def _line(text: Text, start: int, end: int) -> Line:
     content = text.body[start : min(end, start + _CUT)]
+    told = content.strip()
+    if told.endswith(":"):
+        told = f"{told} {text.body[end + 1 : end + 1 + _CUT].partition(_NEW)[0].strip()}"
     number = text.line(start)
     raw = text.raw_line(number)[:_CUT]
     levelled = raw if raw.endswith(content) else content
     return Line(
         number=number,
-        text=content.strip(),
+        text=told,
         printed=levelled.strip(),
         level=bool(_LEVEL.search(levelled.strip())) or bool(_LEVEL.search(content.strip())),
         informs=bool(_INFORMS.search(levelled.strip())),

@@ -12,7 +12,7 @@ from .across_texts import ended_scripts, overwritten
 from .exceptions import layer
 from .scan import Found, known, one_line, search
 from .texts import Text
-from .typed import typed
+from .typed import overcome, typed
 
 _MOST = 1_000
 
@@ -33,14 +33,16 @@ def root_first(
     in_logs = sorted(
         (found for log in logs for found in search(log, installed)), key=lambda found: found.order
     )
+    if failed is None:
+        in_logs = [found for found in in_logs if not overcome(logs, found)]
     in_logs[:0] = filter(None, [ended_scripts(logs)])
     exceptions[:0] = filter(None, [overwritten(logs)])
-    if not exceptions and not any(found.rank == "cause" for found in in_logs):
+    if not exceptions and not any(found.rank == "cause" and not found.generic for found in in_logs):
         state = True if in_logs else failed
         unknown = [found for log in logs for found in typed(log, state, _known(in_logs, log.file))]
         if failed is not None and any(found.rank != "echo" for found in in_logs):
             unknown = [found for found in unknown if found.finding.name == "exception"]
-        in_logs = [*sorted(unknown, key=lambda found: found.order), *in_logs]
+        in_logs = sorted([*_saying_more(unknown, in_logs), *in_logs], key=lambda found: found.order)
     by_name: dict[str, Found] = {}
     for found in (*exceptions, *in_logs):
         by_name.setdefault(found.finding.name, found)
@@ -50,9 +52,15 @@ def root_first(
     return [replace(found.finding, echo=found.rank == "echo" or found.rank != kept[0].rank) for found in kept]
 
 
+def _saying_more(unknown: list[Found], in_logs: list[Found]) -> list[Found]:
+    """Return what was read from lines, without what a generic entry says of the same line and layer."""
+    said = {(one.finding.file, one.finding.line, one.finding.layer) for one in in_logs if one.generic}
+    return [one for one in unknown if (one.finding.file, one.finding.line, one.finding.layer) not in said]
+
+
 def _known(found: Iterable[Found], file: str) -> frozenset[int]:
     """Return the lines of ``file`` that entries of the catalogue are about."""
-    of_file = [one for one in found if one.finding.file == file and one.finding.line]
+    of_file = [one for one in found if one.finding.file == file and not one.generic]
     return frozenset(line for one in of_file for line in range(one.finding.line or 0, one.through + 1))
 
 

@@ -1,17 +1,20 @@
 """Searches a text for the catalogue's failures."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from rekindle.records import Confidence, Finding
 
 from . import versions
-from .catalogue import Rank, catalogue
+from .catalogue import Entry, Rank, catalogue
 from .texts import Text
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
 _LONGEST = 500
+SHORT = 160
+"""Characters of a cause that quotes a line."""
 class Found(NamedTuple):
     """A finding, and its order."""
 
@@ -21,6 +24,8 @@ class Found(NamedTuple):
     nearness: int
     through: int = 0
     """The last line that it is about."""
+    generic: bool = False
+    """Whether another line may say more."""
 
     @property
     def order(self) -> tuple[int, str, int, str, int]:
@@ -41,7 +46,7 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
         sure = entry.confidence if applies else _LESS[entry.confidence]
         finding = Finding(
             name=entry.name,
-            cause=one_line(entry.message(match)),
+            cause=one_line(_quoting(entry, match)),
             layer=entry.layer,
             remedy=entry.remedy,
             confidence=sure,
@@ -49,9 +54,19 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
             line=line,
         )
         through = text.line(match.end())
-        found = Found(finding, entry.rank, text.time(line), text.nearness, through)
+        found = Found(finding, entry.rank, text.time(line), text.nearness, through, entry.generic)
         by_place.setdefault((through, entry.rank), found)
     return list(by_place.values())
+
+
+def _quoting(entry: Entry, match: re.Match[str]) -> str:
+    """Return the cause; of a generic entry with the line that it matched, as far as a cause has room."""
+    cause = entry.message(match)
+    if not entry.generic:
+        return cause
+    start = match.string.rfind("\n", 0, match.start() + 1) + 1
+    line = match.string[start : start + _LONGEST * 8].partition("\n")[0]
+    return f"{cause[:-1]}: {around(line, match.start() - start, max(SHORT - len(cause), 60))}"
 
 
 def known(text: str, installed: Mapping[str, str]) -> Found | None:
@@ -59,7 +74,17 @@ def known(text: str, installed: Mapping[str, str]) -> Found | None:
     return min(search(Text("", text), installed), key=lambda found: found.order, default=None)
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, longest: int = _LONGEST) -> str:
     """Return ``text`` in one line, shortened."""
     words = " ".join(text.split()).rstrip(": ")
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} …"
+    return words if len(words) <= longest else f"{words[:longest]} …"
+
+
+def around(text: str, focus: int, longest: int) -> str:
+    """Return as much of ``text``, in one line, around a place in it as has room."""
+    words = one_line(text, len(text))
+    if len(words) <= longest:
+        return words
+    before = max(0, min(focus - longest // 3, len(words) - longest))
+    cut = f"… {words[before:].partition(' ')[2]}" if before else words
+    return one_line(cut, longest - 2)

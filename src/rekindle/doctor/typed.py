@@ -9,12 +9,11 @@ from rekindle.records import Confidence, Finding, Layer
 from . import exceptions
 from .catalogue import Rank
 from .lines import Line, lines, settled_hosts, stream
-from .scan import Found, one_line
+from .scan import SHORT, Found, around, one_line
 from .producers import producer
 from .subjects import Subject, subject
 from .texts import Text
 
-_LONGEST = 160
 _OTHERS = 3
 _LEAD = re.compile(
     r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
@@ -26,6 +25,7 @@ _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
 _TEXTS = re.compile(r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"')
 _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step")
 _KILLED = "A process was killed"
+_LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 _RETRIED = re.compile(r"(?i)\bre-?try")
 _FAILS = re.compile(
     r"(?i)error|fail|cannot|can't|could ?n[o']t|unable|denied|refus|\bnot (?:found|be|available|supported|compatible|permitted|"
@@ -55,6 +55,8 @@ class Candidate(NamedTuple):
     """Of the finding; else one by its layer."""
     through: int = 0
     """The last line of an exception."""
+    benign: bool = False
+    """Whether it says itself that it does not matter."""
 
 
 def typed(text: Text, failed: bool | None, known: frozenset[int] = frozenset()) -> list[Found]:
@@ -75,11 +77,33 @@ def typed(text: Text, failed: bool | None, known: frozenset[int] = frozenset()) 
         candidates = _unsettled(candidates, went_on)
     if all(one.rank == "echo" for one in candidates):
         return []
-    ranked = sorted(candidates, key=_order)
+    ranked = sorted(_promoted(candidates), key=_order)
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
     return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+
+
+def reported(finding: Finding) -> bool:
+    """Whether ``finding`` only quotes a line that reports an error, and nobody interpreted it."""
+    return finding.name == _name(finding.layer)
+
+
+def _name(layer: Layer) -> str:
+    return f"{layer.lower()}_error"
+
+
+def overcome(logs: list[Text], found: Found) -> bool:
+    """Whether the log of which ``found`` is went on after it, and reports no error any more."""
+    text = next((log for log in logs if log.file == found.finding.file), None)
+    line = found.finding.line or 0
+    if text is None or _LASTS.search(text.raw_line(line)):
+        return False
+    seen = lines(text)
+    by = stream(text.raw_line(line))
+    last = max((one.number for one in seen if one.went_on and (one.rank == by or not by)), default=0)
+    after = (one for one in _candidates(text, seen) if one.number > last)
+    return last > found.through and all(one.benign for one in after)
 
 
 def _unfollowed(text: Text, candidates: list[Candidate]) -> Iterator[Candidate]:
@@ -96,6 +120,13 @@ def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Can
     return [
         one._replace(rank="echo") if asked and one.number > asked and one.says == _KILLED else one for one in candidates
     ]
+
+
+def _promoted(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates; without any cause, what was tried again in vain is one."""
+    if any(one.rank == "cause" for one in candidates):
+        return candidates
+    return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
 
 
 def _order(one: Candidate) -> tuple[int, int, int]:
@@ -138,7 +169,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     ours = about and about.row.layer == layer and not about.row.weak
     last = chain[-1]
     more = f", then {last.text}" if last is not root and not last.reports else ""
-    raised = f"{_short(root.text, 90 if more else 300)} at {root.place}{more}"
+    raised = f"{one_line(root.text, 90 if more else 300)} at {root.place}{more}"
     remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
     rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
     number = text.line(root.at)
@@ -156,18 +187,17 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         message = f"Ansible on {ansible['host']}: {_told(line.text[ansible.end() :])}"
     about = subject(message)
     level = line.level or bool(ansible)
-    if not level and (about is None or line.informs or not _FAILS.search(message)):
-        return None
     layer, rank = _kind(line, about)
+    retried = rank == "cause" and layer == "network" and line.benign and _RETRIED.search(line.text)
+    if not level and (about is None or (line.informs and not retried) or not _FAILS.search(message)):
+        return None
     if line.benign and not ansible:
-        retried = rank == "cause" and layer == "network" and _RETRIED.search(line.text)
         rank = "guess" if retried else "echo"
-    elif rank == "cause" and line.informs and not level:
-        rank = "symptom"
     remedy = about.row.remedy if about else "Read this line and those around it."
     says = about.row.says if about else ""
     return Candidate(
-        line.number, message, rank, layer, remedy, about.start if about else 0, line.rank, bool(ansible), says
+        line.number, message, rank, layer, remedy, about.start if about else 0, line.rank, bool(ansible), says,
+        benign=line.benign,
     )
 
 
@@ -190,8 +220,8 @@ def _told(result: str) -> str:
 def _found(text: Text, one: Candidate) -> Found:
     confidence: Confidence = "likely" if one.rank == "cause" else "possible"
     finding = Finding(
-        name=one.name or f"{one.layer.lower()}_error",
-        cause=one.message if one.name else _window(one),
+        name=one.name or _name(one.layer),
+        cause=one.message if one.name else _said(one),
         layer=one.layer,
         remedy=one.remedy,
         confidence=confidence,
@@ -201,16 +231,7 @@ def _found(text: Text, one: Candidate) -> Found:
     return Found(finding, one.rank, text.time(one.number), text.nearness)
 
 
-def _short(message: str, longest: int = _LONGEST) -> str:
-    words = " ".join(message.split())
-    return words if len(words) <= longest else words[: longest - 2] + " …"
-
-
-def _window(one: Candidate) -> str:
+def _said(one: Candidate) -> str:
     """Return what goes wrong, and as much of the message around its subject as a cause may have."""
-    words = one_line(one.message)
-    said = f"{one.says}: " if one.says and len(words) + len(one.says) < _LONGEST - 2 else ""
-    if len(words) <= _LONGEST or one.focus < _LONGEST - 60:
-        return said + _short(words)
-    head = words[:40].rsplit(" ", 1)[0]
-    return _short(f"{head} … {one.message[max(0, one.focus - 20) :].strip()}")
+    said = f"{one.says}: " if one.says else ""
+    return said + around(one.message, one.focus, SHORT - len(said))
