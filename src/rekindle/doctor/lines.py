@@ -25,7 +25,7 @@ _LEVEL = re.compile(
     r"|^[EF]\d{4} [\d:.]{6,20} |^\d{4}-\d\d-\d\d [\d:.]{6,20}: [EF] |\[[EF]\d{0,4} ?[\d:.]{0,20} ?\w+\.cpp"
     r"|NCCL WARN|NVRM: (?!loading)|^(?:docker|ssh|scp|sftp|mount[.\w]*|modprobe|insmod|nvcc|curl|E|×|tar|cp|mv|mkdir|ln"
     r"|rsync|git|sudo|podman|apptainer|FATAL|kubectl|helm|bash|sh|/bin/\w+|\S{1,60}\.sh|env|nohup|nvidia-\w+): "
-    r"|^curl: \(\d|^[×✗]|^╰─[▶>]|^Err:\d|^  × |^\s{0,4}Caused by:|^(?:FAILED|FATAL|fatal): |^ERROR!|^nvcc fatal"
+    r"|^curl: \(\d|^[×✗]|^[├╰]─[▶>]|^Err:\d|^  × |^\s{0,4}Caused by:|^(?:FAILED|FATAL|fatal): |^ERROR!|^nvcc fatal"
     r"|^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Abort|Interrupt|Failure|Exhausted|Unavailable)\b(?::|$)"
 )
 _INFORMS = re.compile(
@@ -53,7 +53,7 @@ _WENT_ON = re.compile(
     r"|\bFinished (?:FedAvg|\w+ Training)|\btask_processed: True|\bSaved? (?:the )?(?:best |final |server )?model\b|\bRound \d+ (?:ended|finished)"
     r"|\bdone, accuracy|\ball (?:clients|sites|ranks|tests|checks) (?:done|passed)"
 )
-_GOES_ON = re.compile(r"\s*(?:Caused by:|╰─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
+_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
 _NEW = "\n"
 _NEAR = 3
 _RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)

@@ -60,9 +60,9 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:
-    """Return the cause; of a generic entry with the line that it matched, as far as a cause has room."""
+    """Return the cause; of a generic entry that names nothing, with its line, as far as a cause has room."""
     cause = entry.message(match)
-    if not entry.generic:
+    if not entry.generic or match.groupdict().get("what"):
         return cause
     start = match.string.rfind("\n", 0, match.start() + 1) + 1
     line = match.string[start : start + _LONGEST * 8].partition("\n")[0]

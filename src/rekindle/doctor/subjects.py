@@ -14,6 +14,8 @@ from .catalogue import Rank
 
 _PATH = re.compile(r"(?:https?://)?(?<![\w/])(?:[\w.~-]{0,200}/){1,40}[\w.@%+~-]{0,200}")
 _KEPT = ("/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg", "nvidia.com/gpu")
+_TOKEN = re.compile(r"[^\W_]+")
+_BEGINNING = 4
 _SHORT, _TELLING = 5, 12
 
 
@@ -42,12 +44,26 @@ class Subject(NamedTuple):
 _ALL = decodable(tuple[Row, ...])
 
 
+class _Words(NamedTuple):
+    """Words of a row."""
+
+    order: int
+    """Their place among all, the longest first: the specific before the generic."""
+    parts: tuple[str, ...]
+    row: Row
+
+
 @cache
-def _words() -> tuple[tuple[str, Row], ...]:
-    """Return words and their rows, the longest first: the specific before the generic."""
+def _words() -> dict[str, list[_Words]]:
+    """Return all words by the beginning of their first word."""
     rows = decode(files(__package__).joinpath("subjects.json").read_bytes(), _ALL)
-    pairs = [(word, row) for row in rows for word in row.words]
-    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
+    pairs = sorted(((words, row) for row in rows for words in row.words), key=lambda pair: -len(pair[0]))
+    by_beginning: dict[str, list[_Words]] = {}
+    for order, (words, row) in enumerate(pairs):
+        parts = tuple(part for part in words.split("*") if part)
+        first = _TOKEN.search(parts[0])
+        by_beginning.setdefault(first[0][:_BEGINNING] if first else "", []).append(_Words(order, parts, row))
+    return by_beginning
 
 
 def subject(message: str) -> Subject | None:
@@ -69,15 +85,17 @@ def _masked(path: re.Match[str]) -> str:
 
 
 def _found(text: str) -> Iterator[Subject]:
-    for word, row in _words():
-        start = end = 0
-        for part in filter(None, word.split("*")):
-            at = _at(text, part, end)
+    known = _words()
+    beginnings = {token[:_BEGINNING] for token in _TOKEN.findall(text)}
+    for words in sorted(words for beginning in beginnings for words in known.get(beginning, ())):
+        start = end = -1
+        for part in words.parts:
+            at = _at(text, part, max(end, 0))
             if at < 0:
                 break
-            start, end = (at if end == 0 else start), at + len(part)
+            start, end = (at if start < 0 else start), at + len(part)
         else:
-            yield Subject(row, start, end - start)
+            yield Subject(words.row, start, end - start)
 
 
 def _at(text: str, part: str, after: int) -> int:
