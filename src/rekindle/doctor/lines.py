@@ -10,7 +10,7 @@ _NEEDLES = re.compile(
     "n't|match|err|fail|exception|traceback|fatal|denied|refus|timed out|timeout|abort|kill|signal|nvrm|xid|unable|"
     "cannot|could|can't|missing|invalid|unknown|not |no such|no |undefined|warn|unreach|segm|"
     "core dumped|illegal|oom|out of|lost|stale|mismatch|incompat|unsupp|unauth|too |violat|expired|"
-    "unmet|depends|conflict|requires|ignor|terminat|forcing|cancel|panic|assert|caused by|is not|e: |unre|read-only|drain|lfs|stuck|nan|status = |lock"
+    "bug:|oops|null p|retry|trying|unmet|depends|conflict|requires|ignor|terminat|forcing|cancel|panic|assert|caused by|is not|e: |unre|read-only|drain|lfs|stuck|nan|status = |lock"
 )
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
@@ -25,7 +25,7 @@ _LEVEL = re.compile(
     r"|^[EF]\d{4} [\d:.]{6,20} |^\d{4}-\d\d-\d\d [\d:.]{6,20}: [EF] |\[[EF]\d{0,4} ?[\d:.]{0,20} ?\w+\.cpp"
     r"|NCCL WARN|NVRM: (?!loading)|^(?:docker|ssh|scp|sftp|mount[.\w]*|modprobe|insmod|nvcc|curl|E|×|tar|cp|mv|mkdir|ln"
     r"|rsync|git|sudo|podman|apptainer|FATAL|kubectl|helm|bash|sh|/bin/\w+|\S{1,60}\.sh|env|nohup|nvidia-\w+): "
-    r"|^curl: \(\d|^[×✗]|^[├╰]─[▶>]|^Err:\d|^  × |^\s{0,4}Caused by:|^(?:FAILED|FATAL|fatal): |^ERROR!|^nvcc fatal"
+    r"|^curl: \(\d|^[×✗]|^[├╰]─[▶>]|^Err:\d|^  × |^\s{0,4}Caused by:|^(?:FAILED|FATAL|fatal): |^ERROR!|^nvcc fatal|^Warning {2,}\w|\bBUG: "
     r"|^(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Abort|Interrupt|Failure|Exhausted|Unavailable)\b(?::|$)"
 )
 _INFORMS = re.compile(
@@ -51,6 +51,7 @@ _WENT_ON = re.compile(
     r"|^Setting up \S+ \(|^Installed \d+ packages|=+ \d+ passed[^\n]{0,60}=$|\bsynced \d|\bsaved (?:model|checkpoint)|\bInit COMPLETE\b"
     r"|\bBatch size \d+ succeeded|registered successfully|\brebuilt in\b|naming to \S+ done|loading NVIDIA UNIX|: Started \S+\.service"
     r"|\bFinished (?:FedAvg|\w+ Training)|\btask_processed: True|\bSaved? (?:the )?(?:best |final |server )?model\b|\bRound \d+ (?:ended|finished)"
+    r"|^Status: (?:Downloaded|Image is up)|\bPull complete\b|\bis now complete\b"
     r"|\bdone, accuracy|\ball (?:clients|sites|ranks|tests|checks) (?:done|passed)"
 )
 _GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
@@ -131,7 +132,7 @@ def _line(text: Text, start: int, end: int) -> Line:
     content = text.body[start : min(end, start + _CUT)]
     told = content.strip()
     if told.endswith(":"):
-        told = f"{told} {text.body[end + 1 : end + 1 + _CUT].partition(_NEW)[0].strip()}"
+        told = f"{told} {text.body[end : end + _CUT].lstrip().partition(_NEW)[0].rstrip()}"
     number = text.line(start)
     raw = text.raw_line(number)[:_CUT]
     levelled = raw if raw.endswith(content) else content

@@ -27,6 +27,7 @@ _ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sendin
 _KILLED = "A process was killed"
 _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 _RETRIED = re.compile(r"(?i)\bre-?try")
+_AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
 _FAILS = re.compile(
     r"(?i)error|fail|cannot|can't|could ?n[o']t|unable|denied|refus|\bnot (?:found|be|available|supported|compatible|permitted|"
     r"loaded|valid|known|signed|trusted|running|allowed|enough|responding|exist|installed)|n't\b|no such|invalid|mismatch|time[d-]? ?out|unreachable|"
@@ -191,13 +192,14 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
     retried = rank == "cause" and layer == "network" and line.benign and _RETRIED.search(line.text)
     if not level and (about is None or (line.informs and not retried) or not _FAILS.search(message)):
         return None
-    if line.benign and not ansible:
+    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
+    if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
     remedy = about.row.remedy if about else "Read this line and those around it."
     says = about.row.says if about else ""
     return Candidate(
         line.number, message, rank, layer, remedy, about.start if about else 0, line.rank, bool(ansible), says,
-        benign=line.benign,
+        benign=line.benign or again,
     )
 
 
