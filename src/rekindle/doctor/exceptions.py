@@ -20,6 +20,7 @@ _LINK = re.compile(
     r"\n(?:[^\n]{0,2000}\n){0,12}?\n(?:The above exception was the direct cause of|During handling of the above exception,)"
 )
 _DETAILS = re.compile(r'(?:\n[^\n]{0,300}){0,3}?\n\s{1,8}status = StatusCode\.(\w{1,40})\n\s{1,8}details = "([^"\n]{0,1000})')
+_BEGINS, _MOST = "Traceback (most recent call last):", 200
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
@@ -92,7 +93,7 @@ class Raised(NamedTuple):
 def chains(text: Text) -> Iterator[tuple[Raised, ...]]:
     """Return the chains of exceptions in ``text``, each from the first that was raised to the last."""
     chain: list[Raised] = []
-    for match in _TRACEBACK.finditer(text.body):
+    for match in _tracebacks(text.body):
         between = text.body[chain[-1].end : match.start()] if chain else ""
         if chain and not (len(between) < _GAP and _LINK.match(between)):
             yield tuple(chain)
@@ -100,6 +101,18 @@ def chains(text: Text) -> Iterator[tuple[Raised, ...]]:
         chain.append(_raised(match))
     if chain:
         yield tuple(chain)
+
+
+def _tracebacks(body: str) -> Iterator[re.Match[str]]:
+    """Yield the tracebacks; of very many those of both ends."""
+    places = [match.start() for match in re.finditer(re.escape(_BEGINS), body)]
+    end = 0
+    for place in places if len(places) <= 2 * _MOST else places[:_MOST] + places[-_MOST:]:
+        start = body.rfind("\n", 0, place) + 1
+        match = _TRACEBACK.match(body, start if not body[start:place].strip(" │|") else place)
+        if match and match.start() >= end:
+            end = match.end()
+            yield match
 
 
 def _raised(match: re.Match[str]) -> Raised:

@@ -6,12 +6,18 @@ from typing import NamedTuple
 
 from .texts import Text
 
-_NEEDLES = re.compile(
-    "n't|match|err|fail|exception|traceback|fatal|denied|refus|timed out|timeout|abort|kill|signal|nvrm|xid|unable|"
-    "cannot|could|can't|missing|invalid|unknown|not |no such|no |undefined|warn|unreach|segm|"
-    "core dumped|illegal|oom|out of|lost|stale|mismatch|incompat|unsupp|unauth|too |violat|expired|"
-    "bug:|oops|null p|retry|trying|unmet|depends|conflict|requires|ignor|terminat|forcing|cancel|panic|assert|caused by|is not|e: |unre|read-only|drain|lfs|stuck|nan|status = |lock"
+_NEEDLES = (
+    "n't", "match", "err", "fail", "exception", "traceback", "fatal", "denied", "refus", "timed out",
+    "timeout", "abort", "kill", "signal", "nvrm", "xid", "unable", "cannot", "could", "missing",
+    "invalid", "unknown", "not ", "no ", "undefined", "warn", "segm", "core dumped", "illegal", "oom",
+    "out of", "lost", "stale", "incompat", "unsupp", "unauth", "too ", "violat", "expired", "bug:",
+    "oops", "null p", "retry", "trying", "unmet", "depends", "conflict", "requires", "ignor",
+    "terminat", "forcing", "cancel", "panic", "assert", "caused by", "is not", "e: ", "unre",
+    "read-only", "drain", "lfs", "stuck", "nan", "status = ", "lock", "finish", "loss", "accuracy",
+    "it/s", "success", "done", "complete", "resum", "resolved", ": ok=", "installed", "setting up",
+    "passed", "sync", "saved", "started", "training", "processing", "rebuilt", "is up",
 )
+"""A line that may matter has one of these, in lower case."""
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
 _CUT = 4000
@@ -55,7 +61,6 @@ _WENT_ON = re.compile(
     r"|\bdone, accuracy|\ball (?:clients|sites|ranks|tests|checks) (?:done|passed)"
 )
 _GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
-_NEW = "\n"
 _NEAR = 3
 _RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 _RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
@@ -86,10 +91,15 @@ def stream(line: str) -> str:
 
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
-    places = list(_places(text.body))
-    if len(places) > 2 * _MOST:
-        places = places[:_MOST] + places[-_MOST:]
-    return list(_joined(_line(text, start, end) for start, end in places))
+    numbers = [number for number in text.telling if _matters(text.content(number))]
+    if len(numbers) > 2 * _MOST:
+        numbers = numbers[:_MOST] + numbers[-_MOST:]
+    return list(_joined(_line(text, number) for number in numbers))
+
+
+def _matters(line: str) -> bool:
+    lowered = line[:_CUT].lower()
+    return any(needle in lowered for needle in _NEEDLES)
 
 
 def _joined(found: Iterable[Line]) -> Iterator[Line]:
@@ -110,39 +120,31 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
 
 def settled_hosts(text: Text) -> set[str]:
     """Return the hosts for which Ansible's recap has neither failed nor unreachable."""
+    if ": ok=" not in text.body:
+        return set()
     return {match[1] for match in _RECAP.finditer(text.body) if match[2] == match[3] == "0"}
 
 
-def _places(body: str) -> Iterator[tuple[int, int]]:
-    lowered, position = body.lower(), 0
-    if len(lowered) != len(body):  # a few letters have longer lower forms
-        lowered = body
-    while match := _INTERESTING.search(lowered, position):
-        start = lowered.rfind("\n", 0, match.start()) + 1
-        end = lowered.find("\n", match.end())
-        end = len(lowered) if end < 0 else end
-        yield start, end
-        position = end
-
-
-_INTERESTING = re.compile(f"{_NEEDLES.pattern}|finish|loss|accuracy|it/s|success|done|complete|resum|resolved|: ok=|installed|setting up|passed|sync|saved|started|training|processing|rebuilt|is up")
-
-
-def _line(text: Text, start: int, end: int) -> Line:
-    content = text.body[start : min(end, start + _CUT)]
+def _line(text: Text, number: int) -> Line:
+    content = text.content(number)[:_CUT]
     told = content.strip()
     if told.endswith(":"):
-        told = f"{told} {text.body[end : end + _CUT].lstrip().partition(_NEW)[0].rstrip()}"
-    number = text.line(start)
+        told = f"{told} {_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
-    levelled = raw if raw.endswith(content) else content
+    printed = (raw if raw.endswith(content) else content).strip()
     return Line(
         number=number,
         text=told,
-        printed=levelled.strip(),
-        level=bool(_LEVEL.search(levelled.strip())) or bool(_LEVEL.search(content.strip())),
-        informs=bool(_INFORMS.search(levelled.strip())),
+        printed=printed,
+        level=bool(_LEVEL.search(printed) or _LEVEL.search(told)),
+        informs=bool(_INFORMS.search(printed)),
         benign=bool(_BENIGN.search(content)),
         went_on=bool(_WENT_ON.search(content)),
         rank=stream(raw),
     )
+
+
+def _next(text: Text, number: int) -> str:
+    """Return the next line that is not empty."""
+    end = text.start(number) + len(text.content(number))
+    return text.body[end : end + _CUT].lstrip().partition("\n")[0].rstrip()

@@ -9,6 +9,7 @@ from rekindle.records import Confidence, Finding
 from . import versions
 from .catalogue import Entry, Rank, catalogue
 from .texts import Text
+from .windows import windows
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
@@ -39,7 +40,7 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     by_place: dict[tuple[int, Rank], Found] = {}
     for entry in catalogue():
         applies = versions.apply(entry.versions, installed)
-        match = None if applies is False else entry.expression.search(text.body)
+        match = None if applies is False else _first(entry, text)
         if match is None:
             continue
         line = text.line(match.end() if match.group().startswith("\n") else match.start())
@@ -57,6 +58,11 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
         found = Found(finding, entry.rank, text.time(line), text.nearness, through, entry.generic)
         by_place.setdefault((through, entry.rank), found)
     return list(by_place.values())
+
+
+def _first(entry: Entry, text: Text) -> re.Match[str] | None:
+    matches = (entry.expression.search(text.body, start, end) for start, end in windows(text))
+    return next(filter(None, matches), None)
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:
