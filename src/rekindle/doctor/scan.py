@@ -38,9 +38,10 @@ class Found(NamedTuple):
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
     by_place: dict[tuple[int, Rank], Found] = {}
+    parts = windows(text)
     for entry in catalogue():
         applies = versions.apply(entry.versions, installed)
-        match = None if applies is False else _first(entry, text)
+        match = None if applies is False else _first(entry, text, parts)
         if match is None:
             continue
         line = text.line(match.end() if match.group().startswith("\n") else match.start())
@@ -60,8 +61,8 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     return list(by_place.values())
 
 
-def _first(entry: Entry, text: Text) -> re.Match[str] | None:
-    matches = (entry.expression.search(text.body, start, end) for start, end in windows(text))
+def _first(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.Match[str] | None:
+    matches = (entry.expression.search(text.body, start, end) for start, end in parts)
     return next(filter(None, matches), None)
 
 

@@ -26,11 +26,12 @@ _LAST = "~"
 _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Files of an autopsy that are not searched: copies of logs, and files for people."""
 _PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
+_NUMBERS = b"0123456789abcdefABCDEF"
 _WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 _LONGEST = 1 << 14
 SMALL, _ALIKE = 1 << 18, 20
 """Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
-_BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)", re.MULTILINE)
+_BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
 """A progress bar in whose line something else was printed."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
@@ -66,10 +67,10 @@ class Text:
 
     @cached_property
     def telling(self) -> tuple[int, ...]:
-        """Numbers of the lines that are looked at: of many that differ in digits alone the first and the last."""
+        """Numbers of the lines that are looked at: of many that differ in numbers alone, decimal or hexadecimal, the first and the last."""
         if len(self.body) <= SMALL:
             return tuple(range(1, len(self._line_starts) + 1))
-        alike = self.body.encode("utf-8", "replace").translate(None, b"0123456789").split(b"\n")
+        alike = self.body.encode("utf-8", "replace").translate(None, _NUMBERS).split(b"\n")
         numbers = {number for number, _ in _first(enumerate(alike, 1))}
         numbers.update(number for number, _ in _first(zip(range(len(alike), 0, -1), reversed(alike), strict=True)))
         return tuple(sorted(numbers))
@@ -135,16 +136,15 @@ def text(file: str, content: bytes) -> Text:
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
     if "\r" in decoded:
         decoded = _WRITTEN_OVER.sub("", decoded)
-    lines = decoded.split("\n")
-    if max(map(len, lines)) > _LONGEST:
-        decoded = "\n".join(line if len(line) <= _LONGEST else _ends(line) for line in lines)
-    if "/s]" in decoded or "/it]" in decoded:
-        decoded = _BAR.sub("", decoded)
+    if "/s]" in decoded or "/it]" in decoded or len(max(decoded.split("\n"), key=len)) > _LONGEST:
+        decoded = "\n".join(map(_shown, decoded.split("\n")))
     return Text(file, _COLOUR.sub("", from_json(decoded)))
 
 
-def _ends(line: str) -> str:
-    return f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+def _shown(line: str) -> str:
+    if "/s]" in line or "/it]" in line:
+        line = _BAR.sub("", line)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
 def read(path: Path, file: str) -> Text:

@@ -2,8 +2,9 @@
 
 from .texts import SMALL, Text
 
-_BEFORE, _AFTER = 80, 170
-"""Lines around one that may matter, which an entry over several lines may need."""
+_NEAR, _FAR = 16, 170
+"""Lines around one that may matter, which an entry over several lines may need; those of stacks need more."""
+_STACKS = ("traceback", "mainthread", "rmtree", "root cause", "_python_exit")
 NEEDLES = (
     "err", "fail", "exception", "traceback", "unable", "can't", "cannot", "could not", "denied",
     "refus", "timed out", "timeout", "abort", "kill", "signal", "nvrm", "unhandled", "missing",
@@ -28,17 +29,15 @@ def windows(text: Text) -> tuple[tuple[int, int], ...]:
     """Return the beginnings and ends of the parts of the body, in order; of a small text the whole."""
     if len(text.body) <= SMALL:
         return ((0, len(text.body)),)
-    numbers = [number for number in text.telling if _matters(text.content(number))]
     found: list[tuple[int, int]] = []
-    for number in numbers:
-        first, last = max(1, number - _BEFORE), number + _AFTER
+    for number in text.telling:
+        line = text.content(number).lower()
+        if not any(needle in line for needle in NEEDLES):
+            continue
+        last = number + (_FAR if any(word in line for word in _STACKS) else _NEAR)
+        first = max(1, number - _NEAR)
         if found and first <= found[-1][1]:
-            found[-1] = found[-1][0], last
+            found[-1] = found[-1][0], max(last, found[-1][1])
         else:
             found.append((first, last))
     return tuple((text.start(first), text.start(last)) for first, last in found)
-
-
-def _matters(line: str) -> bool:
-    lowered = line.lower()
-    return any(needle in lowered for needle in NEEDLES)
