@@ -1,4 +1,4 @@
-"""Python's tracebacks as chains of exceptions: the first of a chain is the cause, the last what was printed."""
+"""Python's tracebacks as chains of exceptions, of which the first is the cause."""
 
 import re
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rekindle.records import Layer
 
+from . import producers
 from .subjects import subject
 from .texts import Text
 
@@ -17,47 +18,20 @@ _TRACEBACK = re.compile(
 )
 _FRAME = re.compile(r'^[ │|]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
 _LINK = re.compile(
-    r"\n(?:[^\n]{0,2000}\n){0,12}?\n(?:The above exception was the direct cause of|During handling of the above exception,)"
+    r"\n(?:[^\n]{0,2000}\n){0,12}?\n"
+    r"(?:The above exception was the direct cause of|During handling of the above exception,)"
 )
-_DETAILS = re.compile(r'(?:\n[^\n]{0,300}){0,3}?\n\s{1,8}status = StatusCode\.(\w{1,40})\n\s{1,8}details = "([^"\n]{0,1000})')
+_DETAILS = re.compile(
+    r"(?:\n[^\n]{0,300}){0,3}?\n\s{1,8}status = StatusCode\.(\w{1,40})"
+    r'\n\s{1,8}details = "([^"\n]{0,1000})'
+)
 _BEGINS, _MOST = "Traceback (most recent call last):", 200
+_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python")
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""
 _REPORTS = ("CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RemoteTraceback")
 """Exceptions that report another one."""
-_PACKAGES: dict[str, Layer] = {
-    package: layer
-    for layer, packages in {
-        "network": "requests urllib urllib3 httpx httpcore aiohttp websockets wandb mlflow huggingface_hub boto3 botocore "
-        "gcsfs s3fs fsspec paramiko grpc ssl socket http smtplib ftplib redis pymongo kafka comet_ml neptune clearml",
-        "environment": "importlib pkg_resources pip setuptools cffi triton",
-        "framework": "torch.distributed",
-    }.items()
-    for package in packages.split()
-}
-_KINDS: dict[str, Layer] = {
-    "ModuleNotFoundError": "environment",
-    "ImportError": "environment",
-    "PackageNotFoundError": "environment",
-    "ConnectionError": "network",
-    "ConnectionRefusedError": "network",
-    "ConnectionResetError": "network",
-    "BrokenPipeError": "network",
-    "TimeoutError": "network",
-    "URLError": "network",
-    "HTTPError": "network",
-    "SSLError": "network",
-    "SSLCertVerificationError": "network",
-    "gaierror": "network",
-    "CommError": "network",
-    "MemoryError": "host",
-    "PermissionError": "host",
-    "BlockingIOError": "host",
-    "OutOfMemoryError": "framework",
-    "DistBackendError": "framework",
-    "DistNetworkError": "network",
-}
 _OF_PYTHON = re.compile(
     r"(?:builtins\.)?(?:Value|Type|Key|Index|Attribute|Name|ZeroDivision|Assertion|Syntax|UnboundLocal|Recursion|"
     r"NotImplemented|Unicode\w*|StopIteration|FileNotFound|NotADirectory|IsADirectory|Misconfiguration|ConfigAttribute)"
@@ -117,16 +91,14 @@ def _tracebacks(body: str) -> Iterator[re.Match[str]]:
 
 def _raised(match: re.Match[str]) -> Raised:
     frames = list(_FRAME.finditer(match["frames"]))
-    own = [frame for frame in frames if "site-packages/" not in frame["file"] and "/lib/python" not in frame["file"]]
+    own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
     last = next(reversed(own or frames), None)
     place = f"{last['file'].rpartition('/')[2]}:{last['line']}" if last else "an unknown place"
     packages = tuple(_package(frame["file"]) for frame in frames)
     message = (match["message"] or "").strip()
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
-    return Raised(
-        match["kind"], message, place, packages, match.start(), match.start("kind"), match.end()
-    )
+    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), match.end())
 
 
 def _package(file: str) -> str:
@@ -135,18 +107,17 @@ def _package(file: str) -> str:
 
 
 def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
-    """Return the layer of an exception by what its message is about, its type and the packages that raised it."""
+    """Return the layer of an exception by its message's subject, its type and who raised it."""
     name = kind.rpartition(".")[2]
     about = subject(f"{name}: {message}")
     if about and about.row.rank == "cause" and not about.row.weak:
         return about.row.layer
-    if name in _KINDS:
-        return _KINDS[name]
+    if by_type := producers.exception(name):
+        return by_type
     if _OF_PYTHON.fullmatch(name):
         return "NVFlare" if "nvflare" in packages and "" not in packages else "job"
-    raisers = [_PACKAGES[package] for package in (kind.partition(".")[0], *reversed(packages)) if package in _PACKAGES]
-    if raisers:
-        return raisers[0]
+    if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
+        return by_package
     if about and about.row.rank != "echo":
         return about.row.layer
     return "NVFlare" if kind.startswith("nvflare.") else "job"

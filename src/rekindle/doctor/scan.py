@@ -16,6 +16,8 @@ _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible"
 _LONGEST = 500
 SHORT = 160
 """Characters of a cause that quotes a line."""
+
+
 class Found(NamedTuple):
     """A finding, and its order."""
 

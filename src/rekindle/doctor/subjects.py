@@ -13,7 +13,10 @@ from rekindle.records import Layer, decodable, decode
 from .catalogue import Rank
 
 _PATH = re.compile(r"(?:https?://)?(?<![\w/])(?:[\w.~-]{0,200}/){1,40}[\w.@%+~-]{0,200}")
-_KEPT = ("/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg", "nvidia.com/gpu")
+_KEPT = (
+    *("/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
+    "nvidia.com/gpu",
+)
 _TOKEN = re.compile(r"[^\W_]+")
 _BEGINNING = 4
 _SHORT, _TELLING = 5, 12

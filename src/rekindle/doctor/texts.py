@@ -19,7 +19,7 @@ from .prefixes import from_json, without_prefix
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
 _NAMES = re.compile(
-    rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{1,3})?"
+    rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{1, 3})?"
     r"|syslog|messages|dmesg|std(?:out|err)"
 )
 _LAST = "~"
@@ -67,12 +67,16 @@ class Text:
 
     @cached_property
     def telling(self) -> tuple[int, ...]:
-        """Numbers of the lines that are looked at: of many that differ in numbers alone, decimal or hexadecimal, the first and the last."""
+        """Numbers of the lines that are looked at.
+
+        Of many that differ in numbers alone, decimal or hexadecimal, those are the first and the last.
+        """
         if len(self.body) <= SMALL:
             return tuple(range(1, len(self._line_starts) + 1))
         alike = self.body.encode("utf-8", "replace").translate(None, _NUMBERS).split(b"\n")
         numbers = {number for number, _ in _first(enumerate(alike, 1))}
-        numbers.update(number for number, _ in _first(zip(range(len(alike), 0, -1), reversed(alike), strict=True)))
+        backwards = zip(range(len(alike), 0, -1), reversed(alike), strict=True)
+        numbers.update(number for number, _ in _first(backwards))
         return tuple(sorted(numbers))
 
     def content(self, number: int) -> str:

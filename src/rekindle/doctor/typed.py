@@ -9,31 +9,32 @@ from rekindle.records import Confidence, Finding, Layer
 from . import exceptions
 from .catalogue import Rank
 from .lines import Line, lines, settled_hosts, stream
-from .scan import SHORT, Found, around, one_line
 from .producers import producer
+from .scan import SHORT, Found, around, one_line
+from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_OTHERS = 3
+_OTHERS, _TOLD = 3, 240
 _LEAD = re.compile(
-    r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
+    r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
+    r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
 _ANSIBLE = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
 _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
 
 
-_TEXTS = re.compile(r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"')
-_ASKED = re.compile(r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step")
+_TEXTS = re.compile(
+    r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"'
+)
+_ASKED = re.compile(
+    r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
+)
 _KILLED = "A process was killed"
 _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 _RETRIED = re.compile(r"(?i)\bre-?try")
 _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
-_FAILS = re.compile(
-    r"(?i)error|fail|cannot|can't|could ?n[o']t|unable|denied|refus|\bnot (?:found|be|available|supported|compatible|permitted|"
-    r"loaded|valid|known|signed|trusted|running|allowed|enough|responding|exist|installed)|n't\b|no such|invalid|mismatch|time[d-]? ?out|unreachable|"
-    r"missing|killed|\blost\b|abort|too (?:many|old|open)|reject|expired|exceed|conflict|unsupported|undefined|unknown|"
-    r"illegal|violat|stale|fallen|requires|without|insufficient|unmet|no space|read-only|out of|\bis (?:full|down|nan)\b|reset|closed|changed|segfault|\bbad\b|\bno \w+ found|corrupt|unavailable"
-)
+_FAILS = shape("fails")
 
 
 class Candidate(NamedTuple):
@@ -118,9 +119,8 @@ def _unfollowed(text: Text, candidates: list[Candidate]) -> Iterator[Candidate]:
 def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Candidate]:
     """Return the candidates; what was killed after all were asked to end is an echo."""
     asked = min((line.number for line in found if _ASKED.search(line.text)), default=None)
-    return [
-        one._replace(rank="echo") if asked and one.number > asked and one.says == _KILLED else one for one in candidates
-    ]
+    echoes = [one for one in candidates if asked and one.number > asked and one.says == _KILLED]
+    return [one._replace(rank="echo") if one in echoes else one for one in candidates]
 
 
 def _promoted(candidates: list[Candidate]) -> list[Candidate]:
@@ -136,10 +136,14 @@ def _order(one: Candidate) -> tuple[int, int, int]:
 
 
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
-    """Return the candidates of a text of which nobody knows whether it failed, without those that were overcome."""
+    """Return the candidates that were not overcome, of a text that may be of a good run."""
     last: dict[str, int] = {line.rank: line.number for line in went_on}
     whole = max(last.values(), default=0)
-    after = [one for one in candidates if one.lasts or one.number > last.get(one.stream, whole if not one.stream else 0)]
+    after = [
+        one
+        for one in candidates
+        if one.lasts or one.number > last.get(one.stream, 0 if one.stream else whole)
+    ]
     if not any(one.rank in ("cause", "symptom") or one.lasts for one in after):
         return candidates if after and any(one.rank == "echo" for one in after) else after
     return after
@@ -174,9 +178,21 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
     rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
     number = text.line(root.at)
-    message = f"{about.row.says}: {raised}" if about and ours and about.row.says else f"A process raised {raised}."
-    name = stream(text.raw_line(number))
-    return [Candidate(number, message, rank, layer, remedy, 0, name, False, name="exception", through=text.line(last.end))]
+    says = about.row.says if about and ours else ""
+    return [
+        Candidate(
+            number=number,
+            message=f"{says}: {raised}" if says else f"A process raised {raised}.",
+            rank=rank,
+            layer=layer,
+            remedy=remedy,
+            focus=0,
+            stream=stream(text.raw_line(number)),
+            lasts=False,
+            name="exception",
+            through=text.line(last.end),
+        )
+    ]
 
 
 def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
@@ -195,16 +211,22 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
     again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
-    remedy = about.row.remedy if about else "Read this line and those around it."
-    says = about.row.says if about else ""
     return Candidate(
-        line.number, message, rank, layer, remedy, about.start if about else 0, line.rank, bool(ansible), says,
+        number=line.number,
+        message=message,
+        rank=rank,
+        layer=layer,
+        remedy=about.row.remedy if about else "Read this line and those around it.",
+        focus=about.start if about else 0,
+        stream=line.rank,
+        lasts=bool(ansible),
+        says=about.row.says if about else "",
         benign=line.benign or again,
     )
 
 
 def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
-    """Return the layer and the rank of a message by its subject, and where that says little by who printed it."""
+    """Return layer and rank of a message by its subject, or if that says little by who printed it."""
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
     by = producer(line.printed)
@@ -215,15 +237,20 @@ def _told(result: str) -> str:
     """Return what a result of Ansible's tells: the first of its texts that has a cause."""
     told = [_ESCAPES.sub(" ", match[2]) for match in _TEXTS.finditer(result)]
     told.sort(key=len, reverse=True)
-    told.sort(key=lambda text: 0 if (about := subject(text)) and about.row.rank == "cause" and not about.row.weak else 1)
+    told.sort(key=lambda text: not _tells(text))
     return " ".join((told[0] if told else _ESCAPES.sub(" ", result)).split())
+
+
+def _tells(text: str) -> bool:
+    about = subject(text)
+    return about is not None and about.row.rank == "cause" and not about.row.weak
 
 
 def _found(text: Text, one: Candidate) -> Found:
     confidence: Confidence = "likely" if one.rank == "cause" else "possible"
     finding = Finding(
         name=one.name or _name(one.layer),
-        cause=one.message if one.name else _said(one),
+        cause=one_line(one.message, _TOLD) if one.name else _said(one),
         layer=one.layer,
         remedy=one.remedy,
         confidence=confidence,
