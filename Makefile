@@ -59,7 +59,7 @@ examples: all
 
 # How often the doctor is right on failures of the field, by layer: docs/doctor.md.
 doctor: all
-	PYTHONPATH=src:tests/unit $(BIN)/python scripts/write_doctor.py
+	PYTHONPATH=src:tests/unit $(BIN)/python tests/unit/write_doctor.py
 
 lint: all
 	$(BIN)/ruff format --check --quiet .

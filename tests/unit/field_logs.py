@@ -1,4 +1,4 @@
-"""Logs of failures in the words of many tools, each labelled before it was read by the doctor; and healthy ones.
+"""Logs of failures in the words of many tools, labelled before the doctor read them; and healthy ones.
 
 A failure's heading is its name, the layers that are right, and the words that its cause must have (``&``: all
 of these, ``|``: one of these). Of the first set every other one is held back from whoever writes entries.

@@ -1,4 +1,4 @@
-"""How often the doctor is right on failures that no entry was written for; and that it leaves good runs alone."""
+"""How often the doctor is right on failures of the field; and that it leaves good runs alone."""
 
 import io
 import json

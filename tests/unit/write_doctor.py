@@ -1,6 +1,6 @@
 """Write docs/doctor.md: how often the doctor is right on failures of the field, by layer.
 
-Usage: PYTHONPATH=src:tests/unit scripts/write_doctor.py
+Usage: PYTHONPATH=src:tests/unit python tests/unit/write_doctor.py
 """
 
 from collections import Counter
@@ -8,15 +8,16 @@ from pathlib import Path
 
 from field_logs import failures, healthy, outcome, root
 
-DOCS = Path(__file__).parents[1] / "docs" / "doctor.md"
+DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"
 TEXT = """\
 # The doctor
 
 `rekindle diagnose` names the cause of a failure in any log: first by the catalogue of known failures
 (`doctor/catalogue/`), else by the lines that report an error themselves. Their shapes
 (`shapes.json`), what their words are about (`subjects.json`) and who printed them (`producers.json`)
-give the layer, whether they are a cause, a symptom or an echo, and a remedy. What the log goes on after, or tries
-again with success, is no cause, unless the run is known to have failed. Of a chain of exceptions the
+give the layer, whether they are a cause, a symptom or an echo, and a remedy. What the log goes on
+after, or tries again with success, is no cause, unless the run is known to have failed. Of a chain of
+exceptions the
 first is the cause. A cause that only quotes a line is never certain.
 
 On logs of `tests/unit/doctor/field/`, written anew in the words of many tools and labelled before they were
