@@ -11,6 +11,7 @@ import msgspec
 from rekindle.records import Layer, decodable, decode
 
 from .catalogue import Rank
+from .codes import code
 
 _PATH = re.compile(r"(?:https?://)?(?<![\w/])(?:[\w.~-]{0,200}/){1,40}[\w.@%+~-]{0,200}")
 _KEPT = (
@@ -80,7 +81,17 @@ def subject(message: str) -> Subject | None:
     first = next(iter(strong), None)
     if first and (first.row.rank != "cause" or first.length < _TELLING):
         first = next((one for one in found if one.row.rank == "echo" and one.length > first.length), first)
+    if first is None or first.row.rank != "cause":
+        first = _coded(message) or first
     return first or next(iter(found), None)
+
+
+def _coded(message: str) -> Subject | None:
+    known = code(message)
+    if known is None:
+        return None
+    row = Row(known[0].layer, known[0].rank, known[0].says, known[0].remedy, False, ())
+    return Subject(row, known[1], 0)
 
 
 def _masked(path: re.Match[str]) -> str:
