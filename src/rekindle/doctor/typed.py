@@ -10,7 +10,7 @@ from . import exceptions
 from .catalogue import Rank
 from .lines import Line, lines, settled_hosts, stream
 from .producers import producer
-from .scan import SHORT, Found, around, one_line
+from .scan import SHORT, Found, around, known, one_line
 from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
@@ -20,6 +20,7 @@ _LEAD = re.compile(
     r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
+_CONTEXT = re.compile(r"^\[identity=[^\]\n]{0,400}\](?: -|:)? ")
 _ANSIBLE = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
 _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
 
@@ -61,16 +62,16 @@ class Candidate(NamedTuple):
     """Whether it says itself that it does not matter."""
 
 
-def typed(text: Text, failed: bool | None, known: frozenset[int] = frozenset()) -> list[Found]:
+def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset()) -> list[Found]:
     """Return what the lines of ``text`` report: the root cause, then at most three others.
 
     Args:
         text: of one file.
         failed: whether its run is known to have failed (True), or to have ended well (False); None: unknown.
-        known: numbers of the lines that entries of the catalogue are about.
+        explained: numbers of the lines that entries of the catalogue are about.
     """
     found = lines(text)
-    candidates = [one for one in _candidates(text, found) if one.number not in known]
+    candidates = [one for one in _candidates(text, found) if one.number not in explained]
     went_on = [line for line in found if line.went_on]
     if failed is False:
         return [_found(text, one) for one in _unfollowed(text, candidates)][:1]
@@ -167,7 +168,7 @@ def _candidates(text: Text, found: list[Line]) -> list[Candidate]:
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
     root = next((raised for raised in chain if not raised.reports), None)
-    if root is None:
+    if root is None or _is_known(root.text):
         return []
     about = subject(root.text)
     layer = exceptions.layer(root.kind, root.message, root.packages)
@@ -195,8 +196,14 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     ]
 
 
+def _is_known(exception: str) -> bool:
+    """Whether an entry of the catalogue says all of an exception, or that it only follows from others."""
+    entry = known(exception, {})
+    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
+
+
 def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
-    message = _ESCAPES.sub(" ", _LEAD.sub("", line.text)).strip()
+    message = _ESCAPES.sub(" ", _CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = _ANSIBLE.match(line.text)
     if ansible:
         if ansible["host"] in settled or any("...ignoring" in after.text for after in following[:1]):
@@ -206,7 +213,9 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
     level = line.level or bool(ansible)
     layer, rank = _kind(line, about)
     retried = rank == "cause" and layer == "network" and line.benign and _RETRIED.search(line.text)
-    if not level and (about is None or (line.informs and not retried) or not _FAILS.search(message)):
+    if not level and not (about and not about.row.weak and _FAILS.search(message)):
+        return None
+    if line.informs and not level and not retried:
         return None
     again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
     if (line.benign or again) and not ansible:
