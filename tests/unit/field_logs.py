@@ -38,9 +38,9 @@ def _blocks(name):
 
 
 def failures():
-    """Return all failures of both sets."""
+    """Return all failures of all sets."""
     found = []
-    for name in ("failures.txt", "second_failures.txt"):
+    for name in ("failures.txt", "second_failures.txt", "third_failures.txt"):
         for number, (head, log) in enumerate(_blocks(name)):
             named, layers, words = (part.strip() for part in head.split(";"))
             found.append(

@@ -20,6 +20,7 @@ _KEPT = (
 )
 _TOKEN = re.compile(r"[^\W_]+")
 _BEGINNING = 4
+_CLOSING = " .)'\"0123456789"
 _SHORT, _TELLING = 5, 12
 
 
@@ -73,12 +74,14 @@ def _words() -> dict[str, list[_Words]]:
 def subject(message: str) -> Subject | None:
     """Return what ``message`` is about by the longest words in it that are known; None if none are.
 
-    Words of an echo count only without those of a cause, and weak ones only without others.
+    Words of an echo count only without those of a cause, and weak ones only without others. What a message
+    ends with is why the rest failed.
     """
     text = _PATH.sub(_masked, message).lower()
     found = list(_found(text))
     strong = [one for one in found if one.row.rank != "echo" and not one.row.weak]
-    first = next(iter(strong), None)
+    at_end = [one for one in strong if not text[one.start + one.length :].strip(_CLOSING)]
+    first = next(iter([one for one in at_end if one.row.rank == "cause"] or strong), None)
     if first and (first.row.rank != "cause" or first.length < _TELLING):
         first = next((one for one in found if one.row.rank == "echo" and one.length > first.length), first)
     if first is None or first.row.rank != "cause":

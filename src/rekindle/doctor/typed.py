@@ -79,6 +79,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if not failed:
         candidates = _unsettled(candidates, went_on)
     if all(one.rank == "echo" for one in candidates):
+        candidates = _said_last(found, candidates) if failed is None else []
+    if not candidates:
         return []
     ranked = sorted(_promoted(candidates), key=_order)
     by_layer: dict[Layer, Candidate] = {}
@@ -122,6 +124,23 @@ def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Can
     asked = min((line.number for line in found if _ASKED.search(line.text)), default=None)
     echoes = [one for one in candidates if asked and one.number > asked and one.says == _KILLED]
     return [one._replace(rank="echo") if one in echoes else one for one in candidates]
+
+
+def _said_last(found: list[Line], echoes: list[Candidate]) -> list[Candidate]:
+    """Return what a log that knows no error says before a process failed, or at its end: a symptom."""
+    ended = min((one.number for one in echoes if not one.benign), default=None)
+    last_good = max((line.number for line in found if line.went_on), default=0)
+    for line in reversed(found):
+        if line.number <= last_good:
+            break
+        plain = not (line.level or line.informs or line.benign or line.went_on or _ASKED.search(line.text))
+        if plain and (ended is None or line.number < ended) and _FAILS.search(line.text):
+            about = subject(line.text)
+            layer, rank = _kind(line, about)
+            if rank != "echo":
+                remedy = about.row.remedy if about else "Read this line and those around it."
+                return [Candidate(line.number, line.text, "symptom", layer, remedy, 0, line.rank, False)]
+    return []
 
 
 def _promoted(candidates: list[Candidate]) -> list[Candidate]:
