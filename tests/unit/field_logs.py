@@ -51,7 +51,7 @@ def failures():
 
 def healthy():
     """Return names and logs of runs that went well, with lines that alarm."""
-    return [*_blocks("healthy.txt"), *_blocks("second_healthy.txt")]
+    return [*_blocks("healthy.txt"), *_blocks("second_healthy.txt"), *_blocks("third_healthy.txt")]
 
 
 def root(log):

@@ -127,14 +127,14 @@ def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Can
 
 
 def _said_last(found: list[Line], echoes: list[Candidate]) -> list[Candidate]:
-    """Return what a log that knows no error says before a process failed, or at its end: a symptom."""
+    """Return what a log that knows no error says before it reports that a process failed: a symptom."""
     ended = min((one.number for one in echoes if not one.benign), default=None)
     last_good = max((line.number for line in found if line.went_on), default=0)
     for line in reversed(found):
         if line.number <= last_good:
             break
         plain = not (line.level or line.informs or line.benign or line.went_on or _ASKED.search(line.text))
-        if plain and (ended is None or line.number < ended) and _FAILS.search(line.text):
+        if plain and ended and line.number < ended and _FAILS.search(line.text):
             about = subject(line.text)
             layer, rank = _kind(line, about)
             if rank != "echo":
