@@ -181,7 +181,7 @@ def _line(text: Text, number: int) -> Line:
         text=told,
         printed=printed,
         level=bool(_LEVEL.search(printed) or _LEVEL.search(told)),
-        informs=bool(_INFORMS.search(printed)),
+        informs=bool(_INFORMS.search(printed) or _INFORMS.search(told)),
         benign=bool(_BENIGN.search(content)),
         went_on=bool(_WENT_ON.search(content)),
         rank=stream(raw),
