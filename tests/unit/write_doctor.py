@@ -17,8 +17,7 @@ TEXT = """\
 (`shapes.json`), what their words are about (`subjects.json`) and who printed them (`producers.json`)
 give the layer, whether they are a cause, a symptom or an echo, and a remedy. What the log goes on
 after, or tries again with success, is no cause, unless the run is known to have failed. Of a chain of
-exceptions the
-first is the cause. A cause that only quotes a line is never certain.
+exceptions the first is the cause. A cause that only quotes a line is never certain.
 
 On logs of `tests/unit/doctor/field/`, written anew in the words of many tools and labelled before they were
 diagnosed; `make doctor` writes this table. The author of the entries wrote these logs too, and has looked
