@@ -18,6 +18,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _ALL = decodable(dict[str, Shape])
+_NEEDLES = decodable(dict[str, tuple[str, ...]])
 
 
 @cache
@@ -29,3 +30,8 @@ def shape(name: str) -> re.Pattern[str]:
     """Return the expression of a kind of line."""
     wanted = _shapes()[name]
     return re.compile("|".join(wanted.any), re.IGNORECASE if wanted.ignores_case else 0)
+
+
+def needles(name: str) -> tuple[str, ...]:
+    """Return words in lower case, one of which is in every line that is to be looked at."""
+    return decode(files(__package__).joinpath("needles.json").read_bytes(), _NEEDLES)[name]
