@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # hundreds of starts import Ansible here
 WITH_INDEXES := PYTHONPATH=src $(BIN)/python -m rekindle.environments.indexes
 
-.PHONY: all site test units long faults mutations examples lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-federate lab-ssh lab-down slurm-up slurm-site slurm-ssh slurm-down
+.PHONY: all site test units long faults mutations examples doctor lint locks clean reproduce-tf hosts molecule lab-up lab-site lab-federate lab-ssh lab-down slurm-up slurm-site slurm-ssh slurm-down
 
 all: .venv/.done
 
@@ -56,6 +56,10 @@ CHECKOUT ?=
 examples: all
 	ansible-playbook site.yml -i inventories/local \
 		-e '{"rekindle_jobs": ["examples/all"], "rekindle_nvflare_checkout": "$(CHECKOUT)"}'
+
+# How often the doctor is right on failures of the field, by layer: docs/doctor.md.
+doctor: all
+	PYTHONPATH=src:tests/unit $(BIN)/python tests/unit/write_doctor.py
 
 lint: all
 	$(BIN)/ruff format --check --quiet .

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from rekindle import doctor
+from rekindle.doctor.told import findings
 from rekindle.records import Finding
-from rekindle.report import findings
 
 from .verb import FAILED, OK, Answer, Json, Verb, answer
 
@@ -32,7 +32,7 @@ def run(
     given = paths or ["-"]
     found = doctor.diagnose_paths([Path(path) for path in given if path != "-"])
     if "-" in given:
-        text = doctor.texts.text("standard input", sys.stdin.buffer.read(doctor.texts.LIMIT))
+        text = doctor.texts.read_through(sys.stdin.buffer, "standard input")
         found += doctor.diagnose_texts([text])
     found = tuple(sorted(found, key=lambda finding: finding.echo))
     return answer(FAILED if found else OK, findings(found), found, json)

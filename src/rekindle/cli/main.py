@@ -11,12 +11,11 @@ from typing import Annotated
 
 import typer
 
-from rekindle.capsule.wheelhouse import BundleError
-from rekindle.records import Complaint, VersionError
+from rekindle.records import BundleError, Complaint, VersionError
 from rekindle.records.text import one_line
 
-from . import schema
-from .verb import OK, UNKNOWN, USAGE, Answer
+from . import diagnose
+from .verb import OK, UNKNOWN, USAGE, Answer, Verb
 
 _ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
 
@@ -42,7 +41,16 @@ def _root(
     """
 
 
-for _verb in (*schema.VERBS, schema.VERB):
+def _verbs() -> tuple[Verb, ...]:
+    """Return all verbs; of a diagnosis, which nobody wants to wait for, that one alone."""
+    if sys.argv[1:2] == [diagnose.VERB.name]:
+        return (diagnose.VERB,)
+    from . import schema
+
+    return (*schema.VERBS, schema.VERB)
+
+
+for _verb in _verbs():
     app.command(
         _verb.name,
         help=_verb.help,

@@ -2,5 +2,6 @@
 
 from . import texts
 from .diagnosis import diagnose_paths, diagnose_run, diagnose_texts
+from .typed import reported
 
-__all__ = ["diagnose_paths", "diagnose_run", "diagnose_texts", "texts"]
+__all__ = ["diagnose_paths", "diagnose_run", "diagnose_texts", "reported", "texts"]

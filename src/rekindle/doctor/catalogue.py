@@ -13,6 +13,7 @@ Rank = Literal["cause", "symptom", "guess", "echo"]
 """A symptom is an echo if a cause is found, and otherwise the root; a guess counts only if neither is found;
 an echo is never the root."""
 _NO_DETAIL = "no detail"
+_UNKNOWN = re.compile(r" \([^()]{0,80}no detail[^()]{0,80}\)")
 
 
 class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -26,6 +27,8 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     layer: Layer
     remedy: str
     rank: Rank = "cause"
+    generic: bool = False
+    """Whether another line of the log may say more: the cause quotes its own line."""
     versions: dict[str, str] = {}
     confidence: Confidence
     excerpt: str
@@ -41,9 +44,8 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
         groups = {name: " ".join((text or "").split()) for name, text in match.groupdict().items()}
         groups["what"] = groups.get("what") or groups.get("other") or ""
         optional = "(?P<what>: " in self.pattern
-        return self.cause.format(
-            **{name: text or ("" if optional else _NO_DETAIL) for name, text in groups.items()}
-        )
+        filled = {name: text or ("" if optional else _NO_DETAIL) for name, text in groups.items()}
+        return _UNKNOWN.sub("", self.cause.format(**filled))
 
 
 _ALL = decodable(tuple[Entry, ...])

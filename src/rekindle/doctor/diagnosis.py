@@ -29,7 +29,7 @@ def diagnose_run(run_dir: Path, spec: RunSpec | None = None) -> tuple[Finding, .
     spec = spec or read_valid(run_dir / folders.SPEC, RunSpec)
     ended = read_valid(run_dir / folders.ENDED, Ended)
     logs = list(_logs(run_dir, ended))
-    failed = ended is not None and (ended.reason == "limit" or ended.exit_status not in (0, None))
+    failed = (ended.reason == "limit" or ended.exit_status not in (0, None)) if ended else None
     findings = root_first(read_lines(run_dir), logs, spec.versions if spec else {}, failed)
     nodes = spec.nodes if spec else ()
     return tuple(_name_node(name_holder(finding, run_dir, spec, logs), nodes) for finding in findings)
@@ -45,7 +45,7 @@ def _name_node(finding: Finding, nodes: tuple[str, ...]) -> Finding:
 def diagnose_texts(logs: Iterable[Text]) -> tuple[Finding, ...]:
     """Return the findings from texts of any origin, as `diagnose_run` does."""
     logs = list(logs)
-    return tuple(name_holder(finding, None, None, logs) for finding in root_first([], logs, {}, False))
+    return tuple(name_holder(finding, None, None, logs) for finding in root_first([], logs, {}, None))
 
 
 def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:

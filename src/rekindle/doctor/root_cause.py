@@ -9,14 +9,16 @@ from rekindle.records.events import AnyEvent, ExceptionEvent
 from rekindle.records.evidence import Line
 
 from .across_texts import ended_scripts, overwritten
-from .scan import Found, known, one_line, raised, search
+from .exceptions import layer
+from .scan import Found, known, one_line, search
 from .texts import Text
+from .typed import overcome, typed
 
 _MOST = 1_000
 
 
 def root_first(
-    lines: Iterable[Line[AnyEvent]], logs: list[Text], installed: Mapping[str, str], failed: bool
+    lines: Iterable[Line[AnyEvent]], logs: list[Text], installed: Mapping[str, str], failed: bool | None
 ) -> list[Finding]:
     """Return the root cause, then other findings, each name once.
 
@@ -25,17 +27,22 @@ def root_first(
             workspace.
         logs: of the same run.
         installed: versions by package.
-        failed: whether the run is known to have failed.
+        failed: whether the run is known to have failed, or (False) to have ended well.
     """
     exceptions = sorted(_exceptions(lines, installed), key=lambda found: found.order[0])
     in_logs = sorted(
         (found for log in logs for found in search(log, installed)), key=lambda found: found.order
     )
+    if failed is None:
+        in_logs = [found for found in in_logs if not overcome(logs, found)]
     in_logs[:0] = filter(None, [ended_scripts(logs)])
     exceptions[:0] = filter(None, [overwritten(logs)])
-    if not exceptions and not any(found.rank == "cause" for found in in_logs):
-        unknown = [found for log in logs if (found := raised(log, failed or bool(in_logs)))]
-        in_logs = [*sorted(unknown, key=lambda found: found.order)[:1], *in_logs]
+    if not exceptions and not any(found.rank == "cause" and not found.generic for found in in_logs):
+        state = True if in_logs else failed
+        unknown = [found for log in logs for found in typed(log, state, _known(in_logs, log.file))]
+        if failed is not None and any(found.rank != "echo" for found in in_logs):
+            unknown = [found for found in unknown if found.finding.name == "exception"]
+        in_logs = sorted([*_saying_more(unknown, in_logs), *in_logs], key=lambda found: found.order)
     by_name: dict[str, Found] = {}
     for found in (*exceptions, *in_logs):
         by_name.setdefault(found.finding.name, found)
@@ -45,6 +52,18 @@ def root_first(
     return [replace(found.finding, echo=found.rank == "echo" or found.rank != kept[0].rank) for found in kept]
 
 
+def _saying_more(unknown: list[Found], in_logs: list[Found]) -> list[Found]:
+    """Return what was read from lines, without what a generic entry says of the same line and layer."""
+    said = {(one.finding.file, one.finding.line, one.finding.layer) for one in in_logs if one.generic}
+    return [one for one in unknown if (one.finding.file, one.finding.line, one.finding.layer) not in said]
+
+
+def _known(found: Iterable[Found], file: str) -> frozenset[int]:
+    """Return the lines of ``file`` that entries of the catalogue are about."""
+    of_file = [one for one in found if one.finding.file == file and not one.generic]
+    return frozenset(line for one in of_file for line in range(one.finding.line or 0, one.through + 1))
+
+
 def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Found]:
     raised_events = [(line.event, line) for line in lines if isinstance(line.event, ExceptionEvent)]
     for event, line in sorted(raised_events, key=lambda pair: pair[0].time)[:_MOST]:
@@ -52,7 +71,8 @@ def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -
         entry = known(f"{event.kind}: {event.message}", installed)
         cause = f"{event.who} raised {exception} at {event.place}."
         remedy = f"Correct what raises at {event.place}."
-        unknown = Finding(name="exception", cause=cause, layer="job", remedy=remedy, confidence="certain")
+        of = layer(event.kind, event.message)
+        unknown = Finding(name="exception", cause=cause, layer=of, remedy=remedy, confidence="certain")
         finding = entry.finding if entry else unknown
         finding = replace(finding, cause=cause, file=line.file, line=line.line)
         yield Found(finding, entry.rank if entry else "cause", "", 0)

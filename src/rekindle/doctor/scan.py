@@ -1,4 +1,4 @@
-"""Searches a text for the catalogue's failures, and for unknown exceptions."""
+"""Searches a text for the catalogue's failures."""
 
 import re
 from collections.abc import Mapping
@@ -7,20 +7,15 @@ from typing import NamedTuple
 from rekindle.records import Confidence, Finding
 
 from . import versions
-from .catalogue import Rank, catalogue
+from .catalogue import Entry, Rank, catalogue
 from .texts import Text
+from .windows import windows
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
 _LONGEST = 500
-_TRACEBACK = re.compile(
-    r"^Traceback \(most recent call last\):\n(?P<frames>(?:[ ^+|][^\n]{0,2000}\n|\n){0,400}?)"
-    r"(?P<kind>[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
-    re.MULTILINE,
-)
-_FRAME = re.compile(r'^ +File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
-_ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
-"""Exceptions that end a process on request, or report that another one failed."""
+SHORT = 160
+"""Characters of a cause that quotes a line."""
 
 
 class Found(NamedTuple):
@@ -30,6 +25,10 @@ class Found(NamedTuple):
     rank: Rank
     time: str
     nearness: int
+    through: int = 0
+    """The last line that it is about."""
+    generic: bool = False
+    """Whether another line may say more."""
 
     @property
     def order(self) -> tuple[int, str, int, str, int]:
@@ -41,25 +40,42 @@ class Found(NamedTuple):
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
     """Return the first place of each entry in ``text``; ``installed`` are versions by package."""
     by_place: dict[tuple[int, Rank], Found] = {}
+    parts = windows(text)
     for entry in catalogue():
         applies = versions.apply(entry.versions, installed)
-        match = None if applies is False else entry.expression.search(text.body)
+        match = None if applies is False else _first(entry, text, parts)
         if match is None:
             continue
         line = text.line(match.end() if match.group().startswith("\n") else match.start())
         sure = entry.confidence if applies else _LESS[entry.confidence]
         finding = Finding(
             name=entry.name,
-            cause=one_line(entry.message(match)),
+            cause=one_line(_quoting(entry, match)),
             layer=entry.layer,
             remedy=entry.remedy,
             confidence=sure,
             file=text.file,
             line=line,
         )
-        place = text.line(match.end()), entry.rank
-        by_place.setdefault(place, Found(finding, entry.rank, text.time(line), text.nearness))
+        through = text.line(match.end())
+        found = Found(finding, entry.rank, text.time(line), text.nearness, through, entry.generic)
+        by_place.setdefault((through, entry.rank), found)
     return list(by_place.values())
+
+
+def _first(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.Match[str] | None:
+    matches = (entry.expression.search(text.body, start, end) for start, end in parts)
+    return next(filter(None, matches), None)
+
+
+def _quoting(entry: Entry, match: re.Match[str]) -> str:
+    """Return the cause; of a generic entry that names nothing, with its line, as far as a cause has room."""
+    cause = entry.message(match)
+    if not entry.generic or match.groupdict().get("what"):
+        return cause
+    start = match.string.rfind("\n", 0, match.start() + 1) + 1
+    line = match.string[start : start + _LONGEST * 8].partition("\n")[0]
+    return f"{cause[:-1]}: {around(line, match.start() - start, max(SHORT - len(cause), 60))}"
 
 
 def known(text: str, installed: Mapping[str, str]) -> Found | None:
@@ -67,36 +83,17 @@ def known(text: str, installed: Mapping[str, str]) -> Found | None:
     return min(search(Text("", text), installed), key=lambda found: found.order, default=None)
 
 
-def raised(text: Text, failed: bool) -> Found | None:
-    """Return the last exception in ``text`` that matches no entry.
-
-    Unless something is known to have ``failed``, one that more text follows was handled.
-    """
-    for match in reversed(list(_TRACEBACK.finditer(text.body))):
-        exception = one_line(f"{match['kind']}: {match['message'] or ''}")
-        if match["kind"].endswith(_ENDINGS) or known(exception, {}):
-            continue
-        if not failed and text.body[match.end() :].strip():
-            return None
-        frames = list(_FRAME.finditer(match["frames"]))
-        own = [frame for frame in frames if "site-packages/" not in frame["file"]]
-        last = next(reversed(own or frames), None)
-        place = f"{last['file'].rpartition('/')[2]}:{last['line']}" if last else "an unknown place"
-        line = text.line(match.start("kind"))
-        finding = Finding(
-            name="exception",
-            cause=f"A process raised {exception} at {place}.",
-            layer="job",
-            remedy=f"Correct what raises at {place}.",
-            confidence="likely",
-            file=text.file,
-            line=line,
-        )
-        return Found(finding, "cause", text.time(line), text.nearness)
-    return None
-
-
-def one_line(text: str) -> str:
+def one_line(text: str, longest: int = _LONGEST) -> str:
     """Return ``text`` in one line, shortened."""
     words = " ".join(text.split()).rstrip(": ")
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} …"
+    return words if len(words) <= longest else f"{words[:longest]} …"
+
+
+def around(text: str, focus: int, longest: int) -> str:
+    """Return as much of ``text``, in one line, around a place in it as has room."""
+    words = one_line(text, len(text))
+    if len(words) <= longest:
+        return words
+    before = max(0, min(focus - longest // 3, len(words) - longest))
+    cut = f"… {words[before:].partition(' ')[2]}" if before else words
+    return one_line(cut, longest - 2)

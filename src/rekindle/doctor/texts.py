@@ -3,7 +3,7 @@
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -18,11 +18,21 @@ from .prefixes import from_json, without_prefix
 
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
-_NAMES = re.compile(rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err)")
+_NAMES = re.compile(
+    rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{1, 3})?"
+    r"|syslog|messages|dmesg|std(?:out|err)"
+)
 _LAST = "~"
 _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Files of an autopsy that are not searched: copies of logs, and files for people."""
 _PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
+_NUMBERS = b"0123456789abcdefABCDEF"
+_WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
+_LONGEST = 1 << 14
+SMALL, _ALIKE = 1 << 18, 20
+"""Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
+_BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
+"""A progress bar in whose line something else was printed."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
 _TIME = re.compile(
     r"^\[?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)[,.](\d{3})(?:\d{3}([+-]\d\d:\d\d))?", re.MULTILINE
@@ -55,6 +65,38 @@ class Text:
             times.append(f"{match[1]} {match[2]}.{match[3]}")
         return ends, times
 
+    @cached_property
+    def telling(self) -> tuple[int, ...]:
+        """Numbers of the lines that are looked at.
+
+        Of many that differ in numbers alone, decimal or hexadecimal, those are the first and the last.
+        """
+        if len(self.body) <= SMALL:
+            return tuple(range(1, len(self._line_starts) + 1))
+        alike = self.body.encode("utf-8", "replace").translate(None, _NUMBERS).split(b"\n")
+        numbers = {number for number, _ in _first(enumerate(alike, 1))}
+        backwards = zip(range(len(alike), 0, -1), reversed(alike), strict=True)
+        numbers.update(number for number, _ in _first(backwards))
+        return tuple(sorted(numbers))
+
+    def content(self, number: int) -> str:
+        """Return a line of the body, by its number."""
+        starts = self._line_starts
+        return self.body[starts[number - 1] : starts[number] - 1 if number < len(starts) else None]
+
+    def start(self, number: int) -> int:
+        """Return where a line of the body begins."""
+        return self._line_starts[min(number, len(self._line_starts)) - 1]
+
+    @cached_property
+    def _raw_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.raw))]
+
+    def raw_line(self, number: int) -> str:
+        """Return a line, by its number, with its prefixes."""
+        starts = self._raw_starts
+        return self.raw[starts[number - 1] : starts[number] if number < len(starts) else None].rstrip("\n")
+
     def line(self, position: int) -> int:
         """Return the number of the line at ``position`` of the body."""
         return bisect_right(self._line_starts, position)
@@ -82,10 +124,31 @@ class Text:
         return 0 if any(part.startswith("site") for part in parts) else 1 if SERVER in parts else 2
 
 
+def _first(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    seen: dict[bytes, int] = {}
+    for number, line in lines:
+        count = seen[line] = seen.get(line, 0) + 1
+        if count <= _ALIKE:
+            yield number, line
+
+
 def text(file: str, content: bytes) -> Text:
-    """Return the text of any bytes, without zeros, as holes in a file have."""
+    """Return the text of any bytes, without zeros, as holes in a file have.
+
+    Of a line that was written over (progress bars) the last state is kept, of a very long one both ends.
+    """
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
+    if "\r" in decoded:
+        decoded = _WRITTEN_OVER.sub("", decoded)
+    if "/s]" in decoded or "/it]" in decoded or len(max(decoded.split("\n"), key=len)) > _LONGEST:
+        decoded = "\n".join(map(_shown, decoded.split("\n")))
     return Text(file, _COLOUR.sub("", from_json(decoded)))
+
+
+def _shown(line: str) -> str:
+    if "/s]" in line or "/it]" in line:
+        line = _BAR.sub("", line)
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
 def read(path: Path, file: str) -> Text:
@@ -99,18 +162,33 @@ def read(path: Path, file: str) -> Text:
 
 
 def read_stream(stream: BinaryIO, file: str) -> Text:
-    """Read an open file; the middle of one beyond `LIMIT` becomes empty lines."""
-    size = os.fstat(stream.fileno()).st_size
+    """Read an open file; the middle of one beyond `LIMIT` becomes empty lines.
+
+    A file with holes is not read through: its lines are counted without those of the middle.
+    """
+    status = os.fstat(stream.fileno())
+    size = status.st_size
     if size <= LIMIT:
         return text(file, stream.read(LIMIT))
-    head, left_out, left = stream.read(LIMIT // 2), 0, size - LIMIT
-    if size > files.LIMIT:
-        stream.seek(size - LIMIT // 2)
-        left = 0
-    while left > 0 and (block := stream.read(min(left, 1 << 20))):
-        left_out += block.count(b"\n")
-        left -= len(block)
-    return text(file, head + b"\n" * left_out + stream.read(LIMIT // 2))
+    if status.st_blocks * 512 >= size:
+        return read_through(stream, file)
+    head = stream.read(LIMIT // 2)
+    stream.seek(size - LIMIT // 2)
+    return text(file, head + stream.read(LIMIT // 2))
+
+
+def read_through(stream: BinaryIO, file: str) -> Text:
+    """Read a stream to its end, as `read_stream` reads a file of the same bytes."""
+    half = LIMIT // 2
+    head, tail, left_out = stream.read(LIMIT), bytearray(), 0
+    while block := stream.read(1 << 20):
+        if not tail:
+            head, tail = head[:half], bytearray(head[half:])
+        tail += block
+        beyond = max(0, len(tail) - half)
+        left_out += tail.count(b"\n", 0, beyond)
+        del tail[:beyond]
+    return text(file, head + b"\n" * left_out + bytes(tail))
 
 
 def logs(folder: Path) -> Iterator[Path]:

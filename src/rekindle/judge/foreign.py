@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from rekindle.doctor import diagnose_run
+from rekindle.doctor import diagnose_run, reported
 from rekindle.flare import announced
 from rekindle.flare.log import TRAINERS, LogRecord
 from rekindle.flare.tasks import Account
@@ -60,7 +60,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
         job=workspace.name,
         host=run.spec.host,
         verdict=verdict,
-        cause=root.cause if root else cause,
+        cause=root.cause if root and not (broken and reported(root)) else cause,
         remedy=root.remedy if root else remedy,
         layer=root.layer if root else None,
         findings=findings,

@@ -20,7 +20,7 @@ from .base import (
     to_builtins,
     write,
 )
-from .complaint import Complaint, RecordError, VersionError
+from .complaint import BundleError, Complaint, RecordError, VersionError
 from .finding import Confidence, Finding, Ladder, Layer, Rung
 from .host import (
     Cpu,

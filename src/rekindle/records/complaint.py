@@ -22,6 +22,10 @@ class Complaint(Exception):
         return f"{self.message}{FIX}{self.fix}" if self.fix else self.message
 
 
+class BundleError(Complaint):
+    """A wheel could not be fetched."""
+
+
 class RecordError(Complaint, ValueError):
     """A file is not the record that it should be, or its path or input is wrong."""
 

@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ET
 import msgspec
 from report_folders import FAIL, PASS, add_host, fill
 
+from rekindle.doctor.told import findings
 from rekindle.records import Finding
 from rekindle.report.data import data
-from rekindle.report.findings import findings
 from rekindle.report.html import html
 from rekindle.report.junit import junit
 from rekindle.report.table import table

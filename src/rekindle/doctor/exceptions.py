@@ -1,0 +1,123 @@
+"""Python's tracebacks as chains of exceptions, of which the first is the cause."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rekindle.records import Layer
+
+from . import producers
+from .subjects import subject
+from .texts import Text
+
+_TRACEBACK = re.compile(
+    r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):\n"
+    r"(?P<frames>(?:(?P=inset)[ ^+|~][^\n]{0,2000}\n|\n){0,400}?)"
+    r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
+    re.MULTILINE,
+)
+_FRAME = re.compile(r'^[ │|]+File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7})', re.MULTILINE)
+_LINK = re.compile(
+    r"\n(?:[^\n]{0,2000}\n){0,12}?\n"
+    r"(?:The above exception was the direct cause of|During handling of the above exception,)"
+)
+_DETAILS = re.compile(
+    r"(?:\n[^\n]{0,300}){0,3}?\n\s{1,8}status = StatusCode\.(\w{1,40})"
+    r'\n\s{1,8}details = "([^"\n]{0,1000})'
+)
+_BEGINS, _MOST = "Traceback (most recent call last):", 200
+_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python")
+_GAP = 6000
+ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
+"""Exceptions that end a process on request, or report that another one failed."""
+_REPORTS = ("CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RemoteTraceback")
+"""Exceptions that report another one."""
+_OF_PYTHON = re.compile(
+    r"(?:builtins\.)?(?:Value|Type|Key|Index|Attribute|Name|ZeroDivision|Assertion|Syntax|UnboundLocal|Recursion|"
+    r"NotImplemented|Unicode\w*|StopIteration|FileNotFound|NotADirectory|IsADirectory|Misconfiguration|ConfigAttribute)"
+    r"(?:Error|Exception)?"
+)
+
+
+class Raised(NamedTuple):
+    """One exception of a traceback."""
+
+    kind: str
+    message: str
+    place: str
+    packages: tuple[str, ...]
+    """Packages and modules of the frames, the innermost last."""
+    start: int
+    """Where its traceback begins in the body."""
+    at: int
+    """Where it is named."""
+    end: int
+
+    @property
+    def text(self) -> str:
+        """Its kind, without its module, and its message."""
+        return f"{self.kind.rpartition('.')[2]}: {self.message}".rstrip(": ")
+
+    @property
+    def reports(self) -> bool:
+        """Whether it only reports that something else failed or ended."""
+        return self.kind.endswith(ENDINGS + _REPORTS)
+
+
+def chains(text: Text) -> Iterator[tuple[Raised, ...]]:
+    """Return the chains of exceptions in ``text``, each from the first that was raised to the last."""
+    chain: list[Raised] = []
+    for match in _tracebacks(text.body):
+        between = text.body[chain[-1].end : match.start()] if chain else ""
+        if chain and not (len(between) < _GAP and _LINK.match(between)):
+            yield tuple(chain)
+            chain = []
+        chain.append(_raised(match))
+    if chain:
+        yield tuple(chain)
+
+
+def _tracebacks(body: str) -> Iterator[re.Match[str]]:
+    """Yield the tracebacks; of very many those of both ends."""
+    places = [match.start() for match in re.finditer(re.escape(_BEGINS), body)]
+    end = 0
+    for place in places if len(places) <= 2 * _MOST else places[:_MOST] + places[-_MOST:]:
+        start = body.rfind("\n", 0, place) + 1
+        match = _TRACEBACK.match(body, start if not body[start:place].strip(" │|") else place)
+        if match and match.start() >= end:
+            end = match.end()
+            yield match
+
+
+def _raised(match: re.Match[str]) -> Raised:
+    frames = list(_FRAME.finditer(match["frames"]))
+    own = [frame for frame in frames if not any(part in frame["file"] for part in _INSTALLED)]
+    last = next(reversed(own or frames), None)
+    place = f"{last['file'].rpartition('/')[2]}:{last['line']}" if last else "an unknown place"
+    packages = tuple(_package(frame["file"]) for frame in frames)
+    message = (match["message"] or "").strip()
+    if details := _DETAILS.match(match.string, match.end()):
+        message = f"{details[1]}: {details[2]}"
+    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), match.end())
+
+
+def _package(file: str) -> str:
+    inside = re.split(r"(?:site|dist)-packages/|/lib/python[\d.]{1,5}/|/usr/lib/python3/", file)
+    return inside[-1].partition("/")[0].removesuffix(".py") if len(inside) > 1 else ""
+
+
+def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
+    """Return the layer of an exception by its message's subject, its type and who raised it."""
+    name = kind.rpartition(".")[2]
+    about = subject(f"{name}: {message}")
+    if about and about.row.rank == "cause" and not about.row.weak:
+        return about.row.layer
+    if by_type := producers.exception(name):
+        return by_type
+    if _OF_PYTHON.fullmatch(name):
+        return "NVFlare" if "nvflare" in packages and "" not in packages else "job"
+    if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
+        return by_package
+    if about and about.row.rank != "echo":
+        return about.row.layer
+    return "NVFlare" if kind.startswith("nvflare.") else "job"

@@ -1,0 +1,103 @@
+"""Finds in a log the lines that report an error, and what shows that the work went on after them."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .shapes import needles, shape
+from .texts import Text
+
+_NEEDLES = needles("lines")
+"""A line that may matter has one of these, in lower case."""
+_MOST = 2000
+"""Lines of each end of a text that are looked at."""
+_CUT = 4000
+_LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
+_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
+_NEAR = 3
+_RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+_RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
+
+
+class Line(NamedTuple):
+    """One line of a text that may report an error, or that the work went on."""
+
+    number: int
+    text: str
+    """Without prefixes, and cut; with what it says it was caused by."""
+    printed: str
+    """With its logger's prefix."""
+    level: bool
+    """Whether it says itself that it is an error."""
+    informs: bool
+    """Whether it says itself that it is none."""
+    benign: bool
+    went_on: bool
+    rank: str
+
+
+def stream(line: str) -> str:
+    """Return the rank that printed a line, or nothing."""
+    match = _RANK.match(line)
+    return next(filter(None, match.groups()), "") if match else ""
+
+
+def lines(text: Text) -> list[Line]:
+    """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
+    numbers = [number for number in text.telling if _matters(text.content(number))]
+    if len(numbers) > 2 * _MOST:
+        numbers = numbers[:_MOST] + numbers[-_MOST:]
+    return list(_joined(_line(text, number) for number in numbers))
+
+
+def _matters(line: str) -> bool:
+    lowered = line[:_CUT].lower()
+    return any(needle in lowered for needle in _NEEDLES)
+
+
+def _joined(found: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines; what only goes on with a message is joined to it."""
+    last: Line | None = None
+    for line in found:
+        goes_on = _GOES_ON.match(line.text)
+        if last and goes_on and line.number - last.number <= _NEAR:
+            more = f"{last.text.rstrip(':')}: {line.text[goes_on.end() :]}"
+            last = last._replace(text=more[:_CUT], level=True)
+            continue
+        if last:
+            yield last
+        last = line
+    if last:
+        yield last
+
+
+def settled_hosts(text: Text) -> set[str]:
+    """Return the hosts for which Ansible's recap has neither failed nor unreachable."""
+    if ": ok=" not in text.body:
+        return set()
+    return {match[1] for match in _RECAP.finditer(text.body) if match[2] == match[3] == "0"}
+
+
+def _line(text: Text, number: int) -> Line:
+    content = text.content(number)[:_CUT]
+    told = content.strip()
+    if told.endswith(":"):
+        told = f"{told} {_next(text, number)}"
+    raw = text.raw_line(number)[:_CUT]
+    printed = (raw if raw.endswith(content) else content).strip()
+    return Line(
+        number=number,
+        text=told,
+        printed=printed,
+        level=bool(_LEVEL.search(printed) or _LEVEL.search(told)),
+        informs=bool(_INFORMS.search(printed) or _INFORMS.search(told)),
+        benign=bool(_BENIGN.search(content)),
+        went_on=bool(_WENT_ON.search(content)),
+        rank=stream(raw),
+    )
+
+
+def _next(text: Text, number: int) -> str:
+    """Return the next line that is not empty."""
+    end = text.start(number) + len(text.content(number))
+    return text.body[end : end + _CUT].lstrip().partition("\n")[0].rstrip()

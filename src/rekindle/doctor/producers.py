@@ -1,0 +1,49 @@
+"""Who reports an error: a program, a logger, a package, a type of exception; and its layer."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from rekindle.records import Layer, decodable, decode
+
+_NAMES = re.compile(r"[\w./+!-]{1,60}")
+_FIRST = 160
+_Names = dict[Layer, tuple[str, ...]]
+
+
+class _Producers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lines: _Names
+    packages: _Names
+    exceptions: _Names
+
+
+_ALL = decodable(_Producers)
+
+
+@cache
+def _layers() -> tuple[dict[str, Layer], dict[str, Layer], dict[str, Layer]]:
+    known = decode(files(__package__).joinpath("producers.json").read_bytes(), _ALL)
+    lines, packages, exceptions = (
+        {name: layer for layer, names in by_layer.items() for name in names}
+        for by_layer in (known.lines, known.packages, known.exceptions)
+    )
+    return lines, packages, exceptions
+
+
+def producer(line: str) -> Layer | None:
+    """Return the layer of the first program or logger that a line names before its message, if known."""
+    known = _layers()[0]
+    return next((known[name] for name in _NAMES.findall(line[:_FIRST]) if name in known), None)
+
+
+def package(names: tuple[str, ...]) -> Layer | None:
+    """Return the layer of the first of these Python packages that is known."""
+    known = _layers()[1]
+    return next((known[name] for name in names if name in known), None)
+
+
+def exception(name: str) -> Layer | None:
+    """Return the layer of a type of exception, if its name alone tells."""
+    return _layers()[2].get(name)

@@ -1,0 +1,37 @@
+"""What lines look like that report an error, that report none, and that show that the work went on: data."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from rekindle.records import decodable, decode
+
+
+class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind of line, as ``shapes.json`` has it."""
+
+    ignores_case: bool
+    any: tuple[str, ...]
+    """Regular expressions, of which one is found in such a line."""
+
+
+_ALL = decodable(dict[str, Shape])
+_NEEDLES = decodable(dict[str, tuple[str, ...]])
+
+
+@cache
+def _shapes() -> dict[str, Shape]:
+    return decode(files(__package__).joinpath("shapes.json").read_bytes(), _ALL)
+
+
+def shape(name: str) -> re.Pattern[str]:
+    """Return the expression of a kind of line."""
+    wanted = _shapes()[name]
+    return re.compile("|".join(wanted.any), re.IGNORECASE if wanted.ignores_case else 0)
+
+
+def needles(name: str) -> tuple[str, ...]:
+    """Return words in lower case, one of which is in every line that is to be looked at."""
+    return decode(files(__package__).joinpath("needles.json").read_bytes(), _NEEDLES)[name]

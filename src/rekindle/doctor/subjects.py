@@ -1,0 +1,128 @@
+"""What an error message is about: its layer, whether that is a cause, and a remedy."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import msgspec
+
+from rekindle.records import Layer, decodable, decode
+
+from .catalogue import Rank
+from .codes import code
+
+_PATH = re.compile(r"(?:https?://)?(?<![\w/])(?:[\w.~-]{0,200}/){1,40}[\w.@%+~-]{0,200}")
+_KEPT = (
+    *("/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
+    "nvidia.com/gpu",
+)
+_TOKEN = re.compile(r"[^\W_]+")
+_BEGINNING = 4
+_CLOSING = " .)'\"0123456789"
+_SHORT, _TELLING = 5, 12
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Messages of one subject, as ``subjects.json`` has them."""
+
+    layer: Layer
+    rank: Rank
+    says: str
+    """What goes wrong, in a few words; empty where the message itself is all that is known."""
+    remedy: str
+    weak: bool
+    """Whether any other cause's words say more, and who printed it knows the layer better."""
+    words: tuple[str, ...]
+    """In lower case; ``*`` is anything between."""
+
+
+class Subject(NamedTuple):
+    """What a message is about, and where in it that stands."""
+
+    row: Row
+    start: int
+    length: int
+
+
+_ALL = decodable(tuple[Row, ...])
+
+
+class _Words(NamedTuple):
+    """Words of a row."""
+
+    order: int
+    """Their place among all, the longest first: the specific before the generic."""
+    parts: tuple[str, ...]
+    row: Row
+
+
+@cache
+def _words() -> dict[str, list[_Words]]:
+    """Return all words by the beginning of their first word."""
+    rows = decode(files(__package__).joinpath("subjects.json").read_bytes(), _ALL)
+    pairs = sorted(((words, row) for row in rows for words in row.words), key=lambda pair: -len(pair[0]))
+    by_beginning: dict[str, list[_Words]] = {}
+    for order, (words, row) in enumerate(pairs):
+        parts = tuple(part for part in words.split("*") if part)
+        first = _TOKEN.search(parts[0])
+        by_beginning.setdefault(first[0][:_BEGINNING] if first else "", []).append(_Words(order, parts, row))
+    return by_beginning
+
+
+def subject(message: str) -> Subject | None:
+    """Return what ``message`` is about by the longest words in it that are known; None if none are.
+
+    Words of an echo count only without those of a cause, and weak ones only without others. What a message
+    ends with is why the rest failed.
+    """
+    text = _PATH.sub(_masked, message).lower()
+    found = list(_found(text))
+    strong = [one for one in found if one.row.rank != "echo" and not one.row.weak]
+    at_end = [one for one in strong if not text[one.start + one.length :].strip(_CLOSING)]
+    first = next(iter([one for one in at_end if one.row.rank == "cause"] or strong), None)
+    if first and (first.row.rank != "cause" or first.length < _TELLING):
+        first = next((one for one in found if one.row.rank == "echo" and one.length > first.length), first)
+    if first is None or first.row.rank != "cause":
+        first = _coded(message) or first
+    return first or next(iter(found), None)
+
+
+def _coded(message: str) -> Subject | None:
+    known = code(message)
+    if known is None:
+        return None
+    row = Row(known[0].layer, known[0].rank, known[0].says, known[0].remedy, False, ())
+    return Subject(row, known[1], 0)
+
+
+def _masked(path: re.Match[str]) -> str:
+    return path[0] if any(kept in path[0] for kept in _KEPT) else "_" * len(path[0])
+
+
+def _found(text: str) -> Iterator[Subject]:
+    known = _words()
+    beginnings = {token[:_BEGINNING] for token in _TOKEN.findall(text)}
+    for words in sorted(words for beginning in beginnings for words in known.get(beginning, ())):
+        start = end = -1
+        for part in words.parts:
+            at = _at(text, part, max(end, 0))
+            if at < 0:
+                break
+            start, end = (at if start < 0 else start), at + len(part)
+        else:
+            yield Subject(words.row, start, end - start)
+
+
+def _at(text: str, part: str, after: int) -> int:
+    """Return where ``part`` stands in ``text`` as words of its own, or -1."""
+    at = text.find(part, after)
+    while at >= 0:
+        end = at + len(part)
+        begins = not part[0].isalnum() or at == 0 or not text[at - 1].isalnum()
+        ends = len(part) > _SHORT or not part[-1].isalnum() or not text[end : end + 1].isalnum()
+        if begins and ends:
+            return at
+        at = text.find(part, at + 1)
+    return -1

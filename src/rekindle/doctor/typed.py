@@ -1,0 +1,294 @@
+"""Root causes from the lines of any log that report an error, where the catalogue knows none of it."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rekindle.records import Confidence, Finding, Layer
+
+from . import exceptions
+from .catalogue import Rank
+from .lines import Line, lines, settled_hosts, stream
+from .producers import producer
+from .scan import SHORT, Found, around, known, one_line
+from .shapes import shape
+from .subjects import Subject, subject
+from .texts import Text
+
+_OTHERS, _TOLD = 3, 240
+_LEAD = re.compile(
+    r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
+    r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
+)
+_CONTEXT = re.compile(r"^\[identity=[^\]\n]{0,400}\](?: -|:)? ")
+_ANSIBLE = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
+_ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
+
+
+_TEXTS = re.compile(
+    r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"'
+)
+_ASKED = re.compile(
+    r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
+)
+_KILLED = "A process was killed"
+_LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
+_RETRIED = re.compile(r"(?i)\bre-?try")
+_AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
+_FAILS = shape("fails")
+
+
+class Candidate(NamedTuple):
+    """A line or an exception that may name the cause."""
+
+    number: int
+    message: str
+    rank: Rank
+    layer: Layer
+    remedy: str
+    focus: int
+    """Where in the message its subject stands."""
+    stream: str
+    """The rank that printed it."""
+    lasts: bool
+    """Whether no later success takes it back."""
+    says: str = ""
+    """What goes wrong, in a few words."""
+    name: str = ""
+    """Of the finding; else one by its layer."""
+    through: int = 0
+    """The last line of an exception."""
+    benign: bool = False
+    """Whether it says itself that it does not matter."""
+
+
+def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset()) -> list[Found]:
+    """Return what the lines of ``text`` report: the root cause, then at most three others.
+
+    Args:
+        text: of one file.
+        failed: whether its run is known to have failed (True), or to have ended well (False); None: unknown.
+        explained: numbers of the lines that entries of the catalogue are about.
+    """
+    found = lines(text)
+    candidates = [one for one in _candidates(text, found) if one.number not in explained]
+    went_on = [line for line in found if line.went_on]
+    if failed is False:
+        return [_found(text, one) for one in _unfollowed(text, candidates)][:1]
+    candidates = _ended_by_others(candidates, found)
+    if not failed:
+        candidates = _unsettled(candidates, went_on)
+    if all(one.rank == "echo" for one in candidates):
+        candidates = _said_last(found, candidates) if failed is None else []
+    if not candidates:
+        return []
+    ranked = sorted(_promoted(candidates), key=_order)
+    by_layer: dict[Layer, Candidate] = {}
+    for one in ranked:
+        by_layer.setdefault(one.layer, one)
+    return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+
+
+def reported(finding: Finding) -> bool:
+    """Whether ``finding`` only quotes a line that reports an error, and nobody interpreted it."""
+    return finding.name == _name(finding.layer)
+
+
+def _name(layer: Layer) -> str:
+    return f"{layer.lower()}_error"
+
+
+def overcome(logs: list[Text], found: Found) -> bool:
+    """Whether the log of which ``found`` is went on after it, and reports no error any more."""
+    text = next((log for log in logs if log.file == found.finding.file), None)
+    line = found.finding.line or 0
+    if text is None or _LASTS.search(text.raw_line(line)):
+        return False
+    seen = lines(text)
+    by = stream(text.raw_line(line))
+    last = max((one.number for one in seen if one.went_on and (one.rank == by or not by)), default=0)
+    after = (one for one in _candidates(text, seen) if one.number > last)
+    return last > found.through and all(one.benign for one in after)
+
+
+def _unfollowed(text: Text, candidates: list[Candidate]) -> Iterator[Candidate]:
+    """Yield the exceptions with which a text ends: what more text follows was handled."""
+    rest = text.body.rstrip()
+    for one in candidates:
+        if one.name and one.through >= text.line(len(rest)):
+            yield one
+
+
+def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Candidate]:
+    """Return the candidates; what was killed after all were asked to end is an echo."""
+    asked = min((line.number for line in found if _ASKED.search(line.text)), default=None)
+    echoes = [one for one in candidates if asked and one.number > asked and one.says == _KILLED]
+    return [one._replace(rank="echo") if one in echoes else one for one in candidates]
+
+
+def _said_last(found: list[Line], echoes: list[Candidate]) -> list[Candidate]:
+    """Return what a log that knows no error says before it reports that a process failed: a symptom."""
+    ended = min((one.number for one in echoes if not one.benign), default=None)
+    last_good = max((line.number for line in found if line.went_on), default=0)
+    for line in reversed(found):
+        if line.number <= last_good:
+            break
+        plain = not (line.level or line.informs or line.benign or line.went_on or _ASKED.search(line.text))
+        if plain and ended and line.number < ended and _FAILS.search(line.text):
+            about = subject(line.text)
+            layer, rank = _kind(line, about)
+            if rank != "echo":
+                remedy = about.row.remedy if about else "Read this line and those around it."
+                return [Candidate(line.number, line.text, "symptom", layer, remedy, 0, line.rank, False)]
+    return []
+
+
+def _promoted(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates; without any cause, what was tried again in vain is one."""
+    if any(one.rank == "cause" for one in candidates):
+        return candidates
+    return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
+
+
+def _order(one: Candidate) -> tuple[int, int, int]:
+    ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
+    return ranks.index(one.rank), 0 if one.lasts else 1, one.number
+
+
+def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
+    """Return the candidates that were not overcome, of a text that may be of a good run."""
+    last: dict[str, int] = {line.rank: line.number for line in went_on}
+    whole = max(last.values(), default=0)
+    after = [
+        one
+        for one in candidates
+        if one.lasts or one.number > last.get(one.stream, 0 if one.stream else whole)
+    ]
+    if not any(one.rank in ("cause", "symptom") or one.lasts for one in after):
+        return candidates if after and any(one.rank == "echo" for one in after) else after
+    return after
+
+
+def _candidates(text: Text, found: list[Line]) -> list[Candidate]:
+    settled = settled_hosts(text)
+    chained: list[Candidate] = []
+    inside: set[int] = set()
+    for chain in exceptions.chains(text):
+        first, last = text.line(chain[0].start), text.line(chain[-1].end)
+        inside.update(range(first, last + 1))
+        if "Exception ignored in" not in text.body[max(0, chain[0].start - 200) : chain[0].start]:
+            chained += _exception(text, chain)
+    single = []
+    for index, line in enumerate(found):
+        if line.number not in inside and (one := _single(line, settled, found[index + 1 : index + 3])):
+            single.append(one)
+    return [*chained, *single]
+
+
+def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
+    root = next((raised for raised in chain if not raised.reports), None)
+    if root is None or _is_known(root.text):
+        return []
+    about = subject(root.text)
+    layer = exceptions.layer(root.kind, root.message, root.packages)
+    ours = about and about.row.layer == layer and not about.row.weak
+    last = chain[-1]
+    more = f", then {last.text}" if last is not root and not last.reports else ""
+    raised = f"{one_line(root.text, 90 if more else 300)} at {root.place}{more}"
+    remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
+    rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
+    number = text.line(root.at)
+    says = about.row.says if about and ours else ""
+    return [
+        Candidate(
+            number=number,
+            message=f"{says}: {raised}" if says else f"A process raised {raised}.",
+            rank=rank,
+            layer=layer,
+            remedy=remedy,
+            focus=0,
+            stream=stream(text.raw_line(number)),
+            lasts=False,
+            name="exception",
+            through=text.line(last.end),
+        )
+    ]
+
+
+def _is_known(exception: str) -> bool:
+    """Whether an entry of the catalogue says all of an exception, or that it only follows from others."""
+    entry = known(exception, {})
+    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
+
+
+def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
+    message = _ESCAPES.sub(" ", _CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
+    ansible = _ANSIBLE.match(line.text)
+    if ansible:
+        if ansible["host"] in settled or any("...ignoring" in after.text for after in following[:1]):
+            return None
+        message = f"Ansible on {ansible['host']}: {_told(line.text[ansible.end() :])}"
+    about = subject(message)
+    level = line.level or bool(ansible)
+    layer, rank = _kind(line, about)
+    retried = rank == "cause" and layer == "network" and line.benign and _RETRIED.search(line.text)
+    if not level and not (about and not about.row.weak and _FAILS.search(message)):
+        return None
+    if line.informs and not level and not retried:
+        return None
+    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
+    if (line.benign or again) and not ansible:
+        rank = "guess" if retried else "echo"
+    return Candidate(
+        number=line.number,
+        message=message,
+        rank=rank,
+        layer=layer,
+        remedy=about.row.remedy if about else "Read this line and those around it.",
+        focus=about.start if about else 0,
+        stream=line.rank,
+        lasts=bool(ansible),
+        says=about.row.says if about else "",
+        benign=line.benign or again,
+    )
+
+
+def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
+    """Return layer and rank of a message by its subject, or if that says little by who printed it."""
+    if about and not about.row.weak:
+        return about.row.layer, about.row.rank
+    by = producer(line.printed)
+    return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
+
+
+def _told(result: str) -> str:
+    """Return what a result of Ansible's tells: the first of its texts that has a cause."""
+    told = [_ESCAPES.sub(" ", match[2]) for match in _TEXTS.finditer(result)]
+    told.sort(key=len, reverse=True)
+    told.sort(key=lambda text: not _tells(text))
+    return " ".join((told[0] if told else _ESCAPES.sub(" ", result)).split())
+
+
+def _tells(text: str) -> bool:
+    about = subject(text)
+    return about is not None and about.row.rank == "cause" and not about.row.weak
+
+
+def _found(text: Text, one: Candidate) -> Found:
+    confidence: Confidence = "likely" if one.rank == "cause" else "possible"
+    finding = Finding(
+        name=one.name or _name(one.layer),
+        cause=one_line(one.message, _TOLD) if one.name else _said(one),
+        layer=one.layer,
+        remedy=one.remedy,
+        confidence=confidence,
+        file=text.file,
+        line=one.number,
+    )
+    return Found(finding, one.rank, text.time(one.number), text.nearness)
+
+
+def _said(one: Candidate) -> str:
+    """Return what goes wrong, and as much of the message around its subject as a cause may have."""
+    said = f"{one.says}: " if one.says else ""
+    return said + around(one.message, one.focus, SHORT - len(said))

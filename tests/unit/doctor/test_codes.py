@@ -1,0 +1,34 @@
+"""The tables of codes: each has its source, and each row is read from a line of its origin."""
+
+import pytest
+
+from rekindle.doctor.codes import code, tables
+from rekindle.doctor.subjects import subject
+
+LINES = {
+    "NVRM: Xid (PCI:0000:18:00): 137, NVLink: fatal error": "host",
+    "failed (exitcode: -11) local_rank: 2 (pid: 413) of binary: python": "framework",
+    "container exited with code 137": "host",
+    "cudaErrorSystemNotReady: CUDA error 802 ": "driver",
+    "terminated with: StatusCode.UNIMPLEMENTED": "environment",
+    "JobState=BOOT_FAIL": "host",
+    "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.": "job",
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_code_is_known_in_a_line_of_its_origin(line):
+    found, place = code(line)
+    assert found.layer == LINES[line]
+    assert 0 <= place < len(line)
+
+
+def test_every_table_has_a_source_and_sentences():
+    for table in tables():
+        assert table.source
+        assert all(row.says and row.remedy.endswith(".") for row in table.rows.values())
+
+
+def test_a_number_that_is_no_code_means_nothing():
+    assert code("exit code 0, 802 images, Xid of nothing") is None
+    assert subject("all 802 images were read") is None

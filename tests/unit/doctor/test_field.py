@@ -1,0 +1,109 @@
+"""How often the doctor is right on failures of the field; and that it leaves good runs alone."""
+
+import io
+import json
+import re
+from collections import Counter
+
+import pytest
+from field_logs import failures, healthy, outcome, root
+
+from rekindle.doctor import diagnose_paths, diagnose_texts, texts
+from rekindle.doctor.catalogue import catalogue
+from rekindle.doctor.windows import NEEDLES
+
+FAILURES = failures()
+AFTER = "".join(f"heartbeat {number}\n" for number in range(10))
+PREFIXES = {
+    "srun": lambda line: f"0: {line}",
+    "docker compose": lambda line: f"worker-1  | {line}",
+    "RFC 3339": lambda line: f"2026-11-21T02:00:00.123456789Z {line}",
+    "Docker's JSON": lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr"}, separators=(",", ":")),
+}
+
+
+@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.94, 0.04), (True, 0.80, 0.18)])
+def test_most_failures_in_the_field_are_named_and_few_wrongly(held, right, wrong):
+    of_half = [failure for failure in FAILURES if failure.held is held]
+    counts = Counter(map(outcome, of_half))
+    assert counts["right"] >= right * len(of_half), counts
+    assert counts["wrong"] <= wrong * len(of_half), counts
+
+
+def test_what_is_certain_is_right_and_causes_are_short():
+    named = [(failure, finding) for failure in FAILURES if (finding := root(failure.log))]
+    assert not [
+        one.name for one, finding in named if finding.confidence == "certain" and not one.right(finding)
+    ]
+    assert not [one.name for one, finding in named if len(finding.cause) > 320]
+
+
+def test_healthy_logs_that_alarm_are_left_alone():
+    assert len(healthy()) >= 50
+    assert [name for name, log in healthy() if root(log)] == []
+
+
+@pytest.mark.parametrize("collector", PREFIXES)
+def test_a_prefix_on_each_line_changes_few_answers(collector):
+    put = PREFIXES[collector]
+    counts = Counter(
+        outcome(failure, "".join(f"{put(line)}\n" for line in failure.log.splitlines()))
+        for failure in FAILURES
+    )
+    plain = Counter(map(outcome, FAILURES))
+    assert counts["right"] >= plain["right"] - 0.06 * len(FAILURES), (counts, plain)
+    assert [
+        name for name, log in healthy() if root("".join(f"{put(line)}\n" for line in log.splitlines()))
+    ] == []
+
+
+def test_text_after_a_failure_silences_nothing():
+    assert [one.name for one in FAILURES if root(one.log) and not root(one.log + AFTER)] == []
+
+
+def test_an_error_that_the_log_takes_back_is_none():
+    error = "OSError: [Errno 113] No route to host: 'hub-3'\n"
+    assert "hub-3" in root(error).cause
+    assert root(f"{error}step 7 loss 0.3\nTraining complete.\n") is None
+    assert (
+        "hub-3" in root(f"step 7 loss 0.3\n{error}srun: error: n1: task 0: Exited with exit code 1\n").cause
+    )
+
+
+def test_the_first_exception_of_a_chain_is_the_cause_and_the_last_is_told():
+    log = next(failure.log for failure in FAILURES if failure.name == "torch_dataloader_chain")
+    assert re.search(
+        r"FileNotFoundError: .* at data\.py:22, then RuntimeError: training aborted", root(log).cause
+    )
+
+
+def test_a_stream_and_a_file_beyond_the_limit_give_one_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "LIMIT", 1 << 16)
+    content = b"step 1 ok\n" * 20_000 + b"sbatch: error: Batch job submission failed: Invalid qos\n"
+    (tmp_path / "log.txt").write_bytes(content)
+    (in_file,) = diagnose_paths([tmp_path / "log.txt"])
+    (streamed,) = diagnose_texts([texts.read_through(io.BytesIO(content), str(tmp_path / "log.txt"))])
+    assert in_file == streamed
+    assert in_file.line == 20_001
+
+
+def test_every_text_of_a_folder_is_read(tmp_path):
+    (tmp_path / "worker-0.txt").write_text("sbatch: error: Batch job submission failed: Invalid qos\n")
+    assert [finding.layer for finding in diagnose_paths([tmp_path])] == ["job"]
+
+
+def test_in_a_large_log_that_repeats_itself_the_odd_line_is_found():
+    filler = "".join(f"INFO batch {number} of 90000, throughput {number}.5\n" for number in range(30_000))
+    finding = root(f"{filler}ssh: connect to host gpu-9 port 22: No route to host\n{filler[:500]}")
+    assert (finding.layer, finding.line) == ("network", 30_001)
+    finding = root(f"{filler}RuntimeError: No CUDA GPUs are available\n")
+    assert (finding.name, finding.line) == ("no_gpu_visible", 30_001)
+
+
+def test_every_entry_has_a_needle_by_which_large_logs_are_searched():
+    missed = [
+        entry.name
+        for entry in catalogue()
+        if not any(needle in line for line in entry.excerpt.lower().splitlines() for needle in NEEDLES)
+    ]
+    assert missed == []

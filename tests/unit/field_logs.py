@@ -1,0 +1,66 @@
+"""Logs of failures in the words of many tools, labelled before the doctor read them; and healthy ones.
+
+A failure's heading is its name, the layers that are right, and the words that its cause must have (``&``: all
+of these, ``|``: one of these). Of the first set every other one is held back from whoever writes entries.
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from rekindle.doctor import diagnose_texts, texts
+
+FIELD = Path(__file__).parent / "doctor" / "field"
+
+
+class Failure(NamedTuple):
+    """One failure, and what is right about it."""
+
+    name: str
+    layers: tuple[str, ...]
+    words: str
+    log: str
+    held: bool
+
+    def right(self, finding):
+        """Whether ``finding`` names the layer and the cause."""
+        cause = finding.cause.lower()
+        told = all(
+            any(word.strip().lower() in cause for word in one.split("|")) for one in self.words.split("&")
+        )
+        return told and finding.layer in self.layers
+
+
+def _blocks(name):
+    for block in re.split(r"^=== ", (FIELD / name).read_bytes().decode(), flags=re.MULTILINE)[1:]:
+        head, _, log = block.partition("\n")
+        yield head, log
+
+
+def failures():
+    """Return all failures of all sets."""
+    found = []
+    for name in ("failures.txt", "second_failures.txt", "third_failures.txt"):
+        for number, (head, log) in enumerate(_blocks(name)):
+            named, layers, words = (part.strip() for part in head.split(";"))
+            found.append(
+                Failure(named, tuple(layers.split()), words, log, name == "failures.txt" and bool(number % 2))
+            )
+    return found
+
+
+def healthy():
+    """Return names and logs of runs that went well, with lines that alarm."""
+    return [*_blocks("healthy.txt"), *_blocks("second_healthy.txt"), *_blocks("third_healthy.txt")]
+
+
+def root(log):
+    """Return the root cause that the doctor names, if any."""
+    found = diagnose_texts([texts.text("log.txt", log.encode())])
+    return next((finding for finding in found if not finding.echo), None)
+
+
+def outcome(failure, log=None):
+    """Return ``right``, ``wrong`` or ``silent``."""
+    finding = root(failure.log if log is None else log)
+    return "silent" if finding is None else "right" if failure.right(finding) else "wrong"
