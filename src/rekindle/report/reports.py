@@ -12,10 +12,11 @@ from rekindle.records.text import clean, with_texts
 from rekindle.results.gather import Results, gather
 
 from .accepted import worst_text
+from .answer import answer_text
 from .data import data
 from .html import html
 from .junit import junit
-from .table import table, terminal
+from .table import terminal
 
 _REPORTS = ("report.html", "results.json", "junit.xml")
 
@@ -50,11 +51,18 @@ def write_reports(folder: Path) -> Results:
     return results
 
 
-def summary(results: Results, folder: Path | None) -> str:
-    """Return a run's last lines on the terminal: the table, the worst GPUs, and the report's path."""
+def summary(results: Results, folder: Path | None, note: str = "") -> str:
+    """Return a run's last lines on the terminal: the answer, the worst GPUs, a note, the report's path."""
+    base = _as_typed(folder) if folder else None
     parts = (
-        table(results, *terminal()),
+        answer_text(results, base, *terminal()),
         worst_text(results.accepted[0]),
-        str(folder / "report.html") if folder else "",
+        "\n".join(filter(None, (note, str(folder / "report.html") if folder else ""))),
     )
     return "\n\n".join(filter(None, parts))
+
+
+def _as_typed(folder: Path) -> Path:
+    """Return a path as short as it can be typed here."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder

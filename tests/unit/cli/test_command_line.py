@@ -217,9 +217,10 @@ def test_a_terminal_without_unicode_reads_plain_letters(recordings, results, env
 def test_a_table_is_as_wide_as_the_terminal(tmp_path, columns, widest):
     done = process("report", three_hosts(tmp_path), COLUMNS=columns, TERM="dumb")
     assert (done.returncode, done.stderr) == (1, b"")
-    table = done.stdout.decode().rpartition("\n\n")[0].splitlines()
-    assert max(map(len, table)) <= widest
-    assert any("Final accuracy" in line for line in table)
+    lines = done.stdout.decode().rpartition("\n\n")[0].splitlines()
+    typed = ("  next: ", "  seen: ")  # which nothing breaks, so that they can be copied
+    assert max(len(line) for line in lines if not line.startswith(typed)) <= widest
+    assert any("Final accuracy" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from report_folders import LEFT, NOW, PLAN, add_host
 
 from rekindle.records import PlaybookRecord, RetiredRecord, write
 from rekindle.report import summary, write_reports
-from rekindle.report.table import table
+from rekindle.report.answer import answer_text
 
 
 @pytest.fixture
@@ -31,10 +31,11 @@ def test_lost(reports, tmp_path):
     plan = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
     add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
     results, page, cases = reports(**{"gpu-1": "validate"})
-    message = "lost during validate (proven, with its files collected: pt_ddp; not proven: tf_mirrored)"
-    row = rf"tf_mirrored +LOST +The host was {re.escape(message)}"
-    assert re.search(row, table(results, 400, colour=False))
-    assert "\x1b[31mLOST" in table(results, 250, colour=True)
+    message = "lost during validate. The lease ended."
+    text = answer_text(results, None, 400, colour=False)
+    assert f"LOST: The host was {message}\n  tf_mirrored on gpu-1\n  remedy: lease the host again.\n" in text
+    assert re.search(r"gpu-1 +pt_ddp +PASS", text)
+    assert "\x1b[31mLOST" in answer_text(results, None, 250, colour=True)
     assert '<td data-name="verdict" class="word LOST">LOST</td>' in page
     assert f"The host was {message}" in page
     row = json.loads((tmp_path / "results.json").read_text())["rows"][1]
