@@ -1,6 +1,7 @@
-"""All reports of a results folder: report.html, results.json, junit.xml, and the table on the terminal."""
+"""All reports of a results folder: the pages, results.json, junit.xml, and the answer on the terminal."""
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,12 +10,12 @@ from msgspec import to_builtins
 from rekindle.host import own
 from rekindle.records import RecordError
 from rekindle.records.text import clean, with_texts
-from rekindle.results.gather import Results, gather
+from rekindle.results.gather import HostResults, Results, gather
 
 from .accepted import worst_text
 from .answer import answer_text
 from .data import data
-from .html import html
+from .html import host_html, html
 from .junit import junit
 from .table import terminal
 
@@ -22,7 +23,7 @@ _REPORTS = ("report.html", "results.json", "junit.xml")
 
 
 def write_reports(folder: Path) -> Results:
-    """Write report.html, results.json and junit.xml into ``folder``.
+    """Write report.html, results.json and junit.xml into ``folder``, and a page into each host's.
 
     If one cannot be written, none is left: an earlier one may show that everything passed.
 
@@ -34,6 +35,7 @@ def write_reports(folder: Path) -> Results:
         cleaned = with_texts(to_builtins(data(results)), clean)
         reports = {
             "report.html": html(results).encode(),
+            **{page: host_html(results, host).encode() for page, host in _pages(results)},
             "results.json": json.dumps(cleaned, indent=2, allow_nan=False).encode() + b"\n",
             "junit.xml": junit(results),
         }
@@ -44,11 +46,18 @@ def write_reports(folder: Path) -> Results:
                 message = f"{folder / name} cannot be written: {error.strerror}."
                 raise RecordError(message, "make it writable, with room.") from None
     except BaseException:
-        for name in _REPORTS:
+        for name in (*_REPORTS, *dict(_pages(results))):
             with suppress(OSError):
                 (folder / name).unlink()
         raise
     return results
+
+
+def _pages(results: Results) -> Iterator[tuple[str, HostResults]]:
+    """Return the page of each host whose name is one of a folder in the results."""
+    for host in results.hosts:
+        if host.name not in {"", ".."} and host.name == Path(host.name).name:
+            yield f"{host.name}/report.html", host
 
 
 def summary(results: Results, folder: Path | None, note: str = "") -> str:

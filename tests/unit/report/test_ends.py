@@ -36,7 +36,7 @@ def test_lost(reports, tmp_path):
     assert f"LOST: The host was {message}\n  tf_mirrored on gpu-1\n  remedy: lease the host again.\n" in text
     assert re.search(r"gpu-1 +pt_ddp +PASS", text)
     assert "\x1b[31mLOST" in answer_text(results, None, 250, colour=True)
-    assert '<td data-name="verdict" class="word LOST">LOST</td>' in page
+    assert 'title="LOST">L</a>' in page
     assert f"The host was {message}" in page
     row = json.loads((tmp_path / "results.json").read_text())["rows"][1]
     assert (row["verdict"], message in row["cause"]) == ("LOST", True)
@@ -47,8 +47,8 @@ def test_retired_is_neither_green_nor_red(reports, tmp_path):
     write(tmp_path / "gpu-1" / "retired.json", RetiredRecord(host="gpu-1", retired=NOW))
     _, page, cases = reports(**{"gpu-1": "retire"})
     assert cases == [[("skipped", "RETIRED")]]
-    assert 'class="word RETIRED">RETIRED</td>' in page
-    assert 'Rekindle: <span class="PASS">retired</span>' in page
+    assert 'title="RETIRED">T</a>' in page
+    assert '<h1 class="PASS">0 of 1 hosts proven; 1 RETIRED.</h1>' in page
 
 
 def test_ready_is_no_failure_and_proves_nothing(reports, tmp_path):
@@ -56,7 +56,7 @@ def test_ready_is_no_failure_and_proves_nothing(reports, tmp_path):
     results, page, cases = reports(a="preflight")
     assert (results.state, results.passed) == ("ready", False)
     assert cases == [[("skipped", "READY")]]
-    assert 'Rekindle: <span class="PASS">ready</span>' in page
+    assert '<h1 class="PASS">0 of 1 hosts proven; 1 READY.</h1>' in page
     for text in (page.partition("</style>")[2], summary(results, tmp_path)):
         assert "SKIPPED" not in text
         assert "not all proven" not in text
