@@ -6,7 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rekindle.capsule.wheelhouse import BundleError, bundle
+from rekindle.capsule.wheelhouse import bundle
+from rekindle.records.complaint import BundleError
 
 from . import LabError
 from .labs import WHEELHOUSE, Lab

@@ -23,7 +23,6 @@ def run(folders: Runs, json: Json = False) -> Answer:
 VERB = Verb(
     "accept",
     run,
-    "Re-check hosts and GPUs from the records of any number of runs.",
     Accepted,
     ("results/RUN", "results --json"),
     "the newest acceptance of every host is PASS",

@@ -37,7 +37,6 @@ def run(
 VERB = Verb(
     "board",
     run,
-    "Show the newest verdict on every job of many runs, since when it stands, and what changed.",
     Board,
     ("results", "results/RUN results/OTHER --json", "results --markdown"),
     "the newest verdict on every required job is PASS, or a known issue that has not expired",

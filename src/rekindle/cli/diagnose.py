@@ -41,7 +41,6 @@ def run(
 VERB = Verb(
     "diagnose",
     run,
-    "Name what made a run fail, from its files or any log.",
     list[Finding],
     ("results/RUN/HOST/JOB", "WORKSPACE server.log --json", "- < server.log"),
     "nothing is found",

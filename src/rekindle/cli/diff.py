@@ -40,7 +40,6 @@ def run(
 VERB = Verb(
     "diff",
     run,
-    "Show what differs between the environments of two env.json.",
     Differences,
     ("results/RUN/HOST results/OTHER/HOST", "results/RUN/HOST/env.json other/env.json --json"),
     "the environments are the same",

@@ -69,7 +69,6 @@ def run(
 VERB = Verb(
     "examples",
     run,
-    "List NVFlare's examples: what each needs, where it could run, and its last verdict.",
     list[ExampleData],
     ("", "results", "results/RUN --json"),
     "they are listed",

@@ -106,7 +106,6 @@ def run(
 VERB = Verb(
     "plan",
     run,
-    "Decide from a host.json which builds go on that host, or on all of several.",
     PlanRecord | list[PlanRecord],
     (
         "results/RUN/HOST/host.json",

@@ -45,7 +45,6 @@ def run(folder: Folder, json: Json = False) -> Answer:
 VERB = Verb(
     "report",
     run,
-    "Write the reports of a results folder again.",
     ResultsData,
     ("results/RUN", "results/RUN/HOST/JOB --json", "/tmp/nvflare/simulation/JOB"),
     "every required job is PASS",

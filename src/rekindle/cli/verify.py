@@ -89,7 +89,6 @@ def run(
 VERB = Verb(
     "verify",
     run,
-    "Name the files of a results folder that were altered since it was sealed.",
     Verification,
     ("results/RUN", "results/RUN --key theirs.pem --json"),
     "everything is as it was sealed",

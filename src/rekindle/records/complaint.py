@@ -32,3 +32,7 @@ class VersionError(RecordError):
 
 class MissingError(RecordError):
     """There is no such file."""
+
+
+class BundleError(Complaint):
+    """A wheel could not be fetched."""

@@ -13,10 +13,10 @@ import pytest
 from report_folders import FAIL, add_host, fill, three_hosts
 
 from rekindle.capsule.wheelhouse import Bundled
-from rekindle.cli.schema import VERBS
+from rekindle.cli.verbs import HELP, load
 from rekindle.records import PlaybookRecord, write
 
-NAMES = [verb.name for verb in VERBS]
+NAMES = [name for name in HELP if name != "schema"]
 
 
 @pytest.fixture
@@ -50,6 +50,20 @@ def test_help_has_examples_and_statuses(call, name):
     statuses = [line.split()[0] for line in out[out.index("Exit status:") :].splitlines()[1:3]]
     assert statuses in (["0", "1"], ["0", "2"])
     assert not {"╭", "│"} & {*out}
+
+
+def test_help_imports_no_verb(tmp_path):
+    script = "import sys; from rekindle import cli; cli.main(); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "--help"], capture_output=True, text=True, check=True
+    )
+    assert [name for name in HELP if f"\n  {name} " not in done.stdout] == []
+    imported = set(done.stderr.split())
+    assert not {"ansible_runner", "rich.table", "jinja2", "rekindle.judge", "rekindle.cli.plan"} & imported
+
+
+def test_a_verb_is_called_as_it_is_named():
+    assert [load(name).name for name in HELP] == [*HELP]
 
 
 def test_version(call):
