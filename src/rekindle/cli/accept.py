@@ -1,7 +1,8 @@
 """``rekindle accept RESULTS…``: re-checks hosts and GPUs from the records of many runs."""
 
 from rekindle.records import RecordError
-from rekindle.report import accepted_text, terminal
+from rekindle.report.accepted import accepted_text
+from rekindle.report.table import terminal
 from rekindle.results.accepted import Accepted, accepted
 
 from .folders import Runs, runs

@@ -9,7 +9,8 @@ from rekindle.doctor.known_issues import known_issues
 from rekindle.host.places import JOBS
 from rekindle.jobs import expand, known_jobs, load_job
 from rekindle.records import RecordError, timestamp
-from rekindle.report import board_markdown, board_text, terminal
+from rekindle.report.board import board_markdown, board_text
+from rekindle.report.table import terminal
 from rekindle.results.board import Board, board
 from rekindle.results.gather import Results
 

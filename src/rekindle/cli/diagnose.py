@@ -8,7 +8,7 @@ import typer
 
 from rekindle import doctor
 from rekindle.records import Finding
-from rekindle.report import findings
+from rekindle.report.findings import findings
 
 from .verb import FAILED, OK, Answer, Json, Verb, answer
 

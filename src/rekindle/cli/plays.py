@@ -19,7 +19,7 @@ import typer
 from ansible_runner.interface import init_command_config
 
 from rekindle.host import places
-from rekindle.report import ResultsData, data
+from rekindle.report.data import ResultsData, data
 from rekindle.results.check import CheckData, check
 from rekindle.results.gather import gather
 

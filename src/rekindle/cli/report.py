@@ -5,7 +5,8 @@ from pathlib import Path
 from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import PlaybookRecord
-from rekindle.report import ResultsData, data, summary, write_reports
+from rekindle.report.data import ResultsData, data
+from rekindle.report.reports import summary, write_reports
 from rekindle.results import sealing
 from rekindle.results.gather import HostResults, Results
 from rekindle.results.row import Row

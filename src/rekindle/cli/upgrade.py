@@ -7,7 +7,7 @@ import typer
 
 from rekindle.records import RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.report import terminal
+from rekindle.report.table import terminal
 from rekindle.report.upgrade import upgrade_text
 from rekindle.results.gather import Results, gather
 from rekindle.results.upgrade import Upgrade, releases, upgrade

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from rekindle.records import PlannedEnvironment
 from rekindle.records.text import duration, printed
 from rekindle.results.check import CheckData, HostCheck
 from rekindle.results.gather import NO_HOSTS
+
+from .plan import plan_lines
 
 
 def check_text(checked: CheckData) -> str:
@@ -36,16 +37,3 @@ def _lines(host: HostCheck) -> Iterator[str]:
     if host.lease_left_s is not None:
         enough = "long enough for all jobs" if host.lease_suffices else "not long enough for all jobs"
         yield f"  lease: {duration(host.lease_left_s)} left, {enough}, without the time to build"
-
-
-def plan_lines(environment: PlannedEnvironment) -> list[str]:
-    """Return a framework's build and the reasons for it, or its refusal."""
-    build = environment.build
-    if build is None:
-        return [f"{environment.framework}: refused", f"  {environment.refusal}"]
-    cuda = f"CUDA {build.cuda}" if build.cuda else "CPU"
-    lines = [
-        f"{environment.framework}: {build.version} ({cuda}), Python {build.python_version}, {build.lock}"
-    ]
-    lines += [f"  {reason.axis}: {reason.message}" for reason in environment.reasons]
-    return lines + [f"  warning: {warning}" for warning in environment.warnings]

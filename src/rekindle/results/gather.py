@@ -29,7 +29,6 @@ from rekindle.records.complaint import MissingError
 
 from .accepted import Accepted, accepted
 from .journal import playing
-from .received import placed_in
 from .row import Row, clock_time
 
 State = Literal["proven", "ready", "retired", "running", "not proven"]
@@ -111,6 +110,11 @@ def gather(folder: Path) -> Results:
             for name in playbook.hosts
         ),
     )
+
+
+def placed_in(host_folder: Path, job: str) -> Path:
+    """Return the path of the record of a job that was placed on a host."""
+    return host_folder / f"{job}.placed.json"
 
 
 def _read(reader: Callable[[Path], RecordT], folder: Path, flaws: list[RecordError]) -> RecordT | None:

@@ -9,7 +9,7 @@ from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 from rekindle.host.places import JOBS
 from rekindle.jobs import load_planned
 from rekindle.records import Container, LeaseRecord, PlaybookRecord, Slurm, StandingRecord, timestamp, write
-from rekindle.report import check_text
+from rekindle.report.check import check_text
 from rekindle.results.check import check
 
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from report_folders import LEFT, NOW, PLAN, add_host
 
 from rekindle.records import PlaybookRecord, RetiredRecord, write
-from rekindle.report import summary, write_reports
 from rekindle.report.answer import answer_text
+from rekindle.report.reports import summary, write_reports
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from rekindle import records
 from rekindle.records.text import clean
-from rekindle.report import write_reports
+from rekindle.report.reports import write_reports
 
 KINDS = {
     "host.json": records.HostRecord,

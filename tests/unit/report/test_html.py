@@ -11,8 +11,8 @@ from many_hosts import many_hosts
 from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
 from rekindle.records import Finding, Gpu, Rung
-from rekindle.report import write_reports
 from rekindle.report.html import host_html, html, plots
+from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 
 HOSTILE = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}\x1b[31m\x00\x07\u202e"

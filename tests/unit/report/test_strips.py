@@ -6,7 +6,7 @@ from fleets import accepted, edited, kind, times
 from msgspec.structs import replace
 from report_folders import fill_accepted
 
-from rekindle.report import summary, write_reports
+from rekindle.report.reports import summary, write_reports
 from rekindle.report.strip import BOTTOM, LEFT, RIGHT, TOP, drawn
 from rekindle.results.accepted import accepted as judged
 from rekindle.results.gather import gather

@@ -9,7 +9,7 @@ import pytest
 from report_folders import FAIL, LEFT, add_host, fill, three_hosts
 
 from rekindle.records import RecordError
-from rekindle.report import write_reports
+from rekindle.report.reports import write_reports
 
 NAMES = ("report.html", "results.json", "junit.xml")
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
 from rekindle.records import Device, PlaybookRecord, RecordError, RetiredRecord, write
-from rekindle.report import write_reports
 from rekindle.report.answer import answer_text
+from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 from rekindle.results.row import Row
 

@@ -10,8 +10,8 @@ from rekindle.cli import judge
 from rekindle.cli.report import standing
 from rekindle.cli.verb import FAILED, UNKNOWN
 from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, Seen, moment, read, write
-from rekindle.report import write_reports
 from rekindle.report.answer import answer_text
+from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 from rekindle.results.journal import keep_playing
 
