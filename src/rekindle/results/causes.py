@@ -42,8 +42,8 @@ class Cause:
     @property
     def shown(self) -> str:
         """The message, and whose it is if others have other figures."""
-        alike = all(_said(row)[0] == self.message for row in self.rows)
-        return self.message if alike else f"{self.message} (So on {self.rows[0].host}; figures differ.)"
+        same = all(_said(row)[0] == self.message for row in self.rows)
+        return self.message if same else f"{self.message} (So on {self.rows[0].host}; figures differ.)"
 
     @property
     def hosts(self) -> list[str]:
@@ -94,14 +94,14 @@ def standing(rows: Sequence[Row]) -> RowKind:
 
 def causes(rows: Iterable[Row]) -> list[Cause]:
     """Group what is not PASS, and what passed and asks for something, the worst and most frequent first."""
-    alike: dict[tuple[str, str, str], list[Row]] = {}
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.kind not in NO_FAILURE or row.notice:
             message, remedy = _said(row)
-            key = (row.kind, _of_any(message, row.host), _of_any(remedy or "", row.host))
-            alike.setdefault(key, []).append(row)
+            key = (row.kind, alike(message, row.host), alike(remedy or "", row.host))
+            groups.setdefault(key, []).append(row)
     found = []
-    for group in alike.values():
+    for group in groups.values():
         message, remedy = _said(group[0])
         layer = group[0].verdict.layer if group[0].verdict else None
         found.append(Cause(group[0].kind, message, remedy, layer, tuple(group)))
@@ -114,7 +114,8 @@ def _said(row: Row) -> tuple[str, str | None]:
     return message, (row.verdict.remedy if row.verdict and row.kind != "PASS" else None) or fix or None
 
 
-def _of_any(text: str, host: str) -> str:
+def alike(text: str, host: str) -> str:
+    """Return a text about a host without what makes it one of that host: its name, UUIDs and figures."""
     return _OF_ONE.sub("#", text.replace(host, "#"))
 
 
