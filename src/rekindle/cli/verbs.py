@@ -19,7 +19,7 @@ HELP = {
     "judge": "Judge runs again from their files.",
     "diagnose": "Name what made a run fail, from its files or any log.",
     "bundle": "Collect the locked wheels of plans, for hosts without a network.",
-    "diff": "Show what differs between the environments of two env.json.",
+    "diff": "Show what differs between two runs, or between the environments of two env.json.",
     "report": "Write the reports of a results folder again.",
     "verify": "Name the files of a results folder that were altered since it was sealed.",
     "board": "Show the newest verdict on every job of many runs, since when it stands, and what changed.",

@@ -87,7 +87,7 @@ def _calls(results, recordings):
         "plan": [(recordings / "h200-x2",), (results,)],
         "judge": [(path,) for path in (results, host, host / "pt_ddp", recordings / "foreign/poc")],
         "diagnose": [(recordings / "nvflare-tf-mirrored-starved.log",), (recordings / "runs/pt_ddp-cpu-2",)],
-        "diff": [(env, env), (env, other), (results, host)],
+        "diff": [(env, env), (env, other), (results, host), (results, results)],
         "report": [(results,), (results / "gpu-2",), (recordings / "foreign/poc",)],
         "verify": [(results,)],
     }
@@ -171,7 +171,11 @@ def test_plan_and_diff_take_folders(call, results, recordings):
     shutil.copy(results / "gpu-1/env.json", results / "gpu-2/env.json")
     for name, arguments, message in (
         ("plan", [results / "gpu-1/pt_ddp"], "has no host.json. Fix:"),
-        ("diff", [results, results], "has the env.json of 2 hosts: gpu-1, gpu-2. Fix: name one's folder."),
+        (
+            "diff",
+            [results, recordings / "h200-x2"],
+            "has the env.json of 2 hosts: gpu-1, gpu-2. Fix: name one's folder.",
+        ),
     ):
         status, _, err = call(name, *arguments)
         assert (status, message in err, err.count("\n")) == (2, True, 1)
