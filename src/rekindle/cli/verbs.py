@@ -22,6 +22,7 @@ HELP = {
     "diff": "Show what differs between two runs, or between the environments of two env.json.",
     "report": "Write the reports of a results folder again.",
     "verify": "Name the files of a results folder that were altered since it was sealed.",
+    "runs": "List runs: when each began, on what, how it ended, and how long it took.",
     "board": "Show the newest verdict on every job of many runs, since when it stands, and what changed.",
     "accept": "Re-check hosts and GPUs from the records of any number of runs.",
     "examples": "List NVFlare's examples: what each needs, where it could run, and its last verdict.",

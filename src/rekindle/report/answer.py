@@ -106,10 +106,10 @@ def where(cause: Cause) -> str:
     return " ".join(filter(None, (", ".join(cause.jobs), f"on {count}{few(cause.hosts)}")))
 
 
-def few(names: list[str]) -> str:
-    """Return names, and beyond a number how many more."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+def few(names: list[str], most: int = _NAMED) -> str:
+    """Return names, and beyond ``most`` how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def next_step(cause: Cause, base: Path) -> str:
