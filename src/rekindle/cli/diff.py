@@ -6,12 +6,12 @@ from typing import Annotated
 import msgspec
 import typer
 
+from rekindle.capsule.changes import changes
 from rekindle.capsule.differences import differences
 from rekindle.host import folders
 from rekindle.records import EnvRecord, read
 from rekindle.records.text import printed
 from rekindle.report.answer import few
-from rekindle.results.changes import changes
 from rekindle.results.gather import gather
 
 from .folders import is_results, record

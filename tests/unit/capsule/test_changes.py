@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, RECORDINGS, add_host, fill
 
+from rekindle.capsule.changes import changes
 from rekindle.cli import diff
 from rekindle.cli.verb import FAILED, OK
 from rekindle.records import EnvRecord, read, write
-from rekindle.results.changes import changes
 from rekindle.results.gather import gather
 
 ENV = read(RECORDINGS / "h200-x2" / "env.json", EnvRecord)

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rekindle.capsule.differences import differences
 from rekindle.host import folders
 from rekindle.records import EnvRecord, VerdictRecord
 from rekindle.records.base import read_valid
+from rekindle.results.causes import alike
+from rekindle.results.gather import Results
+from rekindle.results.row import Row
 
-from .causes import alike
-from .gather import Results
-from .row import Row
+from .differences import differences
 
 _MUCH = 1.25
 """More than so many times as much, or as little, is a change."""
