@@ -3,7 +3,7 @@
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rekindle.host import folders
@@ -20,6 +20,8 @@ SMALL = 12
 """Rows of a result of which each is shown."""
 _SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
 _FOLDED = {"job": 0.3, "verdict": 1.0, "hosts": 1.0, "fastest": 1.0, "median": 1.0, "slowest": 0.3}
+_PLAYS = {"federate": "ansible-playbook federate.yml", "retire": "rekindle retire"}
+"""What goes on, by the last stage that was asked for, if that is no stage of site.yml."""
 _LINES, _NAMED = 70, 8
 """Lines after which a cause has one, and names before the rest are counted."""
 
@@ -58,7 +60,8 @@ def answer_text(results: Results, base: Path | None, width: int, colour: bool) -
         if not small and lines > _LINES:
             paragraphs.append("\n".join(_brief(found[number:], width, colour)))
             break
-        paragraph = "\n".join(_paragraph(cause, base, width, colour))
+        following = next_step(cause, base, results.playbook.asked) if base else None
+        paragraph = "\n".join(_paragraph(cause, following, width, colour))
         lines += paragraph.count("\n") + 2
         paragraphs.append(paragraph)
     if not results.rows:
@@ -67,7 +70,7 @@ def answer_text(results: Results, base: Path | None, width: int, colour: bool) -
     return "\n\n".join(filter(None, paragraphs))
 
 
-def _paragraph(cause: Cause, base: Path | None, width: int, colour: bool) -> Iterator[str]:
+def _paragraph(cause: Cause, following: str | None, width: int, colour: bool) -> Iterator[str]:
     layer = f" ({cause.layer})" if cause.layer else ""
     optional = "" if cause.required else ", not required"
     head = (
@@ -83,8 +86,8 @@ def _paragraph(cause: Cause, base: Path | None, width: int, colour: bool) -> Ite
         yield f"  seen: {one_line(place.where)}"
         if place.text:
             yield shortened(f"    {one_line(place.text)}", width)
-    if base:
-        yield f"  next: {next_step(cause, base)}"
+    if following:
+        yield f"  next: {following}"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -112,20 +115,26 @@ def few(names: list[str], most: int = _NAMED) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def next_step(cause: Cause, base: Path) -> str:
+def next_step(cause: Cause, base: Path, asked: Mapping[str, str]) -> str:
     """Return the command to type next: what shows all evidence where no cause is known, or else what goes on.
 
     Args:
         cause: of rows that have failed.
         base: the results folder as a user would name it.
+        asked: the last stage that each host was to reach.
     """
     row = cause.rows[0]
     if row.verdict and row.job and row.verdict.evidence and not row.verdict.findings:
-        return f"rekindle judge {shlex.quote(one_line(str(base / row.host / row.job)))}"
-    play = "ansible-playbook federate.yml" if row.host == folders.FEDERATIONS else "rekindle site"
-    limit = f" --limit {shlex.quote(one_line(','.join(cause.hosts)))}" if len(cause.hosts) <= _NAMED else ""
-    limit = "" if row.host == folders.FEDERATIONS else limit
-    return f"{play} -i INVENTORY{limit} -e rekindle_results={shlex.quote(one_line(str(base)))}"
+        return f"rekindle judge {_typed(base / row.host / row.job)}"
+    stage = asked.get(row.host, "")
+    few_hosts = len(cause.hosts) <= _NAMED and stage != "federate"
+    limit = f" --limit {_typed(','.join(cause.hosts))}" if few_hosts else ""
+    play = _PLAYS.get(stage, "rekindle site")
+    return f"{play} -i INVENTORY{limit} -e rekindle_results={_typed(base)}"
+
+
+def _typed(value: object) -> str:
+    return shlex.quote(one_line(str(value)))
 
 
 def _rows(results: Results, width: int, colour: bool) -> str:

@@ -68,7 +68,7 @@ def html(results: Results) -> str:
             matrix=matrix(results),
             causes=causes(results.rows),
             cited=cited,
-            next_step=partial(next_step, base=Path()),
+            next_step=partial(next_step, base=Path(), asked=results.playbook.asked),
             folds=folded(results.rows),
             accepted=accepted,
             strips=[lane.drawn(strip) for strip in strips],

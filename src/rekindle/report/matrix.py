@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """All hosts with rows; the column of ``None`` is of hosts themselves."""
+    """All hosts; the column of ``None`` is of hosts themselves."""
 
     jobs: list[str | None]
     lines: list[Line]
@@ -44,10 +44,9 @@ class Matrix(NamedTuple):
 
 def matrix(results: Results) -> Matrix:
     """Lay out results."""
-    hosts = [host for host in results.hosts if host.rows]
-    jobs = list(dict.fromkeys(row.job for host in hosts for row in host.rows))
+    jobs = list(dict.fromkeys(row.job for row in results.rows))
     jobs.sort(key=lambda job: job is not None)
-    lines = [_line(host, jobs) for host in hosts]
+    lines = [_line(host, jobs) for host in results.hosts]
     counts = Counter(cell.kind for line in lines for cell in line.cells if cell.kind)
     kinds = [(kind, Matrix.letter(kind), counts[kind]) for kind in sorted(counts, key=gravity)]
     return Matrix(jobs, lines, kinds)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import get_args
 
 from rekindle.host import files
 from rekindle.records import Layer
@@ -19,7 +18,6 @@ _GRAVITY: tuple[RowKind, ...] = (
     *("FAIL", "HUNG", "LOST", "UNPROVEN", "UNSUPPORTED", "SKIPPED", "KNOWN_ISSUE"),
     *("RUNNING", "READY", "RETIRED", "PASS"),
 )
-assert set(_GRAVITY) == {kind for part in get_args(RowKind) for kind in get_args(part) or (part,)}
 """Kinds from the worst on."""
 NO_FAILURE = {"RUNNING", "READY", "RETIRED", "PASS"}
 _OF_ONE = re.compile(r"GPU-[0-9A-Fa-f-]+|\b[0-9a-f]{12,}\b|\d+(?:\.\d+)?")
@@ -116,7 +114,7 @@ def _said(row: Row) -> tuple[str, str | None]:
 
 def alike(text: str, host: str) -> str:
     """Return a text about a host without what makes it one of that host: its name, UUIDs and figures."""
-    return _OF_ONE.sub("#", text.replace(host, "#"))
+    return _OF_ONE.sub("#", re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "#", text))
 
 
 def cited(row: Row) -> Cited | None:

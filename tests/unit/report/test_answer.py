@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 from many_hosts import many_hosts
-from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_hosts
 
 from rekindle.records import Finding, PlacedRecord, PlaybookRecord, RunSpec, read, write
 from rekindle.records.text import clean, duration, one_line
@@ -74,11 +74,18 @@ def test_a_command_comes_next(tmp_path):
         add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
         assert f"\n  next: {command}\n" in text(tmp_path, base=tmp_path)
     many = [f"gpu-{n}" for n in range(1, SMALL)]
-    for host in many:
-        add_host(fill(tmp_path, *many), host, plan=None, verdict=None, left=LEFT)
-    assert f"\n  next: rekindle site -i INVENTORY -e rekindle_results={tmp_path}\n" in text(
-        tmp_path, base=tmp_path
-    )
+    for asked, command in (
+        ("validate", "rekindle site"),
+        ("retire", "rekindle retire"),
+        ("federate", "ansible-playbook federate.yml"),
+    ):
+        of = dict.fromkeys(many, asked)
+        run = PlaybookRecord(run="r", started=NOW, hosts=tuple(many), asked=of)
+        write(tmp_path / "run.json", run)
+        for host in many:
+            add_host(tmp_path, host, plan=None, verdict=None, left=LEFT)
+        line = f"\n  next: {command} -i INVENTORY -e rekindle_results={tmp_path}\n"
+        assert line in text(tmp_path, base=tmp_path)
     assert "next:" not in text(tmp_path)
 
 

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 from many_hosts import many_hosts
-from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
+from report_folders import FAIL, HOST, LEFT, NOW, PASS, PLAN, SHA, add_host, fill, three_hosts
 
-from rekindle.records import Finding, Gpu, Rung
+from rekindle.records import Finding, Gpu, PlaybookRecord, Rung, write
 from rekindle.report.html import host_html, html, plots
 from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
@@ -111,6 +111,19 @@ def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_p
     ]
     assert links[1] == [("gpu%202%2F../report.html", "SKIPPED", "S")]
     assert 'id="llm_sft"' in host_html(gather(tmp_path), gather(tmp_path).hosts[0])
+
+
+def test_a_site_of_a_federation_without_a_row_of_its_own_leads_to_its_page(tmp_path):
+    hosts = ("gpu-1", "federations")
+    asked = dict.fromkeys(hosts, "federate")
+    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=hosts, asked=asked))
+    add_host(
+        tmp_path, "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=(), federated=("pt_ddp",)), verdict=None
+    )
+    add_host(tmp_path, "federations", host=None)
+    text = html(gather(tmp_path))
+    assert '<th scope="row"><a href="gpu-1/report.html">gpu-1</a></th>' in text
+    assert '<h1 class="PASS">1 of 1 jobs of the federation proven.</h1>' in text
 
 
 def test_a_cause_has_its_hosts_and_the_lines_around_the_evidence(tmp_path):

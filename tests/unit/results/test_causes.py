@@ -1,15 +1,16 @@
 """Failures by cause: alike but for hosts and figures, the worst first, with the lines that show them."""
 
 import os
+from typing import get_args
 
 import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill
 
 from rekindle.records import ClaimResult, Finding
-from rekindle.results.causes import causes, cited, standing
+from rekindle.results.causes import alike, causes, cited, gravity, standing
 from rekindle.results.gather import gather
-from rekindle.results.row import Row
+from rekindle.results.row import Row, RowKind
 
 FOUND = Finding(name="x", cause="A.", layer="host", remedy="B.", confidence="certain", file="job.log", line=7)
 LINES = [f"line {number}" for number in range(1, 21)]
@@ -78,6 +79,18 @@ def test_a_host_is_what_the_worst_of_its_required_rows_is():
     assert standing([failed]) == "FAIL"
     assert standing([Row("h", "a", "RUNNING", None), Row("h", "b", "PASS", None)]) == "RUNNING"
     assert standing([Row("h", "a", "LOST", "x"), Row("h", "b", "SKIPPED", "x")]) == "LOST"
+
+
+def test_every_kind_has_its_place():
+    kinds = [kind for part in get_args(RowKind) for kind in get_args(part) or (part,)]
+    assert sorted(map(gravity, kinds)) == list(range(len(kinds)))
+
+
+def test_a_short_name_is_no_part_of_other_words():
+    assert alike("a has a disk of 3 GB at a.example; a-b has none", "a") == (
+        "# has # disk of # GB at #.example; a-b has none"
+    )
+    assert alike("Final accuracy", "a") == "Final accuracy"
 
 
 def run(folder, **changes):
