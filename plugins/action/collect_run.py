@@ -19,6 +19,7 @@ from rekindle.records import RecordError
 from rekindle.records.folders import left_in
 from rekindle.records.text import one_line
 from rekindle.results import federated, received
+from rekindle.results.gather import placed_in
 
 _DIGEST = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest())"
 _ROUND_TRIPS = 3
@@ -31,7 +32,7 @@ class ActionModule(Action):
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Pack there, fetch, unpack and judge here: the host names no file and gives no verdict."""
         home, job, part = Path(args["home"]), args["job"], args["federated"]
-        path, dest = received.placed_in(home, job), home / job
+        path, dest = placed_in(home, job), home / job
         if part:
             path, dest = federated.placed_part(home, job), federated.part_of(home.parent, job, home.name)
         if not path.exists():

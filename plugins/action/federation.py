@@ -9,13 +9,15 @@ from typing import Any
 from ansible.utils.display import Display
 from msgspec.structs import replace
 
-from rekindle import records, report
+from rekindle import records
 from rekindle.actions import clock
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.federation import placing, status
 from rekindle.host import folders
 from rekindle.records.text import as_json, one_line
+from rekindle.report.federation import federation_text
+from rekindle.report.table import terminal
 
 _ANSWER = records.decodable(dict[str, Any])
 _LONGEST = 100_000
@@ -85,5 +87,5 @@ def _show(name: str, task_vars: dict[str, Any]) -> dict[str, Any]:
     if file := os.environ.get("REKINDLE_FEDERATION"):
         Path(file).write_text(as_json(found), encoding="utf-8")
     else:
-        Display().display("\n" + report.federation_text(found, *report.terminal()))
+        Display().display("\n" + federation_text(found, *terminal()))
     return {"changed": False}

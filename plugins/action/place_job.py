@@ -17,6 +17,7 @@ from rekindle.jobs import checkout, lease
 from rekindle.jobs.prepare import code_in, digests
 from rekindle.records.folders import acceptance_in, env_in, host_in, images_in, plan_in
 from rekindle.results import federated, received, state
+from rekindle.results.gather import placed_in
 
 
 @limited
@@ -61,7 +62,7 @@ class ActionModule(Action):
             target = federated.placed_part(folder, job.name)
         else:
             spec = state.agree(run, spec, again=args["rerun"])
-            target = received.placed_in(folder, job.name)
+            target = placed_in(folder, job.name)
             _forget(folder / job.name / folders.VERDICT, spec.nonce)
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())
         records.write(target, placed)
@@ -130,7 +131,7 @@ def _tmpdir(given: str, host: records.HostRecord) -> str:
 def _refuse(folder: Path, verdict: records.VerdictRecord) -> None:
     """Write the verdict on a job that does not run; if SKIPPED, an earlier run may yet be collected."""
     if verdict.verdict == "UNSUPPORTED":
-        received.placed_in(folder, verdict.job).unlink(missing_ok=True)
+        placed_in(folder, verdict.job).unlink(missing_ok=True)
     records.write(folder / verdict.job / folders.VERDICT, verdict)
     received.put_seal(folder / verdict.job, verdict)
 

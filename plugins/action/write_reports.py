@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from rekindle import report
 from rekindle.actions.base import Action, Failed
+from rekindle.report.reports import write_reports
 
 
 class ActionModule(Action):
@@ -14,6 +14,6 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Write report.html, results.json and junit.xml."""
-        if not report.write_reports(Path(args["folder"])).passed:
-            raise Failed("Not every required job passed: see the table below.")
+        if not write_reports(Path(args["folder"])).passed:
+            raise Failed("Not every required job passed: see the answer below.")
         return {}

@@ -53,9 +53,11 @@ def _find_rekindle() -> None:
 
 _find_rekindle()
 
-from rekindle import records, report, settings
+from rekindle import records, settings
 from rekindle.actions.output import clean_display, failure, part
 from rekindle.host import folders, places
+from rekindle.report.check import check_text
+from rekindle.report.reports import summary, write_reports
 from rekindle.results import journal, sealing
 from rekindle.results.check import check
 
@@ -252,10 +254,10 @@ class CallbackModule(CallbackBase):
             journal.forget_left(self._folder, host, checks=self._checks)  # rescued, or ignore_unreachable
         self._end()
         if self._checks:
-            self._display.display("\n" + report.check_text(check(self._folder)))
+            self._display.display("\n" + check_text(check(self._folder)))
         else:
-            results = report.write_reports(self._folder)
-            self._display.display("\n" + report.summary(results, self._folder))
+            results = write_reports(self._folder)
+            self._display.display("\n" + summary(results, self._folder))
         if self._before is not None or not self._checks:
             sealing.put(self._folder, self._before)
 

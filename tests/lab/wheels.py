@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from rekindle.capsule.wheelhouse import bundle
-from rekindle.records import BundleError
+from rekindle.records.complaint import BundleError
 
 from . import LabError
 from .labs import WHEELHOUSE, Lab

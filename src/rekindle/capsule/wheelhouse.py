@@ -19,7 +19,8 @@ from rekindle.environments.lockfile import Pin, digests, pins
 from rekindle.gpus.models import version_key
 from rekindle.host import folders
 from rekindle.locks import wheel_platforms
-from rekindle.records import BundleError, HostRecord, PlanRecord, RecordError, read
+from rekindle.records import HostRecord, PlanRecord, RecordError, read
+from rekindle.records.complaint import BundleError
 from rekindle.records.folders import host_in
 
 from . import python

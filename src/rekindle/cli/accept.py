@@ -1,7 +1,8 @@
 """``rekindle accept RESULTS…``: re-checks hosts and GPUs from the records of many runs."""
 
 from rekindle.records import RecordError
-from rekindle.report import accepted_text, terminal
+from rekindle.report.accepted import accepted_text
+from rekindle.report.table import terminal
 from rekindle.results.accepted import Accepted, accepted
 
 from .folders import Runs, runs
@@ -23,7 +24,6 @@ def run(folders: Runs, json: Json = False) -> Answer:
 VERB = Verb(
     "accept",
     run,
-    "Re-check hosts and GPUs from the records of any number of runs.",
     Accepted,
     ("results/RUN", "results --json"),
     "the newest acceptance of every host is PASS",

@@ -9,7 +9,8 @@ from rekindle.doctor.known_issues import known_issues
 from rekindle.host.places import JOBS
 from rekindle.jobs import expand, known_jobs, load_job
 from rekindle.records import RecordError, timestamp
-from rekindle.report import board_markdown, board_text, terminal
+from rekindle.report.board import board_markdown, board_text
+from rekindle.report.table import terminal
 from rekindle.results.board import Board, board
 from rekindle.results.gather import Results
 
@@ -37,7 +38,6 @@ def run(
 VERB = Verb(
     "board",
     run,
-    "Show the newest verdict on every job of many runs, since when it stands, and what changed.",
     Board,
     ("results", "results/RUN results/OTHER --json", "results --markdown"),
     "the newest verdict on every required job is PASS, or a known issue that has not expired",

@@ -37,7 +37,6 @@ def run(
 VERB = Verb(
     "bundle",
     run,
-    "Collect the locked wheels of plans, for hosts without a network.",
     list[Bundled],
     ("results/RUN/*/plan.json -o wheelhouse/", "results/RUN -o wheelhouse/"),
     "the wheelhouse is complete",

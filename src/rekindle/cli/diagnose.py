@@ -32,7 +32,7 @@ def run(
     given = paths or ["-"]
     found = doctor.diagnose_paths([Path(path) for path in given if path != "-"])
     if "-" in given:
-        text = doctor.texts.read_through(sys.stdin.buffer, "standard input")
+        text = doctor.texts.text("standard input", sys.stdin.buffer.read(doctor.texts.LIMIT))
         found += doctor.diagnose_texts([text])
     found = tuple(sorted(found, key=lambda finding: finding.echo))
     return answer(FAILED if found else OK, findings(found), found, json)
@@ -41,7 +41,6 @@ def run(
 VERB = Verb(
     "diagnose",
     run,
-    "Name what made a run fail, from its files or any log.",
     list[Finding],
     ("results/RUN/HOST/JOB", "WORKSPACE server.log --json", "- < server.log"),
     "nothing is found",

@@ -12,7 +12,7 @@ from rekindle.host.places import JOBS
 from rekindle.jobs import example_names, foresee, load_job
 from rekindle.records import Example, HostRecord, Job, timestamp
 from rekindle.records.text import one_line
-from rekindle.report import grid, terminal
+from rekindle.report.table import grid, terminal
 from rekindle.results.board import BoardLine
 from rekindle.results.row import RowKind
 from rekindle.solver import solve
@@ -69,7 +69,6 @@ def run(
 VERB = Verb(
     "examples",
     run,
-    "List NVFlare's examples: what each needs, where it could run, and its last verdict.",
     list[ExampleData],
     ("", "results", "results/RUN --json"),
     "they are listed",

@@ -10,9 +10,10 @@ import typer
 
 from rekindle.federation.status import Federation
 from rekindle.records import decode
-from rekindle.report import federation_text, terminal
+from rekindle.report.federation import federation_text
+from rekindle.report.table import terminal
 
-from .plays import PASSES_ON, play
+from .plays import play
 from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, answer
 
 
@@ -43,8 +44,6 @@ def run(
 VERB = Verb(
     "federation",
     run,
-    "Show what a federation is on its hosts: certificates, releases, clocks, and whether it is up; or end "
-    f"one that is up. {PASSES_ON}",
     Federation,
     ("status -i lease_hosts", "status -i lease_hosts --json 2> log", "stop -i lease_hosts"),
     "nothing is wrong with any host",

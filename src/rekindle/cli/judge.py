@@ -34,7 +34,6 @@ def run(folder: Folder, json: Json = False) -> Answer:
 VERB = Verb(
     "judge",
     run,
-    "Judge runs again from their files.",
     VerdictRecord | list[VerdictRecord],
     ("results/RUN/HOST/JOB", "results/RUN --json", "/tmp/nvflare/simulation/JOB", "/tmp/nvflare/poc"),
     "PASS: every run that is required passed",

@@ -7,19 +7,45 @@ import sys
 import traceback
 from contextlib import suppress
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from rekindle.records import BundleError, Complaint, VersionError
+from rekindle.records.complaint import BundleError, Complaint, VersionError
 from rekindle.records.text import one_line
 
-from . import diagnose
-from .verb import OK, UNKNOWN, USAGE, Answer, Verb
+from .verb import OK, UNKNOWN, USAGE, Answer
+from .verbs import HELP, load
 
 _ASCII = str.maketrans({"–": "-", "—": "-", "─": "-", "×": "x", "→": "->", "…": "...", "’": "'", "·": "."})
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+_STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+
+class _Verbs(TyperGroup):
+    """The verbs, each of which is loaded as it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return what typer knows of a verb by its name, with the verb itself."""
+        name, known, rest = super().resolve_command(ctx, args)
+        return name, _command(name) if known and name else None, rest
+
+
+def _command(name: str) -> Any:
+    verb, alone = load(name), typer.Typer(add_completion=False, **_STYLE)
+    alone.command(
+        name,
+        help=HELP[name],
+        epilog=verb.epilog,
+        options_metavar="[--json] [ANSIBLE'S OPTIONS]" if verb.passes_on else "[OPTIONS]",
+        context_settings=dict.fromkeys(("allow_extra_args", "ignore_unknown_options"), verb.passes_on),
+    )(verb.run)
+    return get_command(alone)
+
+
+app = typer.Typer(cls=_Verbs, **_STYLE)
 
 
 def _version(asked: bool) -> None:
@@ -41,23 +67,8 @@ def _root(
     """
 
 
-def _verbs() -> tuple[Verb, ...]:
-    """Return all verbs; of a diagnosis, which nobody wants to wait for, that one alone."""
-    if sys.argv[1:2] == [diagnose.VERB.name]:
-        return (diagnose.VERB,)
-    from . import schema
-
-    return (*schema.VERBS, schema.VERB)
-
-
-for _verb in _verbs():
-    app.command(
-        _verb.name,
-        help=_verb.help,
-        epilog=_verb.epilog,
-        options_metavar="[--json] [ANSIBLE'S OPTIONS]" if _verb.passes_on else "[OPTIONS]",
-        context_settings=dict.fromkeys(("allow_extra_args", "ignore_unknown_options"), _verb.passes_on),
-    )(_verb.run)
+for _name, _help in HELP.items():
+    app.command(_name, help=_help)(lambda: None)
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from rekindle.host import folders
 from rekindle.records import HostRecord, PlannedEnvironment, PlanRecord, read, timestamp
 from rekindle.records.plan import FRAMEWORKS, Framework
 from rekindle.records.text import printed
-from rekindle.report import plan_lines
+from rekindle.report.plan import plan_lines
 from rekindle.solver import solve
 from rekindle.solver.catalogue import environments, rules
 from rekindle.solver.choose import Request
@@ -106,7 +106,6 @@ def run(
 VERB = Verb(
     "plan",
     run,
-    "Decide from a host.json which builds go on that host, or on all of several.",
     PlanRecord | list[PlanRecord],
     (
         "results/RUN/HOST/host.json",

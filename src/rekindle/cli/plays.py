@@ -19,7 +19,7 @@ import typer
 from ansible_runner.interface import init_command_config
 
 from rekindle.host import places
-from rekindle.report import ResultsData, data
+from rekindle.report.data import ResultsData, data
 from rekindle.results.check import CheckData, check
 from rekindle.results.gather import gather
 
@@ -51,7 +51,6 @@ def _running(playbook: str, *options: str, read: Callable[[Path], Any] = _result
     return run
 
 
-PASSES_ON = "Everything but --json goes to ansible-playbook: -i, --limit, -e, --ask-vault-pass, -v ..."
 _OF_PLAYS: dict[str, Any] = {
     "answer": ResultsData,
     "wrong": "called wrongly: nothing began, and Ansible reports why",
@@ -61,7 +60,6 @@ _OF_PLAYS: dict[str, Any] = {
 SITE = Verb(
     "site",
     _running("site.yml"),
-    f"Bring hosts back and prove their jobs; results go to results/ here. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m", "-i lease_hosts --json 2> log"),
     good="every required job on every host is PASS",
     bad="one is not, or a host was not reached",
@@ -70,7 +68,6 @@ SITE = Verb(
 FEDERATE = Verb(
     "federate",
     _running("federate.yml"),
-    f"Bring hosts back and prove jobs over all of them, in a federation with mutual TLS. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts -e rekindle_federation_keep=true"),
     good="every job of the federation is PASS",
     bad="one is not, or a host was not reached",
@@ -79,7 +76,6 @@ FEDERATE = Verb(
 CHECK = Verb(
     "check",
     _running("site.yml", "--check", read=check),
-    f"Show what site would do on each host, and change nothing there nor here. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts --limit gpu-1 -e budget=45m --json 2> log"),
     good="every host is ready",
     bad="one is refused",
@@ -88,7 +84,6 @@ CHECK = Verb(
 RETIRE = Verb(
     "retire",
     _running("retire.yml"),
-    f"Take a last copy of what hosts have, and leave nothing of Rekindle there. {PASSES_ON}",
     examples=("-i lease_hosts", "-i lease_hosts -e stop=true"),
     good="nothing of Rekindle is left on any host",
     bad="a host was left as it is",

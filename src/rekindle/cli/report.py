@@ -5,7 +5,8 @@ from pathlib import Path
 from rekindle.host import folders
 from rekindle.judge import judge
 from rekindle.records import PlaybookRecord
-from rekindle.report import ResultsData, data, summary, write_reports
+from rekindle.report.data import ResultsData, data
+from rekindle.report.reports import summary, write_reports
 from rekindle.results import sealing
 from rekindle.results.gather import HostResults, Results
 from rekindle.results.row import Row
@@ -31,21 +32,20 @@ def run(folder: Folder, json: Json = False) -> Answer:
         results = write_reports(around)
         if before is not None:
             sealing.put(around, before)
-        notes = [_RECORDED.format(around), str(around / "report.html")]
+        base, note = around, _RECORDED.format(around)
     elif host := host_alone(folder):
-        results, notes = _alone(folder, host), [_RECORDED.format(folder)]
+        results, base, note = _alone(folder, host), None, _RECORDED.format(folder)
     else:
         verdict = judge(folder)
-        row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict)
-        results, notes = _alone(folder, HostResults(verdict.host, None, None, None, (row,))), []
-    text = "\n\n".join(filter(None, (summary(results, None), "\n".join(notes))))
-    return answer(standing(results), text, data(results), json)
+        row = Row(verdict.host, verdict.job, verdict.verdict, verdict.cause, verdict, home=folder)
+        alone = HostResults(verdict.host, None, None, None, (row,))
+        results, base, note = _alone(folder, alone), None, ""
+    return answer(standing(results), summary(results, base, note), data(results), json)
 
 
 VERB = Verb(
     "report",
     run,
-    "Write the reports of a results folder again.",
     ResultsData,
     ("results/RUN", "results/RUN/HOST/JOB --json", "/tmp/nvflare/simulation/JOB"),
     "every required job is PASS",

@@ -7,13 +7,13 @@ import typer
 
 from rekindle.records import RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
-from rekindle.report import terminal
+from rekindle.report.table import terminal
 from rekindle.report.upgrade import upgrade_text
 from rekindle.results.gather import Results, gather
 from rekindle.results.upgrade import Upgrade, releases, upgrade
 from rekindle.solver.catalogue import rules
 
-from .plays import PASSES_ON, play
+from .plays import play
 from .verb import FAILED, OF_STATE, OK, Answer, Json, Verb, answer
 
 
@@ -55,8 +55,6 @@ def _read(folder: Path) -> tuple[Path, Results]:
 VERB = Verb(
     "upgrade",
     run,
-    "Run the same jobs with the release of NVFlare that hosts have and with another, in turn, and show what "
-    f"would break, what takes more, and what differs in results. {PASSES_ON}",
     Upgrade,
     ("2.9.0 -i lease_hosts", "2.9.0 -i lease_hosts --limit gpu-1 --json 2> log"),
     "every job that passes before passes after",

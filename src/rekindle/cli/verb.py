@@ -28,7 +28,6 @@ class Verb:
 
     name: str
     run: Callable[..., Answer]
-    help: str
     answer: Any
     examples: tuple[str, ...]
     good: str

@@ -12,7 +12,8 @@ from rekindle.records import PlacedRecord, RecordError
 from rekindle.records.base import read_valid
 from rekindle.records.text import one_line
 from rekindle.results import seal, sealing, state
-from rekindle.results.received import placed_in, seal_of, why_absent
+from rekindle.results.gather import placed_in
+from rekindle.results.received import seal_of, why_absent
 
 from .folders import is_results
 from .verb import FAILED, OK, Answer, Json, Verb, answer
@@ -89,7 +90,6 @@ def run(
 VERB = Verb(
     "verify",
     run,
-    "Name the files of a results folder that were altered since it was sealed.",
     Verification,
     ("results/RUN", "results/RUN --key theirs.pem --json"),
     "everything is as it was sealed",

@@ -22,10 +22,6 @@ class Complaint(Exception):
         return f"{self.message}{FIX}{self.fix}" if self.fix else self.message
 
 
-class BundleError(Complaint):
-    """A wheel could not be fetched."""
-
-
 class RecordError(Complaint, ValueError):
     """A file is not the record that it should be, or its path or input is wrong."""
 
@@ -36,3 +32,7 @@ class VersionError(RecordError):
 
 class MissingError(RecordError):
     """There is no such file."""
+
+
+class BundleError(Complaint):
+    """A wheel could not be fetched."""

@@ -2,21 +2,46 @@
 
 from collections.abc import Iterator
 
-from rekindle.records import PlannedEnvironment
 from rekindle.records.text import duration, printed
+from rekindle.results.causes import alike
 from rekindle.results.check import CheckData, HostCheck
 from rekindle.results.gather import NO_HOSTS
 
+from .answer import few
+from .plan import plan_lines
+
 
 def check_text(checked: CheckData) -> str:
-    """Return the lines."""
+    """Return the answer for several hosts, and what would be done, once for all of which it is the same."""
     if not checked.hosts:
         return NO_HOSTS
-    return "\n".join(printed(line) for host in checked.hosts for line in _lines(host))
+    groups: dict[tuple[str, ...], list[HostCheck]] = {}
+    for host in checked.hosts:
+        groups.setdefault(_kind(host), []).append(host)
+    refused_first = sorted(groups.values(), key=lambda group: group[0].word == "ready")
+    lines = [printed(line) for group in refused_first for line in _lines(group)]
+    return "\n".join([*_answer(checked.hosts), *lines])
 
 
-def _lines(host: HostCheck) -> Iterator[str]:
-    yield f"{host.host}: {host.word}{f': {host.cause}' if host.cause else ''}"
+def _answer(hosts: list[HostCheck]) -> Iterator[str]:
+    if len(hosts) > 1:
+        refused = sum(host.word == "refused" for host in hosts)
+        rest = f"; {refused} refused" if refused else ""
+        yield f"{len(hosts) - refused} of {len(hosts)} hosts ready{rest}."
+        yield ""
+
+
+def _kind(host: HostCheck) -> tuple[str, ...]:
+    """Return what hosts have in common for which the same would be done."""
+    rest = [line for line in _lines([host]) if not line.startswith("  lease: ")]
+    return (host.word, alike(host.cause or "", host.host), str(host.lease_suffices), *rest[1:])
+
+
+def _lines(group: list[HostCheck]) -> Iterator[str]:
+    host = min(group, key=lambda host: host.lease_left_s or 0)
+    count = f"{len(group)} hosts: " if len(group) > 1 else ""
+    names = few([host.host for host in group])
+    yield f"{count}{names}: {host.word}{f': {group[0].cause}' if group[0].cause else ''}"
     for environment in host.environments:
         head, *more = plan_lines(environment.planned)
         there = {True: "; it is there already", False: "; it is to be built", None: ""}
@@ -35,17 +60,5 @@ def _lines(host: HostCheck) -> Iterator[str]:
         yield f"  job {number}, {job.job}{'' if job.required else ' (not required)'}{what}{late}"
     if host.lease_left_s is not None:
         enough = "long enough for all jobs" if host.lease_suffices else "not long enough for all jobs"
-        yield f"  lease: {duration(host.lease_left_s)} left, {enough}, without the time to build"
-
-
-def plan_lines(environment: PlannedEnvironment) -> list[str]:
-    """Return a framework's build and the reasons for it, or its refusal."""
-    build = environment.build
-    if build is None:
-        return [f"{environment.framework}: refused", f"  {environment.refusal}"]
-    cuda = f"CUDA {build.cuda}" if build.cuda else "CPU"
-    lines = [
-        f"{environment.framework}: {build.version} ({cuda}), Python {build.python_version}, {build.lock}"
-    ]
-    lines += [f"  {reason.axis}: {reason.message}" for reason in environment.reasons]
-    return lines + [f"  warning: {warning}" for warning in environment.warnings]
+        least = "at least " if len(group) > 1 else ""
+        yield f"  lease: {least}{duration(host.lease_left_s)} left, {enough}, without the time to build"

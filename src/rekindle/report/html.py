@@ -1,16 +1,26 @@
-"""``report.html``: one self-contained file; every text in it is cleaned and escaped."""
+"""``report.html`` of all hosts and of each: without any other file; every text is cleaned and escaped."""
 
-from typing import Any
+import base64
+import hashlib
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean, duration
-from rekindle.results.gather import NO_HOSTS, Results
+from rekindle.results.causes import causes, cited, standing
+from rekindle.results.folded import folded
+from rekindle.results.gather import HostResults, Results
 
 from . import plot as axes
 from . import strip as lane
+from .answer import answer, next_step
+from .matrix import matrix
 from .plot import Plot, plot
 
 _Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
@@ -18,8 +28,15 @@ _FIGURES, _LINES = 12, 24
 """Metrics of a job, and sites of a figure."""
 
 
-def html(results: Results) -> str:
-    """Return the page."""
+class _Script(NamedTuple):
+    """The page's only script, and what its policy knows it by."""
+
+    text: Markup
+    digest: str
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("rekindle.report", "."),
         autoescape=True,
@@ -28,17 +45,58 @@ def html(results: Results) -> str:
         lstrip_blocks=True,
         finalize=_clean,
     )
-    environment.filters["duration"] = duration
+    environment.filters |= {"duration": duration, "name": _quoted, "path": partial(_quoted, safe="/")}
+    return environment
+
+
+@cache
+def _script() -> _Script:
+    text = files("rekindle.report").joinpath("filter.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return _Script(Markup(text), f"sha256-{digest}")
+
+
+def html(results: Results) -> str:
+    """Return the page of all hosts: the answer, the matrix, each cause once, and acceptance."""
     accepted, strips = results.accepted
-    return environment.get_template("report.html.j2").render(
-        results=results,
-        plots=plots,
-        axes=axes,
-        no_hosts=NO_HOSTS,
-        accepted=accepted,
-        strips=[lane.drawn(strip) for strip in strips],
-        lane=lane,
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            results=results,
+            answer=answer(results),
+            matrix=matrix(results),
+            causes=causes(results.rows),
+            cited=cited,
+            next_step=partial(next_step, base=Path(), asked=results.playbook.asked),
+            folds=folded(results.rows),
+            accepted=accepted,
+            strips=[lane.drawn(strip) for strip in strips],
+            lane=lane,
+            script=_script(),
+        )
     )
+
+
+def host_html(results: Results, host: HostResults) -> str:
+    """Return the page of one host, which lies in its folder."""
+    return (
+        _environment()
+        .get_template("host.html.j2")
+        .render(
+            run=results.playbook.run,
+            result=host,
+            kind=standing(host.rows) if host.rows else None,
+            plots=plots,
+            axes=axes,
+            cited=cited,
+        )
+    )
+
+
+def _quoted(text: str, safe: str = "") -> str:
+    """Return a name, or with ``safe`` a path, as part of a relative address."""
+    return quote(text, safe=safe, errors="replace")
 
 
 def _clean(value: Any) -> Any:

@@ -1,6 +1,7 @@
-"""All reports of a results folder: report.html, results.json, junit.xml, and the table on the terminal."""
+"""All reports of a results folder: the pages, results.json, junit.xml, and the answer on the terminal."""
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,19 +10,20 @@ from msgspec import to_builtins
 from rekindle.host import own
 from rekindle.records import RecordError
 from rekindle.records.text import clean, with_texts
-from rekindle.results.gather import Results, gather
+from rekindle.results.gather import HostResults, Results, gather
 
 from .accepted import worst_text
+from .answer import answer_text
 from .data import data
-from .html import html
+from .html import host_html, html
 from .junit import junit
-from .table import table, terminal
+from .table import terminal
 
 _REPORTS = ("report.html", "results.json", "junit.xml")
 
 
 def write_reports(folder: Path) -> Results:
-    """Write report.html, results.json and junit.xml into ``folder``.
+    """Write report.html, results.json and junit.xml into ``folder``, and a page into each host's.
 
     If one cannot be written, none is left: an earlier one may show that everything passed.
 
@@ -33,6 +35,7 @@ def write_reports(folder: Path) -> Results:
         cleaned = with_texts(to_builtins(data(results)), clean)
         reports = {
             "report.html": html(results).encode(),
+            **{page: host_html(results, host).encode() for page, host in _pages(results)},
             "results.json": json.dumps(cleaned, indent=2, allow_nan=False).encode() + b"\n",
             "junit.xml": junit(results),
         }
@@ -43,18 +46,32 @@ def write_reports(folder: Path) -> Results:
                 message = f"{folder / name} cannot be written: {error.strerror}."
                 raise RecordError(message, "make it writable, with room.") from None
     except BaseException:
-        for name in _REPORTS:
+        for name in (*_REPORTS, *dict(_pages(results))):
             with suppress(OSError):
                 (folder / name).unlink()
         raise
     return results
 
 
-def summary(results: Results, folder: Path | None) -> str:
-    """Return a run's last lines on the terminal: the table, the worst GPUs, and the report's path."""
+def _pages(results: Results) -> Iterator[tuple[str, HostResults]]:
+    """Return the page of each host whose name is one of a folder in the results."""
+    for host in results.hosts:
+        if host.name not in {"", ".."} and host.name == Path(host.name).name:
+            yield f"{host.name}/report.html", host
+
+
+def summary(results: Results, folder: Path | None, note: str = "") -> str:
+    """Return a run's last lines on the terminal: the answer, the worst GPUs, a note, the report's path."""
+    base = _as_typed(folder) if folder else None
     parts = (
-        table(results, *terminal()),
+        answer_text(results, base, *terminal()),
         worst_text(results.accepted[0]),
-        str(folder / "report.html") if folder else "",
+        "\n".join(filter(None, (note, str(folder / "report.html") if folder else ""))),
     )
     return "\n\n".join(filter(None, parts))
+
+
+def _as_typed(folder: Path) -> Path:
+    """Return a path as short as it can be typed here."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder

@@ -8,6 +8,8 @@ WIDTH, HEIGHT = 640, 64
 LEFT, RIGHT = 10, 630
 TOP, BOTTOM = 8, 40
 _ROWS = 8
+_MOST = 100
+"""Points that each have their own message."""
 
 
 class Dot(NamedTuple):
@@ -25,6 +27,8 @@ class Drawn(NamedTuple):
     title: str
     of: str
     dots: tuple[Dot, ...]
+    crowd: str
+    """A path of the points of a large fleet that are not bad, to the pixel."""
     middle: float
     norm: float | None
     marks: tuple[tuple[float, str, str], ...]
@@ -53,13 +57,16 @@ def drawn(strip: Strip) -> Drawn:
         for number, point in enumerate(strip.points)
     ]
     dots.sort(key=lambda dot: dot.bad)
+    crowd = [dot for dot in dots if not dot.bad] if len(dots) > _MOST else []
+    pixels = sorted({(round(dot.x), round(dot.y)) for dot in crowd})
     unit = f" {strip.measure.unit}" if strip.measure.unit else ""
     size = f" at {strip.size} bytes" if strip.size is not None else ""
     ends = ((across(low), f"{low:.4g}", "start"), (across(high), f"{high:.4g}{unit}", "end"))
     return Drawn(
         f"{strip.name}{size}",
         strip.of,
-        tuple(dots),
+        tuple(dots[len(crowd) :]),
+        "".join(f"M{x} {y}h0" for x, y in pixels),
         across(strip.middle),
         across(strip.norm) if near and strip.norm is not None else None,
         ends if high > low else ((across(low), f"{low:.4g}{unit}", "middle"),),

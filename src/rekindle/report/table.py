@@ -1,4 +1,4 @@
-"""Tables on the terminal, among them a run's last one."""
+"""Tables on the terminal."""
 
 import os
 import shutil
@@ -7,14 +7,11 @@ import sys
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from rekindle.records.text import duration, one_line
-from rekindle.results.gather import NO_HOSTS, Results
-
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "READY": "green", "RETIRED": "green"}
-_SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
 _WIDE, _WIDE_ONLY = 80, ("since", "duration", "GPUs")
 
 
@@ -24,22 +21,9 @@ def terminal() -> tuple[int, bool]:
     return max(shutil.get_terminal_size((120, 24)).columns, 60), colour
 
 
-def table(results: Results, width: int, colour: bool) -> str:
-    """Return the results as a table of at most ``width`` columns, 60 or more; some need 80."""
-    if not results.rows:
-        return NO_HOSTS
-    rows = [
-        {
-            "host": one_line(row.host),
-            "job": one_line(row.job or "–"),
-            "verdict": row.kind,
-            "cause": one_line(row.remark or ""),
-            "duration": duration(row.duration_s),
-            "GPUs": one_line(row.gpus),
-        }
-        for row in results.rows
-    ]
-    return grid(rows, _SHARES, width, colour)
+def coloured(kind: str, colour: bool) -> str:
+    """Return a verdict in its colour."""
+    return Style.parse(_STYLES.get(kind, "yellow")).render(kind) if colour else kind
 
 
 def grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colour: bool) -> str:

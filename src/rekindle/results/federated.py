@@ -33,7 +33,8 @@ from rekindle.records import (
 from rekindle.records.folders import clock_in, ended_in, spec_in
 
 from . import state
-from .received import placed_in, put_clock, put_seal, set_aside
+from .gather import placed_in
+from .received import put_clock, put_seal, set_aside
 
 _PARTS = ".parts"
 _REASONS = ("hung", "limit", "interrupted", "finished")

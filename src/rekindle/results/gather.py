@@ -29,7 +29,6 @@ from rekindle.records.complaint import MissingError
 
 from .accepted import Accepted, accepted
 from .journal import playing
-from .received import placed_in
 from .row import Row, clock_time
 
 State = Literal["proven", "ready", "retired", "running", "not proven"]
@@ -111,6 +110,11 @@ def gather(folder: Path) -> Results:
             for name in playbook.hosts
         ),
     )
+
+
+def placed_in(host_folder: Path, job: str) -> Path:
+    """Return the path of the record of a job that was placed on a host."""
+    return host_folder / f"{job}.placed.json"
 
 
 def _read(reader: Callable[[Path], RecordT], folder: Path, flaws: list[RecordError]) -> RecordT | None:
@@ -219,15 +223,12 @@ def _row(folder: Path, host: str, job: str, outcome: Outcome | None, began: str)
         return Row(host, job, "UNPROVEN", str(Complaint(message, "have the job run again.")))
     contradiction = None if verdict.verdict == "PASS" else verdict.contradiction
     cause = " ".join(filter(None, (contradiction, verdict.cause))) or None
-    return Row(host, job, verdict.verdict, cause, verdict, placed=placed, began=began)
+    return Row(host, job, verdict.verdict, cause, verdict, placed=placed, began=began, home=folder / job)
 
 
 def _lost(rows: list[Row], outcome: Outcome) -> list[Row]:
     """Return the rows of a host that vanished: LOST is each without a verdict, or else the host itself."""
-    proven = ", ".join(row.job for row in rows if row.job and row.kind == "PASS")
-    unproven = ", ".join(row.job for row in rows if row.job and row.kind != "PASS")
-    proof = f"proven, with its files collected: {proven or 'nothing'}; not proven: {unproven or 'no job'}"
-    message = f"The host was lost during {outcome.stage} ({proof}). {outcome.message}"
+    message = f"The host was lost during {outcome.stage}. {outcome.message}"
     marked = [
         replace(row, kind="LOST", cause=message) if row.kind == "SKIPPED" and not row.verdict else row
         for row in rows

@@ -35,6 +35,7 @@ from rekindle.records import (
 from rekindle.records.folders import outcome_in, spec_in, verdict_in
 
 from . import seal, state
+from .gather import placed_in
 
 _OF_HOST = "verdict-of-host.json"
 _RUN_AGAIN = "Run it again (-e rerun=true), with nobody else at that host."
@@ -179,11 +180,6 @@ def put_seal(
     public = seal.public_key(key)
     own.write(folder.parent / f"{seal.short(seal.keyid(public))}.pem", public)
     own.write(seal_of(folder), seal.make(folder, run, key))
-
-
-def placed_in(host_folder: Path, job: str) -> Path:
-    """Return the path of the record of a job that was placed on a host."""
-    return host_folder / f"{job}.placed.json"
 
 
 def seal_of(folder: Path) -> Path:

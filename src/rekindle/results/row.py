@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from rekindle.records import PlacedRecord, Timestamp, VerdictKind, VerdictRecord, moment
@@ -25,6 +26,8 @@ class Row:
     """Whether a record is of another version of Rekindle, so that the rest is unknown."""
     placed: PlacedRecord | None = None
     began: Timestamp = ""
+    home: Path | None = None
+    """Folder of the run; None if nothing of it was collected."""
 
     @property
     def at(self) -> Timestamp | None:
@@ -39,7 +42,8 @@ class Row:
     @property
     def remark(self) -> str | None:
         """What is shown beside the verdict: its cause or notice, and its age."""
-        kept = f"kept, of {clock_time(self.kept, self.began)}" if self.kept else ""
+        age = f"kept, of {clock_time(self.kept, self.began)}" if self.kept else ""
+        kept = f"{age}; -e rerun=true runs it again" if age else ""
         return " ".join(filter(None, (self.cause or self.notice, kept))) or None
 
     @property

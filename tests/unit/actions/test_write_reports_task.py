@@ -21,7 +21,7 @@ def test_it_fails_unless_everything_passed_and_the_reports_are_there(run, tmp_pa
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
     assert run() == ({}, REPORTS)
     three_hosts(tmp_path)
-    said = "Not every required job passed: see the table below."
+    said = "Not every required job passed: see the answer below."
     assert run() == ({"failed": True, "msg": said}, REPORTS)
     fill(tmp_path, "gpu-9")  # on which nothing ran
     assert run()[0]["failed"]

@@ -55,7 +55,7 @@ def test_it_takes_runs_and_folders_of_runs_each_once(call, results):
     assert call("board", results, first, second, first / ".." / second.name)[1] == out
 
 
-@pytest.mark.parametrize("name", ["board", "examples"])
+@pytest.mark.parametrize("name", ["board", "examples", "runs"])
 def test_json_fits_its_schema(call, results, name):
     schema = json.loads(call("schema", name)[1])
     found = json.loads(call(name, results, "--json")[1])

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from rekindle import records, report
+from rekindle import records
+from rekindle.doctor.told import findings
 from rekindle.judge import judge
 from rekindle.records import Finding, text, write
 
@@ -79,7 +80,7 @@ def test_report(rekindle, tmp_path, recordings):
 
 def test_a_finding():
     finding = Finding(name="n", cause=HOSTILE, layer="job", remedy=HOSTILE, confidence="likely", file=HOSTILE)
-    assert not OBEYED.search(report.findings((finding,)))
+    assert not OBEYED.search(findings((finding,)))
 
 
 def test_an_error(rekindle, tmp_path):

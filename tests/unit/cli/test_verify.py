@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from rekindle.records import RunSpec, read
-from rekindle.report import write_reports
+from rekindle.report.reports import write_reports
 from rekindle.results import journal, received, seal, sealing, state
 
 

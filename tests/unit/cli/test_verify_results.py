@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from rekindle.report import write_reports
+from rekindle.report.reports import write_reports
 from rekindle.results import journal, received, seal, sealing, state
 
 CODE = "rekindle-0123456789abcdef.zip"

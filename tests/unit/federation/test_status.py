@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from rekindle.federation.status import federation, member
 from rekindle.records import Clock, MemberRecord, Participant
-from rekindle.report import federation_text
+from rekindle.report.federation import federation_text
 
 SINCE = 1795645315.0
 

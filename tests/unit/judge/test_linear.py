@@ -7,7 +7,6 @@ from xml.etree.ElementTree import Element
 import pytest
 from msgspec.structs import replace
 
-from rekindle import report
 from rekindle.environments.indexes import masked
 from rekindle.hostfacts import nvidia
 from rekindle.hostfacts.frames import FactsError, Frame, parse
@@ -18,6 +17,7 @@ from rekindle.records import Device, EnvRecord, HostRecord, JobRound, PlanRecord
 from rekindle.records.events import DeviceEvent, GpuSample, RoundEvent, SampleEvent, TaskEvent
 from rekindle.records.evidence import Line
 from rekindle.report.html import plots
+from rekindle.report.reports import write_reports
 
 
 def steps(work, size):
@@ -200,7 +200,7 @@ def test_the_largest_records_of_a_host_are_reported_beside_the_others(tmp_path, 
         '{"schema": "rekindle/run/1", "run": "r", "started": "", "hosts": ["large", "small"]}'
     )
     began = time.process_time()
-    results = report.write_reports(tmp_path)
+    results = write_reports(tmp_path)
     assert time.process_time() - began < 20
     assert [row.kind for row in results.rows] == ["FAIL", "PASS"]
     assert (tmp_path / "report.html").stat().st_size < 32 << 20

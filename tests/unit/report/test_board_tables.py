@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.doctor.known_issues import KnownIssue
-from rekindle.report import board_markdown, board_text
+from rekindle.report.board import board_markdown, board_text
 from rekindle.results.board import board
 from rekindle.results.gather import gather
 

@@ -9,7 +9,7 @@ from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 from rekindle.host.places import JOBS
 from rekindle.jobs import load_planned
 from rekindle.records import Container, LeaseRecord, PlaybookRecord, Slurm, StandingRecord, timestamp, write
-from rekindle.report import check_text
+from rekindle.report.check import check_text
 from rekindle.results.check import check
 
 
@@ -89,7 +89,27 @@ def test_one_host_that_is_refused_is_enough(golden, tmp_path):
     found = check(tmp_path)
     assert not found.ready
     assert [host.word for host in found.hosts] == ["ready", "refused", "refused", "refused"]
-    golden(*check_text(found).splitlines()[-3:])
+    golden(*check_text(found).splitlines()[:5])
+
+
+def test_hosts_for_which_the_same_would_be_done_have_it_once(golden, tmp_path):
+    names = [f"gpu-{number:02}" for number in range(1, 21)]
+    fill(tmp_path, *names)
+    for number, name in enumerate(names):
+        add_host(tmp_path, name, verdict=None)
+        ends = timestamp(datetime.now(timezone.utc) + timedelta(minutes=60, seconds=-7 * number))
+        write(tmp_path / name / "lease.json", LeaseRecord(host=name, started=NOW, ends=ends))
+    other = replace(PLAN.environments[0], build=replace(PLAN.environments[0].build, version="2.14.0"))
+    write(tmp_path / "gpu-07/plan.json", replace(PLAN, host="gpu-07", environments=(other,)))
+    for name, free in (("gpu-03", 3), ("gpu-09", 11)):
+        left = f"{name} has {free} GB free. Fix: free more."
+        add_host(tmp_path, name, plan=None, verdict=None, left=left)
+    write(tmp_path / "gpu-20/lease.json", LeaseRecord(host="gpu-20", started=NOW, ends=NOW))
+    lines = check_text(check(tmp_path)).splitlines()
+    golden(*(line for line in lines if "lease: " not in line))
+    leases = [line for line in lines if "lease: " in line]
+    assert [line.count("at least") for line in leases] == [1, 1, 0, 0]
+    assert len(lines) < 30 < 5 * len(names)
 
 
 def test_a_refused_framework_has_its_ways_out(golden, tmp_path):

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from report_folders import LEFT, NOW, PLAN, add_host
 
 from rekindle.records import PlaybookRecord, RetiredRecord, write
-from rekindle.report import summary, write_reports
-from rekindle.report.table import table
+from rekindle.report.answer import answer_text
+from rekindle.report.reports import summary, write_reports
 
 
 @pytest.fixture
@@ -31,11 +31,12 @@ def test_lost(reports, tmp_path):
     plan = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
     add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
     results, page, cases = reports(**{"gpu-1": "validate"})
-    message = "lost during validate (proven, with its files collected: pt_ddp; not proven: tf_mirrored)"
-    row = rf"tf_mirrored +LOST +The host was {re.escape(message)}"
-    assert re.search(row, table(results, 400, colour=False))
-    assert "\x1b[31mLOST" in table(results, 250, colour=True)
-    assert '<td data-name="verdict" class="word LOST">LOST</td>' in page
+    message = "lost during validate. The lease ended."
+    text = answer_text(results, None, 400, colour=False)
+    assert f"LOST: The host was {message}\n  tf_mirrored on gpu-1\n  remedy: lease the host again.\n" in text
+    assert re.search(r"gpu-1 +pt_ddp +PASS", text)
+    assert "\x1b[31mLOST" in answer_text(results, None, 250, colour=True)
+    assert 'title="LOST">L</a>' in page
     assert f"The host was {message}" in page
     row = json.loads((tmp_path / "results.json").read_text())["rows"][1]
     assert (row["verdict"], message in row["cause"]) == ("LOST", True)
@@ -46,8 +47,8 @@ def test_retired_is_neither_green_nor_red(reports, tmp_path):
     write(tmp_path / "gpu-1" / "retired.json", RetiredRecord(host="gpu-1", retired=NOW))
     _, page, cases = reports(**{"gpu-1": "retire"})
     assert cases == [[("skipped", "RETIRED")]]
-    assert 'class="word RETIRED">RETIRED</td>' in page
-    assert 'Rekindle: <span class="PASS">retired</span>' in page
+    assert 'title="RETIRED">T</a>' in page
+    assert '<h1 class="PASS">0 of 1 hosts proven; 1 RETIRED.</h1>' in page
 
 
 def test_ready_is_no_failure_and_proves_nothing(reports, tmp_path):
@@ -55,7 +56,7 @@ def test_ready_is_no_failure_and_proves_nothing(reports, tmp_path):
     results, page, cases = reports(a="preflight")
     assert (results.state, results.passed) == ("ready", False)
     assert cases == [[("skipped", "READY")]]
-    assert 'Rekindle: <span class="PASS">ready</span>' in page
+    assert '<h1 class="PASS">0 of 1 hosts proven; 1 READY.</h1>' in page
     for text in (page.partition("</style>")[2], summary(results, tmp_path)):
         assert "SKIPPED" not in text
         assert "not all proven" not in text

@@ -7,10 +7,10 @@ from report_folders import FAIL, PASS, add_host, fill
 
 from rekindle.doctor.told import findings
 from rekindle.records import Finding
+from rekindle.report.answer import answer_text
 from rekindle.report.data import data
-from rekindle.report.html import html
+from rekindle.report.html import host_html, html
 from rekindle.report.junit import junit
-from rekindle.report.table import table
 from rekindle.results.gather import gather
 
 GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
@@ -24,8 +24,9 @@ def _reports(folder, verdict):
     add_host(fill(folder, "gpu-1"), "gpu-1", verdict=verdict)
     results = gather(folder)
     return {
-        "table": " ".join(table(results, 300, colour=False).split()),
+        "table": " ".join(answer_text(results, None, 300, colour=False).split()),
         "html": html(results),
+        "page": host_html(results, results.hosts[0]),
         "junit": junit(results).decode(),
         "data": str(data(results).rows[0].notice),
     }
@@ -33,7 +34,10 @@ def _reports(folder, verdict):
 
 def test_every_report_names_a_known_issue_that_no_longer_shows_in_a_run_that_passed(tmp_path):
     reports = _reports(tmp_path, GONE)
-    assert {name: LOUD in text for name, text in reports.items()} == dict.fromkeys(reports, True)
+    loud, remedy = LOUD.split(" Fix: ")
+    for name, text in reports.items():
+        assert loud in text, name
+        assert remedy in text, name
     (case,) = ET.fromstring(reports["junit"]).iter("testcase")
     assert [child.tag for child in case] == ["system-err"]
     for verdict in (PASS, msgspec.structs.replace(FAIL, known_issue="slow_quantiser")):
@@ -41,7 +45,7 @@ def test_every_report_names_a_known_issue_that_no_longer_shows_in_a_run_that_pas
 
 
 def test_the_page_lists_layer_root_cause_and_echoes(tmp_path):
-    page = _reports(tmp_path, msgspec.structs.replace(FAIL, layer="host", findings=(ROOT, ECHO)))["html"]
+    page = _reports(tmp_path, msgspec.structs.replace(FAIL, layer="host", findings=(ROOT, ECHO)))["page"]
     assert "<b>Layer:</b> host" in page
     assert "A disk &lt;full&gt;." in page
     assert "<code>job.log:3</code>" in page

@@ -1,13 +1,18 @@
-"""The page: one file, complete, well nested, and deaf to what hosts put in it."""
+"""The pages: without any other file, complete, and deaf to what hosts put in them."""
 
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 
 import msgspec
-from report_folders import FAIL, HOST, LEFT, PASS, SHA, add_host, fill, three_hosts
+import pytest
+from many_hosts import many_hosts
+from report_folders import FAIL, HOST, LEFT, NOW, PASS, PLAN, SHA, add_host, fill, three_hosts
 
-from rekindle.records import Gpu, Rung
-from rekindle.report.html import html, plots
+from rekindle.records import Finding, Gpu, PlaybookRecord, Rung, write
+from rekindle.report.html import host_html, html, plots
+from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 
 HOSTILE = "<script>alert(1)</script>\"'`&amp;{{ 7*7 }}\x1b[31m\x00\x07\u202e"
@@ -38,6 +43,11 @@ def page(folder):
     return Page(html(gather(folder)))
 
 
+def host_page(folder, name="gpu-1"):
+    results = gather(folder)
+    return Page(host_html(results, next(host for host in results.hosts if host.name == name)))
+
+
 def test_the_first_step_that_fails_is_named(tmp_path):
     rungs = (
         Rung(name="matrix product", holds=True, message="It is right.", seconds=1.0),
@@ -46,7 +56,7 @@ def test_the_first_step_that_fails_is_named(tmp_path):
     )
     fill(tmp_path, "gpu-1")
     add_host(tmp_path, "gpu-1", verdict=msgspec.structs.replace(FAIL, rungs=rungs))
-    shown = page(tmp_path)
+    shown = host_page(tmp_path)
     text = " ".join(shown.text.split())
     assert "First step that fails: collective" in text
     assert f"collective: fails. NCCL error {HARMLESS}" in text
@@ -54,42 +64,141 @@ def test_the_first_step_that_fails_is_named(tmp_path):
 
 
 SHOWN = """
-not all proven|No verdict was collected.|Final accuracy 0.4, at least 0.95 asked.|Remedy: Train longer.
+1 of 3 hosts proven; 1 FAIL, 1 SKIPPED.|No verdict was collected.|Final accuracy 0.4, at least 0.95 asked.
+Remedy: Train longer.|pt_ddp on gpu-2|3 min 20 s (gpu-1)|4 × NVIDIA H200|rekindle judge gpu-2/pt_ddp
+"""
+SHOWN_OF_HOST = """
 evidence/site-1.rank-0.jsonl:4|87 %|2048 MiB|nvflare 2.7.3, torch 2.15.0|Ubuntu 24.04.3 LTS
 NVIDIA driver 580.159.04 (CUDA up to 13.0); Podman 4.3.1|driver: Driver 580.159.04 runs CUDA 13.2.
-dcgmi: missing
-Warning: The host's Python is old.|final accuracy 0.9667
+dcgmi: missing|Warning: The host's Python is old.|final accuracy 0.9667|2 checks hold or do not apply
 """
 
 
-def test_it_shows_all_that_the_records_have(tmp_path):
-    text = " ".join(page(three_hosts(tmp_path)).text.split())
-    missing = [part for line in SHOWN.strip().splitlines() for part in line.split("|") if part not in text]
-    assert missing == []
-    assert SHA[:12] in text
+def lacks(shown, parts):
+    text = " ".join(shown.text.split())
+    return [part for line in parts.strip().splitlines() for part in line.split("|") if part not in text]
 
 
-def test_only_a_run_that_passed_is_called_proven(tmp_path):
+def test_the_pages_show_all_that_the_records_have(tmp_path):
+    three_hosts(tmp_path)
+    assert lacks(page(tmp_path), SHOWN) == []
+    shown = host_page(tmp_path)
+    assert lacks(shown, SHOWN_OF_HOST) == []
+    assert SHA[:12] in shown.text
+    failed = host_page(tmp_path, "gpu-2")
+    assert ("open", None) in failed.attributes
+    assert "Checks that do not hold" in failed.text
+
+
+def test_the_answer_comes_first_and_only_a_run_that_passed_is_green(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    assert "Rekindle: all proven" in page(tmp_path).text
-    assert "Rekindle: not all proven" in page(fill(tmp_path)).text
+    assert '<h1 class="PASS">1 of 1 hosts proven.</h1>' in html(gather(tmp_path))
+    assert '<h1 class="FAIL">The run had no hosts.' in html(gather(fill(tmp_path)))
 
 
-def test_it_is_one_file_that_needs_no_script(tmp_path):
-    text = html(gather(three_hosts(tmp_path)))
+def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_path):
+    plan = msgspec.structs.replace(PLAN, jobs=("pt_ddp", "llm_sft"))
+    fill(tmp_path, "gpu-1", "gpu 2/..", "gpu-3")
+    add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
+    add_host(tmp_path, "gpu-3", verdict=FAIL)
+    text = html(gather(tmp_path))
+    rows = re.findall(r'<tr data-kinds="(.*?)">(.*?)</tr>', text, re.DOTALL)
+    assert [kinds for kinds, _ in rows] == ["PASS LOST", "SKIPPED", "FAIL"]
+    links = [re.findall(r'href="([^"]*)" title="(\w+)">(\w)<', row) for _, row in rows]
+    assert links[0] == [
+        ("gpu-1/report.html#pt_ddp", "PASS", "P"),
+        ("gpu-1/report.html#llm_sft", "LOST", "L"),
+    ]
+    assert links[1] == [("gpu%202%2F../report.html", "SKIPPED", "S")]
+    assert 'id="llm_sft"' in host_html(gather(tmp_path), gather(tmp_path).hosts[0])
+
+
+def test_a_site_of_a_federation_without_a_row_of_its_own_leads_to_its_page(tmp_path):
+    hosts = ("gpu-1", "federations")
+    asked = dict.fromkeys(hosts, "federate")
+    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=hosts, asked=asked))
+    add_host(
+        tmp_path, "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=(), federated=("pt_ddp",)), verdict=None
+    )
+    add_host(tmp_path, "federations", host=None)
+    text = html(gather(tmp_path))
+    assert '<th scope="row"><a href="gpu-1/report.html">gpu-1</a></th>' in text
+    assert '<h1 class="PASS">1 of 1 jobs of the federation proven.</h1>' in text
+
+
+def test_a_cause_has_its_hosts_and_the_lines_around_the_evidence(tmp_path):
+    found = Finding(
+        name="x",
+        cause="It is full.",
+        layer="host",
+        remedy="Free it.",
+        confidence="certain",
+        file="job.log",
+        line=2,
+    )
+    fill(tmp_path, "gpu-1", "gpu-2")
+    for host in ("gpu-1", "gpu-2"):
+        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, findings=(found,), layer="host"))
+        (tmp_path / host / "pt_ddp/job.log").write_text("one\n<b>two</b>\nthree\n")
+    text = html(gather(tmp_path))
+    assert text.count("Train longer.") == 1
+    assert '<a href="gpu-1/pt_ddp/job.log"><code>gpu-1/pt_ddp/job.log:2</code></a>' in text
+    assert "     1  one\n<mark>     2  &lt;b&gt;two&lt;/b&gt;</mark>\n     3  three\n</pre>" in text
+    for host in ("gpu-1", "gpu-2"):
+        assert f'<a href="{host}/report.html">{host}</a>' in text
+    assert '<a href="../gpu-2/pt_ddp/job.log">' in host_html(gather(tmp_path), gather(tmp_path).hosts[1])
+    (tmp_path / "gpu-1/pt_ddp/job.log").unlink()
+    assert "<p><b>Seen:</b> <code>gpu-1/pt_ddp/job.log:2</code></p>" in html(gather(tmp_path))
+
+
+def test_two_hundred_hosts_are_a_page_of_less_than_a_megabyte(tmp_path):
+    write_reports(many_hosts(tmp_path, 200))
+    text = (tmp_path / "report.html").read_text()
+    assert len(text) < 500_000
+    assert text.count("<section") == 7
+    assert len(list(tmp_path.glob("gpu-*/report.html"))) == 200
     parsed = Page(text)
-    assert not {"script", "link", "a", "img", "iframe", "object", "base"} & set(parsed.tags)
-    assert not re.search(r"url\(|@import|https?://", text)
-    assert "svg" in parsed.tags
+    inside = [value for value in parsed.values("href") if not (tmp_path / value.split("#")[0]).is_file()]
+    assert inside == []
+
+
+@pytest.mark.parametrize("of", [page, host_page])
+def test_it_needs_no_other_file_no_script_and_no_network(tmp_path, of):
+    three_hosts(tmp_path)
+    parsed = of(tmp_path)
+    assert not {"link", "img", "iframe", "object", "base"} & set(parsed.tags)
+    assert not [value for value in parsed.values("href") if re.match(r"\w*:|/", value)]
+    assert parsed.tags.count("main") == 1
     assert "width=device-width" in str(parsed.values("content"))
+
+
+def test_only_our_script_runs_and_without_it_the_filter_is_not_shown(tmp_path):
+    three_hosts(tmp_path)
+    text = html(gather(tmp_path))
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', text)
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert '<form role="search" hidden>' in text
+    results = gather(tmp_path)
+    assert "<script" not in host_html(results, results.hosts[0])
+    assert not re.search(r"url\(|@import|https?://", text)
     assert "prefers-color-scheme: dark" in text
+
+
+def test_tables_have_captions_and_scopes(tmp_path):
+    three_hosts(tmp_path)
+    for parsed in (page(tmp_path), host_page(tmp_path), host_page(tmp_path, "gpu-2")):
+        assert parsed.tags.count("caption") == parsed.tags.count("table") > 0
+        assert parsed.tags.count("th") == len(parsed.values("scope"))
 
 
 def test_a_host_that_left_and_a_gpu_without_figures_are_shown(tmp_path):
     lost = Gpu(index=3, state="lost", message="GPU is lost")
     host = msgspec.structs.replace(HOST, driver=None, engines=(), gpus=(lost,))
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=host, plan=None, verdict=None, left=LEFT)
-    text = page(tmp_path).text
+    text = host_page(tmp_path).text
     assert f"failed at validate: {LEFT}" in text
     assert "no NVIDIA driver" in text
     assert "no container engine" in text
@@ -109,7 +218,7 @@ def test_plots_have_a_line_for_each_site_and_the_final_model():
 
 def test_plots_are_drawn_with_their_labels_and_legend(tmp_path):
     add_host(fill(tmp_path, "gpu-1"), "gpu-1")
-    parsed = page(tmp_path)
+    parsed = host_page(tmp_path)
     for label in ("mean loss (no unit)", "accuracy (fraction correct)", "site-1", "site-2", "final model"):
         assert label in parsed.text, label
     assert len([points for points in parsed.values("points") if len(points.split()) == 3]) == 4
@@ -125,4 +234,4 @@ def test_the_time_in_a_queue_is_shown_beside_the_runs(tmp_path):
     for waited_s, queue in ((3700.0, " after 1 h 1 min in the queue"), (None, "")):
         verdict = msgspec.structs.replace(PASS, duration_s=70.0, waited_s=waited_s)
         add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
-        assert f"took 1 min 10 s{queue} on " in page(tmp_path).text
+        assert f"took 1 min 10 s{queue} on " in host_page(tmp_path).text

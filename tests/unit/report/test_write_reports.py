@@ -9,7 +9,7 @@ import pytest
 from report_folders import FAIL, LEFT, add_host, fill, three_hosts
 
 from rekindle.records import RecordError
-from rekindle.report import write_reports
+from rekindle.report.reports import write_reports
 
 NAMES = ("report.html", "results.json", "junit.xml")
 
@@ -18,6 +18,7 @@ def test_three_files_from_the_records_alone_each_time_the_same(tmp_path):
     write_reports(three_hosts(tmp_path))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert before.keys() == {"run.json", *NAMES}
+    assert len(list(tmp_path.glob("gpu-*/report.html"))) == 3
     write_reports(tmp_path)
     assert [(tmp_path / name).read_bytes() for name in NAMES] == [before[name] for name in NAMES]
 
@@ -46,6 +47,16 @@ def test_a_full_disk_leaves_no_report_that_looks_green(tmp_path, monkeypatch, na
     with pytest.raises(RecordError, match=rf"{name} cannot be written: No space left on device\. Fix:"):
         write_reports(tmp_path)
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["run.json"]
+    assert not list(tmp_path.glob("*/report.html"))
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/tmp/x"])
+def test_no_page_is_written_for_a_host_that_has_no_folder_in_the_results(tmp_path, name):
+    folder = tmp_path / "r"
+    write_reports(fill(folder, name))
+    pages = [path.relative_to(tmp_path) for path in tmp_path.rglob("report.html")]
+    assert pages == [Path("r/report.html")]
+    assert "of 1 hosts" in (folder / "report.html").read_text()
 
 
 def test_reports_are_for_their_owner_alone_whatever_the_umask(tmp_path):

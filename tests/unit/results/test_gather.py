@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
 from rekindle.records import Device, PlaybookRecord, RecordError, RetiredRecord, write
-from rekindle.report import write_reports
-from rekindle.report.table import table
+from rekindle.report.answer import answer_text
+from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 from rekindle.results.row import Row
 
@@ -99,7 +99,7 @@ def test_a_host_that_reports_another_verdict_is_loud_in_every_report(tmp_path):
     reported = json.loads((tmp_path / "results.json").read_text())["rows"]
     assert [row["host_says"] for row in reported] == ["FAIL", "PASS", "PASS"]
     assert (results.rows[2].cause, results.rows[2].notice) == (None, None)
-    shown = [table(results, 200, False)]
+    shown = [answer_text(results, None, 200, False)]
     shown += [(tmp_path / name).read_text() for name in ("results.json", "junit.xml", "report.html")]
     for text in shown:
         assert "The host itself reports FAIL, and" in text

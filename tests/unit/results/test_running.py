@@ -10,8 +10,8 @@ from rekindle.cli import judge
 from rekindle.cli.report import standing
 from rekindle.cli.verb import FAILED, UNKNOWN
 from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, Seen, moment, read, write
-from rekindle.report import write_reports
-from rekindle.report.table import table
+from rekindle.report.answer import answer_text
+from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
 from rekindle.results.journal import keep_playing
 
@@ -97,7 +97,7 @@ def test_a_pass_that_was_kept_is_marked_in_every_report(tmp_path, placed, began,
     write(tmp_path / "gpu-1/pt_ddp.placed.json", kept)
     results = write_reports(tmp_path)
     assert results.passed
-    assert message in table(results, 120, False)
+    assert message in answer_text(results, None, 120, False)
     for name in ("report.html", "junit.xml"):
         assert message in (tmp_path / name).read_text()
     assert json.loads((tmp_path / "results.json").read_text())["rows"][0]["kept"] == kept.kept

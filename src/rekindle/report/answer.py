@@ -1,0 +1,167 @@
+"""A run's answer for a terminal: how many hosts are proven, each cause once, what passed by job."""
+
+import shlex
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rekindle.host import folders
+from rekindle.records.base import shortened
+from rekindle.records.text import duration, one_line
+from rekindle.results.causes import NO_FAILURE, Cause, causes, cited, gravity, standing
+from rekindle.results.folded import folded
+from rekindle.results.gather import NO_HOSTS, Results
+from rekindle.results.row import RowKind
+
+from .table import coloured, grid
+
+SMALL = 12
+"""Rows of a result of which each is shown."""
+_SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
+_FOLDED = {"job": 0.3, "verdict": 1.0, "hosts": 1.0, "fastest": 1.0, "median": 1.0, "slowest": 0.3}
+_PLAYS = {"federate": "ansible-playbook federate.yml", "retire": "rekindle retire"}
+"""What goes on, by the last stage that was asked for, if that is no stage of site.yml."""
+_LINES, _NAMED = 70, 8
+"""Lines after which a cause has one, and names before the rest are counted."""
+
+
+def answer(results: Results) -> str:
+    """Return the answer in one sentence: ``37 of 40 hosts proven; 2 FAIL, 1 LOST.``"""
+    hosts = [host for host in results.hosts if host.rows]
+    if not hosts:
+        return NO_HOSTS
+    ours = [standing(host.rows) for host in hosts if host.name != folders.FEDERATIONS]
+    jobs = [row.kind for host in hosts if host.name == folders.FEDERATIONS for row in host.rows]
+    counted = ((ours, "hosts"), (jobs, "jobs of the federation"))
+    return " ".join(_counts(kinds, what) for kinds, what in counted if kinds)
+
+
+def _counts(kinds: Sequence[RowKind], what: str) -> str:
+    counts = Counter(kinds)
+    passed, total = counts.pop("PASS", 0), len(kinds)
+    rest = ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts, key=gravity))
+    return f"{passed} of {total} {what} proven{f'; {rest}' if rest else ''}."
+
+
+def answer_text(results: Results, base: Path | None, width: int, colour: bool) -> str:
+    """Return the answer, the causes, and the rest: each row of a small result, or a line a job.
+
+    Args:
+        results: of a run.
+        base: its folder, for the commands that come next; None if there is none.
+        width: of the terminal, 60 or more.
+        colour: whether verdicts are coloured.
+    """
+    small = len(results.rows) <= SMALL
+    found = causes(results.rows)
+    paragraphs, lines = [answer(results)], 0
+    for number, cause in enumerate(found):
+        if not small and lines > _LINES:
+            paragraphs.append("\n".join(_brief(found[number:], width, colour)))
+            break
+        following = next_step(cause, base, results.playbook.asked) if base else None
+        paragraph = "\n".join(_paragraph(cause, following, width, colour))
+        lines += paragraph.count("\n") + 2
+        paragraphs.append(paragraph)
+    if not results.rows:
+        return paragraphs[0]
+    paragraphs.append(_rows(results, width, colour) if small else _jobs(results, width, colour))
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _paragraph(cause: Cause, following: str | None, width: int, colour: bool) -> Iterator[str]:
+    layer = f" ({cause.layer})" if cause.layer else ""
+    optional = "" if cause.required else ", not required"
+    head = (
+        f"{cause.kind}{', but' if cause.kind == 'PASS' else ''}{layer}{optional}: {one_line(cause.message)}"
+    )
+    first, *more = textwrap.wrap(head, width, subsequent_indent="  ")
+    yield coloured(cause.kind, colour) + first.removeprefix(cause.kind)
+    yield from more
+    yield from _wrapped(where(cause), width)
+    if cause.remedy:
+        yield from _wrapped(f"remedy: {cause.remedy}", width)
+    if place := cited(cause.rows[0]):
+        yield f"  seen: {one_line(place.where)}"
+        if place.text:
+            yield shortened(f"    {one_line(place.text)}", width)
+    if following:
+        yield f"  next: {following}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(f"  {one_line(text)}", width, subsequent_indent="    ")
+
+
+def _brief(found: list[Cause], width: int, colour: bool) -> Iterator[str]:
+    """Return a line a cause, for a bounded number."""
+    for cause in found[:_NAMED]:
+        rest = f": {len(cause.hosts)} on {one_line(cause.hosts[0])} …: {one_line(cause.message)}"
+        yield coloured(cause.kind, colour) + shortened(rest, width - len(cause.kind))
+    if found[_NAMED:]:
+        yield f"and {len(found) - _NAMED} more causes, which report.html has"
+
+
+def where(cause: Cause) -> str:
+    """Return jobs and hosts: ``pt_ddp, llm_sft on 10 hosts: gpu-1, gpu-2 and 8 more``."""
+    count = f"{len(cause.hosts)} hosts: " if len(cause.hosts) > 1 else ""
+    return " ".join(filter(None, (", ".join(cause.jobs), f"on {count}{few(cause.hosts)}")))
+
+
+def few(names: list[str], most: int = _NAMED) -> str:
+    """Return names, and beyond ``most`` how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def next_step(cause: Cause, base: Path, asked: Mapping[str, str]) -> str:
+    """Return the command to type next: what shows all evidence where no cause is known, or else what goes on.
+
+    Args:
+        cause: of rows that have failed.
+        base: the results folder as a user would name it.
+        asked: the last stage that each host was to reach.
+    """
+    row = cause.rows[0]
+    if row.verdict and row.job and row.verdict.evidence and not row.verdict.findings:
+        return f"rekindle judge {_typed(base / row.host / row.job)}"
+    stage = asked.get(row.host, "")
+    few_hosts = len(cause.hosts) <= _NAMED and stage != "federate"
+    limit = f" --limit {_typed(','.join(cause.hosts))}" if few_hosts else ""
+    play = _PLAYS.get(stage, "rekindle site")
+    return f"{play} -i INVENTORY{limit} -e rekindle_results={_typed(base)}"
+
+
+def _typed(value: object) -> str:
+    return shlex.quote(one_line(str(value)))
+
+
+def _rows(results: Results, width: int, colour: bool) -> str:
+    rows = [
+        {
+            "host": one_line(row.host),
+            "job": one_line(row.job or "–"),
+            "verdict": row.kind,
+            "note": one_line(row.remark or "") if row.kind in NO_FAILURE and not row.notice else "above",
+            "duration": duration(row.duration_s),
+            "GPUs": one_line(row.gpus),
+        }
+        for row in results.rows
+    ]
+    return grid(rows, _SHARES, width, colour)
+
+
+def _jobs(results: Results, width: int, colour: bool) -> str:
+    """Return what did not fail, a line for each job and kind."""
+    rows = [
+        {
+            "job": one_line(of.job or "–"),
+            "verdict": of.kind,
+            "hosts": str(len(of.rows)),
+            **dict(zip(("fastest", "median", "slowest"), map(one_line, of.times), strict=True)),
+            "note": one_line(of.note),
+        }
+        for of in folded(results.rows)
+    ]
+    return grid(rows, _FOLDED, width, colour) if rows else ""

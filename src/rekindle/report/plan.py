@@ -1,0 +1,16 @@
+"""A framework's planned build, for a terminal."""
+
+from rekindle.records import PlannedEnvironment
+
+
+def plan_lines(environment: PlannedEnvironment) -> list[str]:
+    """Return a framework's build and the reasons for it, or its refusal."""
+    build = environment.build
+    if build is None:
+        return [f"{environment.framework}: refused", f"  {environment.refusal}"]
+    cuda = f"CUDA {build.cuda}" if build.cuda else "CPU"
+    lines = [
+        f"{environment.framework}: {build.version} ({cuda}), Python {build.python_version}, {build.lock}"
+    ]
+    lines += [f"  {reason.axis}: {reason.message}" for reason in environment.reasons]
+    return lines + [f"  warning: {warning}" for warning in environment.warnings]

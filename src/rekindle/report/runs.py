@@ -1,0 +1,95 @@
+"""Many runs, one entry each: when, on what, how it ended, how long it took."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Literal
+
+import msgspec
+
+from rekindle.records import moment
+from rekindle.records.text import duration, one_line
+from rekindle.results.gather import Results, State
+
+from .answer import answer, few
+from .table import grid
+
+_SHARES = {"run": 0.2, "began": 1.0, "hosts": 0.2, "duration": 1.0}
+
+
+class RunData(msgspec.Struct):
+    """A results folder."""
+
+    run: str
+    began: str
+    """Start of its latest playbook."""
+    hosts: list[str]
+    jobs: list[str]
+    state: State
+    answer: str
+    took_s: float | None
+    """From then to the end of its last job; None if none ran."""
+
+
+class RunsData(msgspec.Struct):
+    """Every run that was read, the newest first."""
+
+    schema: Literal["rekindle/runs/1"]
+    runs: list[RunData]
+    unread: list[str]
+    """A sentence for each run that was not read."""
+
+
+def runs_data(found: Iterable[Results], unread: list[str]) -> RunsData:
+    """Return the entries, schema ``rekindle/runs/1``."""
+    runs = sorted(map(_run, found), key=lambda run: (run.began, run.run), reverse=True)
+    return RunsData("rekindle/runs/1", runs, unread)
+
+
+def runs_text(data: RunsData, width: int, colour: bool) -> str:
+    """Return them for a terminal, at most ``width`` columns wide."""
+    rows = [
+        {
+            "run": one_line(run.run),
+            "began": one_line(_local(run.began)),
+            "hosts": one_line(few(run.hosts, 1)),
+            "duration": duration(run.took_s),
+            "how it ended": one_line(run.answer),
+        }
+        for run in data.runs
+    ]
+    return "\n".join([grid(rows, _SHARES, width, colour), *map(one_line, data.unread)])
+
+
+def _run(results: Results) -> RunData:
+    playbook = results.playbook
+    began = max(playbook.began.values(), default=playbook.started)
+    return RunData(
+        run=playbook.run,
+        began=began,
+        hosts=[host.name for host in results.hosts],
+        jobs=list(dict.fromkeys(row.job for row in results.rows if row.job)),
+        state=results.state,
+        answer=answer(results),
+        took_s=_took_s(results, began),
+    )
+
+
+def _took_s(results: Results, began: str) -> float | None:
+    """Return the seconds from ``began`` to the end of the last job that ran since."""
+    with suppress(ValueError):
+        start = moment(began)
+        ends = [
+            moment(verdict.started) + timedelta(seconds=verdict.duration_s)
+            for verdict in (row.verdict for row in results.rows)
+            if verdict and verdict.started and verdict.duration_s is not None and verdict.started >= began
+        ]
+        return (max(ends) - start).total_seconds() if ends else None
+    return None
+
+
+def _local(stamp: str) -> str:
+    """Return a timestamp as this machine's time; one that is none stays."""
+    with suppress(ValueError):
+        return f"{moment(stamp).astimezone():%Y-%m-%d %H:%M}"
+    return stamp

@@ -1,0 +1,159 @@
+"""The answer on the terminal: how many are proven, each cause once, complete, deaf to what hosts say."""
+
+import re
+
+import msgspec
+import pytest
+from many_hosts import many_hosts
+from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_hosts
+
+from rekindle.records import Finding, PlacedRecord, PlaybookRecord, RunSpec, read, write
+from rekindle.records.text import clean, duration, one_line
+from rekindle.report.answer import SMALL, answer, answer_text
+from rekindle.results.gather import gather
+
+LONG = "The trainer of site-2 ended: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 5
+
+
+def text(folder, width=120, base=None):
+    return answer_text(gather(folder), base, width, colour=False)
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory):
+    return many_hosts(tmp_path_factory.mktemp("run"), 40)
+
+
+def test_the_answer_comes_first_then_causes_then_each_row_of_a_small_result(golden, tmp_path):
+    golden(*text(three_hosts(tmp_path), 200, tmp_path).splitlines())
+    assert "no hosts" in text(fill(tmp_path), 80)
+
+
+def test_forty_hosts_have_each_cause_once_and_what_passed_in_a_line_a_job(golden, forty):
+    lines = text(forty, base=forty.relative_to(forty.parent)).splitlines()
+    golden(*(line.replace(forty.name, "RUN") for line in lines))
+
+
+def test_two_hundred_hosts_fit_two_screens(tmp_path):
+    results = gather(many_hosts(tmp_path, 200))
+    assert len(results.rows) > 1100
+    lines = answer_text(results, tmp_path, 120, colour=False).splitlines()
+    assert len(lines) < 80
+    assert sum("LOST: " in line for line in lines) == 1
+
+
+def test_more_causes_than_fit_have_a_line_each_and_then_a_number(tmp_path):
+    hosts = [f"gpu-{chr(97 + n // 10)}{chr(97 + n % 10)}" for n in range(40)]
+    fill(tmp_path, *hosts)
+    for host in hosts:
+        cause = f"Cause {host[-2:]}{' which takes long to tell' * 12}."
+        add_host(tmp_path, host, verdict=msgspec.structs.replace(FAIL, cause=cause))
+    lines = text(tmp_path).splitlines()
+    assert len(lines) < 100
+    assert re.fullmatch(r"and \d+ more causes, which report.html has", lines[-1])
+    assert all(len(line) <= 120 for line in lines)
+
+
+def test_what_is_not_required_is_named_so_and_leaves_the_host_proven(tmp_path):
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=("pt_ddp", "llm_sft")))
+    write(
+        tmp_path / "gpu-1/llm_sft/verdict.json",
+        msgspec.structs.replace(FAIL, host="gpu-1", job="llm_sft", required=False),
+    )
+    assert text(tmp_path).startswith("1 of 1 hosts proven.\n\nFAIL, not required: Final accuracy")
+
+
+def test_a_command_comes_next(tmp_path):
+    """What shows all evidence where no cause was found, and else what goes on, for a few hosts by name."""
+    found = Finding(name="x", cause="A.", layer="host", remedy="B.", confidence="certain")
+    for findings, command in (
+        ((), f"rekindle judge {tmp_path}/gpu-1/pt_ddp"),
+        ((found,), f"rekindle site -i INVENTORY --limit gpu-1 -e rekindle_results={tmp_path}"),
+    ):
+        verdict = msgspec.structs.replace(FAIL, findings=findings)
+        add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
+        assert f"\n  next: {command}\n" in text(tmp_path, base=tmp_path)
+    many = [f"gpu-{n}" for n in range(1, SMALL)]
+    for asked, command in (
+        ("validate", "rekindle site"),
+        ("retire", "rekindle retire"),
+        ("federate", "ansible-playbook federate.yml"),
+    ):
+        of = dict.fromkeys(many, asked)
+        run = PlaybookRecord(run="r", started=NOW, hosts=tuple(many), asked=of)
+        write(tmp_path / "run.json", run)
+        for host in many:
+            add_host(tmp_path, host, plan=None, verdict=None, left=LEFT)
+        line = f"\n  next: {command} -i INVENTORY -e rekindle_results={tmp_path}\n"
+        assert line in text(tmp_path, base=tmp_path)
+    assert "next:" not in text(tmp_path)
+
+
+def test_kept_runs_have_their_times(tmp_path, recordings):
+    hosts = [f"gpu-{n}" for n in range(SMALL + 1)]
+    began = "2026-11-21T09:40:00Z"
+    write(
+        tmp_path / "run.json",
+        PlaybookRecord(run="r", started=began, hosts=tuple(hosts), began=dict.fromkeys(hosts, began)),
+    )
+    spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
+    for number, host in enumerate(hosts):
+        add_host(tmp_path, host)
+        kept = None if number > 2 else f"2026-11-21T09:1{number}:00Z"
+        placed = PlacedRecord(run="/r", payload="/p", spec=spec, at=began, kept=kept)
+        write(tmp_path / host / "pt_ddp.placed.json", placed)
+    (line,) = [line for line in text(tmp_path, 200).splitlines() if "kept" in line]
+    assert re.search(r"PASS +13 .* 3 kept, of \d\d:10 to \d\d:12; -e rerun=true runs them again", line)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_nothing_is_lost_at_any_width(tmp_path, width):
+    host = "lease-host-with-a-long-name-07.cluster.example.org"
+    verdict = msgspec.structs.replace(FAIL, job="tensorflow_mirrored", verdict="UNSUPPORTED", cause=LONG)
+    plan = msgspec.structs.replace(PLAN, jobs=("tensorflow_mirrored",))
+    add_host(fill(tmp_path, host), host, plan=plan, verdict=verdict)
+    shown = text(tmp_path, width)
+    assert all(len(line) <= width for line in shown.splitlines())
+    for part in (LONG, "Train longer.", f"tensorflow_mirrored on {host}"):
+        assert "".join(part.split()) in "".join(shown.split())
+    if width >= 80:
+        assert re.search("above .*3 min 20 s +4 × ", shown)
+
+
+def test_colour_only_where_asked(tmp_path):
+    results = gather(three_hosts(tmp_path))
+    assert "\x1b" not in answer_text(results, None, 120, colour=False)
+    coloured = answer_text(results, None, 120, colour=True)
+    assert coloured.count("\x1b[32mPASS") == 1
+    assert coloured.count("\x1b[31mFAIL") == 2
+
+
+def test_control_characters_and_markup_have_no_effect(tmp_path):
+    cause = "a\x1b[2J\x1b]0;title\x07b\rc\x00\u202ed [bold red]e[/] :smile: [link=file:///x]f[/link]\nPASS"
+    device = msgspec.structs.replace(PASS.devices[0], name="\x1b[31mNVIDIA\n[blink]")
+    fill(tmp_path, "h\x1b[31m\x07")
+    verdict = msgspec.structs.replace(FAIL, cause=cause, devices=(device,))
+    add_host(tmp_path, "h\x1b[31m\x07", verdict=verdict)
+    shown = text(tmp_path, 200, tmp_path)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    assert "ab cd [bold red]e[/] :smile: [link=file:///x]f[/link] PASS" in shown
+    assert "1 × NVIDIA [blink]" in shown
+    assert len(shown.splitlines()) == 10
+
+
+def test_federated_jobs_are_counted_apart(tmp_path):
+    fill(tmp_path, "gpu-1", "federations")
+    add_host(tmp_path, "gpu-1")
+    add_host(tmp_path, "federations", host=None, plan=None, verdict=FAIL)
+    assert answer(gather(tmp_path)) == "1 of 1 hosts proven. 0 of 1 jobs of the federation proven; 1 FAIL."
+
+
+def test_clean_removes_whole_sequences():
+    assert clean("\x1b[31mred\x1b[0m \x9b1mbold \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "red bold link"
+    assert clean("tab\tand\nline stay") == "tab\tand\nline stay"
+    assert one_line(" a\r\n b\t c\x00 ") == "a b c"
+
+
+def test_durations_are_for_people():
+    shown = [duration(seconds) for seconds in (None, 0.4, 59.6, 200.4, 3725)]
+    assert shown == ["–", "0 s", "1 min 0 s", "3 min 20 s", "1 h 2 min"]

@@ -1,0 +1,53 @@
+"""A line a run: when it began, on what, how it ended, how long it took."""
+
+import re
+
+from msgspec.structs import replace
+from report_folders import FAIL, NOTHING, PASS, add_host, fill
+
+from rekindle.records import PlaybookRecord, write
+from rekindle.report.runs import runs_data, runs_text
+from rekindle.results.gather import gather
+
+BEGAN = "2026-11-21T02:00:00Z"
+
+
+def listed(*folders, unread=()):
+    return runs_data(map(gather, folders), list(unread))
+
+
+def test_the_newest_comes_first_with_its_answer_and_time(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    hosts = tuple(f"gpu-{n}" for n in range(1, 5))
+    write(first / "run.json", PlaybookRecord(run="first", started="2026-11-20T02:00:00Z", hosts=("gpu-1",)))
+    add_host(first, "gpu-1", **NOTHING)
+    began = dict.fromkeys(hosts, BEGAN)
+    write(second / "run.json", PlaybookRecord(run="second", started=BEGAN, hosts=hosts, began=began))
+    for host in hosts:
+        add_host(second, host, verdict=replace(PASS, started="2026-11-21T02:10:00Z", duration_s=100.0))
+    add_host(second, "gpu-4", verdict=replace(FAIL, started="2026-11-21T01:10:00Z", duration_s=9e3))
+    found = listed(first, second)
+    assert [(run.run, run.state, run.took_s) for run in found.runs] == [
+        ("second", "not proven", 700.0),
+        ("first", "not proven", None),
+    ]
+    lines = runs_text(found, 120, colour=False).splitlines()
+    assert re.fullmatch(
+        r"second +2026-11-2\d \d\d:00 +gpu-1 and 3 more +11 min 40 s +3 of 4 hosts proven; 1 FAIL.",
+        lines[2],
+    )
+    assert re.fullmatch(r"first +2026-11-\d\d \d\d:00 +gpu-1 +– +0 of 1 hosts proven; 1 SKIPPED.", lines[3])
+
+
+def test_what_could_not_be_read_is_told_and_times_that_are_none_stay(tmp_path):
+    write(tmp_path / "run.json", PlaybookRecord(run="r\x1b[2J", started="soon\x07", hosts=("gpu-1",)))
+    add_host(tmp_path, "gpu-1", verdict=replace(PASS, started="then"))
+    text = runs_text(listed(tmp_path, unread=["x/run.json is broken."]), 80, colour=False)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "soon" in text
+    assert text.endswith("x/run.json is broken.")
+
+
+def test_a_run_without_hosts_is_listed(tmp_path):
+    assert listed(fill(tmp_path)).runs[0].answer.startswith("The run had no hosts.")
