@@ -167,7 +167,7 @@ def gather_host(
         rows = _running(rows or [Row(name, None, "SKIPPED", None)], folder, began or "")
     elif outcome and outcome.state == "unreachable" and host:
         rows = _lost(rows, outcome)
-    elif asked == "federate" and plan and plan.federated and not outcome:
+    elif asked in {"federate", "retire"} and plan and plan.federated and not outcome:
         pass  # its jobs are those of the federation
     elif all(row.kind == "PASS" for row in rows) and (missing := _missing(rows, plan, outcome, retired)):
         rows.append(Row(name, None, "SKIPPED", missing))
