@@ -120,7 +120,7 @@ def digest(spec: RunSpec, payload: str) -> str:
 
     The nonce and figures of GPUs and links are not inputs; ``sites`` names the GPUs.
     """
-    part = spec.participant and replace(spec.participant, environ={})
+    part = spec.participant and replace(spec.participant, environ={}, bounds=(), ways=())
     what = records.to_builtins(replace(spec, nonce="", clock=None, files={}, gpus=(), participant=part))
     return hashlib.sha256(msgspec.json.encode(what) + payload.encode()).hexdigest()[:12]
 

@@ -9,7 +9,7 @@ import pytest
 from rekindle import jobs
 from rekindle.jobs import load_job
 from rekindle.jobs.lease import allowance, deadline
-from rekindle.records import GivenGpu, RecordError, RunSpec, Slurm, read
+from rekindle.records import Bound, GivenGpu, Participant, RecordError, RunSpec, Slurm, Way, read
 
 REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -105,6 +105,20 @@ GPU = GivenGpu(uuid="GPU-a", index=0, name="H200", memory_mib=1)
 def test_nonce_state_of_the_gpus_and_tags_of_texts_are_no_inputs(clean_run, same):
     spec = msgspec.structs.replace(read(clean_run / "spec.json", RunSpec), tmpdir="/tmp/x")
     other = msgspec.structs.replace(spec, **same)
+    assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
+
+
+def test_what_was_measured_of_links_is_no_input(clean_run):
+    known = {"role": "site", "name": "one", "kit": "/k", "address": "s", "port": 1, "sites": ("one",)}
+    mine = Participant(min_sites=1, **known)
+    spec = msgspec.structs.replace(read(clean_run / "spec.json", RunSpec), participant=mine)
+    measured = msgspec.structs.replace(
+        mine,
+        environ={"NVFLARE_STREAMING_WINDOW_SIZE": "1"},
+        bounds=(Bound(of="model", bytes=1, why="so.", fix="so."),),
+        ways=(Way(site="one", byte_s=1, request_s=1, wait_s=1),),
+    )
+    other = msgspec.structs.replace(spec, participant=measured)
     assert jobs.digest(other, "rekindle-1.zip") == jobs.digest(spec, "rekindle-1.zip")
 
 
