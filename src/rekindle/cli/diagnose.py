@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from rekindle import doctor
-from rekindle.doctor.told import findings
 from rekindle.records import Finding
+from rekindle.report.findings import findings
 
 from .verb import FAILED, OK, Answer, Json, Verb, answer
 

@@ -12,7 +12,7 @@ from .across_texts import ended_scripts, overwritten
 from .exceptions import layer
 from .scan import Found, known, one_line, search
 from .texts import Text
-from .typed import overcome, typed
+from .typed import standing, typed
 
 _MOST = 1_000
 
@@ -31,10 +31,8 @@ def root_first(
     """
     exceptions = sorted(_exceptions(lines, installed), key=lambda found: found.order[0])
     in_logs = sorted(
-        (found for log in logs for found in search(log, installed)), key=lambda found: found.order
+        (found for log in logs for found in _entries(log, installed, failed)), key=lambda found: found.order
     )
-    if failed is None:
-        in_logs = [found for found in in_logs if not overcome(logs, found)]
     in_logs[:0] = filter(None, [ended_scripts(logs)])
     exceptions[:0] = filter(None, [overwritten(logs)])
     if not exceptions and not any(found.rank == "cause" and not found.generic for found in in_logs):
@@ -50,6 +48,12 @@ def root_first(
     if kept and kept[0].rank in ("cause", "symptom"):
         kept = [found for found in kept if found.rank != "guess"]
     return [replace(found.finding, echo=found.rank == "echo" or found.rank != kept[0].rank) for found in kept]
+
+
+def _entries(log: Text, installed: Mapping[str, str], failed: bool | None) -> list[Found]:
+    """Return what the catalogue knows of a log; of one that may be of a good run, what was not overcome."""
+    found = search(log, installed)
+    return standing(log, found) if failed is None else found
 
 
 def _saying_more(unknown: list[Found], in_logs: list[Found]) -> list[Found]:

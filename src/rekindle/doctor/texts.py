@@ -53,7 +53,7 @@ class Text:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.body))]
+        return _starts(self.body)
 
     @cached_property
     def _times(self) -> tuple[list[int], list[str]]:
@@ -81,8 +81,7 @@ class Text:
 
     def content(self, number: int) -> str:
         """Return a line of the body, by its number."""
-        starts = self._line_starts
-        return self.body[starts[number - 1] : starts[number] - 1 if number < len(starts) else None]
+        return _line(self.body, self._line_starts, number)
 
     def start(self, number: int) -> int:
         """Return where a line of the body begins."""
@@ -90,12 +89,11 @@ class Text:
 
     @cached_property
     def _raw_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.raw))]
+        return _starts(self.raw)
 
     def raw_line(self, number: int) -> str:
         """Return a line, by its number, with its prefixes."""
-        starts = self._raw_starts
-        return self.raw[starts[number - 1] : starts[number] if number < len(starts) else None].rstrip("\n")
+        return _line(self.raw, self._raw_starts, number)
 
     def line(self, position: int) -> int:
         """Return the number of the line at ``position`` of the body."""
@@ -124,6 +122,14 @@ class Text:
         return 0 if any(part.startswith("site") for part in parts) else 1 if SERVER in parts else 2
 
 
+def _starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
+
+
+def _line(text: str, starts: list[int], number: int) -> str:
+    return text[starts[number - 1] : starts[number] - 1 if number < len(starts) else None]
+
+
 def _first(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     seen: dict[bytes, int] = {}
     for number, line in lines:
@@ -140,8 +146,9 @@ def text(file: str, content: bytes) -> Text:
     decoded = content.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
     if "\r" in decoded:
         decoded = _WRITTEN_OVER.sub("", decoded)
-    if "/s]" in decoded or "/it]" in decoded or len(max(decoded.split("\n"), key=len)) > _LONGEST:
-        decoded = "\n".join(map(_shown, decoded.split("\n")))
+    lines = decoded.split("\n")
+    if "/s]" in decoded or "/it]" in decoded or max(map(len, lines)) > _LONGEST:
+        decoded = "\n".join(map(_shown, lines))
     return Text(file, _COLOUR.sub("", from_json(decoded)))
 
 

@@ -98,17 +98,22 @@ def _name(layer: Layer) -> str:
     return f"{layer.lower()}_error"
 
 
-def overcome(logs: list[Text], found: Found) -> bool:
-    """Whether the log of which ``found`` is went on after it, and reports no error any more."""
-    text = next((log for log in logs if log.file == found.finding.file), None)
-    line = found.finding.line or 0
-    if text is None or _LASTS.search(text.raw_line(line)):
-        return False
+def standing(text: Text, found: list[Found]) -> list[Found]:
+    """Return what was ``found`` and not overcome: then ``text`` goes on, and reports no error any more."""
+    if not found:
+        return []
     seen = lines(text)
-    by = stream(text.raw_line(line))
+    candidates = _candidates(text, seen)
+    return [one for one in found if not _overcome(text, one, seen, candidates)]
+
+
+def _overcome(text: Text, found: Found, seen: list[Line], candidates: list[Candidate]) -> bool:
+    printed = text.raw_line(found.finding.line or 0)
+    if _LASTS.search(printed):
+        return False
+    by = stream(printed)
     last = max((one.number for one in seen if one.went_on and (one.rank == by or not by)), default=0)
-    after = (one for one in _candidates(text, seen) if one.number > last)
-    return last > found.through and all(one.benign for one in after)
+    return last > found.through and all(one.benign for one in candidates if one.number > last)
 
 
 def _unfollowed(text: Text, candidates: list[Candidate]) -> Iterator[Candidate]:

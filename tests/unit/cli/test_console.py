@@ -6,9 +6,9 @@ import re
 import pytest
 
 from rekindle import records
-from rekindle.doctor.told import findings
 from rekindle.judge import judge
 from rekindle.records import Finding, text, write
+from rekindle.report.findings import findings
 
 HOSTILE = "a\x1b[2J\x1b]0;t\x07b\x9b31mc\rd\nPASS \u202e"
 SHOWN = "abc d PASS"

@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 import msgspec
 from report_folders import FAIL, PASS, add_host, fill
 
-from rekindle.doctor.told import findings
 from rekindle.records import Finding
 from rekindle.report.answer import answer_text
 from rekindle.report.data import data
+from rekindle.report.findings import findings
 from rekindle.report.html import host_html, html
 from rekindle.report.junit import junit
 from rekindle.results.gather import gather
