@@ -11,16 +11,14 @@ from msgspec.structs import replace
 
 from rekindle import records
 from rekindle.actions import clock
+from rekindle.actions.asked import ask, command_of
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.federation import placing, status
 from rekindle.host import folders
-from rekindle.records.text import as_json, one_line
+from rekindle.records.text import as_json
 from rekindle.report.federation import federation_text
 from rekindle.report.table import terminal
-
-_ANSWER = records.decodable(dict[str, Any])
-_LONGEST = 100_000
 
 
 @limited
@@ -60,21 +58,17 @@ class ActionModule(Action):
         members = placing.Members(Path(args["results"]), server, sites, present, args["min_sites"])
         host = task_vars["inventory_hostname"]
         member = replace(self._member, participant=members.participant(host))
-        content = shlex.quote(json.dumps(records.to_builtins(member)))
-        self._low_level_execute_command(f"echo {content} >{shlex.quote(f'{self._folder}/{folders.MEMBER}')}")
+        left = self._low_level_execute_command(placing.leaving(member))
+        if left["rc"]:
+            raise Failed(f"{host} cannot write into {self._folder}.", "see its rights and room.")
         return {"changed": bool(self._ask(host, "start")["changed"])}
 
     def _ask(self, host: str, what: str) -> dict[str, Any]:
         """Return what the host answers to a verb of `rekindle.trainer.kept`."""
-        words = [self._member.python, "-m", "rekindle.trainer.kept", what, self._folder]
-        answer = self._low_level_execute_command(
-            f"PYTHONPATH={shlex.quote(self._member.payload)} {shlex.join(words)}"
-        )
-        try:
-            return records.decode(clock.last_line(answer)[:_LONGEST], _ANSWER)
-        except records.RecordError:
-            why = one_line(f"{answer['stdout']}{answer['stderr']}"[-500:])
-            raise Failed(f"{host} did not answer: {why}", "run federate.yml, which repairs it.") from None
+        there = self._member
+        command = command_of(there.python, there.payload, "rekindle.trainer.kept", what, self._folder)
+        fix = "run federate.yml, which repairs it."
+        return ask(self._low_level_execute_command, host, command, 100_000, fix)
 
 
 def _show(name: str, task_vars: dict[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """Action ``probe_links``: has a site try its way to the federation's server, where a listener waits."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
 from rekindle import records
-from rekindle.actions import clock
+from rekindle.actions.asked import ask, command_of
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.host import folders
@@ -14,8 +13,6 @@ from rekindle.records import RecordError
 from rekindle.records.folders import host_in
 from rekindle.records.text import one_line
 
-_ANSWER = records.decodable(dict[str, Any])
-_LONGEST = 10_000
 _ASKED = ("kit", "address", "port", "release", "limit_s", "clock_s")
 
 
@@ -31,21 +28,17 @@ class ActionModule(Action):
         words = {"listen": [folder, asked], "probe": [asked], "end": [folder]}[args["do"]]
         if args["do"] == "probe":
             (home / folders.LINK_RECORD).unlink(missing_ok=True)
-        command = shlex.join([args["python"], "-m", "rekindle.reach", args["do"], *words])
-        answer = self._low_level_execute_command(f"PYTHONPATH={shlex.quote(args['payload'])} {command}")
-        try:
-            said = records.decode(clock.last_line(answer)[:_LONGEST], _ANSWER)
-        except RecordError:
-            why = one_line(str(answer["stderr"])[-500:])
-            raise Failed(f"{host} did not answer: {why}", "see that its environment still runs.") from None
-        if "says" in said:
-            raise Failed(one_line(str(said["says"])), one_line(str(said.get("fix", ""))))
+        command = command_of(args["python"], args["payload"], "rekindle.reach", args["do"], *words)
+        fix = "see that its environment still runs."
+        answer = ask(self._low_level_execute_command, host, command, 10_000, fix)
+        if "says" in answer:
+            raise Failed(one_line(str(answer["says"])), one_line(str(answer.get("fix", ""))))
         if args["do"] == "probe":
             mine = {"host": host, "address": args["address"], "port": args["port"], "at": records.timestamp()}
             try:
-                link = records.convert({**said, **mine}, records.LinkRecord)
+                link = records.convert({**answer, **mine}, records.LinkRecord)
             except RecordError as error:
                 raise Failed(f"{host} does not say how its link is: {error.message}.") from None
             records.write(home / folders.LINK_RECORD, link)
-        running = bool(said.get("running"))
+        running = bool(answer.get("running"))
         return {"changed": args["do"] == "listen" and not running, **({"running": True} if running else {})}

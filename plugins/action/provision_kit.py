@@ -12,9 +12,10 @@ from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.federation import certificates
 from rekindle.federation.authority import ADMIN, Authority, certificate_in, participant_yaml
+from rekindle.federation.placing import leaving
 from rekindle.host import folders
 from rekindle.jobs import lease
-from rekindle.records import KitRecord, MemberRecord, Participant, timestamp, to_builtins, write
+from rekindle.records import KitRecord, MemberRecord, Participant, timestamp, write
 from rekindle.records.folders import host_in, plan_in
 from rekindle.results import state
 
@@ -78,8 +79,7 @@ class ActionModule(Action):
         )
         args = self._args
         member = MemberRecord(python=args["python"], payload=args["payload"], participant=participant)
-        content = shlex.quote(json.dumps(to_builtins(member)))
-        self._run(f"umask 077; echo {content} >{shlex.quote(f'{self._folder}/{folders.MEMBER}')}")
+        self._run(leaving(member))
 
     def _provide(self, authority: Authority, name: str, kind: str, until: datetime) -> bool:
         """Have the kit of a participant on the host; return whether anything was done."""

@@ -1,6 +1,8 @@
 """A job over the hosts of a federation: its sites, and what each host is sent."""
 
 import hashlib
+import json
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +14,17 @@ from msgspec.structs import replace
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.jobs.placement import NoRunError, Unplaceable
-from rekindle.records import Complaint, HostRecord, Job, KitRecord, Participant, RunSpec, Site, to_builtins
+from rekindle.records import (
+    Complaint,
+    HostRecord,
+    Job,
+    KitRecord,
+    MemberRecord,
+    Participant,
+    RunSpec,
+    Site,
+    to_builtins,
+)
 from rekindle.records.folders import host_in, kit_in, link_in, plan_in
 
 from .links import Transfers, transfers
@@ -151,3 +163,9 @@ def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
     )
     text = msgspec.json.encode(to_builtins(shared)) + payload.encode()
     return f"{spec.job.name}-{hashlib.sha256(text).hexdigest()[:12]}", shared
+
+
+def leaving(member: MemberRecord) -> str:
+    """Return the command of a host's shell that leaves the record beside the host's kits."""
+    content, folder = json.dumps(to_builtins(member)), Path(member.participant.kit).parent
+    return f"umask 077; echo {shlex.quote(content)} >{shlex.quote(str(folder / folders.MEMBER))}"

@@ -1,7 +1,7 @@
 """What a federation is on its hosts now, and what is wrong with it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 from msgspec.structs import replace
@@ -116,4 +116,4 @@ def _beside(one: Member, server: Member | None) -> Iterator[str]:
 
 
 def _timestamp(seconds: float) -> str:
-    return timestamp(datetime.fromtimestamp(0, timezone.utc) + timedelta(seconds=float(seconds)))
+    return timestamp(datetime.fromtimestamp(seconds, timezone.utc))

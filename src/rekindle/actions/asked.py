@@ -1,0 +1,42 @@
+"""What a module of Rekindle's own answers on a host: its last line, a table in JSON."""
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from rekindle.records import RecordError, decodable, decode
+from rekindle.records.text import one_line
+
+from .base import Failed
+from .clock import last_line
+
+_ANSWER = decodable(dict[str, Any])
+
+
+def command_of(python: str, payload: str, *module: str) -> str:
+    """Return the command that runs a module of the payload, with its arguments."""
+    return f"PYTHONPATH={shlex.quote(payload)} {shlex.join([python, '-m', *module])}"
+
+
+def ask(
+    execute: Callable[[str], dict[str, Any]], host: str, command: str, longest: int, fix: str
+) -> dict[str, Any]:
+    """Return the answer.
+
+    Args:
+        execute: runs a command on the host.
+        host: its name.
+        command: of `command_of`.
+        longest: characters that an answer may have.
+        fix: of a host that does not answer.
+
+    Raises:
+        Failed: it did not answer, with what it printed instead.
+    """
+    printed = execute(command)
+    try:
+        return decode(last_line(printed)[:longest], _ANSWER)
+    except RecordError:
+        # A terminal, as ssh -tt has one, makes both one.
+        why = one_line(" ".join(str(printed[stream])[-500:] for stream in ("stderr", "stdout")))
+        raise Failed(f"{host} did not answer: {why}", fix) from None
