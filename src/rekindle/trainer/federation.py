@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .components import BOUNDS, added_to
 from .participant import Parent, keep_logs, participant
-from .sizes import with_bounds
 
 _POLL_S = 0.5
 _LISTENS_S = 60.0
@@ -94,7 +94,7 @@ def _settle(folder: Path, mine: Mapping[str, Any]) -> None:
             given = flow.get("args", {})
             if "min_clients" in given and mine["min_sites"] < len(mine["sites"]):
                 given["min_clients"] = mine["min_sites"]
-        path.write_text(json.dumps(with_bounds({**_GRACE, **config})), encoding="utf-8")
+        path.write_text(json.dumps(added_to({**_GRACE, **config}, BOUNDS)), encoding="utf-8")
 
 
 def _require(server: Parent) -> None:

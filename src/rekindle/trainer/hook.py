@@ -18,6 +18,7 @@ from typing import Any
 
 from rekindle.host import folders
 
+from . import components
 from .data import DATA, STAND_INS
 from .gloo import rest_at_exit
 from .participant import PARTICIPANT, WORKSPACE
@@ -56,11 +57,11 @@ def _witnessed(module: ModuleType) -> None:
 
     def generated(self: Any, job_root: str) -> None:
         generate(self, job_root)
-        from .tasks import added_to  # noqa: PLC0415 - it takes NVFlare
-
         for path in Path(job_root, self.job_name).rglob("config_fed_server.json"):
             config = json.loads(path.read_text(encoding="utf-8"))
-            path.write_text(json.dumps(added_to(config), indent=2), encoding="utf-8")
+            path.write_text(
+                json.dumps(components.added_to(config, components.TASKS), indent=2), encoding="utf-8"
+            )
 
     module.FedJobConfig.generate_job_config = generated
 
@@ -105,10 +106,7 @@ def _results_here(module: ModuleType) -> None:
 
 def _allowed(module: Any) -> None:
     """Allow our components at a server of NVFlare 2.9, also in jobs without their own code."""
-    module.DEFAULT_CLASS_ALLOW_LIST += (
-        "rekindle.trainer.tasks.TaskWitness",
-        "rekindle.trainer.bounds.Bounds",
-    )
+    module.DEFAULT_CLASS_ALLOW_LIST += components.ALL
 
 
 ALWAYS: dict[str, Patch] = {"nvflare.app_common.default_component_policy": _allowed}

@@ -8,12 +8,6 @@ _REQUEST_BYTES = 2 << 20
 _SUBJECTS = {"model": "The model", "tensor": "The largest tensor of the model"}
 
 
-def with_bounds(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a server's configuration with `bounds.Bounds` among its components."""
-    component = {"id": "rekindle_bounds", "path": "rekindle.trainer.bounds.Bounds", "args": {}}
-    return {**config, "components": [*config.get("components", []), component]}
-
-
 def foretold(ways: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> str:
     """Return a sentence on a model and a round with it.
 

@@ -20,14 +20,7 @@ from .compared import figures
 from .evidence import SERVER, Evidence
 from .server import global_weights, record_error
 
-_PATH = f"{__name__}.TaskWitness"
 _TRAINS = "train"
-
-
-def added_to(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a server's configuration with a `TaskWitness` among its components."""
-    component = {"id": "rekindle_task_witness", "path": _PATH, "args": {}}
-    return {**config, "components": [*config.get("components", []), component]}
 
 
 class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped

@@ -1,9 +1,7 @@
 """The server's component that foretells a round's transfers, and ends a job that links do not bear."""
 
-import importlib
 import json
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,22 +12,16 @@ WAY = {"site": "gpu-1", "byte_s": 1e-6, "request_s": 0.1, "wait_s": 3.0}
 
 
 @pytest.fixture
-def bounds(monkeypatch):
+def bounds(component, monkeypatch):
     """Return the component's module, with as much of NVFlare as it takes."""
-    apis = {
-        "event_type": {"EventType": SimpleNamespace(BEFORE_TASK_DATA_FILTER="before data")},
-        "fl_component": {"FLComponent": object},
-        "fl_constant": {"FLContextKey": SimpleNamespace(TASK_DATA="data")},
-        "fl_context": {"FLContext": object},
+    nvflare = {
+        "apis.event_type": {"EventType": SimpleNamespace(BEFORE_TASK_DATA_FILTER="before data")},
+        "apis.fl_component": {"FLComponent": object},
+        "apis.fl_constant": {"FLContextKey": SimpleNamespace(TASK_DATA="data")},
+        "apis.fl_context": {"FLContext": object},
     }
-    for name, has in apis.items():
-        module = ModuleType(f"nvflare.apis.{name}")
-        vars(module).update(has)
-        monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setenv(PARTICIPANT, json.dumps({"bounds": [BOUND], "ways": [WAY]}))
-    monkeypatch.delitem(sys.modules, "rekindle.trainer.bounds", raising=False)
-    yield importlib.import_module("rekindle.trainer.bounds")
-    sys.modules.pop("rekindle.trainer.bounds", None)
+    return component("rekindle.trainer.bounds", nvflare)
 
 
 def ended(bounds, *tensors):

@@ -56,7 +56,7 @@ def test_a_recipes_results_are_looked_for_there(monkeypatch, tmp_path):
     assert SimEnv(workspace_root="/tmp/nvflare/jobs").workspace_root == str(tmp_path)
 
 
-def test_every_servers_configuration_gets_our_component_beside_its_own(monkeypatch, tmp_path):
+def test_every_servers_configuration_gets_our_component_beside_its_own(tmp_path):
     class FedJobConfig:
         job_name = "hello"
 
@@ -65,12 +65,10 @@ def test_every_servers_configuration_gets_our_component_beside_its_own(monkeypat
             folder.mkdir(parents=True)
             (folder / "config_fed_server.json").write_text(json.dumps({"components": [{"id": "persistor"}]}))
 
-    added = SimpleNamespace(added_to=lambda config: {"components": [*config["components"], {"id": "ours"}]})
-    monkeypatch.setitem(sys.modules, "rekindle.trainer.tasks", added)
     hook.PATCHES["nvflare.job_config.fed_job_config"](SimpleNamespace(FedJobConfig=FedJobConfig))
     FedJobConfig().generate_job_config(str(tmp_path))
     written = json.loads((tmp_path / "hello/app_server/config/config_fed_server.json").read_text())
-    assert [component["id"] for component in written["components"]] == ["persistor", "ours"]
+    assert [component["id"] for component in written["components"]] == ["persistor", "rekindle_task_witness"]
 
 
 def test_our_components_are_allowed_in_jobs_without_their_own_code():

@@ -1,43 +1,38 @@
 """What our component at the server compares a result with, whatever others there do with what was sent."""
 
-import importlib
 import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
 
 @pytest.fixture
-def tasks(monkeypatch):
+def tasks(component, monkeypatch):
     """Return the component's module, with as much of NVFlare and numpy as it takes."""
     nvflare = {
-        "event_type": {"EventType": SimpleNamespace(
-            BEFORE_TASK_DATA_FILTER="before data", AFTER_TASK_DATA_FILTER="after data",
-            BEFORE_TASK_RESULT_FILTER="before result",
-        )},
-        "fl_component": {"FLComponent": object},
-        "fl_constant": {"FLContextKey": SimpleNamespace(
-            TASK_DATA="data", TASK_RESULT="result", TASK_NAME="name"
-        ), "FLMetaKey": object},
-        "fl_context": {"FLContext": object},
-        "shareable": {"Shareable": dict},
-    }  # fmt: skip
-    common = {
-        "app_constant": {"AppConstants": object},
-        "app_event_type": {"AppEventType": SimpleNamespace(AFTER_SHAREABLE_TO_LEARNABLE="aggregated")},
+        "apis.event_type": {
+            "EventType": SimpleNamespace(
+                BEFORE_TASK_DATA_FILTER="before data",
+                AFTER_TASK_DATA_FILTER="after data",
+                BEFORE_TASK_RESULT_FILTER="before result",
+            )
+        },
+        "apis.fl_component": {"FLComponent": object},
+        "apis.fl_constant": {
+            "FLContextKey": SimpleNamespace(TASK_DATA="data", TASK_RESULT="result", TASK_NAME="name"),
+            "FLMetaKey": object,
+        },
+        "apis.fl_context": {"FLContext": object},
+        "apis.shareable": {"Shareable": dict},
+        "app_common.app_constant": {"AppConstants": object},
+        "app_common.app_event_type": {
+            "AppEventType": SimpleNamespace(AFTER_SHAREABLE_TO_LEARNABLE="aggregated")
+        },
     }
-    named = {f"nvflare.apis.{name}": has for name, has in nvflare.items()}
-    named |= {f"nvflare.app_common.{name}": has for name, has in common.items()}
-    for name, has in named.items():
-        module = ModuleType(name)
-        vars(module).update(has)
-        monkeypatch.setitem(sys.modules, module.__name__, module)
     server = SimpleNamespace(record_error=lambda error: pytest.fail(str(error)), global_weights=dict)
     monkeypatch.setitem(sys.modules, "rekindle.trainer.server", server)
     monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(asarray=lambda value: value, ndarray=tuple))
-    monkeypatch.delitem(sys.modules, "rekindle.trainer.tasks", raising=False)
-    yield importlib.import_module("rekindle.trainer.tasks")
-    sys.modules.pop("rekindle.trainer.tasks", None)
+    return component("rekindle.trainer.tasks", nvflare)
 
 
 def context(numbers):
