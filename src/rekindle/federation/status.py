@@ -63,12 +63,13 @@ def member(host: str, record: MemberRecord, found: Mapping[str, Any], clock: Clo
     """
     own = certificates.read(str(found["certificate"]).encode())
     root = certificates.read(str(found["authority"]).encode())
-    heard = {str(site): _timestamp(at) for site, at in found["clients"].items()}
+    heard = {str(site): _timestamp(at) for site, at in (found["clients"] or {}).items()}
     since = _timestamp(found["since"]) if found["since"] else None
     modes, now = tuple(map(str, found["modes"])), datetime.now(timezone.utc)
     flaws = [
         *([f"its certificate {flaw}"] if (flaw := own.flaw(now, now)) else ()),
         *(f"a key has the mode {mode}" for mode in modes if mode != "0600"),
+        *(["it is up, and does not answer"] if found["clients"] is None else ()),
         *([f"its clock is {clock.offset_s:+.0f} s off"] if clock and abs(clock.offset_s) > _OFF_S else ()),
     ]
     return Member(

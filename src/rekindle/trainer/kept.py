@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import metadata
@@ -84,7 +85,7 @@ def status(folder: Path) -> dict[str, Any]:
     """Return what is on this host: certificates, modes of keys, NVFlare's release, and what is up.
 
     ``since`` is in seconds since 1970; ``clients`` are the sites connected to a server and when it last
-    had an answer of each.
+    had an answer of each, or None if it does not answer.
     """
     mine, up = _member(folder), held(folder / _LOCK)
     startup = Path(mine["kit"], "startup")
@@ -99,8 +100,11 @@ def status(folder: Path) -> dict[str, Any]:
     if up:
         found["since"] = json.loads((folder / _UP).read_text(encoding="utf-8"))["since"]
         if mine["role"] == "server":
-            with suppress(Exception):  # it is coming up, or does not answer
+            try:
                 found["clients"] = connected(mine)
+            except Exception:
+                traceback.print_exc()
+                found["clients"] = None
     return found
 
 

@@ -73,6 +73,11 @@ def test_a_site_that_is_up_and_not_connected_is_named():
     assert flaws(one("gpu-1"), replace(SERVER, heard={})) == ("it is up, and not connected",)
 
 
+def test_a_server_that_does_not_answer_is_named():
+    found = one("cpu-1", "server", clients=None)
+    assert (found.heard, found.flaws) == ({}, ("it is up, and does not answer",))
+
+
 def test_a_host_without_a_kit_and_one_out_of_reach_are_told_apart():
     found = federation("f", ["cpu-1", "gpu-1", "gpu-2"], {"cpu-1": SERVER, "gpu-1": None})
     assert [host.flaws for host in found.hosts] == [(), ("has no kit",), ("was not reached",)]
