@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from rekindle.reach import Trouble
 from rekindle.reach.kit import Kit
 from rekindle.reach.listener import Listener
 from rekindle.reach.probe import Probe
@@ -107,3 +108,15 @@ def look(site):
         return Probe(kit, address, port, **{"clock_s": 30, "has": "2.9.0", "turn_s": 5, **parts}).look()
 
     return run
+
+
+@pytest.fixture
+def told(golden, look):
+    """Return what compares the sentence of a look with the golden file, without its port."""
+
+    def compare(port, **parts):
+        with pytest.raises(Trouble) as trouble:
+            look(port, **parts)
+        golden(*(text.replace(str(port), "PORT") for text in (trouble.value.message, trouble.value.fix)))
+
+    return compare
