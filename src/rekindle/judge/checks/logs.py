@@ -43,8 +43,8 @@ _DIED = re.compile(
     r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
     r"|External process exited with return code -?[1-9])"
 )
-_RANK = re.compile(r"^\[rank\d{1,6}\]: ?")
-"""Torch's prefix of each line of an exception."""
+_TORCH = re.compile(r"^(?:\[rank\d{1,6}\]: ?)?(?:[CDEIVW]\d{4} [\d:.]{8,20} \d{1,10} \S{1,300}:\d{1,6}\] )?")
+"""Torch's prefixes of each line of an exception: of a rank, and of its own log."""
 _AFTER_S = 2.0
 """Threads of a process that ends may log for this long, as Flower's do."""
 _ALL_NAN = re.compile(r"\[(?:\s{0,9}-?(?:nan|inf)\b,?){2,9999}\s{0,9}\]")
@@ -162,7 +162,7 @@ def printed_failures(records: list[LogRecord]) -> Iterator[tuple[LogRecord, str]
             yield record, f"an array that is not finite: {row[0]}"
         over = over or any(word in record.message for word in _ENDING)
         for line in (record.message, *record.more) if record.logger in TRAINERS else ():
-            message = _RANK.sub("", line)
+            message = _TORCH.sub("", line)
             if _TRACEBACK.search(message):
                 begun.append(record)
             if RAISED.match(message) or _DIED.match(message):
@@ -198,7 +198,7 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
         plain = _COLOUR.sub("", line)
         console = _CONSOLE.match(plain)
         logger, level = (console[1] or "", console[2]) if console else ("", "")
-        printed = plain[console.end() :] if console else plain
+        printed = _TORCH.sub("", plain[console.end() :] if console else plain)
         result, message = fails, None
         if level in _BAD_LEVELS:
             message = printed
