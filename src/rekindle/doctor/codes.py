@@ -16,7 +16,7 @@ class Code(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     layer: Layer
     rank: Rank
-    says: str
+    meaning: str
     remedy: str
 
 

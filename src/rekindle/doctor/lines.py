@@ -24,13 +24,13 @@ class Line(NamedTuple):
 
     number: int
     text: str
-    """Without prefixes, and cut; with what it says it was caused by."""
+    """Without prefixes, and cut; with the cause that it names."""
     printed: str
     """With its logger's prefix."""
     level: bool
-    """Whether it says itself that it is an error."""
+    """Whether it is marked as an error."""
     informs: bool
-    """Whether it says itself that it is none."""
+    """Whether it is marked as no error."""
     benign: bool
     went_on: bool
     rank: str
@@ -44,7 +44,7 @@ def stream(line: str) -> str:
 
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
-    numbers = [number for number in text.telling if _matters(text.content(number))]
+    numbers = [number for number in text.looked_at if _matters(text.content(number))]
     if len(numbers) > 2 * _MOST:
         numbers = numbers[:_MOST] + numbers[-_MOST:]
     return list(_joined(_line(text, number) for number in numbers))
@@ -80,17 +80,17 @@ def settled_hosts(text: Text) -> set[str]:
 
 def _line(text: Text, number: int) -> Line:
     content = text.content(number)[:_CUT]
-    told = content.strip()
-    if told.endswith(":"):
-        told = f"{told} {_next(text, number)}"
+    message = content.strip()
+    if message.endswith(":"):
+        message = f"{message} {_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
     printed = (raw if raw.endswith(content) else content).strip()
     return Line(
         number=number,
-        text=told,
+        text=message,
         printed=printed,
-        level=bool(_LEVEL.search(printed) or _LEVEL.search(told)),
-        informs=bool(_INFORMS.search(printed) or _INFORMS.search(told)),
+        level=bool(_LEVEL.search(printed) or _LEVEL.search(message)),
+        informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
         benign=bool(_BENIGN.search(content)),
         went_on=bool(_WENT_ON.search(content)),
         rank=stream(raw),

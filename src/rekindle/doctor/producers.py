@@ -45,5 +45,5 @@ def package(names: tuple[str, ...]) -> Layer | None:
 
 
 def exception(name: str) -> Layer | None:
-    """Return the layer of a type of exception, if its name alone tells."""
+    """Return the layer of a type of exception, if its name alone shows it."""
     return _layers()[2].get(name)

@@ -40,7 +40,7 @@ def root_first(
         unknown = [found for log in logs for found in typed(log, state, _known(in_logs, log.file))]
         if failed is not None and any(found.rank != "echo" for found in in_logs):
             unknown = [found for found in unknown if found.finding.name == "exception"]
-        in_logs = sorted([*_saying_more(unknown, in_logs), *in_logs], key=lambda found: found.order)
+        in_logs = sorted([*_adding(unknown, in_logs), *in_logs], key=lambda found: found.order)
     by_name: dict[str, Found] = {}
     for found in (*exceptions, *in_logs):
         by_name.setdefault(found.finding.name, found)
@@ -56,10 +56,10 @@ def _entries(log: Text, installed: Mapping[str, str], failed: bool | None) -> li
     return standing(log, found) if failed is None else found
 
 
-def _saying_more(unknown: list[Found], in_logs: list[Found]) -> list[Found]:
-    """Return what was read from lines, without what a generic entry says of the same line and layer."""
-    said = {(one.finding.file, one.finding.line, one.finding.layer) for one in in_logs if one.generic}
-    return [one for one in unknown if (one.finding.file, one.finding.line, one.finding.layer) not in said]
+def _adding(unknown: list[Found], in_logs: list[Found]) -> list[Found]:
+    """Return what was read from lines, without the lines and layers that a generic entry covers."""
+    covered = {(one.finding.file, one.finding.line, one.finding.layer) for one in in_logs if one.generic}
+    return [one for one in unknown if (one.finding.file, one.finding.line, one.finding.layer) not in covered]
 
 
 def _known(found: Iterable[Found], file: str) -> frozenset[int]:

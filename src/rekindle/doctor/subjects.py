@@ -21,7 +21,7 @@ _KEPT = (
 _TOKEN = re.compile(r"[^\W_]+")
 _BEGINNING = 4
 _CLOSING = " .)'\"0123456789"
-_SHORT, _TELLING = 5, 12
+_SHORT, _LONG = 5, 12
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +29,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     layer: Layer
     rank: Rank
-    says: str
+    meaning: str
     """What goes wrong, in a few words; empty where the message itself is all that is known."""
     remedy: str
     weak: bool
@@ -82,7 +82,7 @@ def subject(message: str) -> Subject | None:
     strong = [one for one in found if one.row.rank != "echo" and not one.row.weak]
     at_end = [one for one in strong if not text[one.start + one.length :].strip(_CLOSING)]
     first = next(iter([one for one in at_end if one.row.rank == "cause"] or strong), None)
-    if first and (first.row.rank != "cause" or first.length < _TELLING):
+    if first and (first.row.rank != "cause" or first.length < _LONG):
         first = next((one for one in found if one.row.rank == "echo" and one.length > first.length), first)
     if first is None or first.row.rank != "cause":
         first = _coded(message) or first
@@ -93,7 +93,7 @@ def _coded(message: str) -> Subject | None:
     known = code(message)
     if known is None:
         return None
-    row = Row(known[0].layer, known[0].rank, known[0].says, known[0].remedy, False, ())
+    row = Row(known[0].layer, known[0].rank, known[0].meaning, known[0].remedy, False, ())
     return Subject(row, known[1], 0)
 
 

@@ -66,7 +66,7 @@ class Text:
         return ends, times
 
     @cached_property
-    def telling(self) -> tuple[int, ...]:
+    def looked_at(self) -> tuple[int, ...]:
         """Numbers of the lines that are looked at.
 
         Of many that differ in numbers alone, decimal or hexadecimal, those are the first and the last.

@@ -15,7 +15,7 @@ from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_OTHERS, _TOLD = 3, 240
+_OTHERS, _QUOTED = 3, 240
 _LEAD = re.compile(
     r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
@@ -52,14 +52,14 @@ class Candidate(NamedTuple):
     """The rank that printed it."""
     lasts: bool
     """Whether no later success takes it back."""
-    says: str = ""
+    meaning: str = ""
     """What goes wrong, in a few words."""
     name: str = ""
     """Of the finding; else one by its layer."""
     through: int = 0
     """The last line of an exception."""
     benign: bool = False
-    """Whether it says itself that it does not matter."""
+    """Whether its own words are that it does not matter."""
 
 
 def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset()) -> list[Found]:
@@ -79,7 +79,7 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if not failed:
         candidates = _unsettled(candidates, went_on)
     if all(one.rank == "echo" for one in candidates):
-        candidates = _said_last(found, candidates) if failed is None else []
+        candidates = _last_report(found, candidates) if failed is None else []
     if not candidates:
         return []
     ranked = sorted(_promoted(candidates), key=_order)
@@ -127,12 +127,12 @@ def _unfollowed(text: Text, candidates: list[Candidate]) -> Iterator[Candidate]:
 def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Candidate]:
     """Return the candidates; what was killed after all were asked to end is an echo."""
     asked = min((line.number for line in found if _ASKED.search(line.text)), default=None)
-    echoes = [one for one in candidates if asked and one.number > asked and one.says == _KILLED]
+    echoes = [one for one in candidates if asked and one.number > asked and one.meaning == _KILLED]
     return [one._replace(rank="echo") if one in echoes else one for one in candidates]
 
 
-def _said_last(found: list[Line], echoes: list[Candidate]) -> list[Candidate]:
-    """Return what a log that knows no error says before it reports that a process failed: a symptom."""
+def _last_report(found: list[Line], echoes: list[Candidate]) -> list[Candidate]:
+    """Return the last line that fails before a process is reported to have failed: a symptom."""
     ended = min((one.number for one in echoes if not one.benign), default=None)
     last_good = max((line.number for line in found if line.went_on), default=0)
     for line in reversed(found):
@@ -203,11 +203,11 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
     rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
     number = text.line(root.at)
-    says = about.row.says if about and ours else ""
+    meaning = about.row.meaning if about and ours else ""
     return [
         Candidate(
             number=number,
-            message=f"{says}: {raised}" if says else f"A process raised {raised}.",
+            message=f"{meaning}: {raised}" if meaning else f"A process raised {raised}.",
             rank=rank,
             layer=layer,
             remedy=remedy,
@@ -221,7 +221,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
 
 
 def _is_known(exception: str) -> bool:
-    """Whether an entry of the catalogue says all of an exception, or that it only follows from others."""
+    """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
     entry = known(exception, {})
     return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
 
@@ -232,7 +232,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
     if ansible:
         if ansible["host"] in settled or any("...ignoring" in after.text for after in following[:1]):
             return None
-        message = f"Ansible on {ansible['host']}: {_told(line.text[ansible.end() :])}"
+        message = f"Ansible on {ansible['host']}: {_result_text(line.text[ansible.end() :])}"
     about = subject(message)
     level = line.level or bool(ansible)
     layer, rank = _kind(line, about)
@@ -253,28 +253,28 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         focus=about.start if about else 0,
         stream=line.rank,
         lasts=bool(ansible),
-        says=about.row.says if about else "",
+        meaning=about.row.meaning if about else "",
         benign=line.benign or again,
     )
 
 
 def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
-    """Return layer and rank of a message by its subject, or if that says little by who printed it."""
+    """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
     by = producer(line.printed)
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
 
 
-def _told(result: str) -> str:
-    """Return what a result of Ansible's tells: the first of its texts that has a cause."""
-    told = [_ESCAPES.sub(" ", match[2]) for match in _TEXTS.finditer(result)]
-    told.sort(key=len, reverse=True)
-    told.sort(key=lambda text: not _tells(text))
-    return " ".join((told[0] if told else _ESCAPES.sub(" ", result)).split())
+def _result_text(result: str) -> str:
+    """Return the text of a result of Ansible's: the first that has a cause."""
+    texts = [_ESCAPES.sub(" ", match[2]) for match in _TEXTS.finditer(result)]
+    texts.sort(key=len, reverse=True)
+    texts.sort(key=lambda text: not _has_cause(text))
+    return " ".join((texts[0] if texts else _ESCAPES.sub(" ", result)).split())
 
 
-def _tells(text: str) -> bool:
+def _has_cause(text: str) -> bool:
     about = subject(text)
     return about is not None and about.row.rank == "cause" and not about.row.weak
 
@@ -283,7 +283,7 @@ def _found(text: Text, one: Candidate) -> Found:
     confidence: Confidence = "likely" if one.rank == "cause" else "possible"
     finding = Finding(
         name=one.name or _name(one.layer),
-        cause=one_line(one.message, _TOLD) if one.name else _said(one),
+        cause=one_line(one.message, _QUOTED) if one.name else _quoting(one),
         layer=one.layer,
         remedy=one.remedy,
         confidence=confidence,
@@ -293,7 +293,7 @@ def _found(text: Text, one: Candidate) -> Found:
     return Found(finding, one.rank, text.time(one.number), text.nearness)
 
 
-def _said(one: Candidate) -> str:
+def _quoting(one: Candidate) -> str:
     """Return what goes wrong, and as much of the message around its subject as a cause may have."""
-    said = f"{one.says}: " if one.says else ""
-    return said + around(one.message, one.focus, SHORT - len(said))
+    meaning = f"{one.meaning}: " if one.meaning else ""
+    return meaning + around(one.message, one.focus, SHORT - len(meaning))

@@ -15,7 +15,7 @@ def windows(text: Text) -> tuple[tuple[int, int], ...]:
     if len(text.body) <= SMALL:
         return ((0, len(text.body)),)
     found: list[tuple[int, int]] = []
-    for number in text.telling:
+    for number in text.looked_at:
         line = text.content(number).lower()
         if not any(needle in line for needle in NEEDLES):
             continue

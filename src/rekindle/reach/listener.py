@@ -71,19 +71,19 @@ class Listener(socketserver.ThreadingTCPServer):
 
     def _do(self, peer: ssl.SSLSocket, what: object) -> None:
         if what == "look":
-            wire.say(peer, release=self._release, at=self._now())
+            wire.send(peer, release=self._release, at=self._now())
             for _ in range(_TURNS):
                 wire.hear(peer)
-                wire.say(peer, at=self._now())
+                wire.send(peer, at=self._now())
         elif what in ("down", "up") and self._measuring.acquire(
             timeout=max(0, self._ends - time.monotonic())
         ):
             try:
-                wire.say(peer)
+                wire.send(peer)
                 if what == "down":
                     wire.pour(peer, 2 * wire.MEASURED_S)
                 else:
-                    wire.say(peer, bit_s=wire.measured(peer))
+                    wire.send(peer, bit_s=wire.measured(peer))
             finally:
                 self._measuring.release()
             if what == "up":

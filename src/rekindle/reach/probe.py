@@ -101,13 +101,13 @@ class Probe:
             Trouble: something is wrong with the way; the first thing.
         """
         with self._asked("look") as peer:
-            server, said = peer.getpeercert() or {}, self._heard(peer)
+            server, answer = peer.getpeercert() or {}, self._heard(peer)
             rtt, offset = self._clock(peer)
         if abs(offset) - rtt / 2 > self.clock_s:
             raise self._trouble("clock", f"{abs(offset):.0f} s {'behind' if offset < 0 else 'ahead of'}")
         self.kit.require("site's", self.now())
         require_valid(server, f"The certificate of {self.address}:{self.port}", self.now())
-        here, there = release() if self.has is None else self.has, str(said.get("release"))[:40]
+        here, there = release() if self.has is None else self.has, str(answer.get("release"))[:40]
         if not here or here != there or self.planned not in ("", here):
             planned = f", and {self.planned} is planned" if self.planned else ""
             names = f"this site has {here or 'none'}, the server {there or 'none'}"
@@ -145,7 +145,7 @@ class Probe:
             peer.close()
             raise self._trouble("elsewhere", name, wanted)
         with suppress(OSError):  # the reason is in what it answers
-            wire.say(peer, do=what)
+            wire.send(peer, do=what)
         return peer
 
     def _connected(self) -> socket.socket:
@@ -203,7 +203,7 @@ class Probe:
         for _ in range(_PINGS):
             began, before = time.monotonic(), self.now()
             with suppress(OSError):
-                wire.say(peer)
+                wire.send(peer)
             try:
                 there = wire.number(self._heard(peer), "at")
             except ValueError:

@@ -1,4 +1,4 @@
-"""What listener and probe say to each other: bounded lines of JSON, and bytes to measure a link by."""
+"""What listener and probe send each other: bounded lines of JSON, and bytes to measure a link by."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ _BLOCK = bytes(16 << 10)
 """One record of TLS."""
 
 
-def say(peer: ssl.SSLSocket, **fields: Any) -> None:
+def send(peer: ssl.SSLSocket, **fields: Any) -> None:
     """Send one line.
 
     Raises:
@@ -44,21 +44,21 @@ def hear(peer: ssl.SSLSocket, limit_s: float = ANSWER_S) -> dict[str, Any]:
             raise ValueError("no line")
         line += byte
     try:
-        said = json.loads(line)
+        answer = json.loads(line)
     except RecursionError:
         raise ValueError("too deep") from None
-    if not isinstance(said, dict) or said.get("rekindle") != PROTOCOL:
+    if not isinstance(answer, dict) or answer.get("rekindle") != PROTOCOL:
         raise ValueError("no line of ours")
-    return said
+    return answer
 
 
-def number(said: dict[str, Any], name: str) -> float:
-    """Return a finite number that the peer said.
+def number(answer: dict[str, Any], name: str) -> float:
+    """Return a finite number that the peer sent.
 
     Raises:
         ValueError: it is none.
     """
-    value = said.get(name)
+    value = answer.get(name)
     if not isinstance(value, (int, float)) or not abs(value) < 1e15:
         raise ValueError(f"{name} is no number")
     return float(value)

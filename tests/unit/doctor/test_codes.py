@@ -26,7 +26,7 @@ def test_a_code_is_known_in_a_line_of_its_origin(line):
 def test_every_table_has_a_source_and_sentences():
     for table in tables():
         assert table.source
-        assert all(row.says and row.remedy.endswith(".") for row in table.rows.values())
+        assert all(row.meaning and row.remedy.endswith(".") for row in table.rows.values())
 
 
 def test_a_number_that_is_no_code_means_nothing():

@@ -169,7 +169,7 @@ INSIDE = {
     "deep": lambda peer: peer.sendall(b"[" * 4000 + b"\n"),
     "endless line": lambda peer: peer.sendall(bytes(1 << 20)),
     "drips": lambda peer: [(peer.sendall(b" "), time.sleep(0.1)) for _ in range(20)],
-    "no time": lambda peer: [wire.say(peer, release="2.9.0", at=float("nan")) for _ in range(6)],
+    "no time": lambda peer: [wire.send(peer, release="2.9.0", at=float("nan")) for _ in range(6)],
 }
 
 
@@ -186,11 +186,11 @@ def _lies(answer):
 
     def does(peer):
         if wire.hear(peer)["do"] == "look":
-            wire.say(peer, release="2.9.0", at=time.time())
+            wire.send(peer, release="2.9.0", at=time.time())
             while True:
                 wire.hear(peer)
-                wire.say(peer, at=time.time())
-        wire.say(peer)
+                wire.send(peer, at=time.time())
+        wire.send(peer)
         answer(peer)
 
     return does
