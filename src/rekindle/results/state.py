@@ -52,17 +52,19 @@ def folder(name: str = "") -> Path:
     return base / name
 
 
-def agree(run: str, spec: RunSpec, *, again: bool) -> RunSpec:
+def agree(run: str, spec: RunSpec, *, again: bool, oldest: Timestamp | None = None) -> RunSpec:
     """Return ``spec`` with the nonce under which ``run`` is sent to its host, which is kept.
 
-    The nonce stays until its run has been judged as other than PASS, or as PASS and is to run ``again``.
+    The nonce stays until its run has been judged as other than PASS, or as PASS and is to run ``again`` or
+    was judged before ``oldest``.
 
     Raises:
         RecordError: it cannot be kept.
     """
     with _locked(_path(spec.host, run)) as path:
         before = read_valid(path, Sent)
-        if before and (before.judged is None or (before.judged == "PASS" and not again)):
+        old = oldest is not None and before is not None and (before.at or "") < oldest
+        if before and (before.judged is None or (before.judged == "PASS" and not (again or old))):
             kept = before.spec
             return replace(spec, nonce=kept.nonce, clock=kept.clock, gpus=kept.gpus)
         spec = replace(spec, nonce=secrets.token_hex(16))
