@@ -15,6 +15,7 @@ from rekindle.records.base import read_valid
 
 from .causes import standing
 from .gather import HostResults, Results, gather, placed_in
+from .journal import FEDERATE, STAGES
 from .row import RowKind
 
 _BEGINS = {
@@ -24,7 +25,7 @@ _BEGINS = {
     folders.ACCEPTANCE_RECORD: "containers",
     folders.IMAGES_RECORD: "validate",
     folders.KIT_RECORD: "reach",
-    folders.LINK_RECORD: "federate",
+    folders.LINK_RECORD: FEDERATE,
 }
 """The stage that goes on once a record is there, in their order."""
 
@@ -71,7 +72,7 @@ def _host(home: Path, host: HostResults, results: Results) -> Watched:
     going = {row.job for row in host.rows if row.kind == "RUNNING"}
     stage = _stage(home, going, began) if going else None
     seen = read_valid(home / folders.SEEN_RECORD, Seen)
-    if seen is None or seen.at < began or seen.what not in {stage, *going}:
+    if seen and (seen.at < began or not (seen.what in {stage, *going} or stage == FEDERATE)):
         seen = None
     cause = next((row.cause for row in host.rows if row.kind == worst != "RUNNING"), None)
     return Watched(
@@ -87,7 +88,7 @@ def _host(home: Path, host: HostResults, results: Results) -> Watched:
 
 def _stage(home: Path, going: set[str | None], began: Timestamp) -> str:
     """Return the stage after the last record that was written since ``began``."""
-    stage = "preflight"
+    stage = FEDERATE if home.name == folders.FEDERATIONS else STAGES[0]
     for name, begins in _BEGINS.items():
         stage = begins if _since(home / name, began) else stage
     jobs = going.difference(ACCEPTANCE.values(), [None])

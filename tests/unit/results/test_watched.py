@@ -81,6 +81,16 @@ def test_long_work_that_is_no_job_is_that_of_its_stage(run):
     )
 
 
+def test_a_federation_s_job_is_that_of_each_of_its_hosts(run):
+    folder = run("link.json", plan=replace(PLAN, jobs=(), federated=("pt_ddp",)))
+    write(folder / "gpu-1/seen.json", Seen(what="pt_ddp", message="round 1/3", at=LATER))
+    assert (on(folder).stage, on(folder).job, on(folder).message) == ("federate", "pt_ddp", "round 1/3")
+    (folder / "gpu-1").rename(folder / "federations")
+    book = PlaybookRecord(run="r", started=BEGAN, hosts=("federations",), began={"federations": BEGAN})
+    write(folder / "run.json", book)
+    assert on(folder).stage == "federate"
+
+
 def test_a_host_on_which_a_job_failed_is_that_already(run):
     host = on(run("host.json", "plan.json", "llm_sft.placed.json", verdict=FAIL))
     assert (host.stage, host.verdict, host.message) == ("validate", "FAIL", FAIL.cause)
