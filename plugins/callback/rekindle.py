@@ -134,7 +134,7 @@ class CallbackModule(CallbackBase):
         here = not self._ours or os.environ.get("REKINDLE_TOLD")  # the rekindle command's: where its user is
         self._beside = Path("results").absolute() if here else places.results(_REPOSITORY)
         if self._ours:
-            self._refuse(_leaving_out())
+            self._refuse(settings.leaving_out(context.CLIARGS, _REPOSITORY))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin with a play that names our roles."""
@@ -269,25 +269,6 @@ class CallbackModule(CallbackBase):
             sealing.put(self._folder, self._before)
         if self._on_end and not self._checks and (flaw := on_end.tell(self._on_end, self._folder)):
             self._display.warning(flaw)
-
-
-def _leaving_out() -> list[str]:
-    """Return a message for each option that would leave out tasks: a status of 0 means that all is proven.
-
-    No task has a tag, so only Ansible's own tags skip any; a stage's name as a tag would do nothing.
-    """
-    given, stages = context.CLIARGS, {path.name for path in (_REPOSITORY / "roles").iterdir()}
-    options = {
-        "--tags": set(given["tags"]) != {"all"},
-        "--skip-tags": {"all", "always", "tagged", "untagged"}.union(stages) & set(given["skip_tags"]),
-        "--start-at-task": given["start_at_task"],
-    }
-    return [
-        f"{option} leaves out tasks, and nothing would be proven. Fix: leave it out; "
-        "playbooks/ has each stage alone."
-        for option, is_given in options.items()
-        if is_given
-    ]
 
 
 def _is_ours(role: Any) -> bool:

@@ -79,6 +79,29 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
     return [f"{hosts}: {mistake}" for mistake, hosts in named.items()]
 
 
+def leaving_out(given: Mapping[str, Any], site: Path) -> list[str]:
+    """Return a message for each of Ansible's options that would leave out tasks: 0 means that all is proven.
+
+    No task has a tag, so only Ansible's own tags skip any; a stage's name as a tag would do nothing.
+
+    Args:
+        given: options of the command line.
+        site: folder that has roles/.
+    """
+    stages = {path.name for path in (site / "roles").iterdir()}
+    options = {
+        "--tags": set(given["tags"]) != {"all"},
+        "--skip-tags": {"all", "always", "tagged", "untagged"}.union(stages) & set(given["skip_tags"]),
+        "--start-at-task": given["start_at_task"],
+    }
+    return [
+        f"{option} leaves out tasks, and nothing would be proven. Fix: leave it out; "
+        "playbooks/ has each stage alone."
+        for option, is_given in options.items()
+        if is_given
+    ]
+
+
 def of_run(play: Any) -> tuple[str, list[str]]:
     """Return the results folder of a play and the command at its end, as its first host has them.
 
