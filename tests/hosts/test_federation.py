@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -20,6 +21,8 @@ LISTENS = "grep -i ': [0-9a-f]*:1F42 [0-9a-f:]* 0A ' /proc/net/tcp /proc/net/tcp
 """Who listens at port 8002, the federation's."""
 LONG = ("-e", '{"rekindle_job_arguments": {"pt_ddp": {"local_epoch": 60}}}')
 """Rounds of some ten seconds."""
+AGAIN = ("-e", "rerun=true")
+MIN_SITES = ("-e", "rekindle_federation_min_sites=2")
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +33,18 @@ def shop(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lab(named):
-    """Return a lab of these hosts, for which every wheel is here."""
+    """Return a lab of these hosts, for which every wheel is here; sites know the server by a name."""
     lab = Lab(named("fed"), light=True)
     try:
         lab.up(HOSTS)
         fill_wheelhouse(lab)
+        address = lab.hosts[SERVER].address
+        for host in HOSTS:
+            root(lab, host, f"echo '{address} flare.lab' >>/etc/hosts")
+        known = f"rekindle_federation_address: {address}"
+        lab.inventory.write_text(
+            lab.inventory.read_text().replace(known, known.replace(address, "flare.lab"))
+        )
         yield lab
     finally:
         lab.down()
@@ -68,17 +78,21 @@ class Going:
     """federate.yml, in the midst of whose job something happens."""
 
     def __init__(self, lab, shop, folder):
-        self.lab = lab
+        self.lab, self._shop = lab, shop
         self.results, self._log = folder / "results", folder / "log"
-        command = ["ansible-playbook", "playbooks/federate.yml", "-i", lab.inventory, *LONG]
+
+    def start(self, *more):
+        """Run the command, until the first round is over."""
+        command = ["ansible-playbook", "playbooks/federate.yml", "-i", self.lab.inventory, *LONG, *more]
         with self._log.open("w") as log:
             self._play = subprocess.Popen(
-                [*command, "-e", f"rekindle_results={self.results}", "-e", "rerun=true"],
-                cwd=shop,
+                [*command, "-e", f"rekindle_results={self.results}"],
+                cwd=self._shop,
                 env={**os.environ, "ANSIBLE_NOCOLOR": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                start_new_session=True,
             )
         ends = time.monotonic() + HANGS_S
         while not re.search(r"two pt_ddp: round 1/3", self.output):
@@ -86,21 +100,27 @@ class Going:
             assert time.monotonic() < ends, self.output
             time.sleep(0.1)
         self.since = time.monotonic()
+        return self
+
+    def kill(self):
+        """Kill the command and all that it started here."""
+        os.killpg(self._play.pid, signal.SIGKILL)
+        self._play.wait()
 
     @property
     def output(self):
         return self._log.read_text()
 
-    def ended(self):
+    def ended(self, status=2):
         """Return the verdict, and how many seconds after the first round the play ended."""
-        assert self._play.wait(HANGS_S) != 0, self.output
+        assert self._play.wait(HANGS_S) == status, self.output
         assert "Traceback" not in self.output
         return verdict_in(self.results), time.monotonic() - self.since
 
 
 @pytest.fixture
 def going(proven, lab, shop, tmp_path):
-    return Going(lab, shop, tmp_path)
+    return Going(lab, shop, tmp_path).start(*AGAIN)
 
 
 def test_bare_hosts_become_a_proven_federation(proven):
@@ -179,6 +199,36 @@ def test_a_parent_that_is_killed_is_named(going, host, module, cause):
     assert seconds < 120, going.output
     for name in HOSTS:
         assert root(going.lab, name, "pgrep -f nvflare") == ""
+
+
+def test_a_link_that_is_down_for_a_minute_is_named(going):
+    going.lab.hosts["two"].set_link(up=False)
+    try:
+        time.sleep(60)
+    finally:
+        going.lab.hosts["two"].set_link(up=True)
+    verdict, seconds = going.ended()
+    cause = "NVFlare's server heard no more from two: its link, its host or its client was down."
+    assert (verdict.verdict, verdict.cause, verdict.layer) == ("FAIL", cause, "network")
+    assert seconds < 120, going.output
+
+
+def test_a_controller_that_is_killed_is_followed_by_the_same_command(going):
+    going.kill()
+    assert going.start().ended(status=0)[0].verdict == "PASS"
+
+
+def test_a_job_goes_on_without_a_host_that_lost_its_power(proven, lab, shop, tmp_path):
+    going = Going(lab, shop, tmp_path).start(*AGAIN, *MIN_SITES)
+    lab.hosts["two"].cut_power()
+    try:
+        verdict, _ = going.ended(status=4)
+    finally:
+        lab.hosts["two"].start()
+        lab.await_ssh("two")
+    assert (verdict.verdict, verdict.lost) == ("PASS", {"two": 1})
+    assert "It went on without sites that left: two in round 2." in going.output
+    assert re.search(r"two +– +LOST", going.output), going.output
 
 
 def test_a_site_with_a_foreign_kit_is_refused_before_anything_starts(proven, lab, shop, tmp_path):

@@ -161,7 +161,8 @@ def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
         cross_device_ops=None,
         participant=None,
     )
-    text = msgspec.json.encode(to_builtins(shared)) + payload.encode()
+    least = spec.participant.min_sites if spec.participant else 0
+    text = msgspec.json.encode(to_builtins(shared)) + f"{payload} {least}".encode()
     return f"{spec.job.name}-{hashlib.sha256(text).hexdigest()[:12]}", shared
 
 

@@ -23,12 +23,14 @@ class Flow(NamedTuple):
     """Tasks that a site may refuse in a good run."""
 
 
+AGGREGATED = r"Aggregated (\d{1,9})/\1 results"
+"""FedAvg's message when the last site of a round is in its mean."""
 _FEDAVG_DONE = r"Finished FedAvg\."
 _SAG_DONE = r"Finished ScatterAndGather Training\."
 _VALIDATED = (("submit_model", 1), ("validate", None))
 _CROSS_SITE = Flow(None, _VALIDATED, trains=False, refusable=frozenset({"submit_model"}))
 FLOWS = {
-    "FedAvg": Flow(5, round_done=r"Aggregated (\d{1,9})/\1 results", done=_FEDAVG_DONE),
+    "FedAvg": Flow(5, round_done=AGGREGATED, done=_FEDAVG_DONE),
     "FedAvgLR": Flow(5, round_done=r"Newton-Raphson updates: ", done=_FEDAVG_DONE),
     "Scaffold": Flow(5, round_done=r"aggregating \d{1,9} update\(s\) at round", done=_FEDAVG_DONE),
     "FedOpt": Flow(5, round_done=r"aggregating \d{1,9} update\(s\) at round", done=_FEDAVG_DONE),

@@ -1,7 +1,7 @@
 """The tasks that NVFlare's server logged, and the results of each, for any workflow."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,10 +44,11 @@ class Task:
 class Account:
     """What a job announced, and what its server logged."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        """Take the run's files."""
+    def __init__(self, workspace: Workspace, lost: Container[str] = ()) -> None:
+        """Take the run's files; ``lost`` are sites that it goes on without, of which nothing counts."""
         self._workspace = workspace
-        self.sites = announced.sites(workspace)
+        self._lost = lost
+        self.sites = [site for site in announced.sites(workspace) if site not in lost]
         self.flows = announced.workflows(workspace)
 
     @cached_property
@@ -62,13 +63,13 @@ class Account:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """Every task in the server's log, in the order of assignment."""
+        """Every task of these sites in the server's log, in the order of assignment."""
         found: dict[str, Task] = {}
         for record in self.records:
             context = dict(_NAMED.findall(record.context))
             for pattern in (GIVEN, CAME) if record.logger == "ServerRunner" else ():
                 match = pattern.search(record.message)
-                if match:
+                if match and match[1] not in self._lost:
                     site, name, key = match.groups()
                     task = found.setdefault(key, Task(site, name, context.get("wf", ""), record))
                     task.last, task.came = record, pattern is CAME
@@ -84,6 +85,12 @@ class Account:
     def of(self, flow: Workflow) -> list[Task]:
         """Return the tasks of one workflow."""
         return [task for task in self.tasks if task.workflow == flow.id or len(self.flows) == 1]
+
+    def rounds_done(self, flow: Workflow, pattern: str) -> list[LogLine]:
+        """Return the message at the end of each round: it has the results of all, or of all who stayed."""
+        if self._lost and pattern == announced.AGGREGATED:
+            pattern = rf"Aggregated {len(self.sites)}/\d{{1,9}} results"
+        return list(self.logged(flow, pattern))
 
     def logged(self, flow: Workflow, pattern: str) -> Iterator[LogLine]:
         """Yield each message of this workflow that ``pattern`` matches."""

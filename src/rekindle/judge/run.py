@@ -11,10 +11,11 @@ import msgspec
 
 from rekindle.flare.announced import sites
 from rekindle.flare.log import LogRecord, read_records
+from rekindle.flare.lost import lost_sites
 from rekindle.flare.tasks import Account
 from rekindle.flare.workspace import ALL_LOGS, LOG, SERVER, LogLine, Workspace, of_run
 from rekindle.host import files, folders
-from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, events, moment
+from rekindle.records import Clock, Ended, RecordError, Rung, RunSpec, Site, events, moment
 from rekindle.records.base import shortened
 from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
@@ -46,6 +47,10 @@ class Run:
     left: Mapping[str, str] = field(default_factory=dict)
     """Why, by its name, each file stayed on the host."""
     foreign: bool = False
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Sites that left a federation which went on without them, with the round; not in ``spec``."""
+    all_sites: tuple[Site, ...] = ()
+    """Those of ``spec`` and those that left."""
     zoned: Workspace | None = None
     """The first of several simulations, whose log began with the run."""
     _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
@@ -66,7 +71,10 @@ class Run:
         unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
         spec = _as_announced(spec, workspace)
         lines = clocks.by_controller(evidence.lines, folder, spec)
-        return cls(folder, spec, ended, lines, workspace, unread, tuple(evidence.broken), left)
+        lost, asked = _spared(spec, workspace), spec.sites
+        spec = _without(spec, lost)
+        broken = tuple(evidence.broken)
+        return cls(folder, spec, ended, lines, workspace, unread, broken, left, lost=lost, all_sites=asked)
 
     def simulations(self) -> list["Run"]:
         """Return the run once for each simulation that its job.py started, with the evidence of that one."""
@@ -190,7 +198,7 @@ class Run:
     @cached_property
     def account(self) -> Account:
         """What NVFlare's files show of workflows and their tasks."""
-        return Account(self.workspace)
+        return Account(self.workspace, self.lost)
 
     @cached_property
     def results(self) -> list[Line[events.TaskEvent]]:
@@ -289,6 +297,20 @@ def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
         return spec
     named = (msgspec.structs.replace(site, name=name) for site, name in zip(spec.sites, names, strict=True))
     return msgspec.structs.replace(spec, sites=tuple(named))
+
+
+def _spared(spec: RunSpec, workspace: Workspace) -> dict[str, int]:
+    """Return the lost sites if the inventory lets the job go on without them."""
+    lost = lost_sites(workspace) if spec.federated else {}
+    least = spec.participant.min_sites if spec.participant else len(spec.sites)
+    return lost if len(spec.sites) - len(lost) >= least else {}
+
+
+def _without(spec: RunSpec, lost: Mapping[str, int]) -> RunSpec:
+    hosts = {site.node for site in spec.sites if site.name in lost}
+    stayed = tuple(site for site in spec.sites if site.name not in lost)
+    nodes = tuple(node for node in spec.nodes if node not in hosts)
+    return msgspec.structs.replace(spec, sites=stayed, nodes=nodes)
 
 
 def _left_behind(left: Mapping[str, str]) -> Iterator[str]:

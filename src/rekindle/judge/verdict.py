@@ -71,6 +71,7 @@ def judge(run_dir: Path, spec: RunSpec | None = None) -> VerdictRecord:
         started=run.ended.started if run.ended else None,
         duration_s=run.ended.duration_s if run.ended else None,
         waited_s=run.ended.waited_s if run.ended else None,
+        lost=dict(run.lost),
         lock_sha256=run.spec.lock_sha256,
         versions=run.spec.versions,
         devices=summary.devices(run),

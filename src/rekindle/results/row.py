@@ -53,11 +53,14 @@ class Row:
 
     @property
     def notice(self) -> str | None:
-        """What to do about a job that passed against a known issue or its host's own verdict."""
+        """What to do about a job that passed without a site, or against what was expected."""
         if self.kind != "PASS" or self.verdict is None:
             return None
         if self.verdict.contradiction:
             return f"{self.verdict.contradiction} Fix: look at verdict-of-host.json."
+        if self.verdict.lost:
+            left = ", ".join(f"{site} in round {number + 1}" for site, number in self.verdict.lost.items())
+            return f"It went on without sites that left: {left}. Fix: see their logs, beside the verdict."
         if self.verdict.known_issue is None:
             return None
         name = self.verdict.known_issue

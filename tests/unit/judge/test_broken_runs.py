@@ -223,7 +223,7 @@ ELSEWHERE = {
     "test_sent.py": {"made_under_its_nonce", "files_are_as_sent"},
     "test_foreign_examples.py": {"flower_results_received"},
     "tests/unit/flare/test_trackers.py": {"tracked"},
-    "test_judge_federation.py": {"only_sites_connected"},
+    "test_judge_federation.py": {"only_sites_connected", "sites_stayed"},
     "they report, and hold for any run": {"runs_as_described", "nodes_keep_pace", "rounds_over_the_network"},
 }
 

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from recorded_edits import edit, json_in, replaced, result_of
 
+from rekindle.flare.announced import AGGREGATED, FLOWS, Workflow
+from rekindle.flare.tasks import Account
+from rekindle.flare.workspace import of_run
 from rekindle.judge import judge
 
 RECORDED = Path(__file__).parents[2] / "recordings/federations/pt_ddp-3-sites"
@@ -94,3 +97,47 @@ def test_times_that_no_clock_explains_are_seen(run):
         clock["offset_s"] -= 5000.0
     verdict = judge(run)
     assert verdict.verdict == "UNPROVEN", verdict.cause
+
+
+@pytest.fixture
+def lost(tmp_path):
+    """Return a run that may go on with two sites, and did: its site two was killed in the second round."""
+    return Path(shutil.copytree(RECORDED.parent / "pt_ddp-site-lost", tmp_path / "lost"))
+
+
+def test_a_run_that_may_go_on_without_a_site_passes_and_names_it(lost):
+    verdict = judge(lost)
+    assert verdict.verdict == "PASS", verdict.cause
+    assert verdict.lost == {"two": 1}
+    assert result_of(verdict, "sites_stayed").message.startswith("two left in round 2 of 3, and ")
+    message = result_of(verdict, "rounds_aggregated").message
+    assert message == "3 of 3 rounds aggregated from at least 2 of 3 sites."
+
+
+def test_a_run_that_needs_all_sites_fails_without_one(lost):
+    replaced("spec.json", '"min_sites": 2', '"min_sites": 3')(lost)
+    verdict = judge(lost)
+    assert (verdict.verdict, verdict.lost) == ("FAIL", {})
+    message = result_of(verdict, "sites_stayed").message
+    assert message == "two left in round 2 of 3, and the job needs 3 sites."
+
+
+def test_the_sites_that_stayed_have_to_do_all_that_they_had_to(lost):
+    edit(lost / "evidence/three.rank-1.jsonl", r'.*"round": 2,.*\n', "")
+    assert result_of(judge(lost), "every_rank_trained").state == "fails"
+
+
+def test_only_the_loss_of_that_site_is_excused(lost):
+    log = lost / "job/workspace/pt_ddp/server/log.txt"
+    log.write_text(log.read_text().replace("Client two is deemed", "Client four is deemed"))
+    verdict = judge(lost)
+    assert verdict.verdict == "FAIL"
+    assert result_of(verdict, "no_error_logged").state == "fails"
+
+
+def test_rounds_of_a_recipe_count_after_a_loss(lost):
+    fedavg = Workflow("controller", "FedAvg", {}, FLOWS["FedAvg"])
+    account = Account(of_run(lost)[0], lost=("two",))
+    account.sites = ["one", "three"]
+    assert len(account.rounds_done(fedavg, AGGREGATED)) == 3
+    assert {task.site for task in account.tasks} == {"one", "three"}

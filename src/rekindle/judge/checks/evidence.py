@@ -56,12 +56,17 @@ def all_of_this_run(run: Run) -> Iterator[Result]:
 @check("ours", "example")
 def everyone_writes_their_own(run: Run) -> Iterator[Result]:
     """Every line of evidence is of the site and rank whose file it stands in."""
-    ranks = {f"{folders.EVIDENCE}/{site}.rank-{rank}.jsonl": (site, rank) for site, rank in run.ranks}
+    ranks = {
+        f"{folders.EVIDENCE}/{site.name}.rank-{rank}.jsonl": (site.name, rank)
+        for site in run.all_sites
+        for rank in range(site.ranks)
+    }
     writers: dict[str, tuple[type[events.Event], ...]] = {
         f"{folders.EVIDENCE}/job.jsonl": _JOB,
         folders.SERVER_EVENTS: _SERVER,
         folders.server_events(run.workspace.job): _SERVER,
         **{folders.samples(node): (events.SampleEvent,) for node in run.nodes},
+        **{folders.samples(site.node): (events.SampleEvent,) for site in run.all_sites if site.node},
     }
     for line in run.lines:
         event, rank = line.event, ranks.get(line.file)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from statistics import median
 
+from rekindle.flare.lost import lost_sites
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, holds, unknown
@@ -28,7 +29,7 @@ def _on_one_host(run: Run) -> str | None:
 @check("ours", "example", unless=_on_one_host)
 def only_sites_connected(run: Run) -> Iterator[Result]:
     """Every site connected to the server by TLS with a certificate of its own, and nobody else did."""
-    sites = {site.name for site in run.spec.sites}
+    sites = {site.name for site in run.all_sites}
     lines = [(number, _COLOUR.sub("", line)) for number, line in enumerate(run.job_log, 1)]
     found = [(number, match) for number, line in lines for match in _CONNECTED.finditer(line)]
     outside = [(number, match) for number, match in found if match["port"] == str(run.spec.port)]
@@ -52,6 +53,18 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
     again = [f"{name} {count} times" for name, count in sorted(joined.items()) if count > 1]
     more = f" Joined again: {', '.join(again)}." if again else ""
     yield holds(f"{len(sites)} sites connected by TLS, each with its own certificate.{more}", folders.JOB_LOG)
+
+
+@check("ours", "example", unless=_on_one_host)
+def sites_stayed(run: Run) -> Iterator[Result]:
+    """No site left before the end, unless the inventory lets the job go on without it."""
+    for site, number in lost_sites(run.workspace).items():
+        message = f"{site} left in round {number + 1} of {run.spec.job.rounds}"
+        if site in run.lost:
+            yield holds(f"{message}, and the job went on without it, as its inventory allows.")
+        else:
+            least = run.spec.participant.min_sites if run.spec.participant else len(run.spec.sites)
+            yield fails(f"{message}, and the job needs {least} sites.")
 
 
 @check("ours", "example", needs=(TaskEvent,), unless=_on_one_host)

@@ -1,7 +1,7 @@
 """The logs of NVFlare's server and sites, and job.py's output, are complete and without an error."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from rekindle.flare.log import TRAINERS, LogRecord
+from rekindle.flare.lost import lost_site
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, unknown
 from rekindle.judge.run import Run
@@ -117,24 +118,30 @@ def no_error_logged(run: Run) -> Iterator[Result]:
         errors = run.records(name, member.error_log)
         if content.strip() and not errors:
             yield unknown(f"{name}'s error log is not NVFlare's.", member.path(member.error_log))
-        found = [*unexplained(name, run.records(name)), *unexplained(name, errors, ended=True)]
+        found = [
+            *unexplained(name, run.records(name), lost=run.lost),
+            *unexplained(name, errors, ended=True, lost=run.lost),
+        ]
         for record, message in found:
             yield fails(f"{name} logged: {message[:300]}", record.at)
 
 
-def unexplained(name: str, records: list[LogRecord], ended: bool = False) -> Iterator[tuple[LogRecord, str]]:
+def unexplained(
+    name: str, records: list[LogRecord], ended: bool = False, lost: Container[str | None] = ()
+) -> Iterator[tuple[LogRecord, str]]:
     """Yield the records of a log with an error that is not harmless, and its message.
 
     Args:
         name: ``server`` or a site, whose log it is.
         records: of the log, in its order.
         ended: whether the server had asked the sites to end before the first record.
+        lost: sites that the run goes on without.
     """
     kind: Literal["server", "site"] = "server" if name == "server" else "site"
     for record in records:
         ended = ended or any(word in record.message for word in _ENDING)
         for message in _errors(record):
-            if not _is_harmless(kind, record.logger, message, ended):
+            if not _is_harmless(kind, record.logger, message, ended) and lost_site(message) not in lost:
                 yield record, message
 
 
@@ -208,7 +215,9 @@ def job_printed_no_error(run: Run) -> Iterator[Result]:
             result, message, of_site = unknown if of_site else fails, printed, None  # a site's went on
         elif not console and _DIED.match(printed):
             message = printed
-        if message is not None and not _is_harmless("job", logger, message, after_end=True):
+        if message is None or lost_site(message) in run.lost:
+            continue
+        if not _is_harmless("job", logger, message, after_end=True):
             yield result(f"Line {number} of job.log: {message[:300]}", folders.JOB_LOG)
 
 
@@ -232,7 +241,7 @@ def results_are_good(run: Run) -> Iterator[Result]:
             if code != "OK":
                 yield fails(f"The server had a result with the return code {code}.", record.at)
         status = re.search(r"exit with status (?:TaskCompletionStatus\.)?(\w+)", record.message)
-        if status and status[1] != "OK":
+        if status and status[1] != "OK" and not (status[1] == "CLIENT_DEAD" and run.lost):
             yield fails(f"A task of the server ended with {status[1]}.", record.at)
     for site in run.spec.sites:
         for record in run.records(site.name):

@@ -77,7 +77,7 @@ def _finished(account: Account, flow: Workflow) -> Result:
         return _unknown(account, flow)
     done = list(account.logged(flow, flow.flow.done)) if flow.flow.done else []
     if flow.flow.round_done and flow.rounds is not None:
-        ended = list(account.logged(flow, flow.flow.round_done))
+        ended = account.rounds_done(flow, flow.flow.round_done)
         enough = len(ended) == flow.rounds or (flow.may_stop and 0 < len(ended) < flow.rounds)
         message = f"{flow.kind} completed {len(ended)} of {flow.rounds} rounds"
         if not enough or not done:

@@ -16,9 +16,13 @@ def rounds_aggregated(run: Run) -> Result:
     if "server" not in run.workspace.members:
         return unknown("NVFlare's server left no log.")
     rounds, sites = run.spec.job.rounds, len(run.spec.sites)
+    least = "at least " if run.lost else ""
     lines = run.find("server", r"Aggregated (\d+)/(\d+) results")
-    complete = [line for line in lines if line.match.groups() == (str(sites), str(sites))]
-    message = f"{len(complete)} of {rounds} rounds aggregated from {sites} of {sites} sites."
+    asked = {str(sites + left) for left in range(len(run.lost) + 1)}
+    complete = [line for line in lines if line.match[1] == str(sites) and line.match[2] in asked]
+    message = (
+        f"{len(complete)} of {rounds} rounds aggregated from {least}{sites} of {len(run.all_sites)} sites."
+    )
     if len(complete) != rounds and not run.account.ended:
         message += " The server's log stops before the run's end: the server was killed or died."
     return shown(len(complete) == rounds, message, lines[-1] if lines else None)
@@ -29,7 +33,7 @@ def server_log_clean(run: Run) -> Result:
     """The server did not abort the run, logged only harmless errors, and reached its end."""
     server, aborts = run.workspace.members.get(SERVER), run.find(SERVER, r"Aborting current RUN due to (.*)")
     records = run.records(SERVER, server.error_log) if server else []
-    error = next(unexplained(SERVER, records, ended=True), None)
+    error = next(unexplained(SERVER, records, ended=True, lost=run.lost), None)
     if error and "Aborting current RUN" not in error[1]:
         return fails(f"The server logged: {cause(*error)}", error[0].at)
     if aborts:
