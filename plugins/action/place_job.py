@@ -1,6 +1,7 @@
 """Action ``place_job``: the spec of a job's run on the host, or the verdict that it cannot run there."""
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,14 @@ class ActionModule(Action):
             fix = f"see why {args['python']} does not run there."
             raise Failed("The host does not report its time.", fix)
         spec = replace(spec, clock=now)
+        oldest = lease.oldest(args["max_age"], datetime.now(timezone.utc))
         if members:
             name, shared = placing.common(spec, Path(args["payload"]).name)
-            nonce = state.agree(name, shared, again=args["rerun"]).nonce
+            nonce = state.agree(name, shared, again=args["rerun"], oldest=oldest).nonce
             spec = state.under(run, replace(spec, nonce=nonce))
             target = federated.placed_part(folder, job.name)
         else:
-            spec = state.agree(run, spec, again=args["rerun"])
+            spec = state.agree(run, spec, again=args["rerun"], oldest=oldest)
             target = placed_in(folder, job.name)
             _forget(folder / job.name / folders.VERDICT, spec.nonce)
         placed = records.PlacedRecord(run=run, payload=args["payload"], spec=spec, at=records.timestamp())

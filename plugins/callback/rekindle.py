@@ -8,7 +8,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,13 +15,21 @@ from typing import Any, BinaryIO, Literal
 
 import ansible.release
 from ansible import context
-from ansible.errors import AnsibleError
 from ansible.plugins.callback import CallbackBase
-from ansible.template import Templar
 from ansible.utils.display import Display
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_NEEDS = ("cryptography", "jinja2", "junitparser", "msgspec", "psutil", "rich", "uv", "yaml")
+_NEEDS = (
+    "cryptography",
+    "jinja2",
+    "junitparser",
+    "msgspec",
+    "prometheus_client",
+    "psutil",
+    "rich",
+    "uv",
+    "yaml",
+)
 
 
 def _find_rekindle() -> None:
@@ -54,6 +61,7 @@ def _find_rekindle() -> None:
 _find_rekindle()
 
 from rekindle import records, settings
+from rekindle.actions import on_end
 from rekindle.actions.output import clean_display, failure, part
 from rekindle.host import folders, places
 from rekindle.report.check import check_text
@@ -71,7 +79,7 @@ description: Works on the playbooks of this repository, and on any other from it
 _ENTRIES = {_REPOSITORY / name for name in ("site.yml", "federate.yml", "retire.yml")}
 _REPORT, _FEDERATE = "report", "federate"
 _TAKEN = {".", "..", "payload", folders.PLAY_RECORD, folders.RESULTS_SEAL, folders.FEDERATIONS}
-_TAKEN |= {"report.html", "results.json", "junit.xml"}
+_TAKEN |= {"report.html", "results.json", "junit.xml", "metrics.prom"}
 
 
 def _reports_errors(method: Callable[..., None]) -> Callable[..., None]:
@@ -106,6 +114,7 @@ class CallbackModule(CallbackBase):
         Display.rekindle = self
         self._folder: Path | None = None
         self._before: dict[str, str] | None = None
+        self._on_end: list[str] = []
         self._ours = False
         self._beside = _REPOSITORY
         self._play: Any = None
@@ -125,7 +134,7 @@ class CallbackModule(CallbackBase):
         here = not self._ours or os.environ.get("REKINDLE_TOLD")  # the rekindle command's: where its user is
         self._beside = Path("results").absolute() if here else places.results(_REPOSITORY)
         if self._ours:
-            self._refuse(_leaving_out())
+            self._refuse(settings.leaving_out(context.CLIARGS, _REPOSITORY))
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """Begin with a play that names our roles."""
@@ -150,10 +159,7 @@ class CallbackModule(CallbackBase):
             clean_display()
             default = os.environ.get("REKINDLE_RESULTS") or str(self._new_folder())
             os.environ["REKINDLE_RESULTS"] = default
-            known = variables.get_vars(play=self._play, host=next(iter(hosts), None))
-            given = None
-            with suppress(AnsibleError):  # the settings' check reports it
-                given = Templar(variables._loader, known).template(known.get("rekindle_results"))
+            given, self._on_end = settings.of_run(self._play)
             self._folder = Path(given or default).expanduser().absolute()
             os.environ["REKINDLE_RESULTS"] = str(self._folder)
             self._before = sealing.before(self._folder)
@@ -175,6 +181,7 @@ class CallbackModule(CallbackBase):
             journal.begin_play(self._folder, stages[-1], names, left=self._left, now=now, checks=self._checks)
             if not self._checks and self._playing is None:
                 self._playing = journal.keep_playing(self._folder)
+                journal.link_latest(self._beside, self._folder)
             if file := os.environ.get("REKINDLE_TOLD"):  # the rekindle command reads it
                 Path(file).write_text(str(self._folder), encoding="utf-8")
 
@@ -260,25 +267,8 @@ class CallbackModule(CallbackBase):
             self._display.display("\n" + summary(results, self._folder))
         if self._before is not None or not self._checks:
             sealing.put(self._folder, self._before)
-
-
-def _leaving_out() -> list[str]:
-    """Return a message for each option that would leave out tasks: a status of 0 means that all is proven.
-
-    No task has a tag, so only Ansible's own tags skip any; a stage's name as a tag would do nothing.
-    """
-    given, stages = context.CLIARGS, {path.name for path in (_REPOSITORY / "roles").iterdir()}
-    options = {
-        "--tags": set(given["tags"]) != {"all"},
-        "--skip-tags": {"all", "always", "tagged", "untagged"}.union(stages) & set(given["skip_tags"]),
-        "--start-at-task": given["start_at_task"],
-    }
-    return [
-        f"{option} leaves out tasks, and nothing would be proven. Fix: leave it out; "
-        "playbooks/ has each stage alone."
-        for option, is_given in options.items()
-        if is_given
-    ]
+        if self._on_end and not self._checks and (flaw := on_end.tell(self._on_end, self._folder)):
+            self._display.warning(flaw)
 
 
 def _is_ours(role: Any) -> bool:

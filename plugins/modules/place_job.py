@@ -13,6 +13,7 @@ options:
   payload: {description: The payload's path on the host., type: str, required: true}
   python: {description: The driver's Python on the host., type: str, required: true}
   rerun: {description: Whether to run a job that has passed., type: bool, required: true}
+  max_age: {description: How old a PASS may be that is kept; empty for any age., type: str, required: true}
   checkout: {description: Checkout of NVFlare; empty for the default., type: str, required: true}
   server:
     description: Host of the server, for a job over all hosts of a federation; empty for one on this host.

@@ -139,5 +139,12 @@ def play(repository, *arguments, **environ):
     return done.stdout + done.stderr
 
 
+def latest(results):
+    """Return the only run in a folder of runs, to which its link leads."""
+    (folder,) = (path for path in results.iterdir() if not path.is_symlink())
+    assert (results / "latest").readlink() == Path(folder.name)
+    return folder
+
+
 def rows(folder):
     return {row["host"]: row for row in json.loads((folder / "results.json").read_text())["rows"]}

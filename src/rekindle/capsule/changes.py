@@ -39,8 +39,9 @@ class Changes(NamedTuple):
     def grouped(self) -> list[Change]:
         """Each change once."""
         groups: dict[str, list[tuple[str, str]]] = {}
+        hosts = {host for host, _ in self.found}
         for host, message in self.found:
-            groups.setdefault(alike(message, host), []).append((host, message))
+            groups.setdefault(alike(message, hosts), []).append((host, message))
         return [
             Change(of[0][1], [host for host, _ in of], len({message for _, message in of}) == 1)
             for of in groups.values()

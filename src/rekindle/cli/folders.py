@@ -78,6 +78,12 @@ def record(path: Path, name: str) -> Path:
 
 
 def runs(given: list[Path]) -> tuple[list[Results], list[str]]:
+    """Return what `gathered` does, without paths."""
+    results, flaws = gathered(given)
+    return list(results.values()), flaws
+
+
+def gathered(given: list[Path]) -> tuple[dict[Path, Results], list[str]]:
     """Return each results folder among or in those ``given``, and a sentence for each that was not read.
 
     Raises:
@@ -90,10 +96,10 @@ def runs(given: list[Path]) -> tuple[list[Results], list[str]]:
         if not here:
             raise RecordError(f"{folder} has no run.", "name a folder of results, or one that has some.")
         paths |= dict.fromkeys(path.resolve() for path in here)
-    results, flaws = [], []
+    results, flaws = {}, []
     for path in paths:
         try:
-            results.append(gather(path))
+            results[path] = gather(path)
         except RecordError as error:
             flaws.append(error)
     if not results:

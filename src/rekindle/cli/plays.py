@@ -138,12 +138,12 @@ def _forget_environment(status: dict[str, Any], runner_config: Any) -> None:
 
 @contextmanager
 def _signals_are_ansibles() -> Iterator[None]:
-    """Leave Ctrl-C to Ansible, which gets it from the terminal too, and pass on SIGTERM."""
+    """Leave Ctrl-C to Ansible, which gets it from the terminal too; for SIGTERM, interrupt it likewise."""
 
     def end(*_: object) -> None:
         for child in psutil.Process().children():
             with suppress(psutil.NoSuchProcess):
-                child.terminate()
+                child.send_signal(signal.SIGINT)
 
     handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: end}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}

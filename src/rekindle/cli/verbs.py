@@ -28,6 +28,7 @@ HELP = {
     "bundle": "Collect the locked wheels of plans, for hosts without a network.",
     "diff": "Show what differs between two runs, or between the environments of two env.json.",
     "report": "Write the reports of a results folder again.",
+    "watch": "Show a run while it goes on: each host's stage, job and round, and the lease's time left.",
     "verify": "Name the files of a results folder that were altered since it was sealed.",
     "runs": "List runs: when each began, on what, how it ended, and how long it took.",
     "board": "Show the newest verdict on every job of many runs, since when it stands, and what changed.",

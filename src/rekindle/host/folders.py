@@ -40,6 +40,8 @@ LADDER = "ladder"
 
 # A host's folder of results, results/<run>/<host>/; the play's own record lies above it.
 PLAY_RECORD = "run.json"
+LATEST = "latest"
+"""Beside the runs: a link to the newest one, wherever that lies."""
 EARLIER = "earlier"
 """In a host's folder of results: runs before the latest ones of their jobs."""
 RESULTS_SEAL = "results.seal.json"

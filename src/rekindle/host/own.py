@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,22 @@ def write(path: Path, data: bytes) -> None:
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def link(path: Path, target: Path) -> None:
+    """Have the symbolic link at ``path`` lead to ``target``, whatever it led to before.
+
+    Raises:
+        OSError: it cannot be made, or a folder is in its place.
+    """
+    make_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary.symlink_to(target)
+    try:
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink()
         raise
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from rekindle.host import batch, folders
-from rekindle.records import Job, LeaseRecord, RecordError, Slurm, moment, timestamp, write
+from rekindle.records import Job, LeaseRecord, RecordError, Slurm, Timestamp, moment, timestamp, write
 from rekindle.records.folders import lease_in, play_in
 
 from .placement import NoRunError
@@ -44,16 +44,30 @@ def deadline(lease_ends: str, budget: str, started: datetime) -> datetime | None
     except (ValueError, OverflowError):
         fix = "write it as 2026-11-21T18:00, or with a zone."
         raise RecordError(f"lease_ends {lease_ends!r} is not a time.", fix) from None
+    if budget:
+        times.append(_after(started, "budget", budget))
+    return min(times, default=None)
+
+
+def oldest(max_age: str, now: datetime) -> Timestamp | None:
+    """Return when a PASS was judged at the earliest to be kept ``now``; None if any is.
+
+    Raises:
+        RecordError: ``max_age`` is neither empty nor a length of time.
+    """
+    return timestamp(_after(now, "max_age", max_age, -1)) if max_age else None
+
+
+def _after(time: datetime, name: str, length: str, sign: int = 1) -> datetime:
+    """Return the time a length such as ``1h30m`` after another, or before it."""
     try:
-        if budget:
-            parts = re.findall(r"(\d+)([hms])", budget)
-            if not parts or "".join(map("".join, parts)) != budget:
-                raise ValueError(budget)
-            times.append(started + timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts)))
+        parts = re.findall(r"(\d+)([hms])", length)
+        if not parts or "".join(map("".join, parts)) != length:
+            raise ValueError(length)
+        return time + sign * timedelta(seconds=sum(int(count) * _UNITS[unit] for count, unit in parts))
     except (ValueError, OverflowError):
         fix = "write it as 45m, 1h30m or 90s."
-        raise RecordError(f"budget {budget!r} is not a length of time.", fix) from None
-    return min(times, default=None)
+        raise RecordError(f"{name} {length!r} is not a length of time.", fix) from None
 
 
 def started(results: Path, host: str) -> datetime | None:

@@ -168,6 +168,11 @@ class PlaybookRecord(Record, kw_only=True, frozen=True):
     """The last stage that it was to reach, by the host."""
 
     @property
+    def newest(self) -> Timestamp:
+        """Start of the latest playbook, checks aside."""
+        return max(self.began.values(), default=self.started)
+
+    @property
     def latest(self) -> dict[str, Timestamp]:
         """Start of the latest playbook on each host, checks among them."""
         return {**self.began, **self.checked}

@@ -1,1 +1,1 @@
-"""Results as the answer, pages, results.json and junit.xml; and what ``--check`` ends with."""
+"""Results as the answer, pages, results.json, junit.xml and metrics.prom; and what ``--check`` ends with."""

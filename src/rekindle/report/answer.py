@@ -58,7 +58,7 @@ def answer_text(results: Results, base: Path | None, width: int, colour: bool) -
     paragraphs, lines = [answer(results)], 0
     for number, cause in enumerate(found):
         if not small and lines > _LINES:
-            paragraphs.append("\n".join(_brief(found[number:], width, colour)))
+            paragraphs.append("\n".join(brief(found[number:], width, colour)))
             break
         following = next_step(cause, base, results.playbook.asked) if base else None
         paragraph = "\n".join(_paragraph(cause, following, width, colour))
@@ -94,7 +94,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(f"  {one_line(text)}", width, subsequent_indent="    ")
 
 
-def _brief(found: list[Cause], width: int, colour: bool) -> Iterator[str]:
+def brief(found: list[Cause], width: int, colour: bool) -> Iterator[str]:
     """Return a line a cause, for a bounded number."""
     for cause in found[:_NAMED]:
         rest = f": {len(cause.hosts)} on {one_line(cause.hosts[0])} …: {one_line(cause.message)}"

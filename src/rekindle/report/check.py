@@ -16,8 +16,9 @@ def check_text(checked: CheckData) -> str:
     if not checked.hosts:
         return NO_HOSTS
     groups: dict[tuple[str, ...], list[HostCheck]] = {}
+    names = {host.host for host in checked.hosts}
     for host in checked.hosts:
-        groups.setdefault(_kind(host), []).append(host)
+        groups.setdefault(_kind(host, names), []).append(host)
     refused_first = sorted(groups.values(), key=lambda group: group[0].word == "ready")
     lines = [printed(line) for group in refused_first for line in _lines(group)]
     return "\n".join([*_answer(checked.hosts), *lines])
@@ -31,10 +32,10 @@ def _answer(hosts: list[HostCheck]) -> Iterator[str]:
         yield ""
 
 
-def _kind(host: HostCheck) -> tuple[str, ...]:
-    """Return what hosts have in common for which the same would be done."""
+def _kind(host: HostCheck, names: set[str]) -> tuple[str, ...]:
+    """Return what hosts of these ``names`` have in common for which the same would be done."""
     rest = [line for line in _lines([host]) if not line.startswith("  lease: ")]
-    return (host.word, alike(host.cause or "", host.host), str(host.lease_suffices), *rest[1:])
+    return (host.word, alike(host.cause or "", names), str(host.lease_suffices), *rest[1:])
 
 
 def _lines(group: list[HostCheck]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""All reports of a results folder: the pages, results.json, junit.xml, and the answer on the terminal."""
+"""All reports of a results folder: the pages, files for programs, and the answer on the terminal."""
 
 import json
 from collections.abc import Iterator
@@ -17,13 +17,14 @@ from .answer import answer_text
 from .data import data
 from .html import host_html, html
 from .junit import junit
+from .metrics import metrics
 from .table import terminal
 
-_REPORTS = ("report.html", "results.json", "junit.xml")
+_REPORTS = ("report.html", "results.json", "junit.xml", "metrics.prom")
 
 
 def write_reports(folder: Path) -> Results:
-    """Write report.html, results.json and junit.xml into ``folder``, and a page into each host's.
+    """Write report.html, results.json, junit.xml and metrics.prom, and a page into each host's folder.
 
     If one cannot be written, none is left: an earlier one may show that everything passed.
 
@@ -38,6 +39,7 @@ def write_reports(folder: Path) -> Results:
             **{page: host_html(results, host).encode() for page, host in _pages(results)},
             "results.json": json.dumps(cleaned, indent=2, allow_nan=False).encode() + b"\n",
             "junit.xml": junit(results),
+            "metrics.prom": metrics(results),
         }
         for name, content in reports.items():
             try:

@@ -38,6 +38,8 @@ class RunsData(msgspec.Struct):
     runs: list[RunData]
     unread: list[str]
     """A sentence for each run that was not read."""
+    removed: list[str] = []
+    """Folders that were removed."""
 
 
 def runs_data(found: Iterable[Results], unread: list[str]) -> RunsData:
@@ -63,7 +65,7 @@ def runs_text(data: RunsData, width: int, colour: bool) -> str:
 
 def _run(results: Results) -> RunData:
     playbook = results.playbook
-    began = max(playbook.began.values(), default=playbook.started)
+    began = playbook.newest
     return RunData(
         run=playbook.run,
         began=began,

@@ -1,7 +1,7 @@
 """Failures by their cause: hosts that failed alike, what a host amounts to, and the lines that show it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ _GRAVITY: tuple[RowKind, ...] = (
 NO_FAILURE = {"RUNNING", "READY", "RETIRED", "PASS"}
 _OF_ONE = re.compile(r"GPU-[0-9A-Fa-f-]+|\b[0-9a-f]{12,}\b|\d+(?:\.\d+)?")
 """What differs between hosts that fail alike: UUIDs, digests, figures."""
+_WORD = re.compile(r"[\w.-]+")
 _AROUND, _FAR, _LONGEST = 5, 1_000_000, 400
 """Lines on each side, the last line that is looked for, and bytes of one."""
 
@@ -93,10 +94,12 @@ def standing(rows: Sequence[Row]) -> RowKind:
 def causes(rows: Iterable[Row]) -> list[Cause]:
     """Group what is not PASS, and what passed and asks for something, the worst and most frequent first."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
+    rows = list(rows)
+    hosts = {row.host for row in rows}
     for row in rows:
         if row.kind not in NO_FAILURE or row.notice:
             message, remedy = _said(row)
-            key = (row.kind, alike(message, row.host), alike(remedy or "", row.host))
+            key = (row.kind, alike(message, hosts), alike(remedy or "", hosts))
             groups.setdefault(key, []).append(row)
     found = []
     for group in groups.values():
@@ -112,9 +115,19 @@ def _said(row: Row) -> tuple[str, str | None]:
     return message, (row.verdict.remedy if row.verdict and row.kind != "PASS" else None) or fix or None
 
 
-def alike(text: str, host: str) -> str:
-    """Return a text about a host without what makes it one of that host: its name, UUIDs and figures."""
-    return _OF_ONE.sub("#", re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "#", text))
+def alike(text: str, hosts: Collection[str]) -> str:
+    """Return a text about one of ``hosts`` without what makes it one of that host: names, UUIDs and figures.
+
+    Any of their names goes, so that a name that is a word parts no texts that have that word.
+    """
+
+    def unnamed(word: re.Match[str]) -> str:
+        parts = word[0].split(".")
+        names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+        name = next((name for name in names if name in hosts), None)
+        return "#" + word[0][len(name) :] if name else word[0]
+
+    return _OF_ONE.sub("#", _WORD.sub(unnamed, text))
 
 
 def cited(row: Row) -> Cited | None:

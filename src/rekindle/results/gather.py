@@ -12,6 +12,7 @@ from rekindle.records import (
     AcceptanceRecord,
     Complaint,
     HostRecord,
+    LeaseRecord,
     Outcome,
     PlacedRecord,
     PlanRecord,
@@ -19,6 +20,7 @@ from rekindle.records import (
     RecordError,
     RetiredRecord,
     Seen,
+    Timestamp,
     VersionError,
     read,
 )
@@ -56,6 +58,7 @@ class HostResults:
     acceptance: AcceptanceRecord | None = None
     earlier: tuple[Row, ...] = ()
     """Rows of jobs that the latest playbook did not ask for."""
+    lease_ends: Timestamp | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,9 @@ def gather_host(
     if retired and retired.retired:
         rows.append(Row(name, None, "RETIRED", _kept(retired)))
     shown = refusal if checked else outcome
-    return HostResults(name, host, plan, shown, tuple(rows), acceptance, tuple(earlier))
+    lease = read_valid(folder / folders.LEASE_RECORD, LeaseRecord)
+    ends = lease.ends if lease else None
+    return HostResults(name, host, plan, shown, tuple(rows), acceptance, tuple(earlier), ends)
 
 
 def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:

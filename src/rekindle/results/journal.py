@@ -69,6 +69,14 @@ def begin_play(  # noqa: PLR0913 - each is a part of what is noted
                 outcome.unlink()
 
 
+def link_latest(runs: Path, folder: Path) -> None:
+    """Have ``latest`` among ``runs`` lead to a run's folder, wherever that lies, if it can be written."""
+    with suppress(OSError):
+        if folder != runs:
+            inside = folder.relative_to(runs) if folder.is_relative_to(runs) else folder
+            own.link(runs / folders.LATEST, inside)
+
+
 def keep_playing(folder: Path) -> BinaryIO:
     """Make `playing` true for ``folder`` until the returned file is closed, or this process ends.
 

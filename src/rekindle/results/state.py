@@ -10,12 +10,13 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from rekindle.host import own
-from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, timestamp, write
+from rekindle.records import Record, RecordError, RunSpec, VerdictKind, decodable, moment, timestamp, write
 from rekindle.records.base import Timestamp, read_valid
 
 from . import seal
@@ -52,22 +53,33 @@ def folder(name: str = "") -> Path:
     return base / name
 
 
-def agree(run: str, spec: RunSpec, *, again: bool) -> RunSpec:
+def agree(run: str, spec: RunSpec, *, again: bool, oldest: Timestamp | None = None) -> RunSpec:
     """Return ``spec`` with the nonce under which ``run`` is sent to its host, which is kept.
 
-    The nonce stays until its run has been judged as other than PASS, or as PASS and is to run ``again``.
+    The nonce stays until its run has been judged as other than PASS, or as PASS and is to run ``again``, or
+    its evidence is from before ``oldest``.
 
     Raises:
         RecordError: it cannot be kept.
     """
     with _locked(_path(spec.host, run)) as path:
         before = read_valid(path, Sent)
-        if before and (before.judged is None or (before.judged == "PASS" and not again)):
+        old = before and oldest and _old(before, oldest)
+        if before and not old and (before.judged is None or (before.judged == "PASS" and not again)):
             kept = before.spec
             return replace(spec, nonce=kept.nonce, clock=kept.clock, gpus=kept.gpus)
         spec = replace(spec, nonce=secrets.token_hex(16))
         keep(run, spec)
         return spec
+
+
+def _old(before: Sent, oldest: Timestamp) -> bool:
+    """Whether a run was judged before ``oldest``, or never, and must have ended before then."""
+    if before.judged:
+        return (before.at or "") < oldest
+    asked = before.spec.clock.asked if before.spec.clock and not before.spec.slurm else None
+    limit = timedelta(seconds=before.spec.job.limit_s)
+    return asked is not None and moment(asked) + limit < moment(oldest)
 
 
 def under(run: str, spec: RunSpec) -> RunSpec:

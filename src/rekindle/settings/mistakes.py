@@ -140,10 +140,13 @@ def _free_space(settings: Settings) -> Iterator[Complaint]:
 
 def _times(settings: Settings) -> Iterator[Complaint]:
     now = datetime.now(timezone.utc)
-    for name in ("lease_ends", "budget"):
+    for name in ("lease_ends", "budget", "max_age"):
         value = settings.values.get(f"{PREFIX}{name}", "")
         try:
-            lease.deadline(**{"lease_ends": "", "budget": "", name: value}, started=now)
+            if name == "max_age":
+                lease.oldest(value, now)
+            else:
+                lease.deadline(**{"lease_ends": "", "budget": "", name: value}, started=now)
         except RecordError as error:
             yield Complaint(error.message.replace(name, settings.called(f"{PREFIX}{name}"), 1), error.fix)
 

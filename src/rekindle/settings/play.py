@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 from ansible.errors import AnsibleError
+from ansible.module_utils.common.parameters import DEFAULT_TYPE_VALIDATORS
 from ansible.template import Templar
 
 from rekindle.capsule.wheelhouse import require_files
@@ -76,6 +77,44 @@ def of_play(play: Any, results: Path, site: Path) -> list[str]:
         for mistake, names in hosts_of.items()
     }
     return [f"{hosts}: {mistake}" for mistake, hosts in named.items()]
+
+
+def leaving_out(given: Mapping[str, Any], site: Path) -> list[str]:
+    """Return a message for each of Ansible's options that would leave out tasks: 0 means that all is proven.
+
+    No task has a tag, so only Ansible's own tags skip any; a stage's name as a tag would do nothing.
+
+    Args:
+        given: options of the command line.
+        site: folder that has roles/.
+    """
+    stages = {path.name for path in (site / "roles").iterdir()}
+    options = {
+        "--tags": set(given["tags"]) != {"all"},
+        "--skip-tags": {"all", "always", "tagged", "untagged"}.union(stages) & set(given["skip_tags"]),
+        "--start-at-task": given["start_at_task"],
+    }
+    return [
+        f"{option} leaves out tasks, and nothing would be proven. Fix: leave it out; "
+        "playbooks/ has each stage alone."
+        for option, is_given in options.items()
+        if is_given
+    ]
+
+
+def of_run(play: Any) -> tuple[str, list[str]]:
+    """Return the results folder of a play and the command at its end, as its first host has them.
+
+    Either is empty where it is not set, or cannot be evaluated, which `of_play` reports.
+    """
+    manager = play.get_variable_manager()
+    host = next(iter(manager._inventory.get_hosts(play.hosts)), None)
+    known = manager.get_vars(play=play, host=host)
+    fill = Templar(play.get_loader(), known).template
+    values = {name: _value(known.get(f"rekindle_{name}"), fill) for name in ("results", "on_end")}
+    values = {name: value for name, value in values.items() if not isinstance(value, Unknown)}
+    command = values.get("on_end") or []
+    return values.get("results") or "", [str(word) for word in DEFAULT_TYPE_VALIDATORS["list"](command)]
 
 
 def _check_wheelhouse(variables: Mapping[str, Any], fill: Callable[[Any], Any], home: Path) -> None:

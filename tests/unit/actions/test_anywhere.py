@@ -78,7 +78,7 @@ def test_a_playbook_runs_where_ansible_ignores_our_configuration(tmp_path, inven
     done = run(folder, OURS, "playbooks/preflight.yml", "-i", inventory)
     assert "world writable directory" in done.stderr
     assert done.returncode == 0, done.stdout + done.stderr
-    (results,) = (folder / "results").iterdir()  # of the checkout, wherever the command is typed
+    results = (folder / "results" / "latest").resolve(strict=True)
     assert (results / "here" / "host.json").exists()
 
 
@@ -108,7 +108,9 @@ def test_an_ansible_without_our_packages_ends_with_what_to_type(tmp_path, invent
     printed = [line for line in done.stderr.splitlines() if line.startswith("[ERROR]")]
     assert done.returncode == 4, done.stdout + done.stderr
     assert len(printed) == 1
-    assert printed[0].startswith("[ERROR]: Rekindle needs junitparser, msgspec, psutil, rich, uv, which")
+    assert printed[0].startswith(
+        "[ERROR]: Rekindle needs junitparser, msgspec, prometheus_client, psutil, rich, uv, which"
+    )
     assert "/.venv/bin/ansible-playbook in place of ansible-playbook." in printed[0]
     assert "Traceback" not in done.stderr
     assert "PLAY [" not in done.stdout

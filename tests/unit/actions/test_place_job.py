@@ -22,6 +22,7 @@ from rekindle.records import (
     PlanRecord,
     VerdictRecord,
     read,
+    timestamp,
     to_builtins,
     write,
 )
@@ -40,7 +41,7 @@ def place(load, home, on_host, own_state):
             lease.keep(home, "h200", now, now + timedelta(seconds=left_s))
         args = {
             **{"folder": str(home), "job": job, "tmpdir": "/tmp/rekindle/tmp", "arguments": {}},
-            **{"rerun": False, "checkout": "", "gate": "host"},
+            **{"rerun": False, "max_age": "", "checkout": "", "gate": "host"},
             **on_host[0],
             **more,
         }
@@ -87,6 +88,20 @@ def test_what_passed_runs_under_another_nonce_only_if_it_is_asked_to(place):
     again = place(rerun=True)
     assert again["run"] == first["run"]
     assert again["spec"]["nonce"] != first["spec"]["nonce"]
+
+
+def test_what_passed_runs_again_when_it_is_older_than_it_may_be(place):
+    first = place()
+    sent = state.sent("h200", first["run"])
+    state.note(first["run"], sent, "PASS")
+    assert place(max_age="1m")["spec"] == first["spec"]
+    (kept,) = (state.folder("sent")).glob("*.json")
+    earlier = timestamp(datetime.now(timezone.utc) - timedelta(hours=2))
+    write(kept, replace(read(kept, state.Sent), at=earlier))
+    assert place(max_age="3h")["spec"] == place()["spec"] == first["spec"]
+    again = place(max_age="1h30m")["spec"]
+    assert again["nonce"] != first["spec"]["nonce"]
+    assert place(max_age="1h30m")["spec"] == again  # which is followed
 
 
 def test_what_is_sent_has_the_digest_of_each_file_and_the_host_s_clock(place):

@@ -3,7 +3,7 @@
 import pytest
 from report_folders import add_host, fill, three_hosts
 
-REPORTS = ["junit.xml", "report.html", "results.json"]
+REPORTS = ["junit.xml", "metrics.prom", "report.html", "results.json"]
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_results_go_to_the_users_folder_and_json_is_apart_from_what_ansible_prin
     (folder / "more.yml").write_text("rekindle_min_free_gb: 1000000\n")
     done = call("site", "-i", "lease_hosts", "-e", "@more.yml", "--json")
     assert done.returncode == 1, done.stdout + done.stderr
-    (run,) = (folder / "results").iterdir()
+    run = (folder / "results" / "latest").resolve(strict=True)
     answer = json.loads(done.stdout)
     assert (answer["run"], answer["passed"], answer["hosts"][0]["host"]) == (run.name, False, "h")
     assert (run / "h/outcome.json").is_file()

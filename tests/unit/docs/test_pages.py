@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import write_schema
 import write_settings
 
 REPOSITORY = Path(__file__).parents[3]
@@ -26,6 +27,10 @@ def test_a_setting_that_was_added_is_missed_on_the_page(tmp_path, monkeypatch):
     path.write_text(specified + "      more: {description: More., type: str}\n")
     page = REPOSITORY / "docs/settings.md"
     assert write_settings.pages()[page] != page.read_text()
+
+
+def test_the_schema_of_results_is_that_of_their_records():
+    assert write_schema.PAGE.read_text() == write_schema.text()
 
 
 def test_readme_is_short():

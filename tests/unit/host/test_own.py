@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 from rekindle.host import own
 
 
@@ -13,3 +15,14 @@ def test_what_is_written_is_complete_or_not_there_and_for_its_owner_alone(tmp_pa
         os.umask(before)
     modes = [path.stat().st_mode & 0o777 for path in sorted((tmp_path / "new").rglob("*"))]
     assert [*modes, (tmp_path / "new").stat().st_mode & 0o777] == [0o700, 0o600, 0o700]
+
+
+def test_a_link_is_replaced_at_once_and_a_folder_never(tmp_path):
+    for target in ("first", tmp_path / "second"):
+        own.link(tmp_path / "new" / "latest", target)
+    assert (tmp_path / "new" / "latest").readlink() == tmp_path / "second"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        own.link(tmp_path / "folder", "first")
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "folder"}
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["latest"]

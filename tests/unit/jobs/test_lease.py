@@ -8,7 +8,7 @@ import pytest
 
 from rekindle import jobs
 from rekindle.jobs import load_job
-from rekindle.jobs.lease import allowance, deadline
+from rekindle.jobs.lease import allowance, deadline, oldest
 from rekindle.records import Bound, GivenGpu, Participant, RecordError, RunSpec, Slurm, Way, read
 
 REPOSITORY = Path(__file__).parents[3]
@@ -20,6 +20,13 @@ START = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 )
 def test_a_budget_counts_from_the_start(text, minutes):
     assert deadline("", text, START) == START + timedelta(minutes=minutes)
+
+
+def test_a_pass_is_kept_for_as_long_as_it_may_be_old():
+    assert oldest("20h", START) == "2026-11-20T16:00:00Z"
+    assert oldest("", START) is None
+    with pytest.raises(RecordError, match=r"max_age '20' is not a length of time\. Fix: "):
+        oldest("20", START)
 
 
 def test_the_earlier_of_both_counts():

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from callback_plays import make_repository, play, rows
+from callback_plays import latest, make_repository, play, rows
 
 from rekindle.results.gather import gather
 from rekindle.results.journal import playing
@@ -26,7 +26,7 @@ def repository(tmp_path_factory):
 def site(repository):
     """Return the output of site.yml, and its results folder."""
     output = play(repository, "site.yml")
-    (folder,) = (repository / "results").iterdir()
+    folder = latest(repository / "results")
     return output, folder
 
 
@@ -85,7 +85,7 @@ def foreign(repository):
 
 def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(repository, foreign):
     output = foreign("somebody.yml")
-    (folder,) = (repository / "elsewhere" / "results").iterdir()
+    folder = latest(repository / "elsewhere" / "results")
     assert f"folder={folder}" in output
     assert json.loads((folder / "run.json").read_text())["hosts"] == HOSTS
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -97,11 +97,26 @@ def test_roles_in_somebody_s_own_playbook_have_one_folder_beside_it(repository, 
     assert output.split("PLAY RECAP", 1)[1].rstrip().endswith("/report.html")
 
 
-def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(foreign, tmp_path):
+def test_a_folder_that_a_play_names_itself_is_the_callback_s_too(repository, foreign, tmp_path):
     output = foreign("named.yml", "--limit", "good,localhost", "-e", f"x={tmp_path}/named")
     assert f"folder={tmp_path}/named" in output
     assert (tmp_path / "named" / "run.json").exists()
     assert (tmp_path / "named" / "report.html").exists()
+    assert (repository / "elsewhere/results/latest").readlink() == tmp_path / "named"
+
+
+@pytest.mark.parametrize("more", [(), ("--check",)], ids=["run", "check"])
+def test_a_command_of_the_user_s_own_is_run_at_the_end_and_its_failure_is_a_warning(
+    repository, tmp_path, more
+):
+    script = f"cat > {tmp_path}/got; echo no hook; exit 5"
+    settings = {"rekindle_results": str(tmp_path / "r"), "rekindle_on_end": ["sh", "-c", script]}
+    output = play(repository, "playbooks/validate.yml", "--limit=good", "-e", json.dumps(settings), *more)
+    warning = "[WARNING]: rekindle_on_end, 'sh', ended with status 5: no hook."
+    assert (warning in " ".join(output.split())) is (not more)
+    assert (tmp_path / "got").exists() is (not more)
+    if not more:
+        assert (tmp_path / "got").read_bytes() == (tmp_path / "r/results.json").read_bytes()
 
 
 def test_a_second_run_clears_what_it_redoes_and_nothing_else(repository, site, tmp_path):

@@ -1,20 +1,24 @@
-"""The three reports of a results folder."""
+"""The reports of a results folder."""
 
 import errno
 import json
 import os
+import re
 from pathlib import Path
 
+import jsonschema
 import pytest
-from report_folders import FAIL, LEFT, add_host, fill, three_hosts
+from plays import REPOSITORY
+from report_folders import FAIL, LEFT, NOW, add_host, fill, three_hosts
 
 from rekindle.records import RecordError
 from rekindle.report.reports import write_reports
 
-NAMES = ("report.html", "results.json", "junit.xml")
+SCHEMA = REPOSITORY / "docs/results.schema.json"
+NAMES = ("report.html", "results.json", "junit.xml", "metrics.prom")
 
 
-def test_three_files_from_the_records_alone_each_time_the_same(tmp_path):
+def test_all_files_come_from_the_records_alone_each_time_the_same(tmp_path):
     write_reports(three_hosts(tmp_path))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert before.keys() == {"run.json", *NAMES}
@@ -31,6 +35,23 @@ def test_results_json_for_programs(golden, tmp_path):
     results = json.loads((folder / "results.json").read_text())
     rows, hosts = results.pop("rows"), results.pop("hosts")
     golden(*map(json.dumps, (results, *rows, *hosts)))
+
+
+def test_results_json_fits_its_schema_also_of_a_run_of_an_older_version(tmp_path):
+    three_hosts(tmp_path)
+    minimal = {"schema": "rekindle/run/1", "run": "r", "started": NOW, "hosts": ["gpu-1", "gpu-2", "gpu-3"]}
+    (tmp_path / "run.json").write_text(json.dumps(minimal))
+    for record in ("host.json", "pt_ddp/verdict.json"):
+        path = tmp_path / "gpu-1" / record
+        path.write_text(re.sub(r'("schema": *"[a-z/]+)\d+"', r'\g<1>0"', path.read_text()))
+    write_reports(tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    schema.validate(results)
+    old, same = (row["cause"] for row in results["rows"] if row["job"] == "pt_ddp")
+    assert "was written by another version of Rekindle" in old
+    assert same == FAIL.cause
+    assert not schema.is_valid(results | {"schema": "rekindle/results/0"})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -87,10 +87,21 @@ def test_every_kind_has_its_place():
 
 
 def test_a_short_name_is_no_part_of_other_words():
-    assert alike("a has a disk of 3 GB at a.example; a-b has none", "a") == (
-        "# has # disk of # GB at #.example; a-b has none"
+    assert alike("a has a disk of 3 GB at a.example; a-b has none at x.a, nor /a.", {"a"}) == (
+        "# has # disk of # GB at #.example; a-b has none at x.a, nor /#."
     )
-    assert alike("Final accuracy", "a") == "Final accuracy"
+    assert alike("Final accuracy", {"a"}) == "Final accuracy"
+    assert alike("a.b.c is down", {"a.b", "a"}) == "#.c is down"
+
+
+@pytest.mark.parametrize("names", [("one", "server"), ("server", "gpu-1"), ("the", "two")])
+def test_a_name_that_is_a_word_parts_no_cause(tmp_path, names):
+    fill(tmp_path, *names)
+    for name in names:
+        cause = f"{name}.example: one of the ranks lost the server."
+        add_host(tmp_path, name, verdict=replace(FAIL, cause=cause))
+    (cause,) = of(tmp_path)
+    assert cause.hosts == list(names)
 
 
 def run(folder, **changes):

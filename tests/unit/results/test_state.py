@@ -6,10 +6,11 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from rekindle.records import RecordError, RunSpec, read
+from rekindle.records import Clock, RecordError, RunSpec, Slurm, read
 from rekindle.results import state
 from rekindle.results.state import agree
 
+QUEUED = Slurm(partition="cpu", time="01:00:00")
 RUN = "/home/lease/rekindle/runs/pt_ddp-0123456789ab"
 
 
@@ -35,6 +36,23 @@ def test_the_nonce_is_kept_until_the_run_is_judged_as_no_pass_or_is_to_run_again
     assert nonce() == second
     state.note(RUN, replace(sent, nonce=second), "FAIL")
     assert nonce() not in {first, second}
+
+
+@pytest.mark.parametrize(
+    ("asked", "slurm", "stays"),
+    [
+        ("2026-11-21T08:00:00Z", None, False),
+        ("2026-11-21T09:50:00Z", None, True),  # it may still have run at 10:00
+        ("2026-11-21T08:00:00Z", QUEUED, True),
+        (None, None, True),
+    ],
+)
+def test_a_run_that_was_never_collected_is_old_when_it_must_have_ended(sent, asked, slurm, stays):
+    clock = Clock(offset_s=0, error_s=0, asked=asked)
+    spec = replace(sent, nonce="", host=f"{sent.host}-x", clock=clock, slurm=slurm)
+    first = state.agree(RUN, spec, again=False)
+    assert first.job.limit_s >= 600
+    assert (state.agree(RUN, spec, again=False, oldest="2026-11-21T10:00:00Z") == first) is stays
 
 
 def test_a_run_that_its_host_had_lost_and_ran_again_is_not_kept(sent):

@@ -43,6 +43,7 @@ def test_what_can_work_is_no_mistake():
           pt_ddp: {dataset: cifar10, batch_size: "8"}
         rekindle_lease_ends: 2026-11-21T18:00
         rekindle_budget: 1h30m
+        rekindle_max_age: 20h
         rekindle_frameworks: [tensorflow]
         rekindle_pins: torch=2.11.0+cu130
         rekindle_wheelhouse: ""
@@ -62,6 +63,7 @@ WRONG = yaml.safe_load(
     rekindle_jobs: [{a: 1}, [pt_ddp, [a]], [], [pt_dpp]]
     rekindle_pins: [true, {jax: "0.4"}, {torch: 2.11}, {tensorflow: 2.21.1}]
     rekindle_budget: [null, 45, 9999999999h]
+    rekindle_max_age: [1 day]
     rekindle_lease_ends: [soon]
     rekindle_root: [data]
     rekindle_tmpdir: [/a b]

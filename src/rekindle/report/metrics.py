@@ -1,0 +1,104 @@
+"""``metrics.prom``: a run in Prometheus' text format, as node_exporter's textfile collector reads it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from prometheus_client import generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from rekindle.acceptance.catalogue import measures
+from rekindle.host import folders
+from rekindle.records import moment
+from rekindle.records.text import one_line
+from rekindle.results.causes import standing
+from rekindle.results.gather import HostResults, Results
+
+_JOB, _GPU = ("host", "job"), ("host", "gpu", "uuid", "model", "figure", "unit")
+
+
+def metrics(results: Results) -> bytes:
+    """Return the run's verdicts, times, rounds, GPU figures and ends of leases."""
+    return generate_latest(_Run(results))
+
+
+class _Run(Collector):
+    """All metrics of a run."""
+
+    def __init__(self, results: Results) -> None:
+        """Take what was gathered."""
+        self._results = results
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Return a family for each metric."""
+        results, run = self._results, one_line(self._results.playbook.run)
+        hosts = [host for host in results.hosts if host.rows and host.name != folders.FEDERATIONS]
+        counts = Counter(standing(host.rows) for host in hosts)
+        began = _seconds(results.playbook.newest)
+        yield _gauge("run_passed", "Whether every required job passed.", ("run",), [((run,), results.passed)])
+        yield _gauge(
+            "run_started_timestamp_seconds", "Start of its latest playbook.", ("run",), [((run,), began)]
+        )
+        of_hosts = {(run, kind): count for kind, count in counts.items()}
+        yield _gauge("hosts", "Hosts by the worst verdict on them.", ("run", "verdict"), of_hosts.items())
+        yield from self._jobs()
+        ends = {(one_line(host.name),): _seconds(host.lease_ends) for host in results.hosts}
+        yield _gauge("lease_end_timestamp_seconds", "When the host's lease ends.", ("host",), ends.items())
+        accepted = {(one_line(of.host), of.verdict): 1 for of in results.accepted[0].hosts}
+        yield _gauge(
+            "acceptance", "1 for the verdict on the host's GPUs.", ("host", "verdict"), accepted.items()
+        )
+        figures = {labels: value for host in results.hosts for labels, value in _figures(host)}
+        yield _gauge(
+            "gpu_figure", "What a GPU does, as it was measured before jobs ran.", _GPU, figures.items()
+        )
+
+    def _jobs(self) -> Iterator[GaugeMetricFamily]:
+        rows = {(one_line(row.host), one_line(row.job or "")): row for row in self._results.rows}
+        verdicts = {(*key, row.kind, str(row.required).lower()): 1 for key, row in rows.items()}
+        judged = {key: row.verdict for key, row in rows.items() if row.verdict}
+        started = {key: _seconds(verdict.started) for key, verdict in judged.items()}
+        took = {key: verdict.duration_s for key, verdict in judged.items()}
+        rounds = {key: len({of.round for of in verdict.rounds}) for key, verdict in judged.items()}
+        text = "1 for the verdict on the job, or on the host itself where the job is empty."
+        yield _gauge("verdict", text, (*_JOB, "verdict", "required"), verdicts.items())
+        yield _gauge(
+            "job_started_timestamp_seconds", "When the run that was judged began.", _JOB, started.items()
+        )
+        yield _gauge("job_duration_seconds", "How long it took.", _JOB, took.items())
+        yield _gauge("job_rounds", "Rounds that left evidence.", _JOB, rounds.items())
+
+
+def _gauge(
+    name: str, text: str, labels: tuple[str, ...], values: Iterable[tuple[tuple[str, ...], float | None]]
+) -> GaugeMetricFamily:
+    """Return a family; None is unknown, and left out."""
+    family = GaugeMetricFamily(f"rekindle_{name}", text, labels=labels)
+    for of, value in values:
+        if value is not None:
+            family.add_metric(of, value)
+    return family
+
+
+def _figures(host: HostResults) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Return the rates of each GPU."""
+    known, record = measures(), host.acceptance
+    gpus = {gpu.uuid: gpu for gpu in (record.gpus if record else ())}
+    for measured in record.measurements if record else ():
+        gpu, measure = gpus.get(measured.gpu or ""), known.get(measured.name)
+        if (
+            gpu
+            and measure
+            and measured.value is not None
+            and measure.of == "gpu"
+            and measure.fault == "speed"
+        ):
+            labels = (host.name, str(gpu.index), gpu.uuid, gpu.name, measured.name, measured.unit)
+            yield tuple(map(one_line, labels)), measured.value
+
+
+def _seconds(stamp: str | None) -> float | None:
+    with suppress(ValueError):
+        return moment(stamp).timestamp() if stamp else None
+    return None

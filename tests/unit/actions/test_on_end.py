@@ -1,0 +1,50 @@
+"""The user's own command at a run's end: what it gets, and how it may fail."""
+
+import pytest
+
+from rekindle.actions import on_end
+from rekindle.actions.on_end import tell
+
+
+@pytest.fixture
+def results(tmp_path):
+    (tmp_path / "results.json").write_text('{"run": "r"}')
+    return tmp_path
+
+
+def test_it_gets_the_results_on_its_standard_input_and_their_folder(results):
+    got = f"{results}/got"
+    assert tell(["sh", "-c", f'(cat; echo "$REKINDLE_RESULTS") > {got}'], results) is None
+    assert (results / "got").read_text() == f'{{"run": "r"}}{results}\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (
+            ["sh", "-c", "echo a; printf 'no \\033[31mroom.\\n'; exit 3"],
+            "'sh', ended with status 3: a no room. Fix: ",
+        ),
+        (["false"], "'false', ended with status 1. Fix: "),
+        (["sh", "-c", "kill -9 $$"], "'sh', ended with status -9. Fix: "),
+        (
+            ["curl -d @- http://x"],
+            "'curl -d @- http://x', cannot be run: [Errno 2] No such file or directory: ",
+        ),
+        (["a\0b"], "cannot be run: embedded null byte. Fix: "),
+    ],
+)
+def test_a_failure_is_one_sentence(results, command, what):
+    flaw = tell(command, results)
+    assert flaw.startswith("rekindle_on_end, ")
+    assert what in flaw
+    assert flaw.isprintable()
+    assert flaw.endswith(
+        f"[command, argument], and try it with < {results}/results.json; the verdicts stand."
+    )
+
+
+def test_one_that_goes_on_is_ended_and_what_it_left_is_not_waited_for(results, monkeypatch):
+    monkeypatch.setattr(on_end, "LIMIT_S", 0.5)
+    assert "did not end within 0.5 s." in tell(["sleep", "60"], results)
+    assert tell(["sh", "-c", "sleep 5 &"], results) is None

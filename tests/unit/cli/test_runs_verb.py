@@ -1,0 +1,56 @@
+"""``rekindle runs --prune``: it asks, and removes what nobody needs."""
+
+import io
+import json
+
+import pytest
+from report_folders import add_host
+
+from rekindle.records import PlaybookRecord, write
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Return a folder with three runs of one host that passed, and a link to the latest."""
+    for day in (1, 2, 3):
+        path, began = tmp_path / f"results/r{day}", f"2026-11-0{day}T02:00:00Z"
+        write(path / "run.json", PlaybookRecord(run=path.name, started=began, hosts=("gpu-1",)))
+        add_host(path, "gpu-1")
+    (tmp_path / "results/latest").symlink_to("r3")
+    return tmp_path / "results"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def names(results):
+    return sorted(path.name for path in results.iterdir())
+
+
+@pytest.mark.parametrize(("typed", "left"), [("y", ["latest", "r3"]), ("n", ["latest", "r1", "r2", "r3"])])
+def test_it_asks(call, results, monkeypatch, typed, left):
+    monkeypatch.setattr("sys.stdin", _Terminal(f"{typed}\n"))
+    status, out, err = call("runs", results, "--prune", "1")
+    assert status == 0
+    assert f"Remove 2 of 3 runs: {results}/r1, {results}/r2?" in err
+    assert out.lstrip().startswith("Removed 2 of 3 runs: " if typed == "y" else "Nothing was removed.")
+    assert names(results) == left
+
+
+def test_where_nobody_can_be_asked_yes_has_to_be_said(call, results, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert call("runs", results, "--prune", "2")[::2] == (
+        2,
+        "Nobody can be asked whether to remove runs. Fix: say --yes.\n",
+    )
+    found = json.loads(call("runs", results, "--prune", "2", "--yes", "--json")[1])
+    assert found["removed"] == [f"{results}/r1"]
+    assert [run["run"] for run in found["runs"]] == ["r3", "r2"]
+    assert call("runs", results, "--prune", "2")[:2] == (0, "No run may go.\n")
+
+
+def test_none_is_no_number_to_keep(call, results):
+    assert call("runs", results, "--prune", "0", "--yes")[0] == 2
+    assert names(results) == ["latest", "r1", "r2", "r3"]

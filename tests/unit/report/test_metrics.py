@@ -1,0 +1,115 @@
+"""metrics.prom, read by Prometheus' own parsers; and that the examples ask for metrics that it has."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from fleets import accepted
+from msgspec.structs import replace
+from plays import REPOSITORY
+from prometheus_client.parser import text_string_to_metric_families
+from report_folders import LEFT, PASS, add_host, fill, three_hosts
+
+from rekindle.records import LeaseRecord, write
+from rekindle.report.metrics import metrics
+from rekindle.report.reports import write_reports
+from rekindle.results.gather import gather
+
+CONTRIB = REPOSITORY / "contrib"
+needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not here")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a run of three hosts, of which one has been accepted and has a lease."""
+    folder = three_hosts(tmp_path / "r")
+    write(folder / "gpu-1/acceptance.json", accepted("gpu-1"))
+    ends = LeaseRecord(host="gpu-1", started="2026-11-21T02:00:00Z", ends="2026-11-21T18:00:00Z")
+    write(folder / "gpu-1/lease.json", ends)
+    return folder
+
+
+def samples(folder):
+    """Return the value of each metric by its name and labels, which are in the order of their names."""
+    text = metrics(gather(folder)).decode()
+    found = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    values = {
+        (sample.name.removeprefix("rekindle_"), *sample.labels.values()): sample.value for sample in found
+    }
+    assert len(values) == len(found)
+    return values
+
+
+def promtool(*words, text=None):
+    return subprocess.run(["promtool", *words], input=text, capture_output=True, check=False, timeout=60)
+
+
+def test_it_has_verdicts_times_rounds_figures_leases_and_the_run(folder):
+    found = samples(folder)
+    expected = {
+        ("run_passed", "r"): 0,
+        ("run_started_timestamp_seconds", "r"): 1795226400,
+        ("hosts", "r", "PASS"): 1,
+        ("hosts", "r", "FAIL"): 1,
+        ("hosts", "r", "SKIPPED"): 1,
+        ("verdict", "gpu-1", "pt_ddp", "true", "PASS"): 1,
+        ("verdict", "gpu-2", "pt_ddp", "true", "FAIL"): 1,
+        ("verdict", "gpu-3", "", "true", "SKIPPED"): 1,
+        ("job_duration_seconds", "gpu-1", "pt_ddp"): 200.4,
+        ("job_started_timestamp_seconds", "gpu-1", "pt_ddp"): 1795226400,
+        ("job_rounds", "gpu-1", "pt_ddp"): 3,
+        ("lease_end_timestamp_seconds", "gpu-1"): 1795284000,
+        ("acceptance", "gpu-1", "PASS"): 1,
+        ("acceptance", "gpu-2", "UNPROVEN"): 1,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    figures = {name[1:]: value for name, value in found.items() if name[0] == "gpu_figure"}
+    assert len({gpu for _, gpu, *_ in figures}) == 8
+    assert 770 < figures["bf16_matmul", "7", "gpu-1", "NVIDIA H200", "TFLOP/s", "GPU-gpu-1-7"] < 810
+
+
+def test_it_is_a_report_like_the_others(folder):
+    results = write_reports(folder)
+    assert (folder / "metrics.prom").read_bytes() == metrics(results)
+
+
+def test_texts_that_a_host_sent_break_no_line(tmp_path):
+    name = 'a"} 1\nrekindle_verdict{b="\\\x1b[2J'
+    add_host(fill(tmp_path, "gpu-1", "gpu-1"), "gpu-1", verdict=replace(PASS, job=name, started="then"))
+    results = gather(tmp_path)
+    text = metrics(results)
+    assert text.count(b"\nrekindle_verdict{") == len({(row.host, row.job) for row in results.rows})
+    assert b"\x1b" not in text
+    assert samples(tmp_path)
+
+
+def test_a_run_without_anything_has_metrics_too(tmp_path):
+    add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=None, plan=None, verdict=None, left=LEFT)
+    assert samples(tmp_path)["verdict", "gpu-1", "", "true", "SKIPPED"] == 1
+
+
+@needs_promtool
+def test_promtool_finds_nothing_in_it_and_finds_what_is_wrong(folder):
+    text = metrics(gather(folder))
+    done = promtool("check", "metrics", text=text)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert promtool("check", "metrics", text=text.replace(b"# HELP", b"# HLEP")).returncode
+
+
+@needs_promtool
+def test_promtool_reads_the_rules():
+    done = promtool("check", "rules", CONTRIB / "alerts.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["alerts.yml", "dashboard.json"])
+def test_the_examples_ask_for_what_there_is(folder, name):
+    text = (CONTRIB / name).read_text()
+    there = set(re.findall(r"^# TYPE (\S+)", metrics(gather(folder)).decode(), re.MULTILINE))
+    asked = set(re.findall(r"\brekindle_(?!max_age)\w+", text))
+    assert len(asked) > 3
+    assert asked <= there
+    if name.endswith(".json"):
+        assert len(json.loads(text)["panels"]) == 8
