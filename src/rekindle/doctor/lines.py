@@ -15,7 +15,6 @@ _CUT = 4000
 _LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
 _GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
 _NEAR = 3
-_RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 _RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
 
 
@@ -58,9 +57,11 @@ def _matters(line: str) -> bool:
 def _joined(found: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines; what only goes on with a message is joined to it."""
     last: Line | None = None
+    through = 0
     for line in found:
         goes_on = _GOES_ON.match(line.text)
-        if last and goes_on and line.number - last.number <= _NEAR:
+        near, through = line.number - through <= _NEAR, line.number
+        if last and goes_on and near:
             more = f"{last.text.rstrip(':')}: {line.text[goes_on.end() :]}"
             last = last._replace(text=more[:_CUT], level=True)
             continue
@@ -69,13 +70,6 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
         last = line
     if last:
         yield last
-
-
-def settled_hosts(text: Text) -> set[str]:
-    """Return the hosts for which Ansible's recap has neither failed nor unreachable."""
-    if ": ok=" not in text.body:
-        return set()
-    return {match[1] for match in _RECAP.finditer(text.body) if match[2] == match[3] == "0"}
 
 
 def _line(text: Text, number: int) -> Line:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from rekindle.records import Confidence, Finding, Layer
 
 from . import exceptions
+from .ansible_results import failed_task, plain, settled_hosts
 from .catalogue import Rank
-from .lines import Line, lines, settled_hosts, stream
+from .lines import Line, lines, stream
 from .producers import producer
 from .scan import SHORT, Found, around, known, one_line
 from .shapes import shape
@@ -17,17 +18,10 @@ from .texts import Text
 
 _OTHERS, _QUOTED = 3, 240
 _LEAD = re.compile(
-    r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
+    r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
-_CONTEXT = re.compile(r"^\[identity=[^\]\n]{0,400}\](?: -|:)? ")
-_ANSIBLE = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
-_ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
-
-
-_TEXTS = re.compile(
-    r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"'
-)
+_CONTEXT, _DEVICE = shape("context"), shape("device")
 _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
@@ -86,7 +80,7 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
-    return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+    return [_found(text, _naming(one, ranked)) for one in list(by_layer.values())[: 1 + _OTHERS]]
 
 
 def reported(finding: Finding) -> bool:
@@ -153,6 +147,14 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
     if any(one.rank == "cause" for one in candidates):
         return candidates
     return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
+
+
+def _naming(one: Candidate, others: list[Candidate]) -> Candidate:
+    """Return a candidate, or the first that reports the same and names the device that it does not name."""
+    if not one.meaning or _DEVICE.search(one.message):
+        return one
+    alike = (other for other in others if (other.meaning, other.rank) == (one.meaning, one.rank))
+    return next((other for other in alike if _DEVICE.search(other.message)), one)
 
 
 def _order(one: Candidate) -> tuple[int, int, int]:
@@ -227,23 +229,27 @@ def _is_known(exception: str) -> bool:
 
 
 def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
-    message = _ESCAPES.sub(" ", _CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
-    ansible = _ANSIBLE.match(line.text)
+    message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
+    ansible = failed_task(line.text)
     if ansible:
-        if ansible["host"] in settled or any("...ignoring" in after.text for after in following[:1]):
+        if ansible.host in settled or any("...ignoring" in after.text for after in following[:1]):
             return None
-        message = f"Ansible on {ansible['host']}: {_result_text(line.text[ansible.end() :])}"
+        message = f"Ansible on {ansible.host}: {ansible.message}"
     about = subject(message)
     level = line.level or bool(ansible)
     layer, rank = _kind(line, about)
-    retried = rank == "cause" and layer == "network" and line.benign and _RETRIED.search(line.text)
+    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
+    retried = (
+        rank == "cause" and layer == "network" and (again or (line.benign and _RETRIED.search(line.text)))
+    )
     if not level and not (about and not about.row.weak and _FAILS.search(message)):
         return None
     if line.informs and not level and not retried:
         return None
-    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
+    if ansible and rank == "echo":
+        rank = "symptom"
     return Candidate(
         number=line.number,
         message=message,
@@ -262,21 +268,8 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
-    by = producer(line.printed)
+    by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
-
-
-def _result_text(result: str) -> str:
-    """Return the text of a result of Ansible's: the first that has a cause."""
-    texts = [_ESCAPES.sub(" ", match[2]) for match in _TEXTS.finditer(result)]
-    texts.sort(key=len, reverse=True)
-    texts.sort(key=lambda text: not _has_cause(text))
-    return " ".join((texts[0] if texts else _ESCAPES.sub(" ", result)).split())
-
-
-def _has_cause(text: str) -> bool:
-    about = subject(text)
-    return about is not None and about.row.rank == "cause" and not about.row.weak
 
 
 def _found(text: Text, one: Candidate) -> Found:
