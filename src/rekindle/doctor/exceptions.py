@@ -11,7 +11,7 @@ from .subjects import subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
-    r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):\n"
+    r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):(?: \(RANK \d{1,5}\))?\n"
     r"(?P<frames>(?:(?P=inset)[ ^+|~][^\n]{0,2000}\n|\n){0,400}?)"
     r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
     re.MULTILINE,

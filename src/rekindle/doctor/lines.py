@@ -43,7 +43,7 @@ def stream(line: str) -> str:
 
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
-    numbers = [number for number in text.looked_at if _matters(text.content(number))]
+    numbers = [number for number in text.looked_at if _matters(text.raw_line(number))]
     if len(numbers) > 2 * _MOST:
         numbers = numbers[:_MOST] + numbers[-_MOST:]
     return list(_joined(_line(text, number) for number in numbers))

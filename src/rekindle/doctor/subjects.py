@@ -88,7 +88,8 @@ def subject(message: str) -> Subject | None:
     }
     strong.sort(key=vague.__contains__)
     at_end = [one for one in strong if not text[one.start + one.length :].strip(_CLOSING)]
-    first = next(iter([one for one in at_end if one.row.rank == "cause"] or strong), None)
+    reasons = [one for one in at_end if one.row.rank == "cause" and one.length >= _LONG]
+    first = next(iter(reasons or strong), None)
     if first and (first in vague or first.length < _LONG):
         echo = next((one for one in found if one.row.rank == "echo" and one.length > first.length), None)
         row = replace(first.row, rank="echo", meaning="") if echo else first.row

@@ -25,7 +25,9 @@ _NAMES = re.compile(
 _LAST = "~"
 _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Files of an autopsy that are not searched: copies of logs, and files for people."""
-_PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
+_RAY = r"\([\w.:-]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+_VLLM = r"(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[[\w.]{1,60}:\d{1,6}\] "
+_PREFIX = re.compile(rf"^(?:{_RAY})?(?:{PREFIX}|{_VLLM})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
 _NUMBERS = b"0123456789abcdefABCDEF"
 _WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 _LONGEST = 1 << 14

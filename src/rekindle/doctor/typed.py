@@ -52,6 +52,8 @@ class Candidate(NamedTuple):
     """Of the finding; else one by its layer."""
     through: int = 0
     """The last line of an exception."""
+    weak: bool = False
+    """Whether its words say little."""
     benign: bool = False
     """Whether its own words are that it does not matter."""
 
@@ -157,9 +159,9 @@ def _naming(one: Candidate, others: list[Candidate]) -> Candidate:
     return next((other for other in alike if _DEVICE.search(other.message)), one)
 
 
-def _order(one: Candidate) -> tuple[int, int, int]:
+def _order(one: Candidate) -> tuple[int, int, bool, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    return ranks.index(one.rank), 0 if one.lasts else 1, one.number
+    return ranks.index(one.rank), 0 if one.lasts else 1, one.weak, one.number
 
 
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
@@ -260,6 +262,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         stream=line.rank,
         lasts=bool(ansible),
         meaning=about.row.meaning if about else "",
+        weak=about is None or about.row.weak,
         benign=line.benign or again,
     )
 
@@ -273,7 +276,7 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
 
 
 def _found(text: Text, one: Candidate) -> Found:
-    confidence: Confidence = "likely" if one.rank == "cause" else "possible"
+    confidence: Confidence = "likely" if one.rank == "cause" and not one.weak else "possible"
     finding = Finding(
         name=one.name or _name(one.layer),
         cause=one_line(one.message, _QUOTED) if one.name else _quoting(one),
