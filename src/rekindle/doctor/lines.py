@@ -1,20 +1,23 @@
 """Finds in a log the lines that report an error, and what shows that the work went on after them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from rekindle.flare.log import TRAINERS
+
 from .shapes import needles, shape
-from .texts import Text
+from .texts import SMALL, Text
 
 _NEEDLES = needles("lines")
 """A line that may matter has one of these, in lower case."""
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
-_CUT = 4000
+_CUT, _LOGGED = 4000, 120
 _LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
 _GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
-_NEAR = 3
+_NEAR, _RANKS = 3, 8
 _RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
 
 
@@ -39,6 +42,17 @@ def stream(line: str) -> str:
     """Return the rank that printed a line, or nothing."""
     match = _RANK.match(line)
     return next(filter(None, match.groups()), "") if match else ""
+
+
+def by_rank(text: Text) -> list[Text]:
+    """Return a text; of one that several ranks wrote into the part of each of the first."""
+    printed = text.raw.split("\n") if len(text.raw) <= SMALL else []
+    by = list(map(stream, printed))
+    ranks = sorted(rank for rank, count in Counter(by).items() if rank and count > 1)[:_RANKS]
+    if len(ranks) < 2:
+        return [text]
+    kept = [[number for number, of in enumerate(by) if of in ("", rank)] for rank in ranks]
+    return [Text(text.file, "\n".join(printed[at] for at in numbers), tuple(numbers)) for numbers in kept]
 
 
 def lines(text: Text) -> list[Line]:
@@ -78,7 +92,8 @@ def _line(text: Text, number: int) -> Line:
     if message.endswith(":"):
         message = f"{message} {_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
-    printed = (raw if raw.endswith(content) else content).strip()
+    through = any(f" - {name} - " in raw[:_LOGGED] for name in TRAINERS)
+    printed = (raw if raw.endswith(content) and not through else content).strip()
     return Line(
         number=number,
         text=message,

@@ -47,6 +47,12 @@ class Text:
 
     file: str
     raw: str
+    rows: tuple[int, ...] = ()
+    """Of a part of a file, where there its lines stand."""
+
+    def place(self, number: int) -> int:
+        """Return the number in its file of a line, by its number here."""
+        return self.rows[number - 1] + 1 if self.rows else number
 
     @cached_property
     def body(self) -> str:

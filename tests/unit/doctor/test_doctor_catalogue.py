@@ -44,9 +44,9 @@ def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name
 
 PREFIXES = {
     "docker compose": lambda number, line: f"worker-1  | {line}",
-    "srun": lambda number, line: f" {number % 2}: {line}",
-    "torchrun": lambda number, line: f"[rank{number % 2}]: {line}",
-    "mpirun": lambda number, line: f"[1,{number % 2}]<stderr>: {line}",
+    "srun": lambda number, line: f" 3: {line}",
+    "torchrun": lambda number, line: f"[rank3]: {line}",
+    "mpirun": lambda number, line: f"[1,3]<stderr>: {line}",
     "kubectl": lambda number, line: f"2026-11-21T02:00:{number % 60:02}.123456789Z {line}",
     "CRI": lambda number, line: f"2026-11-21T02:00:00.123456789+01:00 stderr F {line}",
     "syslog": lambda number, line: f"Nov 21 02:00:00 gpu-1 trainer[4711]: {line}",
@@ -69,6 +69,24 @@ def test_a_prefix_on_every_line_changes_no_answer(collector):
             diagnose_texts([texts.text("log.txt", text.encode())]) for text in ("\n".join(lines), put)
         )
         if prefixed != alone:
+            other.append(name)
+    assert other == []
+
+
+HEALTHY = {"srun": " 2: ", "torchrun": "[rank2]: ", "mpirun": "[1,2]<stderr>: "}
+
+
+@pytest.mark.parametrize("collector", HEALTHY)
+def test_a_healthy_rank_between_all_lines_changes_no_answer(collector):
+    other = []
+    for name, entry in ENTRIES.items():
+        lines = AROUND.format(entry.excerpt).splitlines()
+        put = [PREFIXES[collector](number, line) for number, line in enumerate(lines)]
+        between = "\n".join(f"{line}\n{HEALTHY[collector]}alive" for line in put)
+        alone, mixed = (
+            diagnose_texts([texts.text("log.txt", text.encode())]) for text in ("\n".join(put), between)
+        )
+        if [(one.cause, one.line) for one in mixed] != [(one.cause, 2 * one.line - 1) for one in alone]:
             other.append(name)
     assert other == []
 
