@@ -1,7 +1,6 @@
 """Results of Ansible's tasks in a log: of which host, and what their modules say."""
 
 import re
-from typing import NamedTuple
 
 from .subjects import subject
 from .texts import Text
@@ -10,29 +9,21 @@ _FAILED = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=
 _TEXTS = re.compile(
     r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"'
 )
-_ABOUT = re.compile(r'"(url|repo|path|dest|src)": "([^"\n]{1,120})"')
+_ABOUT = re.compile(r'"(?:url|repo|path)": "([^"\n]{1,120})"')
 _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
 _RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
 
-class Failed(NamedTuple):
-    """A task that failed on a host."""
-
-    host: str
-    message: str
-    """What its module says, and what it is about."""
-
-
-def failed_task(line: str) -> Failed | None:
-    """Return the task whose failure a line reports, if any."""
+def failed_task(line: str) -> tuple[str, str] | None:
+    """Return the host of a task that failed, and what its module says and what that is about; else None."""
     match = _FAILED.match(line)
     if match is None:
         return None
     result = line[match.end() :]
     text = _text(result)
-    about = dict(_ABOUT.findall(result))
-    named = next((about[key] for key in ("url", "repo", "path", "dest", "src") if key in about), "")
-    return Failed(match["host"], f"{text} ({named})" if named and "/" not in text else text)
+    about = _ABOUT.search(result)
+    said = f"{text} ({about[1]})" if about and "/" not in text else text
+    return match["host"], said
 
 
 def plain(text: str) -> str:

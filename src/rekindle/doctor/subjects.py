@@ -79,7 +79,7 @@ def subject(message: str) -> Subject | None:
     without others; a type's name at the beginning says least. What a message ends with is why all failed.
     """
     text = _PATH.sub(_masked, message).lower()
-    found = list(_outer(_found(text)))
+    found = _outer(_found(text))
     strong = [one for one in found if one.row.rank != "echo" and not one.row.weak]
     vague = {
         one
@@ -99,17 +99,14 @@ def subject(message: str) -> Subject | None:
     return first or next((one for one in found if one.start), None) or next(iter(found), None)
 
 
-def _outer(found: Iterable[Subject]) -> Iterator[Subject]:
-    """Yield subjects, the longest first, without those whose words stand within another's."""
+def _outer(found: Iterable[Subject]) -> list[Subject]:
+    """Return subjects, the longest first, without those whose words stand within another's."""
     kept: list[Subject] = []
     for one in found:
-        if not any(_within(one, other) for other in kept):
+        end = one.start + one.length
+        if not any(other.start <= one.start and end <= other.start + other.length for other in kept):
             kept.append(one)
-            yield one
-
-
-def _within(one: Subject, other: Subject) -> bool:
-    return other.start <= one.start and one.start + one.length <= other.start + other.length
+    return kept
 
 
 def _coded(message: str) -> Subject | None:

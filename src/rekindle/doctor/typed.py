@@ -21,7 +21,7 @@ _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
-_CONTEXT, _DEVICE = shape("context"), shape("device")
+_CONTEXT = shape("context")
 _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
@@ -75,14 +75,12 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if not failed:
         candidates = _unsettled(candidates, went_on)
     if all(one.rank == "echo" for one in candidates):
-        candidates = _last_report(found, candidates) if failed is None else []
-    if not candidates:
         return []
     ranked = sorted(_promoted(candidates), key=_order)
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
-    return [_found(text, _naming(one, ranked)) for one in list(by_layer.values())[: 1 + _OTHERS]]
+    return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
 
 
 def reported(finding: Finding) -> bool:
@@ -127,36 +125,11 @@ def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Can
     return [one._replace(rank="echo") if one in echoes else one for one in candidates]
 
 
-def _last_report(found: list[Line], echoes: list[Candidate]) -> list[Candidate]:
-    """Return the last line that fails before a process is reported to have failed: a symptom."""
-    ended = min((one.number for one in echoes if not one.benign), default=None)
-    last_good = max((line.number for line in found if line.went_on), default=0)
-    for line in reversed(found):
-        if line.number <= last_good:
-            break
-        plain = not (line.level or line.informs or line.benign or line.went_on or _ASKED.search(line.text))
-        if plain and ended and line.number < ended and _FAILS.search(line.text):
-            about = subject(line.text)
-            layer, rank = _kind(line, about)
-            if rank != "echo":
-                remedy = about.row.remedy if about else "Read this line and those around it."
-                return [Candidate(line.number, line.text, "symptom", layer, remedy, 0, line.rank, False)]
-    return []
-
-
 def _promoted(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates; without any cause, what was tried again in vain is one."""
     if any(one.rank == "cause" for one in candidates):
         return candidates
     return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
-
-
-def _naming(one: Candidate, others: list[Candidate]) -> Candidate:
-    """Return a candidate, or the first that reports the same and names the device that it does not name."""
-    if not one.meaning or _DEVICE.search(one.message):
-        return one
-    alike = (other for other in others if (other.meaning, other.rank) == (one.meaning, one.rank))
-    return next((other for other in alike if _DEVICE.search(other.message)), one)
 
 
 def _order(one: Candidate) -> tuple[int, int, bool, int]:
@@ -234,9 +207,10 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
     message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = failed_task(line.text)
     if ansible:
-        if ansible.host in settled or any("...ignoring" in after.text for after in following[:1]):
+        host, said = ansible
+        if host in settled or any("...ignoring" in after.text for after in following[:1]):
             return None
-        message = f"Ansible on {ansible.host}: {ansible.message}"
+        message = f"Ansible on {host}: {said}"
     about = subject(message)
     level = line.level or bool(ansible)
     layer, rank = _kind(line, about)
