@@ -80,7 +80,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
-    return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+    first = [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+    return [found._replace(later=place > 0) for place, found in enumerate(first)]
 
 
 def reported(finding: Finding) -> bool:
@@ -134,7 +135,7 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
 
 def _order(one: Candidate) -> tuple[int, int, bool, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    return ranks.index(one.rank), 0 if one.lasts else 1, one.weak, one.number
+    return ranks.index(one.rank), 0 if one.lasts else 1, one.weak and one.rank == "cause", one.number
 
 
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
@@ -168,7 +169,8 @@ def _candidates(text: Text, found: list[Line]) -> list[Candidate]:
 
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
-    root = next((raised for raised in chain if not raised.reports), None)
+    causes = [one for one in chain if not one.reports]
+    root = next(filter(_is_told, causes), next(iter(causes), None))
     if root is None or _is_known(root.text):
         return []
     about = subject(root.text)
@@ -195,6 +197,12 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
             through=text.line(last.end),
         )
     ]
+
+
+def _is_told(raised: exceptions.Raised) -> bool:
+    """Whether the words of an exception say what goes wrong."""
+    about = subject(raised.text)
+    return about is not None and about.row.rank == "cause" and not about.row.weak
 
 
 def _is_known(exception: str) -> bool:
