@@ -16,7 +16,7 @@ _MOST = 2000
 """Lines of each end of a text that are looked at."""
 _CUT, _LOGGED = 4000, 120
 _LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
-_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
+_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
 _NEAR, _RANKS = 3, 8
 _RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
 
