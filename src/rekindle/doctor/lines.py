@@ -57,7 +57,8 @@ def by_rank(text: Text) -> list[Text]:
 
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
-    numbers = [number for number in text.looked_at if _matters(text.raw_line(number))]
+    seen = text.content if len(text.body) == len(text.raw) else text.raw_line
+    numbers = [number for number in text.looked_at if _matters(seen(number))]
     if len(numbers) > 2 * _MOST:
         numbers = numbers[:_MOST] + numbers[-_MOST:]
     return list(_joined(_line(text, number) for number in numbers))
