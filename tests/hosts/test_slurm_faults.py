@@ -197,10 +197,8 @@ def test_scancel_is_the_cause_and_leaves_nothing_on_any_node(on_slurm, small, cl
         cluster.run("login", "scancel --user=lease")
 
     done = in_mid_run(cluster, VALIDATE, built(on_slurm, tmp_path / "cancelled"), cancel, *PT_DDP, cwd=small)
-    assert (verdict(done).verdict, verdict(done).cause) == (
-        "FAIL",
-        "Somebody cancelled the job in SLURM (scancel).",
-    )
+    assert verdict(done).verdict == "FAIL"
+    assert verdict(done).cause.startswith("Somebody cancelled the job in SLURM (scancel)")
     _is_gone(cluster, "rekindle/envs")
 
 

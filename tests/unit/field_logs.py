@@ -1,7 +1,8 @@
 """Logs of failures in the words of many tools, labelled before the doctor read them; and healthy ones.
 
 A failure's heading is its name, the layers that are right, and the words that its cause must have (``&``: all
-of these, ``|``: one of these). Of the first set every other one is held back from whoever writes entries.
+of these, ``|``: one of these). Of the sets in `HALVED` every other one is held back from whoever
+mends the doctor.
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from rekindle.doctor import diagnose_texts, texts
 
 FIELD = Path(__file__).parent / "doctor" / "field"
+HALVED = ("failures.txt", "fourth_failures.txt", "fifth_failures.txt", "sixth_failures.txt")
 
 
 class Failure(NamedTuple):
@@ -40,18 +42,18 @@ def _blocks(name):
 def failures():
     """Return all failures of all sets."""
     found = []
-    for name in ("failures.txt", "second_failures.txt", "third_failures.txt"):
+    for name in sorted(path.name for path in FIELD.glob("*failures.txt")):
         for number, (head, log) in enumerate(_blocks(name)):
             named, layers, words = (part.strip() for part in head.split(";"))
             found.append(
-                Failure(named, tuple(layers.split()), words, log, name == "failures.txt" and bool(number % 2))
+                Failure(named, tuple(layers.split()), words, log, name in HALVED and bool(number % 2))
             )
     return found
 
 
 def healthy():
     """Return names and logs of runs that went well, with lines that alarm."""
-    return [*_blocks("healthy.txt"), *_blocks("second_healthy.txt"), *_blocks("third_healthy.txt")]
+    return [block for path in sorted(FIELD.glob("*healthy.txt")) for block in _blocks(path.name)]
 
 
 def root(log):

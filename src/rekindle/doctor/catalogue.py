@@ -33,6 +33,8 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     confidence: Confidence
     excerpt: str
     seen: str
+    twin: str = ""
+    """What a good run prints and looks alike."""
 
     @cached_property
     def expression(self) -> re.Pattern[str]:

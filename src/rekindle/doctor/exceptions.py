@@ -11,7 +11,7 @@ from .subjects import subject
 from .texts import Text
 
 _TRACEBACK = re.compile(
-    r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):\n"
+    r"(?P<inset>(?:^[ │|]{1,16})?)Traceback \(most recent call last\):(?: \(RANK \d{1,5}\))?\n"
     r"(?P<frames>(?:(?P=inset)[ ^+|~][^\n]{0,2000}\n|\n){0,400}?)"
     r"(?P=inset)(?P<kind>(?!(?:ERROR|WARNING|INFO|error|note|hint)\b)[A-Za-z_][\w.]{0,120})(?::(?P<message>[^\n]{0,2000}))?$",
     re.MULTILINE,
@@ -25,6 +25,10 @@ _DETAILS = re.compile(
     r"(?:\n[^\n]{0,300}){0,3}?\n\s{1,8}status = StatusCode\.(\w{1,40})"
     r'\n\s{1,8}details = "([^"\n]{0,1000})'
 )
+_NEXT = re.compile(r"\n[ \t\n]{0,20}(\S[^\n]{0,300})")
+"""What goes on with a message that ends with a colon."""
+_REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
+"""Why a graph of TensorFlow's was not run: before its node's name."""
 _BEGINS, _MOST = "Traceback (most recent call last):", 200
 _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python")
 _GAP = 6000
@@ -96,6 +100,11 @@ def _raised(match: re.Match[str]) -> Raised:
     place = f"{last['file'].rpartition('/')[2]}:{last['line']}" if last else "an unknown place"
     packages = tuple(_package(frame["file"]) for frame in frames)
     message = (match["message"] or "").strip()
+    if match[0].endswith(":"):
+        more = _REASON.search(match.string, match.end(), match.end() + _GAP) or _NEXT.match(
+            match.string, match.end()
+        )
+        message = f"{message} {more[1].strip()}" if more else message
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
     return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), match.end())

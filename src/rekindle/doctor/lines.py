@@ -1,21 +1,23 @@
 """Finds in a log the lines that report an error, and what shows that the work went on after them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from rekindle.flare.log import TRAINERS
+
 from .shapes import needles, shape
-from .texts import Text
+from .texts import SMALL, Text
 
 _NEEDLES = needles("lines")
 """A line that may matter has one of these, in lower case."""
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
-_CUT = 4000
+_CUT, _LOGGED = 4000, 120
 _LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
-_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |\[?msg\]?:)\s*")
-_NEAR = 3
-_RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
+_NEAR, _RANKS = 3, 8
 _RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
 
 
@@ -42,9 +44,21 @@ def stream(line: str) -> str:
     return next(filter(None, match.groups()), "") if match else ""
 
 
+def by_rank(text: Text) -> list[Text]:
+    """Return a text; of one that several ranks wrote into the part of each of the first."""
+    printed = text.raw.split("\n") if len(text.raw) <= SMALL else []
+    by = list(map(stream, printed))
+    ranks = sorted(rank for rank, count in Counter(by).items() if rank and count > 1)[:_RANKS]
+    if len(ranks) < 2:
+        return [text]
+    kept = [[number for number, of in enumerate(by) if of in ("", rank)] for rank in ranks]
+    return [Text(text.file, "\n".join(printed[at] for at in numbers), tuple(numbers)) for numbers in kept]
+
+
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
-    numbers = [number for number in text.looked_at if _matters(text.content(number))]
+    seen = text.content if len(text.body) == len(text.raw) else text.raw_line
+    numbers = [number for number in text.looked_at if _matters(seen(number))]
     if len(numbers) > 2 * _MOST:
         numbers = numbers[:_MOST] + numbers[-_MOST:]
     return list(_joined(_line(text, number) for number in numbers))
@@ -58,9 +72,11 @@ def _matters(line: str) -> bool:
 def _joined(found: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines; what only goes on with a message is joined to it."""
     last: Line | None = None
+    through = 0
     for line in found:
         goes_on = _GOES_ON.match(line.text)
-        if last and goes_on and line.number - last.number <= _NEAR:
+        near, through = line.number - through <= _NEAR, line.number
+        if last and goes_on and near:
             more = f"{last.text.rstrip(':')}: {line.text[goes_on.end() :]}"
             last = last._replace(text=more[:_CUT], level=True)
             continue
@@ -71,20 +87,14 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
         yield last
 
 
-def settled_hosts(text: Text) -> set[str]:
-    """Return the hosts for which Ansible's recap has neither failed nor unreachable."""
-    if ": ok=" not in text.body:
-        return set()
-    return {match[1] for match in _RECAP.finditer(text.body) if match[2] == match[3] == "0"}
-
-
 def _line(text: Text, number: int) -> Line:
     content = text.content(number)[:_CUT]
     message = content.strip()
     if message.endswith(":"):
         message = f"{message} {_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
-    printed = (raw if raw.endswith(content) else content).strip()
+    through = any(f" - {name} - " in raw[:_LOGGED] for name in TRAINERS)
+    printed = (raw if raw.endswith(content) and not through else content).strip()
     return Line(
         number=number,
         text=message,

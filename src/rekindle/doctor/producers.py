@@ -35,7 +35,8 @@ def _layers() -> tuple[dict[str, Layer], dict[str, Layer], dict[str, Layer]]:
 def producer(line: str) -> Layer | None:
     """Return the layer of the first program or logger that a line names before its message, if known."""
     known = _layers()[0]
-    return next((known[name] for name in _NAMES.findall(line[:_FIRST]) if name in known), None)
+    names = (part for name in _NAMES.findall(line[:_FIRST]) for part in (name, name.rpartition("/")[2]))
+    return next((known[name] for name in names if name in known), None)
 
 
 def package(names: tuple[str, ...]) -> Layer | None:

@@ -10,6 +10,7 @@ from rekindle.records.evidence import Line
 
 from .across_texts import ended_scripts, overwritten
 from .exceptions import layer
+from .lines import by_rank
 from .scan import Found, known, one_line, search
 from .texts import Text
 from .typed import standing, typed
@@ -29,6 +30,7 @@ def root_first(
         installed: versions by package.
         failed: whether the run is known to have failed, or (False) to have ended well.
     """
+    logs = [part for log in logs for part in by_rank(log)]
     exceptions = sorted(_exceptions(lines, installed), key=lambda found: found.order[0])
     in_logs = sorted(
         (found for log in logs for found in _entries(log, installed, failed)), key=lambda found: found.order
@@ -37,7 +39,7 @@ def root_first(
     exceptions[:0] = filter(None, [overwritten(logs)])
     if not exceptions and not any(found.rank == "cause" and not found.generic for found in in_logs):
         state = True if in_logs else failed
-        unknown = [found for log in logs for found in typed(log, state, _known(in_logs, log.file))]
+        unknown = [_placed(one, log) for log in logs for one in typed(log, state, _known(in_logs, log))]
         if failed is not None and any(found.rank != "echo" for found in in_logs):
             unknown = [found for found in unknown if found.finding.name == "exception"]
         in_logs = sorted([*_adding(unknown, in_logs), *in_logs], key=lambda found: found.order)
@@ -53,7 +55,13 @@ def root_first(
 def _entries(log: Text, installed: Mapping[str, str], failed: bool | None) -> list[Found]:
     """Return what the catalogue knows of a log; of one that may be of a good run, what was not overcome."""
     found = search(log, installed)
-    return standing(log, found) if failed is None else found
+    return [_placed(one, log) for one in (standing(log, found) if failed is None else found)]
+
+
+def _placed(found: Found, log: Text) -> Found:
+    """Return what was found in a part of a file, with its lines in that file."""
+    line = log.place(found.finding.line or 1)
+    return found._replace(finding=replace(found.finding, line=line), through=log.place(found.through or 1))
 
 
 def _adding(unknown: list[Found], in_logs: list[Found]) -> list[Found]:
@@ -62,10 +70,15 @@ def _adding(unknown: list[Found], in_logs: list[Found]) -> list[Found]:
     return [one for one in unknown if (one.finding.file, one.finding.line, one.finding.layer) not in covered]
 
 
-def _known(found: Iterable[Found], file: str) -> frozenset[int]:
-    """Return the lines of ``file`` that entries of the catalogue are about."""
-    of_file = [one for one in found if one.finding.file == file and not one.generic]
-    return frozenset(line for one in of_file for line in range(one.finding.line or 0, one.through + 1))
+def _known(found: Iterable[Found], log: Text) -> frozenset[int]:
+    """Return the lines of ``log`` that entries of the catalogue are about."""
+    of_file = [one for one in found if one.finding.file == log.file and not one.generic]
+    known = {line for one in of_file for line in range(one.finding.line or 0, one.through + 1)}
+    return (
+        frozenset(here for here, row in enumerate(log.rows, 1) if row + 1 in known)
+        if log.rows
+        else frozenset(known)
+    )
 
 
 def _exceptions(lines: Iterable[Line[AnyEvent]], installed: Mapping[str, str]) -> Iterator[Found]:

@@ -8,14 +8,18 @@ from rekindle.records import Confidence, Finding
 
 from . import versions
 from .catalogue import Entry, Rank, catalogue
+from .shapes import shape
 from .texts import Text
 from .windows import windows
 
 _RANKS: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
 _LESS: dict[Confidence, Confidence] = {"certain": "likely", "likely": "possible", "possible": "possible"}
-_LONGEST = 500
+_LONGEST, _ROOM = 500, 30
 SHORT = 160
 """Characters of a cause that quotes a line."""
+
+_THINGS = tuple(map(shape, ("device", "address", "port", "path")))
+"""What a message may name: a device, an address, a port of a host, a path."""
 
 
 class Found(NamedTuple):
@@ -29,12 +33,14 @@ class Found(NamedTuple):
     """The last line that it is about."""
     generic: bool = False
     """Whether another line may say more."""
+    later: bool = False
+    """Whether its text has one that rather is the root."""
 
     @property
-    def order(self) -> tuple[int, str, int, str, int]:
+    def order(self) -> tuple[int, bool, str, int, str, int]:
         """Causes before symptoms before echoes; then the earliest, then the nearest to what failed."""
         line = self.finding.line or 0
-        return _RANKS.index(self.rank), self.time, self.nearness, self.finding.file or "", line
+        return _RANKS.index(self.rank), self.later, self.time, self.nearness, self.finding.file or "", line
 
 
 def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
@@ -69,13 +75,14 @@ def _first(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.M
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:
-    """Return the cause; of a generic entry that names nothing, with its line, as far as a cause has room."""
+    """Return the cause; where it names nothing, with its line, as far as a cause has room."""
     cause = entry.message(match)
-    if not entry.generic or match.groupdict().get("what"):
+    room = SHORT - len(cause)
+    if any(match.groupdict().values()) or entry.rank == "echo" or room < _ROOM:
         return cause
     start = match.string.rfind("\n", 0, match.start() + 1) + 1
     line = match.string[start : start + _LONGEST * 8].partition("\n")[0]
-    return f"{cause[:-1]}: {around(line, match.start() - start, max(SHORT - len(cause), 60))}"
+    return f"{cause[:-1]}: {around(line, match.start() - start, room)}"
 
 
 def known(text: str, installed: Mapping[str, str]) -> Found | None:
@@ -90,10 +97,17 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
 
 
 def around(text: str, focus: int, longest: int) -> str:
-    """Return as much of ``text``, in one line, around a place in it as has room."""
+    """Return as much of ``text``, in one line, around a place in it as has room, and what else it names."""
     words = one_line(text, len(text))
     if len(words) <= longest:
         return words
-    before = max(0, min(focus - longest // 3, len(words) - longest))
+    shown = _cut(words, focus, longest)
+    named = [match[0] for thing in _THINGS if (match := thing.search(words)) and match[0] not in shown]
+    more = f" ({named[0]})" if named else ""
+    return f"{_cut(words, focus, longest - len(more))}{more}" if len(more) < longest // 3 else shown
+
+
+def _cut(words: str, focus: int, longest: int) -> str:
+    before = max(0, min(focus - longest // 3, len(words) - longest + 2))
     cut = f"… {words[before:].partition(' ')[2]}" if before else words
-    return one_line(cut, longest - 2)
+    return cut if len(cut) <= longest else one_line(cut, longest - 2)

@@ -1,12 +1,13 @@
 """What an error message is about: its layer, whether that is a cause, and a remedy."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from rekindle.records import Layer, decodable, decode
 
@@ -74,19 +75,38 @@ def _words() -> dict[str, list[_Words]]:
 def subject(message: str) -> Subject | None:
     """Return what ``message`` is about by the longest words in it that are known; None if none are.
 
-    Words of an echo count only without those of a cause, and weak ones only without others. What a message
-    ends with is why the rest failed.
+    Words within longer ones do not count, those of an echo only without those of a cause, and weak ones only
+    without others; a type's name at the beginning says least. What a message ends with is why all failed.
     """
     text = _PATH.sub(_masked, message).lower()
-    found = list(_found(text))
+    found = _outer(_found(text))
     strong = [one for one in found if one.row.rank != "echo" and not one.row.weak]
+    vague = {
+        one
+        for one in strong
+        if one.row.rank != "cause" or " " not in text[one.start : one.start + one.length]
+    }
+    strong.sort(key=vague.__contains__)
     at_end = [one for one in strong if not text[one.start + one.length :].strip(_CLOSING)]
-    first = next(iter([one for one in at_end if one.row.rank == "cause"] or strong), None)
-    if first and (first.row.rank != "cause" or first.length < _LONG):
-        first = next((one for one in found if one.row.rank == "echo" and one.length > first.length), first)
+    reasons = [one for one in at_end if one.row.rank == "cause" and one.length >= _LONG]
+    first = next(iter(reasons or strong), None)
+    if first and (first in vague or first.length < _LONG):
+        echo = next((one for one in found if one.row.rank == "echo" and one.length > first.length), None)
+        row = replace(first.row, rank="echo", meaning="") if echo else first.row
+        first = first._replace(row=row)
     if first is None or first.row.rank != "cause":
         first = _coded(message) or first
-    return first or next(iter(found), None)
+    return first or next((one for one in found if one.start), None) or next(iter(found), None)
+
+
+def _outer(found: Iterable[Subject]) -> list[Subject]:
+    """Return subjects, the longest first, without those whose words stand within another's."""
+    kept: list[Subject] = []
+    for one in found:
+        end = one.start + one.length
+        if not any(other.start <= one.start and end <= other.start + other.length for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _coded(message: str) -> Subject | None:

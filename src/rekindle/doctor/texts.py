@@ -25,7 +25,12 @@ _NAMES = re.compile(
 _LAST = "~"
 _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 """Files of an autopsy that are not searched: copies of logs, and files for people."""
-_PREFIX = re.compile(rf"^(?:{PREFIX})?(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
+_RAY = r"\([\w.:-]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
+_VLLM = r"(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[[\w.]{1,60}:\d{1,6}\] "
+_PREFIX, _MORE = (
+    re.compile(rf"^{before}(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
+    for before in (rf"(?:{PREFIX})?", rf"(?:{_RAY})?(?:{PREFIX}|{_VLLM})?")
+)
 _NUMBERS = b"0123456789abcdefABCDEF"
 _WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 _LONGEST = 1 << 14
@@ -45,11 +50,18 @@ class Text:
 
     file: str
     raw: str
+    rows: tuple[int, ...] = ()
+    """Of a part of a file, where there its lines stand."""
+
+    def place(self, number: int) -> int:
+        """Return the number in its file of a line, by its number here."""
+        return self.rows[number - 1] + 1 if self.rows else number
 
     @cached_property
     def body(self) -> str:
         """``raw`` without collectors' and loggers' prefixes, in the same lines."""
-        return _PREFIX.sub("", without_prefix(self.raw))
+        prefix = _MORE if " pid=" in self.raw or ".py:" in self.raw else _PREFIX
+        return prefix.sub("", without_prefix(self.raw))
 
     @cached_property
     def _line_starts(self) -> list[int]:

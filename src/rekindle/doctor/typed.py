@@ -7,8 +7,9 @@ from typing import NamedTuple
 from rekindle.records import Confidence, Finding, Layer
 
 from . import exceptions
+from .ansible_results import failed_task, plain, settled_hosts
 from .catalogue import Rank
-from .lines import Line, lines, settled_hosts, stream
+from .lines import Line, lines, stream
 from .producers import producer
 from .scan import SHORT, Found, around, known, one_line
 from .shapes import shape
@@ -17,17 +18,10 @@ from .texts import Text
 
 _OTHERS, _QUOTED = 3, 240
 _LEAD = re.compile(
-    r"^(?:\[\s?[\d.: -]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
+    r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
 )
-_CONTEXT = re.compile(r"^\[identity=[^\]\n]{0,400}\](?: -|:)? ")
-_ANSIBLE = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
-_ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
-
-
-_TEXTS = re.compile(
-    r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"'
-)
+_CONTEXT = shape("context")
 _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
@@ -58,6 +52,8 @@ class Candidate(NamedTuple):
     """Of the finding; else one by its layer."""
     through: int = 0
     """The last line of an exception."""
+    weak: bool = False
+    """Whether its words say little."""
     benign: bool = False
     """Whether its own words are that it does not matter."""
 
@@ -79,14 +75,13 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if not failed:
         candidates = _unsettled(candidates, went_on)
     if all(one.rank == "echo" for one in candidates):
-        candidates = _last_report(found, candidates) if failed is None else []
-    if not candidates:
         return []
     ranked = sorted(_promoted(candidates), key=_order)
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
-    return [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+    first = [_found(text, one) for one in list(by_layer.values())[: 1 + _OTHERS]]
+    return [found._replace(later=place > 0) for place, found in enumerate(first)]
 
 
 def reported(finding: Finding) -> bool:
@@ -131,23 +126,6 @@ def _ended_by_others(candidates: list[Candidate], found: list[Line]) -> list[Can
     return [one._replace(rank="echo") if one in echoes else one for one in candidates]
 
 
-def _last_report(found: list[Line], echoes: list[Candidate]) -> list[Candidate]:
-    """Return the last line that fails before a process is reported to have failed: a symptom."""
-    ended = min((one.number for one in echoes if not one.benign), default=None)
-    last_good = max((line.number for line in found if line.went_on), default=0)
-    for line in reversed(found):
-        if line.number <= last_good:
-            break
-        plain = not (line.level or line.informs or line.benign or line.went_on or _ASKED.search(line.text))
-        if plain and ended and line.number < ended and _FAILS.search(line.text):
-            about = subject(line.text)
-            layer, rank = _kind(line, about)
-            if rank != "echo":
-                remedy = about.row.remedy if about else "Read this line and those around it."
-                return [Candidate(line.number, line.text, "symptom", layer, remedy, 0, line.rank, False)]
-    return []
-
-
 def _promoted(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates; without any cause, what was tried again in vain is one."""
     if any(one.rank == "cause" for one in candidates):
@@ -155,9 +133,9 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
     return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
 
 
-def _order(one: Candidate) -> tuple[int, int, int]:
+def _order(one: Candidate) -> tuple[int, int, bool, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    return ranks.index(one.rank), 0 if one.lasts else 1, one.number
+    return ranks.index(one.rank), 0 if one.lasts else 1, one.weak and one.rank == "cause", one.number
 
 
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
@@ -191,7 +169,8 @@ def _candidates(text: Text, found: list[Line]) -> list[Candidate]:
 
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
-    root = next((raised for raised in chain if not raised.reports), None)
+    causes = [one for one in chain if not one.reports]
+    root = next(filter(_is_told, causes), next(iter(causes), None))
     if root is None or _is_known(root.text):
         return []
     about = subject(root.text)
@@ -220,6 +199,12 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     ]
 
 
+def _is_told(raised: exceptions.Raised) -> bool:
+    """Whether the words of an exception say what goes wrong."""
+    about = subject(raised.text)
+    return about is not None and about.row.rank == "cause" and not about.row.weak
+
+
 def _is_known(exception: str) -> bool:
     """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
     entry = known(exception, {})
@@ -227,23 +212,28 @@ def _is_known(exception: str) -> bool:
 
 
 def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
-    message = _ESCAPES.sub(" ", _CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
-    ansible = _ANSIBLE.match(line.text)
+    message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
+    ansible = failed_task(line.text)
     if ansible:
-        if ansible["host"] in settled or any("...ignoring" in after.text for after in following[:1]):
+        host, said = ansible
+        if host in settled or any("...ignoring" in after.text for after in following[:1]):
             return None
-        message = f"Ansible on {ansible['host']}: {_result_text(line.text[ansible.end() :])}"
+        message = f"Ansible on {host}: {said}"
     about = subject(message)
     level = line.level or bool(ansible)
     layer, rank = _kind(line, about)
-    retried = rank == "cause" and layer == "network" and line.benign and _RETRIED.search(line.text)
+    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
+    retried = (
+        rank == "cause" and layer == "network" and (again or (line.benign and _RETRIED.search(line.text)))
+    )
     if not level and not (about and not about.row.weak and _FAILS.search(message)):
         return None
     if line.informs and not level and not retried:
         return None
-    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
+    if ansible and rank == "echo":
+        rank = "symptom"
     return Candidate(
         number=line.number,
         message=message,
@@ -254,6 +244,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         stream=line.rank,
         lasts=bool(ansible),
         meaning=about.row.meaning if about else "",
+        weak=about is None or about.row.weak,
         benign=line.benign or again,
     )
 
@@ -262,25 +253,12 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
-    by = producer(line.printed)
+    by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
 
 
-def _result_text(result: str) -> str:
-    """Return the text of a result of Ansible's: the first that has a cause."""
-    texts = [_ESCAPES.sub(" ", match[2]) for match in _TEXTS.finditer(result)]
-    texts.sort(key=len, reverse=True)
-    texts.sort(key=lambda text: not _has_cause(text))
-    return " ".join((texts[0] if texts else _ESCAPES.sub(" ", result)).split())
-
-
-def _has_cause(text: str) -> bool:
-    about = subject(text)
-    return about is not None and about.row.rank == "cause" and not about.row.weak
-
-
 def _found(text: Text, one: Candidate) -> Found:
-    confidence: Confidence = "likely" if one.rank == "cause" else "possible"
+    confidence: Confidence = "likely" if one.rank == "cause" and not one.weak else "possible"
     finding = Finding(
         name=one.name or _name(one.layer),
         cause=one_line(one.message, _QUOTED) if one.name else _quoting(one),

@@ -44,9 +44,9 @@ def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name
 
 PREFIXES = {
     "docker compose": lambda number, line: f"worker-1  | {line}",
-    "srun": lambda number, line: f" {number % 2}: {line}",
-    "torchrun": lambda number, line: f"[rank{number % 2}]: {line}",
-    "mpirun": lambda number, line: f"[1,{number % 2}]<stderr>: {line}",
+    "srun": lambda number, line: f" 3: {line}",
+    "torchrun": lambda number, line: f"[rank3]: {line}",
+    "mpirun": lambda number, line: f"[1,3]<stderr>: {line}",
     "kubectl": lambda number, line: f"2026-11-21T02:00:{number % 60:02}.123456789Z {line}",
     "CRI": lambda number, line: f"2026-11-21T02:00:00.123456789+01:00 stderr F {line}",
     "syslog": lambda number, line: f"Nov 21 02:00:00 gpu-1 trainer[4711]: {line}",
@@ -73,6 +73,24 @@ def test_a_prefix_on_every_line_changes_no_answer(collector):
     assert other == []
 
 
+HEALTHY = {"srun": " 2: ", "torchrun": "[rank2]: ", "mpirun": "[1,2]<stderr>: "}
+
+
+@pytest.mark.parametrize("collector", HEALTHY)
+def test_a_healthy_rank_between_all_lines_changes_no_answer(collector):
+    other = []
+    for name, entry in ENTRIES.items():
+        lines = AROUND.format(entry.excerpt).splitlines()
+        put = [PREFIXES[collector](number, line) for number, line in enumerate(lines)]
+        between = "\n".join(f"{line}\n{HEALTHY[collector]}alive" for line in put)
+        alone, mixed = (
+            diagnose_texts([texts.text("log.txt", text.encode())]) for text in ("\n".join(put), between)
+        )
+        if [(one.cause, one.line) for one in mixed] != [(one.cause, 2 * one.line - 1) for one in alone]:
+            other.append(name)
+    assert other == []
+
+
 def test_what_few_lines_begin_with_is_no_prefix():
     text = "\n".join([*("7: seen" for _ in range(8)), "plain", "8 lines of 10"])
     assert texts.text("log.txt", text.encode()).body == text
@@ -82,6 +100,13 @@ def test_what_few_lines_begin_with_is_no_prefix():
 def test_an_entry_is_silent_on_every_clean_run(name, clean_texts):
     assert len(clean_texts) > 30
     assert not [text.file for text in clean_texts if ENTRIES[name].expression.search(text.body)]
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in catalogue() if entry.twin])
+def test_a_line_of_a_good_run_that_looks_alike_is_no_failure(name):
+    twin = AROUND.format(ENTRIES[name].twin)
+    assert not ENTRIES[name].expression.search(twin)
+    assert name not in [finding.name for finding in diagnose_texts([texts.text("log.txt", twin.encode())])]
 
 
 def _seconds(content):

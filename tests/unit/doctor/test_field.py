@@ -22,7 +22,7 @@ PREFIXES = {
 }
 
 
-@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.94, 0.04), (True, 0.80, 0.18)])
+@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.94, 0.04), (True, 0.88, 0.10)])
 def test_most_failures_in_the_field_are_named_and_few_wrongly(held, right, wrong):
     of_half = [failure for failure in FAILURES if failure.held is held]
     counts = Counter(map(outcome, of_half))

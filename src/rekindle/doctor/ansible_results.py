@@ -1,0 +1,51 @@
+"""Results of Ansible's tasks in a log: of which host, and what their modules say."""
+
+import re
+
+from .subjects import subject
+from .texts import Text
+
+_FAILED = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
+_TEXTS = re.compile(
+    r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"'
+)
+_ABOUT = re.compile(r'"(?:url|repo|path)": "([^"\n]{1,120})"')
+_ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
+_RECAP = re.compile(r"^(\S{1,200})\s+: ok=\d+\s+changed=\d+\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+
+
+def failed_task(line: str) -> tuple[str, str] | None:
+    """Return the host of a task that failed, and what its module says and what that is about; else None."""
+    match = _FAILED.match(line)
+    if match is None:
+        return None
+    result = line[match.end() :]
+    text = _text(result)
+    about = _ABOUT.search(result)
+    said = f"{text} ({about[1]})" if about and "/" not in text else text
+    return match["host"], said
+
+
+def plain(text: str) -> str:
+    """Return ``text`` without the escapes that JSON has."""
+    return _ESCAPES.sub(" ", text)
+
+
+def settled_hosts(text: Text) -> set[str]:
+    """Return the hosts for which Ansible's recap has neither failed nor unreachable."""
+    if ": ok=" not in text.body:
+        return set()
+    return {match[1] for match in _RECAP.finditer(text.body) if match[2] == match[3] == "0"}
+
+
+def _text(result: str) -> str:
+    """Return the text of a result: the longest that has a cause."""
+    texts = [plain(match[2]) for match in _TEXTS.finditer(result)]
+    texts.sort(key=len, reverse=True)
+    texts.sort(key=lambda text: not _has_cause(text))
+    return " ".join((texts[0] if texts else plain(result)).split())
+
+
+def _has_cause(text: str) -> bool:
+    about = subject(text)
+    return about is not None and about.row.rank == "cause" and not about.row.weak
