@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rekindle.driver.here import run_here
+from run_here import run_here
+
 from rekindle.jobs import load_job
 
 JOBS = Path(__file__).parents[1] / "flare_jobs"

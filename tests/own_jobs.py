@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 from plays import REPOSITORY
+from run_here import start_here
 
-from rekindle.driver.here import start_here
 from rekindle.driver.processes import status
 from rekindle.jobs import load_job
 from rekindle.records import VerdictRecord, read
