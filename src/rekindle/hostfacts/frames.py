@@ -88,7 +88,7 @@ def parse(raw: str, nonce: str) -> Frames:
 
 
 def there(execute: Callable[..., dict[str, Any]], paths: dict[str, Path], last: str = ":") -> Frames:
-    """Return a frame for each path by its name, `answered` if the host has it; the last has ``last``'s output.
+    """Return a frame for each path, `answered` if the host has it; the last frame has ``last``'s output.
 
     Raises:
         FactsError: the answer cannot be used.
