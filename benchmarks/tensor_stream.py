@@ -13,7 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from rekindle.driver.here import run_here
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+from run_here import run_here
+
 from rekindle.jobs import load_job
 from rekindle.records.folders import env_in
 

@@ -11,14 +11,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rekindle.driver.here import run_here
+from run_here import run_here
+
 from rekindle.jobs import load_job
 
 JOBS = Path(__file__).parents[1] / "flare_jobs"
 STARVED = (
-    ("job.py", "import numpy", 'import os\n\nos.environ.pop("CUDA_VISIBLE_DEVICES")\n\nimport numpy'),
+    (
+        "job.py",
+        "import tensorflow",
+        'import os\n\nos.environ.pop("CUDA_VISIBLE_DEVICES")\n\nimport tensorflow',
+    ),
     ("client.py", "import numpy", 'os.environ.pop("TF_FORCE_GPU_ALLOW_GROWTH")\n\nimport numpy'),
-    ("client.py", "tf.config.experimental.set_memory_growth(gpu, True)", "print(gpu)"),
+    ("client.py", "from model", "tf.config.experimental.set_memory_growth = lambda *_: None\nfrom model"),
 )
 """The two mistakes: job.py, and so NVFlare's server and clients, see the GPUs; trainers take all memory."""
 

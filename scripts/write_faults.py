@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).parents[1]
-KINDS = {"run": "injected into a run of its own", "recorded": "damage to a recorded run"}
 
 
 def table(record: dict[str, Any]) -> str:
@@ -17,8 +16,9 @@ def table(record: dict[str, Any]) -> str:
     lines = [
         "# The fault suite",
         "",
-        "`make faults` makes this table: each fault is put into a real run on CPU or into a recorded one,",
-        "and has the verdict and the cause (a regular expression) that it must have in `tests/faults/`.",
+        "`make faults` makes this table: each fault is put into a real run on CPU, and has the verdict and",
+        "the cause (a regular expression) that it must have in `tests/faults/`. Damage to recorded runs is",
+        "in `tests/unit/judge/test_broken_runs.py` and `tests/mutations/`.",
         "",
         f"Faults: {of['faults']}. Injected: {of['injected']}. Detected: {of['detected']}. Cause named right: "
         f"{of['cause_right']}. False PASS: {of['false_pass']}.",
@@ -33,12 +33,10 @@ def table(record: dict[str, Any]) -> str:
         "| fault | verdict | cause named | seconds |",
         "|---|---|---|---|",
     ]
-    for kind, title in KINDS.items():
-        lines.append(f"| *{title}* | | | |")
-        for row in (row for row in record["rows"] if row["kind"] == kind):
-            verdict = row["verdict"] if row["detected"] else f"{row['verdict']}, not {row['expected']}"
-            cause = "yes" if row["cause_right"] else "no"
-            lines.append(f"| {row['name']} | {verdict} | {cause} | {row['seconds'] or '–'} |")
+    for row in (row for row in record["rows"] if row["kind"] == "run"):
+        verdict = row["verdict"] if row["detected"] else f"{row['verdict']}, not {row['expected']}"
+        cause = "yes" if row["cause_right"] else "no"
+        lines.append(f"| {row['name']} | {verdict} | {cause} | {row['seconds'] or '–'} |")
     return "\n".join(lines) + "\n"
 
 

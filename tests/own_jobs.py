@@ -8,13 +8,14 @@ from pathlib import Path
 
 import psutil
 from plays import REPOSITORY
+from run_here import start_here
 
-from rekindle.driver.here import start_here
 from rekindle.driver.processes import status
 from rekindle.jobs import load_job
 from rekindle.records import VerdictRecord, read
 
 HONEST = Path(__file__).parent / "honest" / "jobs"
+OWN = Path(__file__).parent / "lookalikes" / "own"
 JOBS = REPOSITORY / "flare_jobs"
 PORT_TAKEN = "A port that the run needs is held by another process"
 
@@ -103,7 +104,7 @@ def first_verdict(job, jobs, host_records, work, others):
 
 @dataclass(frozen=True)
 class OwnJob:
-    """A job of ``tests/honest/jobs``, as it stands or edited, and what its verdict has to be."""
+    """A job of ``HONEST`` or ``OWN``, as it is or edited, and the verdict that it has to get."""
 
     name: str
     base: str
@@ -119,7 +120,8 @@ class OwnJob:
     def run(self, host_records: Path, work: Path):
         """Return the verdict on a run of the job."""
         folder = work / self.name
-        shutil.copytree(HONEST / self.base, folder)
+        (base,) = [jobs / self.base for jobs in (HONEST, OWN) if (jobs / self.base).exists()]
+        shutil.copytree(base, folder)
         for edit in self.edits:
             edit.apply(folder)
         for name, value in self.fields:

@@ -1,4 +1,4 @@
-"""Action ``collect_run``: fetches a run's folder as one archive, and has it judged and sealed here."""
+"""Action ``collect_run``: fetches a run's folder as one archive, and judges and seals it here."""
 
 import secrets
 import shlex

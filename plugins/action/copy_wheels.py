@@ -1,7 +1,6 @@
 """Action ``copy_wheels``: sends the locked wheels of each environment that a host has not built yet."""
 
 import os
-import secrets
 import shlex
 from pathlib import Path
 from typing import Any
@@ -48,14 +47,12 @@ class ActionModule(Action):
 
     def _there(self, target: Path, built: Path) -> dict[str, int] | None:
         """Return the sizes of the files in ``target`` by name; None if the environment is built."""
-        nonce, quoted = secrets.token_hex(8), shlex.quote(str(target))
-        stands = frames.there(built, "built", nonce)
+        quoted = shlex.quote(str(target))
         sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
-        answer = self._low_level_execute_command(f"{stands}; {sizes}; printf '@@{nonce} end 0\\n'")
-        parsed = frames.parse(answer["stdout"], nonce)
-        if parsed["built"].answered:
+        found = frames.there(self._low_level_execute_command, {"built": built}, sizes)["built"]
+        if found.answered:
             return None
-        pairs = (line.split(maxsplit=1) for line in parsed["built"].text.splitlines())
+        pairs = (line.split(maxsplit=1) for line in found.text.splitlines())
         return {pair[1]: int(pair[0]) for pair in pairs if len(pair) == 2}
 
     def _bring(self, source: Path, target: Path, there: dict[str, int], who: str) -> int:

@@ -1,6 +1,5 @@
 """Action ``inspect_environments``: which planned environments a host has; nothing is changed there."""
 
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,13 @@ class ActionModule(Action):
         home = Path(args["folder"])
         host, specs = specs_in(home, args["capsule"])
         root = Path(host.root)
-        there = {spec["name"]: folders.marker(root, spec["name"], spec["lock_sha256"]) for spec in specs}
-        standing = self._standing(there, host.host)
+        built = {spec["name"]: folders.marker(root, spec["name"], spec["lock_sha256"]) for spec in specs}
+        try:
+            found = frames.there(self._low_level_execute_command, built)
+            standing = tuple(name for name in built if found[name].answered)
+        except frames.FactsError:
+            message = f"{host.host} does not list its environments."
+            raise Failed(message, "see that its login shell runs sh.") from None
         missing = [spec for spec in specs if spec["name"] not in standing]
         wheels_mb = fetch_mb = None
         if args["wheelhouse"]:
@@ -37,14 +41,3 @@ class ActionModule(Action):
         record = StandingRecord(host=host.host, standing=standing, wheels_mb=wheels_mb, fetch_mb=fetch_mb)
         write(home / folders.STANDING_RECORD, record)
         return {"changed": False}
-
-    def _standing(self, there: dict[str, Path], host: str) -> tuple[str, ...]:
-        nonce = secrets.token_hex(8)
-        commands = [frames.there(path, name, nonce) for name, path in there.items()]
-        answer = self._low_level_execute_command(f"{'; '.join(commands)}; printf '@@{nonce} end 0\\n'")
-        try:
-            parsed = frames.parse(answer["stdout"], nonce)
-            return tuple(name for name in there if parsed[name].answered)
-        except frames.FactsError:
-            message = f"{host} does not list its environments."
-            raise Failed(message, "see that its login shell runs sh.") from None

@@ -21,7 +21,7 @@ class ActionModule(Action):
     """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Run it there; the host says figures or a sentence, and both are bounded."""
+        """Run it on the host, which answers with figures or a sentence, both bounded."""
         home, host = Path(args["home"]), task_vars["inventory_hostname"]
         folder = str(Path(host_in(home).root, folders.REACH, str(args["port"])))
         asked = json.dumps({name: args[name] for name in _ASKED})

@@ -32,7 +32,7 @@ class ActionModule(Action):
     """plugins/modules has its documentation."""
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Have a valid kit on the host, and write kit.json; what is valid stays as it is."""
+        """Ensure that the host has a valid kit, and write kit.json; a valid kit stays as it is."""
         self._args = args = json.loads(json.dumps(args))  # without Ansible's tags
         home = Path(args["home"])
         host, release = host_in(home), plan_in(home).nvflare or ""
@@ -68,7 +68,7 @@ class ActionModule(Action):
         return {"changed": changed}
 
     def _leave_member(self, kit: KitRecord) -> None:
-        """Have the host know what it is, for `rekindle federation`."""
+        """Record on the host what it is in the federation, for `rekindle federation`."""
         of_kit = ("role", "admin", "user", "address", "port")
         participant = Participant(
             name=kit.participant,
@@ -82,7 +82,7 @@ class ActionModule(Action):
         self._run(leaving(member))
 
     def _provide(self, authority: Authority, name: str, kind: str, until: datetime) -> bool:
-        """Have the kit of a participant on the host; return whether anything was done."""
+        """Ensure that the host has a participant's kit; return whether anything was done."""
         kit, now = f"{self._folder}/{name}", datetime.now(timezone.utc)
         marker = self._run(f"cat {shlex.quote(f'{kit}/{_MARKER}')}", fails=True).strip()
         if marker == json.dumps(self._made_for, sort_keys=True):
@@ -98,7 +98,7 @@ class ActionModule(Action):
         return True
 
     def _package(self, authority: Authority, name: str, kind: str, until: datetime) -> None:
-        """Have the host make its key and a request, and a kit of the signed answer."""
+        """Make the host create its key and a request, and a kit of the signed answer."""
         folder, request = shlex.quote(self._folder), shlex.quote(f"{self._folder}/requests/{name}")
         definition = shlex.quote(participant_yaml(self._args["federation"], name, _KINDS[kind]))
         self._run(

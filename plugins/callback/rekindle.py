@@ -33,7 +33,7 @@ _NEEDS = (
 
 
 def _find_rekindle() -> None:
-    """Have the Python that Ansible runs in find Rekindle's code, also one in which it is not installed.
+    """Make Rekindle's code importable for the Python that Ansible runs in, even if it is not installed there.
 
     This is the first of our plugins that is loaded, before any task.
 

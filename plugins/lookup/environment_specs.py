@@ -9,10 +9,9 @@ from typing import Any
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from rekindle.capsule.specs import environment_specs
+from rekindle.capsule.specs import specs_in
 from rekindle.environments import Specification
 from rekindle.records import RecordError
-from rekindle.records.folders import host_in, plan_in
 from rekindle.results import state
 
 DOCUMENTATION = """
@@ -38,10 +37,7 @@ class LookupModule(LookupBase):
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[Specification]:
         """Return one specification for each environment."""
         try:
-            folder = Path(terms[0])
-            plan, host = plan_in(folder), host_in(folder)
-            capsule = Path(kwargs["capsule"]).expanduser() if kwargs["capsule"] else None
-            specs = environment_specs(plan, host, offline=bool(kwargs["wheelhouse"]), capsule=capsule)
+            _, specs = specs_in(Path(terms[0]), kwargs["capsule"], offline=bool(kwargs["wheelhouse"]))
             for spec in specs:
                 state.keep_lock(spec["lock_text"])
             return specs

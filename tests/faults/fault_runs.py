@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import psutil
 from own_jobs import GONE, PORT_TAKEN, Edit, end_driver, supervisor, wait_for_verdict
+from run_here import start_here
 
-from rekindle.driver.here import start_here
 from rekindle.driver.processes import status
 from rekindle.jobs import load_job
 from rekindle.judge import judge

@@ -14,7 +14,7 @@ class Row:
 
     name: str
     kind: str
-    """``run``: injected into a run; ``recorded``: into a recorded run; ``clean``: nothing is wrong."""
+    """``run``: a fault was injected; ``clean``: nothing is wrong."""
     injected: bool
     expected: str
     verdict: str

@@ -10,6 +10,29 @@ AVERAGE = (
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
 SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
+NAMES = 'job.to(runner, ("clinic-b", "hospital_a", "uni.c")[number - 1])'
+TWO_RECIPES = """
+import argparse
+
+from nvflare.app_common.np.recipes.fedavg import NumpyFedAvgRecipe
+from nvflare.recipe import SimEnv
+
+p = argparse.ArgumentParser()
+p.add_argument("--sites", type=int, default=2)
+p.add_argument("--rounds", type=int, default=2)
+a = p.parse_args()
+for rate in (0.1, 0.2):
+    recipe = NumpyFedAvgRecipe(
+        name="line",
+        min_clients=a.sites,
+        num_rounds=a.rounds,
+        model=[0.0, 0.0],
+        train_script="client.py",
+        train_args=f"--rate {rate}",
+    )
+    run = recipe.execute(SimEnv(num_clients=a.sites))
+    print("Result:", run.get_result())
+""".strip()
 
 
 def put(before, after):
@@ -17,9 +40,13 @@ def put(before, after):
     return Edit("client.py", before, after, instead=True)
 
 
+def line(name, edit):
+    return OwnJob(name, "fitted_line", (edit,), fields=(("environment", "torch"),))
+
+
 JOBS = (
-    OwnJob("sites_with_names", "named_sites"),
-    OwnJob("two_simulations", "two_recipes"),
+    line("sites_with_names", Edit("job.py", "job.to(runner", NAMES, instead=True)),
+    line("two_simulations", Edit("job.py", "", TWO_RECIPES)),
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("batch_norm", "digits"),
     OwnJob("ten_sites", "digits", fields=(("sites", 10),)),

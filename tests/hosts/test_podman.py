@@ -12,6 +12,7 @@ import psutil
 import pytest
 from lab.base import base
 from lab.machine import alone
+from own_jobs import supervisor
 from plays import REPOSITORY
 from podman import running
 
@@ -133,11 +134,6 @@ def _child(run):
     return psutil.Process(int(path.read_text()))
 
 
-def _supervisor(run):
-    (found,) = [each for each in psutil.process_iter(["cmdline"]) if str(run) in (each.info["cmdline"] or [])]
-    return found
-
-
 def _gone(process):
     with suppress(psutil.NoSuchProcess):
         process.wait(timeout=10)
@@ -223,7 +219,7 @@ def test_one_that_a_killed_driver_left_ends_before_the_runs_next_start(start, po
     go = start(WORKS, seconds=600, limit_s=8)
     run = go()
     left = _child(run)
-    _supervisor(run).kill()
+    supervisor(run).kill()
     _until(lambda: not runs_of(run.parents[1]), "the supervisor goes on")
     assert left.is_running()
     assert len(podman.containers()) == 1
@@ -236,7 +232,7 @@ def test_one_that_a_killed_driver_left_ends_before_the_runs_next_start(start, po
 def test_one_that_a_killed_driver_left_ends_as_its_host_is_retired(start, podman):
     run = start(WORKS, seconds=600)()
     left = _child(run)
-    _supervisor(run).kill()
+    supervisor(run).kill()
     _until(lambda: not runs_of(run.parents[1]), "the supervisor goes on")
     assert left.is_running()
     end_processes(run.parents[1])

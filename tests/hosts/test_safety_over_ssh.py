@@ -25,50 +25,35 @@ printf '%%s\n' "/tmp/a\\'\" %s/stolen" '!touch %s/run-here #'
 """As a line of sftp's batch, what it prints fetches a file to any place, and runs a command, here."""
 
 
-@pytest.fixture
-def swapped_keys(pair):
+def _swapped(known):
     """Have each host's key known as the other's."""
+    addresses, keys = zip(*(line.split(" ", 1) for line in known.splitlines()), strict=True)
+    return "".join(f"{address} {key}\n" for address, key in zip(addresses, reversed(keys), strict=True))
+
+
+UNKNOWN = r"Host key verification failed.*Fix:"
+WRONG_KEYS = {
+    "another's": (_swapped, rf"REMOTE HOST IDENTIFICATION HAS CHANGED.*Fix:|{UNKNOWN}"),
+    "nobody's": (lambda known: "", UNKNOWN),
+}
+
+
+@pytest.mark.parametrize("whose", WRONG_KEYS)
+def test_a_host_with_anothers_key_or_an_unknown_one_is_refused(pair, tmp_path, whose):
+    change, refused = WRONG_KEYS[whose]
     known = pair.folder / "known_hosts"
     right = known.read_text()
-    addresses, keys = zip(*(line.split(" ", 1) for line in right.splitlines()), strict=True)
-    known.write_text(
-        "".join(f"{address} {key}\n" for address, key in zip(addresses, reversed(keys), strict=True))
-    )
+    known.write_text(change(right))
     pair.hang_up()
-    yield
-    known.write_text(right)
-
-
-@pytest.fixture
-def unknown_keys(pair):
-    """Have no host's key known."""
-    known = pair.folder / "known_hosts"
-    right = known.read_text()
-    known.write_text("")
-    pair.hang_up()
-    yield
-    known.write_text(right)
-
-
-def _refused(pair, tmp_path):
-    done = play("playbooks/preflight.yml", pair.inventory, tmp_path / "r", "-e", "ansible_ssh_retries=0")
+    try:
+        done = play("playbooks/preflight.yml", pair.inventory, tmp_path / "r", "-e", "ansible_ssh_retries=0")
+    finally:
+        known.write_text(right)
     assert done.status != 0
     rows = json.loads((tmp_path / "r" / "results.json").read_text())["rows"]
     assert {row["host"]: row["verdict"] for row in rows} == dict.fromkeys(pair.hosts, "SKIPPED")
     assert not list((tmp_path / "r").glob("*/host.json"))
-    return [row["cause"] for row in rows]
-
-
-def test_a_host_with_anothers_key_is_refused(pair, swapped_keys, tmp_path):
-    for cause in _refused(pair, tmp_path):
-        assert re.search(
-            r"REMOTE HOST IDENTIFICATION HAS CHANGED.*Fix:|Host key verification failed.*Fix:", cause
-        )
-
-
-def test_a_host_whose_key_nobody_knows_is_refused(pair, unknown_keys, tmp_path):
-    for cause in _refused(pair, tmp_path):
-        assert re.search(r"Host key verification failed.*Fix:", cause)
+    assert all(re.search(refused, row["cause"]) for row in rows)
 
 
 def test_what_a_host_prints_is_no_command_and_names_no_file_here(pair, tmp_path):

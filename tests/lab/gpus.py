@@ -41,8 +41,3 @@ def give_gpus(host: Host, fault: str | None = None) -> None:
         (recordings / call).write_text(frames[call].text)
     shutil.copy(Path(__file__).with_name("nvidia-smi"), host.root / "usr/local/bin/nvidia-smi")
     switch.write_text(f"{fault or ''}\n")
-
-
-def take_gpus(host: Host) -> None:
-    """Take the stand-in off the host."""
-    (host.root / "usr/local/bin/nvidia-smi").unlink(missing_ok=True)

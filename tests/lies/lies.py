@@ -93,11 +93,12 @@ params = torch.load(kept)
     *(
         OwnJob(
             name,
-            "named_sites",
+            "fitted_line",
             (client("loss = ", SWALLOWED.format(how=how), instead=False),),
             "UNPROVEN",
             "trainers_print_no_failure",
             "CUDA error: an illegal memory access",
+            (("environment", "torch"),),
         )
         for name, how in (
             ("swallows_a_traceback_in_process", "traceback.print_exc()"),

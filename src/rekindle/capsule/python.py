@@ -29,7 +29,7 @@ def fetched(python: Python, wheelhouse: Path | None = None) -> Path:
     """Return the archive of ``python`` on this machine: the wheelhouse's, a file, or one kept from a URL.
 
     Raises:
-        RecordError: there is none, or it is not what its SHA-256 says.
+        RecordError: there is none, or its SHA-256 is another.
     """
     source = str(python.archive)
     name = archive_name(source)

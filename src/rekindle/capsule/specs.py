@@ -64,7 +64,7 @@ def environment_specs(
     return [driver, *planned]
 
 
-def specs_in(folder: Path, capsule: str) -> tuple[HostRecord, list[Specification]]:
+def specs_in(folder: Path, capsule: str, *, offline: bool = False) -> tuple[HostRecord, list[Specification]]:
     """Return the host whose records are in ``folder``, and its `environment_specs` with any ``capsule``."""
-    plan, host = plan_in(folder), host_in(folder)
-    return host, environment_specs(plan, host, capsule=Path(capsule) if capsule else None)
+    plan, host, rebuilt = plan_in(folder), host_in(folder), Path(capsule).expanduser() if capsule else None
+    return host, environment_specs(plan, host, offline=offline, capsule=rebuilt)

@@ -95,7 +95,7 @@ _PERIOD_S = 1.0
 
 
 def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str], None]) -> None:
-    """Have the environment on each node of the run, built there unless it is; returns once all have it.
+    """Ensure that each node of the run has its environment; build it where it is missing.
 
     Args:
         run_dir: the run; what the nodes print goes to a log in it.
@@ -103,7 +103,7 @@ def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str]
         report: is called meanwhile, with the seconds so far.
 
     Raises:
-        AllocationError: a node cannot have it, or does not answer.
+        AllocationError: it cannot be built on a node, or a node does not answer.
     """
     if spec.slurm is None or spec.slurm.local_disk is None:
         return

@@ -54,7 +54,7 @@ def autopsy(
 
 
 def fresh(folder: Path) -> None:
-    """Have an empty folder, whatever the job has put in its place."""
+    """Make an empty folder, and remove whatever the job put in its place."""
     own.remove(folder)
     folder.mkdir(mode=0o700)
 

@@ -13,7 +13,7 @@ _HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
 
 
 def command(run_dir: Path, spec: RunSpec) -> list[str]:
-    """Return what starts the job in ``run_dir``, from its code's folder there."""
+    """Return the command that starts the job in ``run_dir``, from its code's folder there."""
     if spec.job.example is not None:
         return [spec.python, "-m", "rekindle.trainer.example", str(run_dir / folders.SPEC), *_options(spec)]
     return [spec.python, "job.py", *job_arguments(spec)]
@@ -71,7 +71,7 @@ def environment(run_dir: Path, spec: RunSpec) -> dict[str, str]:
 
 
 def _hooked(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> dict[str, str]:
-    """Return what has every Python process of the run load our hook first."""
+    """Return the variables by which every Python process of the run loads our hook first."""
     hook = run_dir / folders.HOOK
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")

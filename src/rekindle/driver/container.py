@@ -39,7 +39,7 @@ class Container:
         self._cdi = spec.engine.cdi and not spec.engine.nvidia
 
     def start(self, words: list[str], environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """Return what starts ``words`` in it by the image's Python, and the variables of that command.
+        """Return the command that runs ``words`` in it by the image's Python, and its variables.
 
         The run's folder, TMPDIR and our own code have the same paths inside, and this user owns what comes of
         it.

@@ -13,6 +13,7 @@ import psutil
 _PR_SET_CHILD_SUBREAPER = 36
 """prctl(2): orphaned descendants become our children, so that none gets away."""
 _GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+_GRACE_S = 3.0
 
 
 def adopt_orphans() -> None:
@@ -70,13 +71,13 @@ def end_until_none(find: Callable[[], list[psutil.Process]]) -> None:
         end_all(found)
 
 
-def end_all(processes: list[psutil.Process], grace_s: float = 3.0) -> None:
+def end_all(processes: list[psutil.Process]) -> None:
     """End processes, politely and then with SIGKILL, which alone reaches a stopped one."""
     for signal in (psutil.Process.terminate, psutil.Process.kill):
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 signal(process)
-        _, processes = psutil.wait_procs(processes, timeout=grace_s)
+        _, processes = psutil.wait_procs(processes, timeout=_GRACE_S)
 
 
 _LIMIT_S = 10

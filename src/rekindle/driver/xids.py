@@ -23,11 +23,11 @@ _BusId = tuple[int, ...]
 class Xids:
     """Watches GPUs from now on."""
 
-    def __init__(self, handles: dict[str, Any], kernel_log: Path = KERNEL_LOG) -> None:
+    def __init__(self, handles: dict[str, Any]) -> None:
         """Watch the GPUs with these NVML handles, by UUID."""
         self._sources: dict[str, _Events | _KernelLog] = {
             "NVML": _Events(handles),
-            "kernel": _KernelLog(kernel_log, handles),
+            "kernel": _KernelLog(handles),
         }
 
     def since(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, ...]]]:
@@ -76,13 +76,13 @@ class _Events:
 class _KernelLog:
     """The kernel's messages, where this user may read them and NVIDIA's driver writes to them."""
 
-    def __init__(self, path: Path, handles: dict[str, Any]) -> None:
+    def __init__(self, handles: dict[str, Any]) -> None:
         self.watched: dict[_BusId, str] = {}
         self._file: int | None = None
         if not handles:
             return
         with suppress(OSError):
-            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            self._file = os.open(KERNEL_LOG, os.O_RDONLY | os.O_NONBLOCK)
             if any("NVRM: " in record for record in self._read(1 << 20)):
                 for uuid, handle in handles.items():
                     with suppress(pynvml.NVMLError):

@@ -142,8 +142,8 @@ class _Machine:
             called = arguments[0]
         self._stack.append(called)
 
-    def _tuple(self, count: int | None = None) -> None:
-        self._stack.append(tuple(self._marked() if count is None else self._off(count)))
+    def _tuple(self, count: int) -> None:
+        self._stack.append(tuple(self._off(count)))
 
     def _off(self, count: int) -> list[Any]:
         if len(self._stack) < count:
@@ -195,7 +195,7 @@ _CHANGES: dict[str, Callable[[_Machine], Any]] = {
     **dict.fromkeys(("POP", "BUILD", "APPEND"), lambda machine: machine._off(1)),
     **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine: machine._marked()),
     "MARK": lambda machine: machine._marks.append(len(machine._stack)),
-    "TUPLE": _Machine._tuple,
+    "TUPLE": lambda machine: machine._stack.append(tuple(machine._marked())),
     "TUPLE1": lambda machine: machine._tuple(1),
     "TUPLE2": lambda machine: machine._tuple(2),
     "TUPLE3": lambda machine: machine._tuple(3),

@@ -1,4 +1,4 @@
-"""Container engines: the words by which each has an image, runs a job in it, and ends that.
+"""Container engines: the commands by which each gets an image, runs a job in it, and ends that.
 
 Standard library alone, and nothing is started here.
 """
@@ -45,23 +45,23 @@ class Docker:
         self.path, self.images = path, f"{root}/{folders.IMAGES}"
 
     def named(self, image: str, digest: str | None) -> str:
-        """Return by what the image is run: its digest, as another may have its name by then."""
+        """Return what to run the image by: its digest, as another may have its name by then."""
         return digest or image
 
     def inspect(self, image: str) -> list[str]:
-        """Return what prints the SHA-256 of an image that is there."""
+        """Return the command that prints the SHA-256 of a present image."""
         return [self.path, "image", "inspect", "--format", "{{.Id}}", image]
 
     def store(self) -> list[str]:
-        """Return what prints the folder of the images."""
+        """Return the command that prints the folder of the images."""
         return [self.path, "info", "--format", "{{.DockerRootDir}}"]
 
     def pull(self, image: str) -> list[str]:
-        """Return what has the image from its registry."""
+        """Return the command that pulls the image from its registry."""
         return [self.path, "pull", "--quiet", image]
 
     def load(self, archive: str, image: str) -> list[str]:
-        """Return what has the image from an archive of ``docker save``."""
+        """Return the command that loads the image from an archive of ``docker save``."""
         return [self.path, "load", "--input", archive]
 
     def save(self, image: str, archive: str) -> str:
@@ -69,7 +69,7 @@ class Docker:
         return shlex.join(["docker", "save", image, "-o", archive])
 
     def run(self, box: Box) -> list[str]:
-        """Return what runs the words after it in a new container, as its client's child.
+        """Return the command that runs the words after it in a new container, as its client's child.
 
         It has the host's network, IPC and PIDs, by which NVML and the driver know its processes. Values of
         variables are not on the command line.
@@ -95,7 +95,7 @@ class Docker:
         return {}
 
     def end(self, name: str) -> list[list[str]]:
-        """Return what kills and removes a container, in turn."""
+        """Return the commands that kill and remove a container."""
         return [[self.path, "kill", name], [self.path, "rm", "--force", name]]
 
 
@@ -108,7 +108,7 @@ class Podman(Docker):
     options = ("--security-opt", "label=disable", *(("--userns=keep-id",) if os.getuid() else ()))
 
     def store(self) -> list[str]:
-        """Return what prints the folder of the images."""
+        """Return the command that prints the folder of the images."""
         return [self.path, "info", "--format", "{{.Store.GraphRoot}}"]
 
 
@@ -122,23 +122,23 @@ class Apptainer(Docker):
         return f"{self.images}/{file_name(image)}.sif"
 
     def inspect(self, image: str) -> list[str]:
-        """Return what prints the SHA-256 of the image's file."""
+        """Return the command that prints the SHA-256 of the image's file."""
         return ["sha256sum", self.named(image, None)]
 
     def store(self) -> list[str]:
-        """Return what prints a folder in which the images' own is or will be."""
+        """Return the command that prints the folder above that of the images."""
         return ["dirname", self.images]
 
     def pull(self, image: str) -> list[str]:
-        """Return what makes the image's file from its registry."""
+        """Return the command that makes the image's file from its registry."""
         return self._made(image, f"docker://{image}")
 
     def load(self, archive: str, image: str) -> list[str]:
-        """Return what makes the image's file from an archive of ``docker save``."""
+        """Return the command that makes the image's file from an archive of ``docker save``."""
         return self._made(image, f"docker-archive:{archive}")
 
     def _made(self, image: str, source: str) -> list[str]:
-        """Return what makes the image's file; it has its name once it is complete."""
+        """Return the command that makes the image's file, which gets its name once it is complete."""
         script = (
             'mkdir -p "$4" && export APPTAINER_TMPDIR="$4" APPTAINER_CONFIGDIR="$4" '
             '&& "$1" build --disable-cache --force "$2.part" "$3" '
@@ -147,7 +147,7 @@ class Apptainer(Docker):
         return ["sh", "-c", script, "sh", self.path, self.named(image, None), source, self.images]
 
     def run(self, box: Box) -> list[str]:
-        """Return what runs the words after it, as children of its own."""
+        """Return the command that runs the words after it, as its children."""
         return [
             *(self.path, "--silent", "exec", "--cleanenv", "--home", box.home, "--no-privs"),
             *(("--nv",) if box.gpus else ()),

@@ -183,7 +183,7 @@ def _nodes(folder: Path) -> str:
 
 
 def cancel(folder: Path) -> None:
-    """Have SLURM end the job of ``folder``, if it has one."""
+    """Cancel the job of ``folder``, if it has one."""
     if job := _job(folder):
         ask(["scancel", job], os.environ)
 

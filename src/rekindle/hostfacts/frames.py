@@ -53,11 +53,6 @@ class Frames(dict[str, Frame]):
         )
 
 
-def there(path: Path, name: str, nonce: str) -> str:
-    """Return shell commands for the frame ``name``, which is `answered` if ``path`` is there."""
-    return f"test -e {shlex.quote(str(path))}; printf '\\n@@{nonce} {name} %s\\n' $?"
-
-
 def parse(raw: str, nonce: str) -> Frames:
     """Return the frames of ``raw`` by name; bytes that are not UTF-8 become U+FFFD.
 
@@ -90,6 +85,18 @@ def parse(raw: str, nonce: str) -> Frames:
             "run preflight again; if it stays, check the connection and the host's memory.",
         )
     return frames
+
+
+def there(execute: Callable[..., dict[str, Any]], paths: dict[str, Path], last: str = ":") -> Frames:
+    """Return a frame for each path, `answered` if the host has it; the last frame has ``last``'s output.
+
+    Raises:
+        FactsError: the answer cannot be used.
+    """
+    nonce = secrets.token_hex(8)
+    answer, end = "; printf '\\n@@%s %s %%s\\n' $?", f"printf '@@{nonce} end 0\\n'"
+    tests = [f"test -e {shlex.quote(str(path))}{answer % (nonce, name)}" for name, path in paths.items()]
+    return parse(execute("; ".join([*tests, last, end]))["stdout"], nonce)
 
 
 LIMITS_S = (20, 60)

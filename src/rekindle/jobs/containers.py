@@ -34,9 +34,8 @@ def engine_of(host: HostRecord) -> Engine:
     Raises:
         Complaint: there is none, or what its first one lacks.
     """
-    engines = host.engines or ((host.docker,) if host.docker else ())
-    lacks = [_lack(engine, host) for engine in engines]
-    for engine, lack in zip(engines, lacks, strict=True):
+    lacks = [_lack(engine, host) for engine in host.engines]
+    for engine, lack in zip(host.engines, lacks, strict=True):
         if lack is None:
             return engine
     raise next(filter(None, lacks), None) or Complaint(

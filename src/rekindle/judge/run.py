@@ -163,7 +163,7 @@ class Run:
         return owners
 
     def owners_on(self, uuid: str) -> dict[str, str]:
-        """Return the server or site of each process on the node of a GPU, by PID as samples have it."""
+        """Return the server or site of each process on the node of a GPU, by PID as samples list it."""
         return self._owners.get(folders.samples(self._node_with(uuid)), {})
 
     def _node_with(self, uuid: str) -> str | None:

@@ -182,8 +182,6 @@ class HostRecord(Record, kw_only=True, frozen=True):
     cuda_toolkit: Text | None = None
     engines: Few[Engine] = ()
     """In the order in which they are preferred; empty in older records."""
-    docker: Engine | None = None
-    """Of older records, in place of ``engines``."""
     nccl_environment: Table[Text] = {}
     pip: Table[Text] = {}
     """What pip is configured with (index-url, extra-index-url, find-links, cert …), passwords masked."""

@@ -84,7 +84,7 @@ def _run(job: Any, workspace: Path, mine: Mapping[str, Any]) -> None:
 
 
 def _settle(folder: Path, mine: Mapping[str, Any]) -> None:
-    """Have the exported job end soon without a site that it needs, or if links do not bear its model."""
+    """Make the exported job end soon without a site that it needs, or on links too slow for its model."""
     meta = folder / "meta.json"
     content = json.loads(meta.read_text(encoding="utf-8"))
     meta.write_text(json.dumps({**content, "min_clients": mine["min_sites"]}), encoding="utf-8")

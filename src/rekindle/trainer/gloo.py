@@ -18,7 +18,7 @@ _LIMIT_S = 10.0
 
 
 def rest_at_exit() -> None:
-    """Have this process wait, as it ends, until what its collectives began is over."""
+    """Make this process wait, as it ends, until its collectives are over."""
     atexit.register(_rest)
 
 

@@ -67,7 +67,7 @@ def _witnessed(module: ModuleType) -> None:
 
 
 def _simulated_here(module: ModuleType) -> None:
-    """Have the simulator work below the run's folder, instead of the example's choice.
+    """Make the simulator work below the run's folder, and not where the example chooses.
 
     Each simulation of one run has its own folder and name, as NVFlare empties an existing one, and its
     server's evidence has its own file.
@@ -94,7 +94,7 @@ def _federated(module: ModuleType) -> None:
 
 
 def _results_here(module: ModuleType) -> None:
-    """Have a recipe's environment read results from where the simulator works."""
+    """Make a recipe's environment read results from where the simulator works."""
     make = module.SimEnv.__init__
 
     def made(self: Any, *arguments: Any, **named: Any) -> None:
@@ -119,7 +119,7 @@ PATCHES: dict[str, Patch] = {
 
 
 def install() -> None:
-    """Have modules patched from now on: in a federation the simulator, in an example all else."""
+    """Patch modules as they are imported: in a federation the simulator, in an example all else."""
     federated = {"nvflare.job_config.api": _federated} if PARTICIPANT in os.environ else {}
     others = {**PATCHES, **STAND_INS} if os.environ.get(DATA) else {}
     sys.meta_path.insert(0, Finder({**ALWAYS, **others, **federated}))

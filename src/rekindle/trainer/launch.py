@@ -71,7 +71,7 @@ def main() -> NoReturn:
 
 
 def _flight_record(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what has NCCL's ranks keep a record that an autopsy reads."""
+    """Return the variables with which NCCL's ranks keep a record for an autopsy."""
     record = f"{environ.get('REKINDLE_EVIDENCE', '.')}/{SITE}.nccl-rank-"
     return {
         "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": record,
@@ -123,7 +123,7 @@ def _port(job: int, site: int) -> int:
 
 
 def _one_node(given: argparse.Namespace, nodes: list[str], environ: dict[str, str]) -> list[str]:
-    """Return what starts this node's ranks, which see only their own GPUs."""
+    """Return the command that starts this node's ranks, which see only their own GPUs."""
     own, size = nodes.index(node(environ)), given.ranks // len(nodes)
     environ["CUDA_VISIBLE_DEVICES"] = ",".join(given.gpus.split(",")[own * size : (own + 1) * size])
     if given.gpus:

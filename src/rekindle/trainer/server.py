@@ -21,7 +21,7 @@ from .evidence import SERVER, Evidence
 
 
 def witness(recipe: Any) -> None:
-    """Have a recipe's server write ``evidence/server.jsonl``; call it before ``recipe.execute``."""
+    """Make a recipe's server write ``evidence/server.jsonl``; call it before ``recipe.execute``."""
     job = job_of(recipe)
     job.set_app_packages(["rekindle"])  # the server imports it as job.py does, and not from a copy
     job.to_server(ServerWitness(), "rekindle_witness")

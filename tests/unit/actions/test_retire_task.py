@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import shims
 
 from rekindle.records import RetiredRecord, read
 from rekindle.retire.remove import own_root, pack, remove
@@ -99,12 +100,7 @@ def test_a_host_is_copied_and_then_removed(retire, host, tmp_path):
 def test_a_host_that_no_record_is_of_is_asked_for_a_python_that_works(
     retire, host, tmp_path, monkeypatch, python
 ):
-    shims = tmp_path / "shims"
-    shims.mkdir()
-    for name in ("python3", "python3.10", "python3.11", "python3.12"):
-        (shims / name).write_text(f"#!/bin/sh\necho pyenv: {name}: command not found >&2\nexit 127\n")
-        (shims / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(shims), prepend=":")
+    monkeypatch.setenv("PATH", str(shims.put(tmp_path / "shims")), prepend=":")
     assert retire(python=python) == {"changed": True}
     assert re.fullmatch(r"3\.1[0-2]", minor_of(host.python))
 

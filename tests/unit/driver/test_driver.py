@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 import psutil
+import run_here
 
-from rekindle.driver import here
 from rekindle.host.leftovers import end_processes, running
 from rekindle.host.payload import build_payload
 from rekindle.jobs import load_job
@@ -158,12 +158,12 @@ def test_a_run_that_is_retired_is_judged_before_its_processes_end(tmp_path):
 
 def test_each_run_here_has_another_nonce(tmp_path, monkeypatch):
     sent = []
-    monkeypatch.setattr(here, "build_payload", lambda *args: "")
-    monkeypatch.setattr(here.subprocess, "run", lambda *args, input, **kwargs: sent.append(input))
+    monkeypatch.setattr(run_here, "build_payload", lambda *args: "")
+    monkeypatch.setattr(run_here.subprocess, "run", lambda *args, input, **kwargs: sent.append(input))
     job = load_job(REPOSITORY / "flare_jobs", "pt_ddp")
     for _ in range(2):
         recorded = Path(__file__).parents[2] / "recordings" / "h200-x2"
-        assert here.start_here(job, REPOSITORY / "flare_jobs", recorded, tmp_path) is None
+        assert run_here.start_here(job, REPOSITORY / "flare_jobs", recorded, tmp_path) is None
     first, second = (msgspec.json.decode(encoded, type=RunSpec).nonce for encoded in sent)
     assert len({first, second, ""}) == 3
 

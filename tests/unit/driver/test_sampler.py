@@ -74,7 +74,7 @@ def log(tmp_path, monkeypatch):
     """Return a kernel's log of the test's, in which the driver has written before."""
     path = tmp_path / "kmsg"
     path.write_text(OFFERED + BEFORE)
-    monkeypatch.setattr(xids.Xids.__init__, "__defaults__", (path,))
+    monkeypatch.setattr(xids, "KERNEL_LOG", path)
     return path
 
 

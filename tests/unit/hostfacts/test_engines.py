@@ -1,9 +1,7 @@
 """The container engines that a host has, as the collector asks and as its answers are read."""
 
-import json
-
 import pytest
-from answers import FRAMES, recorded
+from answers import FRAMES
 from docker_stand_in import Docker
 from msgspec.structs import replace
 from test_collect import collect  # noqa: F401 - a fixture
@@ -11,7 +9,7 @@ from test_collect import collect  # noqa: F401 - a fixture
 from rekindle.hostfacts import host_record
 from rekindle.hostfacts.engines import engines
 from rekindle.hostfacts.frames import Frame, Frames
-from rekindle.records import Engine, HostRecord, decode
+from rekindle.records import Engine
 
 DEAD = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
 PODMAN = Engine(name="podman", path="/usr/bin/podman", version="4.3.1")
@@ -96,11 +94,6 @@ def test_apptainer_and_the_order_in_which_engines_are_preferred():
     assert [engine.title for engine in engines(frames)] == ["Podman 5.0.0-dev", "Apptainer 1.4.5"]
 
 
-def test_they_are_in_the_hosts_record_and_older_records_have_docker_alone():
+def test_they_are_in_the_hosts_record():
     docker = Frame("0", "/usr/bin/docker\nversion=29.0.1 runtimes=nvidia runc ")
     assert host_record(Frames({**FRAMES, "docker": docker}), "lease-1", "~/rekindle").engines[0].nvidia
-    older = json.loads(recorded("h200-x2/host.json"))
-    assert "engines" not in older
-    older["docker"] = {"path": "/usr/bin/docker", "version": "29.0.1", "says": None, "nvidia": True}
-    record = decode(json.dumps(older), HostRecord)
-    assert (record.docker.title, record.docker.nvidia, record.engines) == ("Docker 29.0.1", True, ())

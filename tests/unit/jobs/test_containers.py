@@ -98,14 +98,6 @@ def test_a_host_that_can_gets_the_engine_and_no_versions_of_what_is_not_run(plac
     assert spec.versions == {"image": IMAGE, "engine": "Podman 4.3.1", "driver": "580.159.04"}
 
 
-def test_records_of_older_versions_have_docker_alone(placed):
-    refusal, spec = placed(docker=DOCKER)
-    assert (refusal, spec.engine) == (None, DOCKER)
-    older = {**plain(spec), "docker": "/usr/bin/docker"}
-    del older["engine"]
-    assert convert(older, RunSpec).docker == "/usr/bin/docker"
-
-
 @pytest.mark.parametrize("name", ["pt_ddp", "examples/hello-numpy"])
 def test_any_job_may_name_an_image_and_others_need_no_engine(recordings, name):
     folder = recordings / "h200-x2"

@@ -38,6 +38,19 @@ def figures(**changed):
     return sampled(change)
 
 
+def of_one(**changed):
+    """Return what changes figures of the last GPU in every sample."""
+    return each_event("samples.jsonl", lambda sample: sample["gpus"][max(sample["gpus"])].update(changed))
+
+
+def on_cpu(run):
+    """Have every rank report that it ran on the CPU."""
+    for path in (run / "evidence").glob("site-*.jsonl"):
+        device, *rounds = lines_in(path)
+        cpu = {"uuid": None, "name": None, "device": "cpu", "backend": "gloo"}
+        put_lines(path, [{**device, **cpu}, *rounds])
+
+
 def idle(*pids):
     """Return what has these processes hold memory and not use the GPU; all of them, if none is named."""
     return sampled(lambda gpu: gpu["process_utilisation"].update(dict.fromkeys(pids or gpu["processes"], 0)))
@@ -66,16 +79,27 @@ ON_GPUS = [
     ("gpus_used", idle(), False),
     ("gpus_used", idle(*SITE_2), None),
     ("every_rank_on_its_device", figures(), True),
+    ("gpus_used", of_one(processes={"1": 9000}), False),
     ("every_rank_on_its_device", replaced("evidence/site-2.rank-0.jsonl", "nccl", "gloo"), False),
+    (
+        "every_rank_on_its_device",
+        replaced("evidence/site-1.rank-1.jsonl", '"GPU-[^"]*"', '"GPU-stolen"'),
+        False,
+    ),
+    ("every_rank_on_its_device", on_cpu, False),
 ]
 
 
-@pytest.mark.parametrize(("claim", "change", "holds"), ON_GPUS)
-def test_claims_about_gpus(run, claim, change, holds):
+IDS = [f"{claim} {number}" for number, (claim, *_) in enumerate(ON_GPUS, 1)]
+
+
+@pytest.mark.parametrize(("claim", "change", "holds"), ON_GPUS, ids=IDS)
+def test_claims_about_gpus(golden, run, claim, change, holds):
     change(run)
     verdict = judge(run)
     assert result_of(verdict, claim).holds is holds
     assert verdict.verdict == {True: "PASS", False: "FAIL", None: "UNPROVEN"}[holds]
+    golden(str(verdict.cause))
 
 
 def test_how_much_a_gpu_worked_is_reported():

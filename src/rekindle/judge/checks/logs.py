@@ -30,7 +30,7 @@ _AFTER_LAST = re.compile(
     r"Clean up ClientRunner for : \S+ ?$|Connection \[.{1,60}\] is closed PID: \d+$"
     r"|\[server\] download tx \S+ done: status=finished elapsed=[\d.]+s size=[\d.]+MB \([\d,]+ bytes\)$"
 )
-"""Lines that a client may add after its last word."""
+"""Lines that a client may add after its last one."""
 _ENDING = ("asked to end the run", "Server to end current RUN", "END_RUN fired")
 _BAD_LEVELS = {"ERROR", "CRITICAL", "FATAL"}
 _CONSOLE = re.compile(
@@ -85,7 +85,7 @@ def harmless() -> tuple[Harmless, ...]:
 
 @check("ours", "example")
 def logs_are_whole(run: Run) -> Iterator[Result]:
-    """The logs of server and sites go from NVFlare's first word to its last, and never back."""
+    """The logs of server and sites go from NVFlare's first line to its last, and never back."""
     for name in run.members:
         records, kind = run.records(name), "server" if name == "server" else "site"
         if not records:
@@ -94,13 +94,13 @@ def logs_are_whole(run: Run) -> Iterator[Result]:
         if any("\0" in line for line in run.workspace.members[name].log or ()):
             yield unknown(f"{name}'s log has zeros in it, as after a loss of power.", records[0].at)
         if records[0].message.strip() not in _FIRST[kind] or records[0].at.line != 1:
-            yield unknown(f"{name}'s log does not begin with NVFlare's first word.", records[0].at)
+            yield unknown(f"{name}'s log does not begin with NVFlare's first line.", records[0].at)
         ends = [record.time for record in records if record.message.strip() in _LAST[kind]]
         last = next(
             (record for record in reversed(records) if not _AFTER_LAST.match(record.message)), records[-1]
         )
         if not ends or last.time > ends[-1] + _AFTER_S:
-            yield unknown(f"{name}'s log does not end with NVFlare's last word.", last.at)
+            yield unknown(f"{name}'s log does not end with NVFlare's last line.", last.at)
         for before, after in pairwise(records):
             if after.time < before.time - _BACKWARDS_S:
                 yield unknown(f"The times of {name}'s log go backwards.", after.at)

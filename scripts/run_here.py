@@ -53,16 +53,14 @@ def start_here(
     return None
 
 
-def run_here(
-    job: Job, jobs: Path, host_folder: Path, work: Path, others: Mapping[str, Path] = MappingProxyType({})
-) -> VerdictRecord:
+def run_here(job: Job, jobs: Path, host_folder: Path, work: Path) -> VerdictRecord:
     """Start ``job`` as ``start_here`` does, and wait for its verdict.
 
     Raises:
         RecordError: a record is missing or broken.
         TimeoutError: the driver gave no verdict long after the job's own limit.
     """
-    refused = start_here(job, jobs, host_folder, work, others)
+    refused = start_here(job, jobs, host_folder, work)
     if refused is not None:
         return refused
     run = work / "run"
