@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
-from rekindle.flare.log import PREFIX
+from rekindle.flare.log import OF_TORCH, PREFIX
 from rekindle.flare.workspace import ERROR_LOGS, LOG, SERVER
 from rekindle.host import files, folders
 
@@ -28,7 +28,7 @@ _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 _RAY = r"\([\w.:-]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
 _VLLM = r"(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[[\w.]{1,60}:\d{1,6}\] "
 _PREFIX, _MORE = (
-    re.compile(rf"^{before}(?:\[rank\d{{1,5}}\]: ?)?", re.MULTILINE)
+    re.compile(f"^{before}{OF_TORCH}", re.MULTILINE)
     for before in (rf"(?:{PREFIX})?", rf"(?:{_RAY})?(?:{PREFIX}|{_VLLM})?")
 )
 _NUMBERS = b"0123456789abcdefABCDEF"

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from rekindle.flare.log import TRAINERS, LogRecord
+from rekindle.flare.log import OF_TORCH, TRAINERS, LogRecord
 from rekindle.flare.lost import lost_site
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, unknown
@@ -44,8 +44,7 @@ _DIED = re.compile(
     r"|\s*exitcode\s*: *-?[1-9]|.{0,200}\bNCCL error\b|Aborting current RUN"
     r"|External process exited with return code -?[1-9])"
 )
-_TORCH = re.compile(r"^(?:\[rank\d{1,6}\]: ?)?(?:[CDEIVW]\d{4} [\d:.]{8,20} \d{1,10} \S{1,300}:\d{1,6}\] )?")
-"""Torch's prefixes of each line of an exception: of a rank, and of its own log."""
+_TORCH = re.compile(f"^{OF_TORCH}")
 _AFTER_S = 2.0
 """Threads of a process that ends may log for this long, as Flower's do."""
 _ALL_NAN = re.compile(r"\[(?:\s{0,9}-?(?:nan|inf)\b,?){2,9999}\s{0,9}\]")
