@@ -13,7 +13,7 @@ _STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}"
 PREFIX = rf"{_STAMP} - (?:[\w.]{{1,80}} - )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
 """Regular expression of the text before a message; a console's may lack the logger."""
 OF_TORCH = r"(?:\[rank\d{1,6}\]: ?)?(?:[CDEIVW]\d{4} [\d:.]{8,20} \d{1,10} \S{1,300}\.py:\d{1,6}\] ?)?"
-"""Regular expression of what torch has before each line of an exception: its rank, and its own log's prefix."""
+"""Regular expression of what torch has before each line of an exception: its rank, its log's prefix."""
 _RECORD = re.compile(rf"({_STAMP}) - ([\w.]{{1,200}}) - ([A-Z]{{1,10}}) - (?:(\[identity=[^\]]*\]) - )?(.*)")
 
 
