@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rekindle import hostfacts, records
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
+from rekindle.gpus.chosen import with_chosen
 from rekindle.host import folders, places
 from rekindle.hostfacts import cluster, nodes
 from rekindle.hostfacts.frames import ask
@@ -25,6 +26,9 @@ class ActionModule(Action):
 
     def act(self, args: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Collect, which changes nothing on the host; fails if the host lacks what it needs."""
+        if args["slurm"] and args["gpus"]:
+            fix = "ask for as many in rekindle_slurm, and leave rekindle_gpus out."
+            raise Failed("rekindle_gpus is set, and SLURM chooses the GPUs.", fix)
         name, dest = task_vars["inventory_hostname"], Path(args["dest"])
         warnings: list[str] = []
         frames = ask(self._low_level_execute_command, _COLLECTOR, args["root"], args["tmpdir"])
@@ -34,7 +38,7 @@ class ActionModule(Action):
         if args["slurm"]:
             wanted = records.convert(args["slurm"], records.Slurm)
             host, warnings = self._nodes(host, wanted, frames["root"].text.strip(), args)
-        host = hostfacts.with_brought(host, args["python_archive"])
+        host = with_chosen(hostfacts.with_brought(host, args["python_archive"]), args["gpus"])
         if notice := hostfacts.notice(host):
             warnings.append(notice)
         records.write(dest / folders.HOST_RECORD, host)

@@ -9,6 +9,11 @@ options:
   root: {description: Rekindle's folder on the host., type: str, required: true}
   tmpdir: {description: TMPDIR of all jobs., type: str, required: true}
   gpus_required: {description: Whether a host without working GPUs is refused., type: bool, required: true}
+  gpus:
+    description: Indices or UUIDs of the GPUs that are used; empty for all.
+    type: list
+    elements: str
+    required: true
   min_free_gb:
     description: Free space in GB that the disk of O(root) must have.
     type: float

@@ -22,8 +22,7 @@ def failed_task(line: str) -> tuple[str, str] | None:
     result = line[match.end() :]
     text = _text(result)
     about = _ABOUT.search(result)
-    said = f"{text} ({about[1]})" if about and "/" not in text else text
-    return match["host"], said
+    return match["host"], f"{text} ({about[1]})" if about and "/" not in text else text
 
 
 def plain(text: str) -> str:

@@ -170,7 +170,7 @@ def _candidates(text: Text, found: list[Line]) -> list[Candidate]:
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
     causes = [one for one in chain if not one.reports]
-    root = next(filter(_is_told, causes), next(iter(causes), None))
+    root = next(filter(_names_cause, causes), next(iter(causes), None))
     if root is None or _is_known(root.text):
         return []
     about = subject(root.text)
@@ -199,7 +199,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     ]
 
 
-def _is_told(raised: exceptions.Raised) -> bool:
+def _names_cause(raised: exceptions.Raised) -> bool:
     """Whether the words of an exception say what goes wrong."""
     about = subject(raised.text)
     return about is not None and about.row.rank == "cause" and not about.row.weak
@@ -215,10 +215,10 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
     message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = failed_task(line.text)
     if ansible:
-        host, said = ansible
+        host, result = ansible
         if host in settled or any("...ignoring" in after.text for after in following[:1]):
             return None
-        message = f"Ansible on {host}: {said}"
+        message = f"Ansible on {host}: {result}"
     about = subject(message)
     level = line.level or bool(ansible)
     layer, rank = _kind(line, about)

@@ -97,8 +97,8 @@ def hidden(host: HostRecord) -> Complaint | None:
     """Return which GPUs on the bus a driver that shows others does not show; None if it shows all."""
     if not host.gpus or (host.pci_gpus or 0) <= len(host.gpus):
         return None
-    shown = {_address(gpu.pci_bus_id or "") for gpu in host.gpus}
-    out = [pci_gpu for pci_gpu in host.pci_devices if _address(pci_gpu.address) not in shown]
+    shown = {address(gpu.pci_bus_id or "") for gpu in host.gpus}
+    out = [pci_gpu for pci_gpu in host.pci_devices if address(pci_gpu.address) not in shown]
     missing = ", ".join(f"{_name(pci_gpu)} at {pci_gpu.address}" for pci_gpu in out)
     message = f"{host.pci_gpus} NVIDIA GPUs are on the PCI bus but the driver shows {len(host.gpus)}"
     return Complaint(f"{message}{f': {missing} is missing' if missing else ''}.", f"{_cure(host, out)}.")
@@ -159,7 +159,7 @@ def _name(pci_gpu: PciGpu) -> str:
     return device_name(pci_gpu.device) or f"a model of PCI id 10DE:{pci_gpu.device}, which is not known here"
 
 
-def _address(text: str) -> str:
+def address(text: str) -> str:
     """Return a PCI address with as many digits of domain as any."""
     domain, _, rest = text.upper().partition(":")
     return f"{domain:0>8}:{rest}"

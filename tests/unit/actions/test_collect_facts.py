@@ -10,7 +10,7 @@ RECORDED = "0123456789abcdef"
 """The nonce of the recording."""
 ARGS = {
     **{"root": "~/rekindle", "tmpdir": "/tmp", "gpus_required": True, "min_free_gb": 1},
-    **{"slurm": {}, "python_archive": ""},
+    **{"gpus": [], "slurm": {}, "python_archive": ""},
 }
 
 
@@ -45,6 +45,16 @@ def test_a_host_is_asked_once_and_written_down(collect, tmp_path):
     assert shlex.split(command)[4:] == ["~/rekindle", "/tmp", "20"]
     assert sudoable is False
     assert script.startswith(b"#!/bin/sh")
+
+
+def test_only_the_gpus_that_are_asked_for_are_written_down(collect, tmp_path):
+    collect(gpus=[1])
+    assert [gpu.index for gpu in read(tmp_path / "host.json", HostRecord).gpus] == [1]
+    refused = collect(gpus=[2])[0]
+    assert refused["failed"]
+    assert refused["msg"].startswith("rekindle_gpus asks for GPU 2, and lease-1 has 0 (GPU-")
+    refused = collect(gpus=[1], slurm={"partition": "gpu"})[0]
+    assert refused["msg"].startswith("rekindle_gpus is set, and SLURM chooses the GPUs. Fix: ")
 
 
 def only(text, *names, limit="60"):

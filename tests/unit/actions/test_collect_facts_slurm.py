@@ -43,7 +43,7 @@ def collect(load, tmp_path, recordings):
             return answered(command, 0, "Login's")
 
         args = {"root": "~/rekindle", "tmpdir": "/tmp", "gpus_required": True, "min_free_gb": 1}
-        args |= {"slurm": slurm, "python_archive": "", "dest": str(tmp_path)}
+        args |= {"slurm": slurm, "python_archive": "", "gpus": [], "dest": str(tmp_path)}
         return load("collect_facts").run(args, host="login-1", _low_level_execute_command=execute), commands
 
     return run

@@ -21,7 +21,8 @@ NEAR = {
     "rekindle_lease_ends": ("rekindle_lease_end",),
     "rekindle_pins": ("rekindle_pin",),
     "rekindle_tmpdir": ("rekindle_tmp",),
-    "": ("rekindle_of_my_own", "rekindle_gpus", "rekindl_gpus", "rekindle_hosts"),
+    "rekindle_gpus": ("rekindle_gpu", "rekindl_gpus"),
+    "": ("rekindle_of_my_own", "rekindle_hosts"),
 }
 OTHERS = "ansible_user groups steps shop lease lessons reruns_of_mine _rekindle_home"
 

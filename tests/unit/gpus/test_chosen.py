@@ -1,0 +1,52 @@
+"""A host of which only some GPUs are used."""
+
+import pytest
+from msgspec.structs import replace
+from solver_hosts import A100, H200, host
+
+from rekindle.gpus.chosen import with_chosen
+from rekindle.gpus.usable import hidden
+from rekindle.records import Complaint, PciGpu
+
+LINKS = (
+    ("X", "NV18", "SYS", "SYS"),
+    ("NV18", "X", "SYS", "SYS"),
+    ("SYS", "SYS", "X", "NV4"),
+    ("SYS", "SYS", "NV4", "X"),
+)
+
+
+@pytest.fixture
+def four():
+    """Return a host with two H200s and two A100s."""
+    on = host(H200, H200, A100, A100)
+    gpus = [
+        replace(gpu, uuid=f"GPU-{gpu.index}", pci_bus_id=f"00000000:0{gpu.index}:00.0") for gpu in on.gpus
+    ]
+    bus = [PciGpu(address=f"0000:0{gpu.index}:00.0", device="2335", kernel_driver=None) for gpu in gpus]
+    return replace(on, gpus=tuple(gpus), pci_devices=tuple(bus), topology=LINKS)
+
+
+@pytest.mark.parametrize("asked", [["2", "0"], ["GPU-0", "GPU-2"], ["0", "GPU-2", "2"]])
+def test_only_these_gpus_are_the_hosts(four, asked):
+    chosen = with_chosen(four, asked)
+    assert [gpu.index for gpu in chosen.gpus] == [0, 2]
+    assert chosen.topology == (("X", "SYS"), ("SYS", "X"))
+    assert [of.address for of in chosen.pci_devices] == ["0000:00:00.0", "0000:02:00.0"]
+    assert hidden(chosen) is None
+
+
+def test_a_gpu_that_the_driver_does_not_show_is_still_missed(four):
+    fewer = replace(four, gpus=four.gpus[:3])
+    assert "0000:03:00.0 is missing" in hidden(with_chosen(fewer, ["0"])).message
+
+
+def test_one_that_is_not_there_is_refused(four):
+    with pytest.raises(Complaint, match=r"asks for GPU 4, and lease has 0 \(GPU-0\), 1 \(GPU-1\)"):
+        with_chosen(four, ["0", "4"])
+
+
+def test_without_a_choice_or_a_gpu_a_host_is_as_it_is(four):
+    assert with_chosen(four, []) is four
+    bare = host()
+    assert with_chosen(bare, ["0"]) is bare
