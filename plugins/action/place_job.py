@@ -81,8 +81,9 @@ def _members(args: dict[str, Any], task_vars: dict[str, Any]) -> placing.Members
 def _job(args: dict[str, Any], plan: records.PlanRecord) -> records.Job:
     """Return the job with the inventory's arguments; one that measures is required if there is a gate."""
     job = jobs.load_of_plan(JOBS, plan, args["job"])
-    arguments = args["arguments"].get(jobs.asked_as(job), {})
-    job = jobs.with_arguments(job, json.loads(json.dumps(arguments)))
+    given = (args[name].get(jobs.asked_as(job), {}) for name in ("arguments", "sizes"))
+    arguments, sizes = (json.loads(json.dumps(table)) for table in given)
+    job = jobs.with_sizes(jobs.with_arguments(job, arguments), sizes)
     return job if job.federated else replace(job, required=args["gate"] != "off")
 
 

@@ -10,6 +10,7 @@ options:
   job: {description: Name of the job., type: str, required: true}
   tmpdir: {description: TMPDIR of the job., type: str, required: true}
   arguments: {description: "Options of job.py, by job.", type: dict, required: true}
+  sizes: {description: "Sites, ranks, rounds and limit, by job.", type: dict, required: true}
   payload: {description: The payload's path on the host., type: str, required: true}
   python: {description: The driver's Python on the host., type: str, required: true}
   rerun: {description: Whether to run a job that has passed., type: bool, required: true}

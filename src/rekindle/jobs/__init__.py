@@ -13,6 +13,7 @@ from .load import (
     load_planned,
     own_path,
     with_arguments,
+    with_sizes,
 )
 from .placement import NoRunError
 from .prepare import digest, environment_of, foresee, prepare, stops, within, without_a_run

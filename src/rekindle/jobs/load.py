@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +25,8 @@ _OWN = (".yml", ".yaml")
 """Endings of a user's own job.yml, whose path is the job's name."""
 _RESERVED = (_EXAMPLES, folders.EARLIER, "locks", "retired")
 """Names of other folders beside jobs'."""
+SIZES = {"sites": "{sites}", "ranks_per_site": "", "rounds": "{rounds}", "limit_s": ""}
+"""Fields of job.yml that an inventory may set, with what has to stand for them in an example's command."""
 _TRAVELS_MB = 256
 """Of a user's folder, which every host gets."""
 
@@ -180,6 +182,25 @@ def _travels(path: Path, example: Example) -> None:
 
 def _escapes(name: str) -> bool:
     return PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
+
+
+def with_sizes(job: Job, sizes: Mapping[str, int]) -> Job:
+    """Return ``job`` with ``sizes``, some of `SIZES`, in place of its own.
+
+    Raises:
+        RecordError: one is no size of a job, or the job's command does not take it.
+    """
+    setting = f"rekindle_job_sizes gives {asked_as(job)}"
+    for name in sizes:
+        if name not in SIZES:
+            raise RecordError(f"{setting} {name}, which is no size of a job.", f"name {', '.join(SIZES)}.")
+        if job.example and SIZES[name] not in " ".join(job.example.command):
+            fix = f"leave it out, or pass {SIZES[name]} in its command."
+            raise RecordError(f"{setting} {name}, which its command does not take.", fix)
+    try:
+        return convert({**to_builtins(job), **sizes}, Job)
+    except RecordError as error:
+        raise RecordError(f"{setting} a size that none can have: {error.message}.", "give numbers.") from None
 
 
 def with_arguments(job: Job, arguments: dict[str, Any]) -> Job:

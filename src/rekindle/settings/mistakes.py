@@ -68,7 +68,16 @@ def mistakes(
                 found.append(mistake)
     lists = ("rekindle_federation_jobs", "rekindle_jobs") if "federate" in stages else ("rekindle_jobs",)
     settings = Settings(typed, called, jobs, lists)
-    checks = [_places, _free_space, of_jobs.jobs, of_jobs.examples, of_jobs.options, _times, _pins]
+    checks = [
+        _places,
+        _free_space,
+        of_jobs.jobs,
+        of_jobs.examples,
+        of_jobs.options,
+        of_jobs.sizes,
+        _times,
+        _pins,
+    ]
     checks += [_capsule, _python_archive, _slurm, *([_wheelhouse] if "environments" in stages else [])]
     for check in checks:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rekindle.host.places import here
-from rekindle.jobs import asked_as, checkout, expand, known_jobs, load_job, own_path
+from rekindle.jobs import asked_as, checkout, expand, known_jobs, load_job, own_path, with_sizes
 from rekindle.records import Complaint, Job, RecordError
 from rekindle.records.acceptance import JOBS as ACCEPTANCE
 
@@ -82,6 +82,25 @@ def options(settings: Settings) -> Iterator[Complaint]:
         elif jobs and job not in jobs:
             message = f"{name} has options for {job}, which is not in {settings.lists[0]}."
             yield Complaint(message, instead(job, loaded or known))
+
+
+def sizes(settings: Settings) -> Iterator[Complaint]:
+    """Yield the mistakes in the sizes of jobs."""
+    name = "rekindle_job_sizes"
+    every = settings.values.get(name) or {}
+    asked = settings.asked or known_jobs(settings.jobs)
+    loaded = {asked_as(job): job for job, _ in _loaded(settings, asked)} if every else {}
+    for job, given in every.items():
+        if not isinstance(given, dict):
+            message = f"{name} has {shown(given)} for {job}, and takes a mapping."
+            yield Complaint(message, f"write it as {{{job}: {{rounds: 20}}}}.")
+        elif job in loaded:
+            try:
+                with_sizes(loaded[job], given)
+            except RecordError as error:
+                yield error
+        else:
+            yield Complaint(f"{name} has sizes for {job}, which is not asked for.", instead(job, loaded))
 
 
 def _loaded(settings: Settings, asked: Iterable[str]) -> Iterator[tuple[Job, Path]]:

@@ -105,7 +105,13 @@ def test_jobs_run_on_the_gpus_that_did_not_fail(accepted, hold, load, home, on_h
     assert hold("gpu")["msg"] == "1 of 2 GPUs failed, and jobs run on the others."
     lease.keep(home, "h200", datetime.now(timezone.utc), None)
     for gate, given in (("gpu", set(uuids[1:])), ("host", set(uuids))):
-        args = {"folder": str(home), "job": "pt_ddp", "tmpdir": "/tmp/rekindle/tmp", "arguments": {}}
+        args = {
+            "folder": str(home),
+            "job": "pt_ddp",
+            "tmpdir": "/tmp/rekindle/tmp",
+            "arguments": {},
+            "sizes": {},
+        }
         args |= {"rerun": False, "max_age": "", "checkout": "", "gate": gate, **on_host[0]}
         load("place_job").run(args, host="h200", **on_host[1])
         sites = read(home / "pt_ddp.placed.json", PlacedRecord).spec.sites

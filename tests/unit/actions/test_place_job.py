@@ -40,7 +40,7 @@ def place(load, home, on_host, own_state):
         if left_s is not None:
             lease.keep(home, "h200", now, now + timedelta(seconds=left_s))
         args = {
-            **{"folder": str(home), "job": job, "tmpdir": "/tmp/rekindle/tmp", "arguments": {}},
+            **{"folder": str(home), "job": job, "tmpdir": "/tmp/rekindle/tmp", "arguments": {}, "sizes": {}},
             **{"rerun": False, "max_age": "", "checkout": "", "gate": "host"},
             **on_host[0],
             **more,

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from rekindle.jobs import digest, load_job, prepare, with_arguments
+from rekindle.jobs import digest, load_job, prepare, with_arguments, with_sizes
 from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, Slurm, read
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
@@ -51,6 +51,11 @@ def test_an_inventorys_arguments_go_over_the_jobs_own():
     assert job.arguments["local_epoch"] == 3
     assert job.arguments["use_tracking"] == ("wandb",)
     assert job.arguments["train_mode"] == "SFT"
+
+
+def test_an_inventorys_sizes_go_over_the_jobs_own():
+    job = with_sizes(load_job(JOBS, "pt_ddp"), {"rounds": 20, "sites": 1, "limit_s": 7200})
+    assert (job.rounds, job.sites, job.ranks_per_site, job.limit_s) == (20, 1, 2, 7200)
 
 
 def test_an_argument_that_no_option_can_have_is_refused():

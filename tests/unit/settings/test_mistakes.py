@@ -101,13 +101,26 @@ ARGUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*WRONG, "long", "arguments"])
+SIZES = [
+    {"llm_peft": {"rounds": 2}},
+    {"pt_ddp": 20},
+    {"pt_ddp": {"round": 20}},
+    {"pt_ddp": {"rounds": 0}},
+    {"pt_ddp": {"rounds": "many"}},
+    {"examples/kaplan-meier": {"rounds": 2}},
+]
+
+
+@pytest.mark.parametrize("name", [*WRONG, "long", "arguments", "sizes"])
 def test_a_mistake_is_one_sentence_and_its_fix(golden, name):
     cases = [{name: value} for value in WRONG.get(name, ())]
     if name == "long":
         cases = [{setting: value} for setting, values in LONG.items() for value in values]
     if name == "arguments":
         cases = [{"rekindle_jobs": ["pt_ddp", "llm_sft"], "rekindle_job_arguments": it} for it in ARGUMENTS]
+    if name == "sizes":
+        asked = ["pt_ddp", "examples/kaplan-meier"]
+        cases = [{"rekindle_jobs": asked, "rekindle_job_sizes": it} for it in SIZES]
     lines = [complaints(values) for values in cases]
     assert [len(found) for found in lines] == [1] * len(cases)
     golden(*(line for (line,) in lines))
