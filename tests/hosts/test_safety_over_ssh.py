@@ -31,9 +31,9 @@ def _swapped(known):
     return "".join(f"{address} {key}\n" for address, key in zip(addresses, reversed(keys), strict=True))
 
 
-UNKNOWN = r"Host key verification failed.*Fix:"
+UNKNOWN = r"ssh does not know the host key.* Fix: ssh-keyscan -H "
 WRONG_KEYS = {
-    "another's": (_swapped, rf"REMOTE HOST IDENTIFICATION HAS CHANGED.*Fix:|{UNKNOWN}"),
+    "another's": (_swapped, rf"The host key of .* Fix: .*ssh-keygen -R |{UNKNOWN}"),
     "nobody's": (lambda known: "", UNKNOWN),
 }
 

@@ -17,6 +17,8 @@ from rekindle.records.complaint import FIX
 from rekindle.records.folders import outcome_in, play_in
 from rekindle.records.text import one_line
 
+from .host_keys import host_key
+
 _SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
 STAGES = (*(role["role"].rpartition(".")[2] for role in _SITE[0]["roles"]), "collect")
 """Names of the stages in order, with the last one, which collects what site.yml does not."""
@@ -119,7 +121,10 @@ def note_left(  # noqa: PLR0913 - each is a part of what is noted
     Raises:
         OSError: the folder cannot be written.
     """
-    message = shortened(one_line(message) or "The task gave no reason.", _LONGEST)
+    message = one_line(message) or "The task gave no reason."
+    if state == "unreachable" and (untrusted := host_key(message)):
+        message = str(untrusted)
+    message = shortened(message, _LONGEST)
     if FIX not in message:
         fixes = {
             "failed": f"see the failed task of {stage} in the output.",
