@@ -60,7 +60,7 @@ def rounds(run: Run) -> tuple[JobRound, ...]:
     """
     if run.spec.job.example is not None:
         return tuple(_results(run))
-    ranks = {site.name: site.ranks for site in run.spec.sites}
+    ranks, late = {site.name: site.ranks for site in run.all_sites}, _late(run)
     samples: Counter[tuple[str, int]] = Counter()
     for event in (line.event for line in run.of(RoundEvent)):
         if 0 <= event.rank < ranks.get(event.site, 0):
@@ -75,14 +75,15 @@ def rounds(run: Run) -> tuple[JobRound, ...]:
             seconds=line.event.seconds,
             bytes_in=line.event.bytes_in,
             bytes_out=line.event.bytes_out,
+            late_s=late.get((site.name, line.event.round)),
         )
-        for site in run.spec.sites
+        for site in run.all_sites
         for line in run.rounds(site.name, 0)
     )
 
 
 def _results(run: Run) -> Iterator[JobRound]:
-    counts: Counter[str] = Counter()
+    counts, late = Counter[str](), _late(run)
     for event in sorted((line.event for line in run.of(TaskEvent)), key=lambda event: event.time):
         number = counts[event.site] if event.round is None else event.round
         counts[event.site] += 1
@@ -94,7 +95,17 @@ def _results(run: Run) -> Iterator[JobRound]:
             samples=0,
             seconds=0.0,
             bytes_out=event.bytes,
+            late_s=late.get((event.site, number)),
         )
+
+
+def _late(run: Run) -> dict[tuple[str, int], float]:
+    """Return by site and round how long after the first result of that round its own came, seconds."""
+    came = [(line.event.round, line.event) for line in run.models_sent if line.event.round is not None]
+    first: dict[int, float] = {}
+    for number, event in came:
+        first[number] = min(event.time, first.get(number, event.time))
+    return {(event.site, number): event.time - first[number] for number, event in came}
 
 
 def final_metrics(run: Run) -> dict[str, float]:

@@ -61,6 +61,8 @@ class JobRound(Record, kw_only=True, frozen=True):
     bytes_in: Integer | None = None
     bytes_out: Integer | None = None
     """Size of the weights that the site received, and of those that it sent."""
+    late_s: Number | None = None
+    """From the first result of the round, as the server got it, to this one."""
 
 
 class VerdictRecord(Record, kw_only=True, frozen=True):

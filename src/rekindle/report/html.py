@@ -11,6 +11,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rekindle.host import folders
 from rekindle.records import VerdictRecord
 from rekindle.records.text import clean, duration
 from rekindle.results.causes import causes, cited, standing
@@ -22,6 +23,7 @@ from . import strip as lane
 from .answer import answer, next_step
 from .matrix import matrix
 from .plot import Plot, plot
+from .rounds import rounds
 
 _Y_LABELS = {"accuracy": "accuracy (fraction correct)"}
 _FIGURES, _LINES = 12, 24
@@ -88,6 +90,7 @@ def host_html(results: Results, host: HostResults) -> str:
             result=host,
             kind=standing(host.rows) if host.rows else None,
             plots=plots,
+            rounds=rounds if host.name == folders.FEDERATIONS else None,
             axes=axes,
             cited=cited,
         )

@@ -10,7 +10,7 @@ import pytest
 from many_hosts import many_hosts
 from report_folders import FAIL, HOST, LEFT, NOW, PASS, PLAN, SHA, add_host, fill, three_hosts
 
-from rekindle.records import Finding, Gpu, PlaybookRecord, Rung, write
+from rekindle.records import Finding, Gpu, JobRound, PlaybookRecord, Rung, write
 from rekindle.report.html import host_html, html, plots
 from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
@@ -235,3 +235,20 @@ def test_the_time_in_a_queue_is_shown_beside_the_runs(tmp_path):
         verdict = msgspec.structs.replace(PASS, duration_s=70.0, waited_s=waited_s)
         add_host(fill(tmp_path, "gpu-1"), "gpu-1", verdict=verdict)
         assert f"took 1 min 10 s{queue} on " in host_page(tmp_path).text
+
+
+def test_a_federations_page_has_what_each_site_sent_in_each_round(tmp_path):
+    def sent(site, number, late, size=None):
+        return JobRound(
+            round=number, site=site, loss=None, metrics={}, samples=1, seconds=1, bytes_out=size, late_s=late
+        )
+
+    rounds = (sent("gpu-1", 0, 0.0, 5 << 20), sent("gpu-2", 0, 2.34, 5 << 20), sent("gpu-1", 1, 0.0))
+    fill(tmp_path, "gpu-1", "federations")
+    for name in ("gpu-1", "federations"):
+        verdict = msgspec.structs.replace(PASS, host=name, rounds=rounds)
+        add_host(tmp_path, name, verdict=verdict, **({} if name == "gpu-1" else {"host": None, "plan": None}))
+    text = host_page(tmp_path, "federations").text
+    table = text.partition("What each site sent in each round, and how long after the first")[2]
+    assert "".join(table.split()).startswith("site12gpu-15.0MiB,firstfirstgpu-25.0MiB,+2.3s–")
+    assert "What each site sent" not in host_page(tmp_path).text
