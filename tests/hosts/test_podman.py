@@ -252,7 +252,8 @@ def test_an_image_without_python_is_named(start):
     run = start(PRINTS, image=EMPTY)()
     assert _ended(run).exit_status == 127
     verdict = read(run / "verdict.json", VerdictRecord)
-    assert (verdict.verdict, verdict.cause) == ("FAIL", "The image that the job runs in has no python3.")
+    assert verdict.verdict == "FAIL"
+    assert verdict.cause.startswith("The image that the job runs in has no python3")
 
 
 def test_a_job_that_fills_its_disk_from_inside_has_a_verdict(start, podman, tmp_path):

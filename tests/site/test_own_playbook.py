@@ -78,7 +78,7 @@ def play(folder):
 def own(play, folder):
     """Return what the first playbook said, and the one folder of its results."""
     done = play("own.yml")
-    (results,) = (folder / "results").iterdir()
+    (results,) = (folder / "results").glob("2*")
     return done.stdout, results
 
 
@@ -109,5 +109,5 @@ def test_a_host_without_a_record_at_home_is_retired(own, play, folder):
     done = play("retire.yml")
     assert done.returncode == 0, done.stdout
     assert not (folder / "lease" / "first").exists()
-    (results,) = set((folder / "results").iterdir()) - {own[1]}
+    (results,) = set((folder / "results").glob("2*")) - {own[1]}
     assert Path(results, "first", "retired.json").exists()
