@@ -23,6 +23,7 @@ from rekindle.records import VerdictRecord, read
 
 REPOSITORY = Path(__file__).parents[1]
 SIZES_MB, ROUNDS, SITES, PORT = (1, 50, 100), 4, (2, 4), 18102
+BUILD = "playbooks/preflight.yml playbooks/plan.yml playbooks/environments.yml"
 JOB = """---
 schema: rekindle/job/1
 summary: Exchanges {size} MB
@@ -108,9 +109,9 @@ def inventory(folder: Path, sites: int) -> Path:
     return file
 
 
-def played(playbook: str, hosts: Path, results: Path, *more: str) -> float:
-    """Run a playbook, which has to succeed; returns its seconds."""
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(hosts)]
+def played(playbooks: str, hosts: Path, results: Path, *more: str) -> float:
+    """Run playbooks, which have to succeed; returns their seconds."""
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), *playbooks.split(), "-i", str(hosts)]
     began = time.monotonic()
     done = subprocess.run(
         [*command, "-e", f"rekindle_results={results}", *more],
@@ -120,7 +121,7 @@ def played(playbook: str, hosts: Path, results: Path, *more: str) -> float:
         check=False,
     )
     if done.returncode:
-        raise SystemExit(f"{playbook} failed:\n{done.stdout[-3000:]}")
+        raise SystemExit(f"{playbooks} failed:\n{done.stdout[-3000:]}")
     return time.monotonic() - began
 
 
@@ -144,15 +145,15 @@ def main() -> None:
         print("sites  from built environments to the first proven job, s")
         for sites in SITES:
             hosts = inventory(folder, sites)
-            played("playbooks/environments.yml", hosts, folder / f"built-{sites}")
-            jobs = json.dumps({"rekindle_federation_jobs": ["pt_ddp"], "rekindle_jobs": []})
+            played(BUILD, hosts, folder / f"built-{sites}")
+            jobs = json.dumps({"rekindle_federation_jobs": ["pt_ddp"]})
             print(f"{sites:5}  {played('federate.yml', hosts, folder / f'first-{sites}', '-e', jobs):6.0f}")
         print("MB    simulator, s   federation, s   ratio   server's memory, MiB: simulator, federation")
         for size in SIZES_MB:
             described = str(job(folder / f"exchange_{size}", size, SITES[0]))
             hosts, alone, together = folder / f"{SITES[0]}.json", folder / f"s{size}", folder / f"f{size}"
             simulated = json.dumps({"rekindle_jobs": [described]})
-            federated = json.dumps({"rekindle_federation_jobs": [described], "rekindle_jobs": []})
+            federated = json.dumps({"rekindle_federation_jobs": [described]})
             played("site.yml", hosts, alone, "-e", simulated, "--limit", "server")
             played("federate.yml", hosts, together, "-e", federated)
             runs = alone / "server" / f"exchange_{size}", together / "federations" / f"exchange_{size}"
