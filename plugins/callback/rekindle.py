@@ -267,7 +267,7 @@ class CallbackModule(CallbackBase):
             self._display.display("\n" + summary(results, self._folder))
         if self._before is not None or not self._checks:
             sealing.put(self._folder, self._before)
-        if self._on_end and not self._checks and (flaw := on_end.tell(self._on_end, self._folder)):
+        if self._on_end and not self._checks and (flaw := on_end.notify(self._on_end, self._folder)):
             self._display.warning(flaw)
 
 

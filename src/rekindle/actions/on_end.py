@@ -13,7 +13,7 @@ LIMIT_S = 60
 _LONGEST = 400
 
 
-def tell(command: list[str], results: Path) -> str | None:
+def notify(command: list[str], results: Path) -> str | None:
     """Run ``command`` with results.json of a folder on its standard input; return what failed, if it did.
 
     It has the folder as ``REKINDLE_RESULTS``, and its output is shown only of a failure.

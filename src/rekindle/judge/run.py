@@ -7,9 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import msgspec
-
-from rekindle.flare.announced import sites
 from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.lost import lost_sites
 from rekindle.flare.tasks import Account
@@ -21,6 +18,7 @@ from rekindle.records.evidence import Line, read_evidence
 from rekindle.records.folders import clock_in, ended_in, ladder_in, left_in, spec_in
 
 from . import clocks
+from .sites import as_announced, without
 
 EventT = TypeVar("EventT", bound=events.Event)
 Kind = Literal["ours", "example", "acceptance", "foreign"]
@@ -47,10 +45,10 @@ class Run:
     left: Mapping[str, str] = field(default_factory=dict)
     """Why, by its name, each file stayed on the host."""
     foreign: bool = False
-    lost: Mapping[str, int] = field(default_factory=dict)
-    """Sites that left a federation which went on without them, with the round; not in ``spec``."""
+    gone: Mapping[str, int] = field(default_factory=dict)
+    """Sites that left a federation, with the round; not in ``spec`` where it may go on without them."""
     all_sites: tuple[Site, ...] = ()
-    """Those of ``spec`` and those that left."""
+    """Those of ``spec`` and those that it went on without."""
     zoned: Workspace | None = None
     """The first of several simulations, whose log began with the run."""
     _records: dict[tuple[str, str], list[LogRecord]] = field(default_factory=dict, init=False)
@@ -69,12 +67,11 @@ class Run:
         workspace, evidence = of_run(folder)[0], read_evidence(folder)
         left = left_in(folder).files if (folder / folders.LEFT).exists() else {}
         unread = (*evidence.unread, *workspace.unread(), *_left_behind(left))
-        spec = _as_announced(spec, workspace)
+        spec = as_announced(spec, workspace)
         lines = clocks.by_controller(evidence.lines, folder, spec)
-        lost, asked = _spared(spec, workspace), spec.sites
-        spec = _without(spec, lost)
-        broken = tuple(evidence.broken)
-        return cls(folder, spec, ended, lines, workspace, unread, broken, left, lost=lost, all_sites=asked)
+        gone = lost_sites(workspace) if spec.federated else {}
+        broken, stayed, named = tuple(evidence.broken), without(spec, gone), spec.sites
+        return cls(folder, stayed, ended, lines, workspace, unread, broken, left, gone=gone, all_sites=named)
 
     def simulations(self) -> list["Run"]:
         """Return the run once for each simulation that its job.py started, with the evidence of that one."""
@@ -89,7 +86,7 @@ class Run:
         return [
             replace(
                 self,
-                spec=_as_announced(self.spec, workspace),
+                spec=as_announced(self.spec, workspace),
                 lines=[line for line in self.lines if line.file == file or line.file not in others],
                 workspace=workspace,
                 unread=(*self.unread, *workspace.unread()),
@@ -113,6 +110,11 @@ class Run:
     def members(self) -> list[str]:
         """``server`` and the names of the sites, as their logs are found by."""
         return ["server", *(site.name for site in self.spec.sites)]
+
+    @cached_property
+    def lost(self) -> Mapping[str, int]:
+        """Sites that the run went on without, with the round in which they left."""
+        return self.gone if len(self.spec.sites) < len(self.all_sites) else {}
 
     @cached_property
     def ranks(self) -> list[tuple[str, int]]:
@@ -289,28 +291,6 @@ class Run:
     def find(self, name: str, pattern: str) -> list[LogLine]:
         """Return the lines of ``name``'s log (``server``, ``site-1``) that match ``pattern``."""
         return self.workspace.find(name, pattern)
-
-
-def _as_announced(spec: RunSpec, workspace: Workspace) -> RunSpec:
-    names = sites(workspace) if spec.job.example else []
-    if len(names) != len(spec.sites) or {*names} == {site.name for site in spec.sites}:
-        return spec
-    named = (msgspec.structs.replace(site, name=name) for site, name in zip(spec.sites, names, strict=True))
-    return msgspec.structs.replace(spec, sites=tuple(named))
-
-
-def _spared(spec: RunSpec, workspace: Workspace) -> dict[str, int]:
-    """Return the lost sites if the inventory lets the job go on without them."""
-    lost = lost_sites(workspace) if spec.federated else {}
-    least = spec.participant.min_sites if spec.participant else len(spec.sites)
-    return lost if len(spec.sites) - len(lost) >= least else {}
-
-
-def _without(spec: RunSpec, lost: Mapping[str, int]) -> RunSpec:
-    hosts = {site.node for site in spec.sites if site.name in lost}
-    stayed = tuple(site for site in spec.sites if site.name not in lost)
-    nodes = tuple(node for node in spec.nodes if node not in hosts)
-    return msgspec.structs.replace(spec, sites=stayed, nodes=nodes)
 
 
 def _left_behind(left: Mapping[str, str]) -> Iterator[str]:

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator
 from statistics import median
 
-from rekindle.flare.lost import lost_sites
 from rekindle.flare.workspace import SERVER
 from rekindle.host import folders
 from rekindle.judge.check import Result, check, fails, holds, unknown
@@ -58,7 +57,7 @@ def only_sites_connected(run: Run) -> Iterator[Result]:
 @check("ours", "example", unless=_on_one_host)
 def sites_stayed(run: Run) -> Iterator[Result]:
     """No site left before the end, unless the inventory lets the job go on without it."""
-    for site, number in lost_sites(run.workspace).items():
+    for site, number in run.gone.items():
         message = f"{site} left in round {number + 1} of {run.spec.job.rounds}"
         if site in run.lost:
             yield holds(f"{message}, and the job went on without it, as its inventory allows.")
