@@ -71,11 +71,16 @@ def readable_size(size: int) -> str:
     return f"{size} B"
 
 
+def rounded(value: float) -> str:
+    """Return ``790.1`` or ``41,490``."""
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
+
+
 def reading(measurement: Measurement) -> str:
     """Return ``bf16_matmul is 790 TFLOP/s``; of several looks, ``…, then 791, 789, 790``."""
     unit = measures()[measurement.name].unit
-    message = f"{measurement.name} is {measurement.value:.4g}{' ' if unit else ''}{unit}"
-    values = [f"{again.value:.4g}" for again in measurement.again]
+    message = f"{measurement.name} is {rounded(measurement.value)}{' ' if unit else ''}{unit}"
+    values = [rounded(again.value) for again in measurement.again]
     return message + (f", then {', '.join(values)}" if values else "")
 
 
@@ -93,7 +98,7 @@ def _compared(
         message += f", {codes}"
     if norm is not None:
         most = "at least " if measure.better == "higher" else "at most " if norm else ""
-        message += f", and the norm is {most}{norm:.4g} ({source})"
+        message += f", and the norm is {most}{rounded(norm)} ({source})"
     elif measure.distance is not None:
         message += ", and no norm is known for such a host"
     if near:

@@ -11,7 +11,7 @@ from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
 from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
-from .evaluate import NOTE, beside, gpu_label, reading, where
+from .evaluate import NOTE, beside, gpu_label, reading, rounded, where
 from .flaw import Flaw, flaw_of, flaws_of_pairs
 from .looks import Outcome, others, outcome, seen_once
 
@@ -119,7 +119,7 @@ def _broken(record: AcceptanceRecord) -> Iterator[Flaw]:
         yield replace(broken, verdict="UNPROVEN" if measure.fault == "coverage" else found.verdict)
     for (_, _, found), slow in pairs.items():
         norm = slow[0][0].norm
-        than = f"and the norm is at least {norm:.4g}" if norm else "far from the host's other pairs"
+        than = f"and the norm is at least {rounded(norm)}" if norm else "far from the host's other pairs"
         for flaw in flaws_of_pairs(record, slow, than + found.message):
             yield replace(flaw, verdict=found.verdict)
 

@@ -68,7 +68,8 @@ class _End(NamedTuple):
 def supervise(run_dir: Path) -> None:
     """Run the job in ``run_dir`` to its end, within its limit, and judge it; leaves no process behind.
 
-    A job that failed has its verdict at once, and then again with the blame ladder.
+    A job that failed has its verdict at once, and then again with the blame ladder; an acceptance that measured
+    all has named what is wrong.
     """
     adopt_orphans()
     spec = spec_in(run_dir)
@@ -115,7 +116,8 @@ def supervise(run_dir: Path) -> None:
         return
     verdict = judge(run_dir)
     write(run_dir / folders.VERDICT, verdict)
-    if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted":
+    measured = not spec.job.federated and end.exit_status == 0
+    if verdict.verdict in {"FAIL", "HUNG"} and end.reason != "interrupted" and not measured:
         reporter.report(duration, f"{verdict.verdict}: looking for the first step that fails")
         with suppress(_Interrupted), _interruptible():
             write(run_dir / folders.LADDER_RECORD, Ladder(rungs=climb(run_dir, spec, environ)))

@@ -18,7 +18,7 @@ from .table import coloured, grid
 
 SMALL = 12
 """Rows of a result of which each is shown."""
-_SHARES = {"host": 0.16, "job": 0.13, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
+_SHARES = {"host": 0.16, "job": 0.25, "verdict": 1.0, "duration": 1.0, "GPUs": 0.13}
 _FOLDED = {"job": 0.3, "verdict": 1.0, "hosts": 1.0, "fastest": 1.0, "median": 1.0, "slowest": 0.3}
 _PLAYS = {"federate": "ansible-playbook federate.yml", "retire": "rekindle retire"}
 """What goes on, by the last stage that was asked for, if that is no stage of site.yml."""
