@@ -79,7 +79,7 @@ def rounded(value: float) -> str:
 def reading(measurement: Measurement) -> str:
     """Return ``bf16_matmul is 790 TFLOP/s``; of several looks, ``…, then 791, 789, 790``."""
     unit = measures()[measurement.name].unit
-    message = f"{measurement.name} is {rounded(measurement.value)}{' ' if unit else ''}{unit}"
+    message = f"{measurement.name} is {rounded(measurement.value or 0)}{' ' if unit else ''}{unit}"
     values = [rounded(again.value) for again in measurement.again]
     return message + (f", then {', '.join(values)}" if values else "")
 

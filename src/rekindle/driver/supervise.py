@@ -68,8 +68,8 @@ class _End(NamedTuple):
 def supervise(run_dir: Path) -> None:
     """Run the job in ``run_dir`` to its end, within its limit, and judge it; leaves no process behind.
 
-    A job that failed has its verdict at once, and then again with the blame ladder; an acceptance that measured
-    all has named what is wrong.
+    A job that failed has its verdict at once, and then again with the blame ladder, which an acceptance that
+    measured everything does not need.
     """
     adopt_orphans()
     spec = spec_in(run_dir)
