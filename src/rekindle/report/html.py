@@ -53,7 +53,7 @@ def _environment() -> Environment:
 
 @cache
 def _script() -> _Script:
-    text = files("rekindle.report").joinpath("filter.js").read_text(encoding="utf-8")
+    text = files("rekindle.report").joinpath("matrix.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return _Script(Markup(text), f"sha256-{digest}")
 
