@@ -31,14 +31,14 @@ class ActionModule(Action):
         command = command_of(args["python"], args["payload"], "rekindle.reach", args["do"], *words)
         fix = "see that its environment still runs."
         answer = ask(self._low_level_execute_command, host, command, 10_000, fix)
-        if "says" in answer:
-            raise Failed(one_line(str(answer["says"])), one_line(str(answer.get("fix", ""))))
+        if "message" in answer:
+            raise Failed(one_line(str(answer["message"])), one_line(str(answer.get("fix", ""))))
         if args["do"] == "probe":
             mine = {"host": host, "address": args["address"], "port": args["port"], "at": records.timestamp()}
             try:
                 link = records.convert({**answer, **mine}, records.LinkRecord)
             except RecordError as error:
-                raise Failed(f"{host} does not say how its link is: {error.message}.") from None
+                raise Failed(f"{host} does not report its link: {error.message}.") from None
             records.write(home / folders.LINK_RECORD, link)
         running = bool(answer.get("running"))
         return {"changed": args["do"] == "listen" and not running, **({"running": True} if running else {})}

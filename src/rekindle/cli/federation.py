@@ -37,7 +37,7 @@ def run(
         if not file.exists():
             return Answer(status, "")
         found = decode(file.read_bytes(), Federation)
-    state = OF_STATE["good" if found.good else "bad"] if status == OK else FAILED
+    state = OF_STATE["ok" if found.good else "failed"] if status == OK else FAILED
     return answer(state, federation_text(found, *terminal()), found, json)
 
 

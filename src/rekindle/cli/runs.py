@@ -63,7 +63,7 @@ def _agreed(question: str) -> bool:
         Complaint: there is none.
     """
     if not sys.stdin.isatty():
-        raise Complaint("Nobody can be asked whether to remove runs.", "say --yes.")
+        raise Complaint("Nobody can be asked whether to remove runs.", "add --yes.")
     with suppress(typer.Abort):
         return typer.confirm(question, err=True)
     return False

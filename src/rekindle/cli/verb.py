@@ -10,7 +10,7 @@ from rekindle.records.text import as_json
 
 OK, FAILED, USAGE, UNKNOWN = range(4)
 """Exit statuses of a good answer, a bad one, a wrong call, and of what is refused or unknown."""
-OF_STATE = {"good": OK, "bad": FAILED, "untold": UNKNOWN}
+OF_STATE = {"ok": OK, "failed": FAILED, "unknown": UNKNOWN}
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 

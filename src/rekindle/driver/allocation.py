@@ -128,7 +128,7 @@ def have_environment(run_dir: Path, spec: RunSpec, report: Callable[[float, str]
     except OSError as error:
         raise AllocationError(f"srun cannot be started: {error.strerror}.") from error
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    answers = {answer["node"]: answer["says"] for line in lines if (answer := _answer(line))}
+    answers = {answer["node"]: answer["message"] for line in lines if (answer := _answer(line))}
     for name in nodes:
         if why := answers.get(name, f"it gave no reason: {next(reversed(lines), 'nothing')}"):
             raise AllocationError(f"{name} cannot have its environment: {why.partition(' Fix: ')[0]}")
@@ -143,7 +143,7 @@ def local_folder(root: Path, spec: RunSpec) -> Path | None:
 def _answer(line: str) -> Any:
     try:
         answer = json.loads(line)
-        return answer if isinstance(answer, dict) and {"node", "says"} <= answer.keys() else None
+        return answer if isinstance(answer, dict) and {"node", "message"} <= answer.keys() else None
     except ValueError:
         return None
 

@@ -74,7 +74,7 @@ def have(root: Path, name: str) -> None:
         build(root, spec)
     except (BuildError, OSError) as error:
         message = str(error)
-    print(json.dumps({"node": slurm.node(os.environ), "says": message}), flush=True)
+    print(json.dumps({"node": slurm.node(os.environ), "message": message}), flush=True)
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 ``listen`` leaves a listener behind that ends by itself, by ``end``, or when ``FOLDER``, which has its lock,
 is removed. JSON has ``kit``, ``port`` and ``limit_s``; for ``probe`` also ``address``, ``clock_s`` and
-``release``. Each prints one line of JSON: what it found, or ``says`` and ``fix``.
+``release``. Each prints one line of JSON: what it found, or ``message`` and ``fix``.
 """
 
 import fcntl
@@ -45,21 +45,21 @@ def listen(folder: Path, asked: str) -> bool:
             raise Trouble(f"Another play starts a listener in {folder}.", "run again when it has ended.")
         command = [sys.executable, "-m", "rekindle.reach", "serve", str(folder), asked]
         output, to = os.pipe()
-        with open(output, "rb") as said, open(to, "wb") as log:  # noqa: PTH123 - descriptors
+        with open(output, "rb") as answers, open(to, "wb") as log:  # noqa: PTH123 - descriptors
             detached.spawn(command, log, pass_fds=[lock.fileno()])
             log.close()
-            line = said.readline(1 << 16) if select.select([said], [], [], _LIMIT_S)[0] else b""
+            line = answers.readline(1 << 16) if select.select([answers], [], [], _LIMIT_S)[0] else b""
             if not line.startswith(b"{"):
-                why = (line + said.read(1 << 16)).decode("utf-8", "replace")[-500:] if line else "it hangs"
+                why = (line + answers.read(1 << 16)).decode("utf-8", "replace")[-500:] if line else "it hangs"
                 raise Trouble(f"The listener did not start: {why}", "see whether its environment still runs.")
     answer = json.loads(line)
-    if "says" in answer:
-        raise Trouble(answer["says"], answer["fix"])
+    if "message" in answer:
+        raise Trouble(answer["message"], answer["fix"])
     return False
 
 
 def serve(folder: Path, asked: dict[str, Any]) -> None:
-    """Listen, and say so.
+    """Listen, and report it.
 
     Raises:
         Trouble: it cannot listen.
@@ -126,9 +126,9 @@ def main() -> int:
         else:
             answer = dict(probe(json.loads(given[0])))
     except Trouble as trouble:
-        answer = {"says": trouble.message, "fix": trouble.fix}
+        answer = {"message": trouble.message, "fix": trouble.fix}
     print(json.dumps(answer), flush=True)
-    return 1 if "says" in answer else 0
+    return 1 if "message" in answer else 0
 
 
 if __name__ == "__main__":

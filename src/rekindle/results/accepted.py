@@ -16,7 +16,7 @@ from rekindle.records import AcceptanceRecord
 if TYPE_CHECKING:  # gather.py imports this module
     from .gather import HostResults, Results
 
-State = Literal["good", "bad", "untold"]
+State = Literal["ok", "failed", "unknown"]
 
 _NOT_COLLECTED = "It has GPUs, and no acceptance.json was collected."
 _ACCEPT = "Run playbooks/accept.yml on it."
@@ -71,9 +71,9 @@ def accepted(runs: Iterable[Results], unread: list[str]) -> tuple[Accepted, list
     worst_gpus = [Worst(point.host, point.message, point.worse, point.bad) for point in worst(shown)]
     bad = {judgement.host for judgement in judgements if judgement.verdict != "PASS"}
     of_other_version = {host.name for host in lacking.values() if any(row.other_version for row in host.rows)}
-    state: State = "good" if not bad else "bad"
+    state: State = "ok" if not bad else "failed"
     if (bad or unread) and bad <= of_other_version:
-        state = "untold"
+        state = "unknown"
     return Accepted("rekindle/accepted/1", state, judgements, worst_gpus, unread), shown
 
 

@@ -56,7 +56,7 @@ class Board(msgspec.Struct):
     """Every line, and whether all that are required are good."""
 
     schema: Literal["rekindle/board/1"]
-    state: Literal["good", "bad", "untold"]
+    state: Literal["ok", "failed", "unknown"]
     lines: list[BoardLine]
     unread: list[str]
     """A sentence for each run that was not read."""
@@ -122,8 +122,8 @@ def board(
     bad = [line for line in required if not line.good]
     if bad or not required:
         unknown = bad and all(line.other_version for line in bad)
-        return Board("rekindle/board/1", "untold" if unknown else "bad", lines, unread)
-    return Board("rekindle/board/1", "untold" if unread else "good", lines, unread)
+        return Board("rekindle/board/1", "unknown" if unknown else "failed", lines, unread)
+    return Board("rekindle/board/1", "unknown" if unread else "ok", lines, unread)
 
 
 def _lines(

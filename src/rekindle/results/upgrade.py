@@ -56,8 +56,8 @@ class Upgrade(msgspec.Struct):
     """What an upgrade changes."""
 
     schema: Literal["rekindle/upgrade/1"]
-    state: Literal["good", "bad", "untold"]
-    """bad: something would break; untold: nothing passed before."""
+    state: Literal["ok", "failed", "unknown"]
+    """failed: something would break; unknown: nothing passed before."""
     before: str
     """Release of NVFlare; of several hosts, joined by ``, ``."""
     after: str
@@ -75,9 +75,9 @@ def upgrade(before: Results, after: Results, release: str, folders: list[str]) -
         now = later.get((was.host, was.job)) or later.get((was.host, None)) or missing
         figures = [*_figures(was.verdict, now.verdict)] if was.verdict and now.verdict else []
         jobs.append(UpgradedJob(was.host, was.job, was.kind, now.kind, now.cause, figures))
-    state: Literal["good", "bad", "untold"] = "untold"
+    state: Literal["ok", "failed", "unknown"] = "unknown"
     if any(job.before == "PASS" for job in jobs):
-        state = "bad" if any(job.breaks for job in jobs) else "good"
+        state = "failed" if any(job.breaks for job in jobs) else "ok"
     return Upgrade("rekindle/upgrade/1", state, ", ".join(releases(before)), release, jobs, folders)
 
 

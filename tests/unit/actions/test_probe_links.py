@@ -75,7 +75,7 @@ def test_a_host_that_does_not_answer(task, printed):
 )
 def test_a_host_that_answers_what_cannot_be(task, home, wrong):
     result, _ = task("probe", json.dumps({**GOOD, **wrong}))
-    assert result["msg"].startswith("gpu-1 does not say how its link is: ")
+    assert result["msg"].startswith("gpu-1 does not report its link: ")
     assert not (home / folders.LINK_RECORD).exists()
 
 

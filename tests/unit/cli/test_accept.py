@@ -32,7 +32,7 @@ def test_its_json_fits_its_schema(call, tmp_path):
     status, out, _ = call("accept", folder, "--json")
     found = json.loads(out)
     jsonschema.validate(found, json.loads(call("schema", "accept")[1]))
-    assert (status, found["state"], found["schema"]) == (1, "bad", "rekindle/accepted/1")
+    assert (status, found["state"], found["schema"]) == (1, "failed", "rekindle/accepted/1")
     assert found["hosts"][1]["flaws"][0]["uuid"] == "GPU-gpu-2-0"
 
 

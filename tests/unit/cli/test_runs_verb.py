@@ -43,7 +43,7 @@ def test_where_nobody_can_be_asked_yes_has_to_be_said(call, results, monkeypatch
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert call("runs", results, "--prune", "2")[::2] == (
         2,
-        "Nobody can be asked whether to remove runs. Fix: say --yes.\n",
+        "Nobody can be asked whether to remove runs. Fix: add --yes.\n",
     )
     found = json.loads(call("runs", results, "--prune", "2", "--yes", "--json")[1])
     assert found["removed"] == [f"{results}/r1"]

@@ -37,7 +37,7 @@ def test_each_node_has_it_before_the_job_starts_in_it(given):
     assert (ended.reason, ended.exit_status) == ("finished", 0)
     assert (run / "job/seen").read_text() == str(next(place.glob("envs/toy-*/bin/python")))
     answers = (run / "environment.log").read_text().splitlines()
-    assert sorted(answers) == [f'{{"node": "{node}", "says": null}}' for node in ("n10", "n9")]
+    assert sorted(answers) == [f'{{"node": "{node}", "message": null}}' for node in ("n10", "n9")]
     assert sorted(path.name for path in run.parents[1].glob("logs/local/nodes/*")) == ["n10", "n9"]
     (call,) = Path(environ["SLURM_STAND_IN"], "calls").read_text().splitlines()[:1]
     options = "--overlap --export=ALL --input=none --wait=0 --ntasks-per-node=1"

@@ -199,7 +199,7 @@ def test_one_for_nodes_own_disks_lies_there_and_takes_only_uv_from_the_root(root
     for _ in range(2):
         command = [sys.executable, "-m", "rekindle.environments", "have", str(root), name]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert json.loads(done.stdout) == {"node": os.uname().nodename, "says": None}
+        assert json.loads(done.stdout) == {"node": os.uname().nodename, "message": None}
     assert builder.build(root, on_node)[0]["path"] == str(here / "envs" / name)
     assert sorted(path.name for path in here.iterdir()) == ["cache", "envs", "tmp"]
     assert here.stat().st_mode & 0o777 == 0o700

@@ -36,7 +36,7 @@ def test_a_port_of_root_alone(server, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("begins", "ends", "says"),
+    ("begins", "ends", "message"),
     [(-3 * DAY, -2 * DAY, "has expired at"), (2 * DAY, 3 * DAY, "is not valid before")],
     ids=["expired", "not yet valid"],
 )
@@ -145,14 +145,14 @@ def test_why_it_does_not_listen_is_said(tmp_path, run, asked, port):
     with socket.create_server(("127.0.0.1", port)):
         status, answer = run("listen", tmp_path / "reach", asked)
     assert status == 1
-    assert answer["says"].startswith(f"Port {port} of the server's host is taken by process {os.getpid()}")
+    assert answer["message"].startswith(f"Port {port} of the server's host is taken by process {os.getpid()}")
     assert answer["fix"]
 
 
 def test_one_that_dies_as_it_starts_is_said(tmp_path, run):
     status, answer = run("listen", tmp_path / "reach", json.dumps({"kit": 7}))
     assert status == 1
-    assert "TypeError" in answer["says"]
+    assert "TypeError" in answer["message"]
 
 
 def test_a_site_asks_over_the_command_line(tmp_path, run, asked, port, site):
@@ -160,5 +160,5 @@ def test_a_site_asks_over_the_command_line(tmp_path, run, asked, port, site):
     words = {"kit": str(site.folder), "address": "127.0.0.1", "port": port, "clock_s": 30, "limit_s": 30}
     status, answer = run("probe", json.dumps({**words, "release": ""}))
     assert status == 1  # this environment has no NVFlare
-    assert answer["says"] == "NVFlare differs: this site has none, the server none."
+    assert answer["message"] == "NVFlare differs: this site has none, the server none."
     run("end", tmp_path / "reach")

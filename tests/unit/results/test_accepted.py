@@ -24,7 +24,7 @@ def test_hosts_of_several_runs_are_one_fleet(tmp_path):
     runs = [run(tmp_path / record.host, record) for record in fleet]
     found, strips = accepted(runs, [])
     assert [host.verdict for host in found.hosts] == ["PASS", "PASS", "PASS", "FAIL"]
-    assert found.state == "bad"
+    assert found.state == "failed"
     assert (found.worst[0].host, found.worst[0].bad) == ("gpu-3", True)
     assert found.worst[0].message.startswith("GPU 2 (GPU-gpu-3-2): fp16_matmul is")
     assert len(found.worst) == 3
@@ -40,7 +40,7 @@ def test_the_newest_record_of_a_host_counts_and_the_others_are_its_past(tmp_path
     after = edited(before, "fp16_matmul", times(0.8))
     first = run(tmp_path / "1", before)
     second = run(tmp_path / "2", replace(after, started="2026-11-23T10:00:00Z"))
-    assert accepted([second], [])[0].state == "good"  # no norm, and all four alike
+    assert accepted([second], [])[0].state == "ok"  # no norm, and all four alike
     for order in ([first, second], [second, first]):
         found, _ = accepted(order, [])
         assert [host.verdict for host in found.hosts] == ["FAIL"]
@@ -71,7 +71,7 @@ def test_a_folders_name_is_the_hosts_whatever_its_record_has(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "state"),
-    [(None, "bad"), ("{", "bad"), (json.dumps({"schema": "rekindle/acceptance/9"}), "untold")],
+    [(None, "failed"), ("{", "failed"), (json.dumps({"schema": "rekindle/acceptance/9"}), "unknown")],
 )
 def test_a_host_with_gpus_and_no_record_that_can_be_read_is_unproven(tmp_path, content, state):
     run(tmp_path, healthy("gpu-1", kind(4)), hosts=["gpu-2"])
@@ -85,5 +85,5 @@ def test_a_host_with_gpus_and_no_record_that_can_be_read_is_unproven(tmp_path, c
 
 def test_a_run_that_is_left_out_leaves_the_answer_open(tmp_path):
     runs = [run(tmp_path / "run", healthy("gpu-1", kind(4)))]
-    assert accepted(runs, [])[0].state == "good"
-    assert accepted(runs, ["One is broken."])[0].state == "untold"
+    assert accepted(runs, [])[0].state == "ok"
+    assert accepted(runs, ["One is broken."])[0].state == "unknown"

@@ -139,12 +139,12 @@ def test_one_that_was_planned_counts_for_the_plan(of_runs):
 @pytest.mark.parametrize(
     ("run", "state"),
     [
-        (PASS, "good"),
-        (FAILED, "bad"),
-        (replace(FAILED, verdict="UNSUPPORTED"), "bad"),
-        (EXCUSED, "good"),
-        (replace(EXCUSED, known_issue="another"), "bad"),
-        (replace(FAILED, required=False), "bad"),
+        (PASS, "ok"),
+        (FAILED, "failed"),
+        (replace(FAILED, verdict="UNSUPPORTED"), "failed"),
+        (EXCUSED, "ok"),
+        (replace(EXCUSED, known_issue="another"), "failed"),
+        (replace(FAILED, required=False), "failed"),
     ],
 )
 def test_it_is_good_if_every_newest_verdict_is(of_runs, run, state):
@@ -156,18 +156,18 @@ def test_what_is_not_required_spoils_nothing(of_runs, tmp_path):
     write(tmp_path / "run-1/gpu-1/extra/verdict.json", replace(FAILED, job="extra", required=False))
     found = of_runs((PASS, {"plan": plan}))
     assert [(line.job, line.verdict) for line in found.lines] == [("extra", "FAIL"), ("pt_ddp", "PASS")]
-    assert found.state == "good"
+    assert found.state == "ok"
 
 
 def test_what_cannot_be_read_makes_the_answer_unknown(of_runs, tmp_path):
-    assert of_runs(PASS, unread=["x"]).state == "untold"
-    assert of_runs(FAILED, unread=["x"]).state == "bad"
+    assert of_runs(PASS, unread=["x"]).state == "unknown"
+    assert of_runs(FAILED, unread=["x"]).state == "failed"
     folder = fill(tmp_path / "other", "gpu-1")
     add_host(folder, "gpu-1")
     path = folder / "gpu-1/pt_ddp/verdict.json"
     path.write_bytes(path.read_bytes().replace(b"verdict/1", b"verdict/9"))
-    assert board([gather(folder)], {}, {}, NOW, []).state == "untold"
-    assert board([], {}, {}, NOW, []).state == "bad"
+    assert board([gather(folder)], {}, {}, NOW, []).state == "unknown"
+    assert board([], {}, {}, NOW, []).state == "failed"
 
 
 @pytest.mark.parametrize(("now", "good"), [("2027-05-31T23:00:00Z", True), ("2027-06-01T00:00:00Z", False)])
