@@ -29,6 +29,8 @@ _NEXT = re.compile(r"\n[ \t\n]{0,20}(\S[^\n]{0,300})")
 """What goes on with a message that ends with a colon."""
 _REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
 """Why a graph of TensorFlow's was not run: before its node's name."""
+_LAST_ERROR = re.compile(r"(?:\n[^\n]{1,500}){0,2}?\nLast error:[ \n]{1,2}([^\n]{1,500})")
+"""What NCCL says of its own error, below torch's words."""
 _BEGINS, _MOST = "Traceback (most recent call last):", 200
 _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python")
 _GAP = 6000
@@ -105,9 +107,12 @@ def _raised(match: re.Match[str]) -> Raised:
             match.string, match.end()
         )
         message = f"{message} {more[1].strip()}" if more else message
+    end = match.end()
+    if last_error := _LAST_ERROR.match(match.string, end):
+        message, end = f"{message}: {last_error[1]}", last_error.end()
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
-    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), match.end())
+    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end)
 
 
 def _package(file: str) -> str:

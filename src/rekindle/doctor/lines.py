@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rekindle.flare.log import TRAINERS
 
+from .ansible_results import rest
 from .shapes import needles, shape
 from .texts import SMALL, Text
 
@@ -17,6 +18,8 @@ _MOST = 2000
 _CUT, _LOGGED = 4000, 120
 _LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
 _GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
+_BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
+"""How far a progress bar is: at a crash it is often shown once more."""
 _NEAR, _RANKS = 3, 8
 _RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
 
@@ -36,6 +39,8 @@ class Line(NamedTuple):
     benign: bool
     went_on: bool
     rank: str
+    through: int
+    """The last line of a message of several."""
 
 
 def stream(line: str) -> str:
@@ -73,7 +78,13 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines; what only goes on with a message is joined to it."""
     last: Line | None = None
     through = 0
+    bars: set[str] = set()
     for line in found:
+        if last and line.number <= last.through:
+            continue
+        if line.went_on and (bar := _BAR.match(line.text)):
+            line = line._replace(went_on=bar[0] not in bars)
+            bars.add(bar[0])
         goes_on = _GOES_ON.match(line.text)
         near, through = line.number - through <= _NEAR, line.number
         if last and goes_on and near:
@@ -90,7 +101,10 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
 def _line(text: Text, number: int) -> Line:
     content = text.content(number)[:_CUT]
     message = content.strip()
-    if message.endswith(":"):
+    more = rest(text.body, text.start(number), text.start(number) + len(text.content(number)))
+    if more:
+        message += more
+    elif message.endswith(":"):
         message = f"{message} {_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
     through = any(f" - {name} - " in raw[:_LOGGED] for name in TRAINERS)
@@ -104,6 +118,7 @@ def _line(text: Text, number: int) -> Line:
         benign=bool(_BENIGN.search(content)),
         went_on=bool(_WENT_ON.search(content)),
         rank=stream(raw),
+        through=number + more.count("\n"),
     )
 
 

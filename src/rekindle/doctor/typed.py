@@ -54,6 +54,8 @@ class Candidate(NamedTuple):
     """The last line of an exception."""
     weak: bool = False
     """Whether its words say little."""
+    vague: bool = False
+    """Whether its words may be a mere name."""
     benign: bool = False
     """Whether its own words are that it does not matter."""
 
@@ -99,7 +101,10 @@ def standing(text: Text, found: list[Found]) -> list[Found]:
         return []
     seen = lines(text)
     candidates = _candidates(text, seen)
-    return [one for one in found if not _overcome(text, one, seen, candidates)]
+    informing = {line.number for line in seen if line.informs and not line.level}
+    stand = [one for one in found if not _overcome(text, one, seen, candidates)]
+    tells = any(one.rank != "echo" or one.finding.line not in informing for one in stand)
+    return stand if tells else []
 
 
 def _overcome(text: Text, found: Found, seen: list[Line], candidates: list[Candidate]) -> bool:
@@ -133,9 +138,10 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
     return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
 
 
-def _order(one: Candidate) -> tuple[int, int, bool, int]:
+def _order(one: Candidate) -> tuple[int, bool, int, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    return ranks.index(one.rank), 0 if one.lasts else 1, one.weak and one.rank == "cause", one.number
+    says_less = 2 * one.weak + one.vague if one.rank == "cause" else 0
+    return ranks.index(one.rank), not one.lasts, says_less, one.number
 
 
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
@@ -245,6 +251,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         lasts=bool(ansible),
         meaning=about.row.meaning if about else "",
         weak=about is None or about.row.weak,
+        vague=about is not None and about.vague,
         benign=line.benign or again,
     )
 
