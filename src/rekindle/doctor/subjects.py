@@ -21,7 +21,7 @@ _PATH = re.compile(
 )
 """A path, or a command with its arguments: their words are not the message's."""
 _KEPT = (
-    *("/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
+    *("/bin/sh", "/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
     "nvidia.com/gpu",
 )
 _TOKEN = re.compile(r"[^\W_]+")

@@ -11,12 +11,12 @@ from .ansible_results import failed_task, plain, settled_hosts
 from .catalogue import Rank
 from .lines import Line, lines, stream
 from .producers import producer
-from .scan import SHORT, Found, around, known, one_line
+from .scan import SHORT, Found, around, known, names_thing, one_line
 from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_OTHERS, _QUOTED = 3, 240
+_OTHERS, _QUOTED, _NEAR = 3, 240, 3
 _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
@@ -79,6 +79,7 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if all(one.rank == "echo" for one in candidates):
         return []
     ranked = sorted(_promoted(candidates), key=_order)
+    ranked[:1] = [_naming(ranked[0], ranked)]
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
@@ -142,6 +143,20 @@ def _order(one: Candidate) -> tuple[int, bool, int, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
     says_less = 2 * one.weak + one.vague if one.rank == "cause" else 0
     return ranks.index(one.rank), not one.lasts, says_less, one.number
+
+
+def _naming(root: Candidate, ranked: list[Candidate]) -> Candidate:
+    """Return the root, or if it names no thing the line near to it that says the same of one."""
+    if root.name or names_thing(root.message):
+        return root
+    alike = (
+        one
+        for one in ranked
+        if (one.layer, one.rank, one.meaning) == (root.layer, root.rank, root.meaning)
+        and abs(one.number - root.number) <= _NEAR
+        and names_thing(one.message)
+    )
+    return next(alike, root)
 
 
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
@@ -238,7 +253,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         return None
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
-    if ansible and rank == "echo":
+    if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
         rank = "symptom"
     return Candidate(
         number=line.number,
@@ -254,6 +269,12 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         vague=about is not None and about.vague,
         benign=line.benign or again,
     )
+
+
+def _goes_on(message: str, about: Subject) -> bool:
+    """Whether a message of words that only report a failure goes on with what failed."""
+    _, colon, reason = message[about.start + about.length :].partition(": ")
+    return bool(colon and _FAILS.search(reason))
 
 
 def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
