@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rekindle.flare.log import TRAINERS
 
 from .ansible_results import rest
+from .prefixes import hosts
 from .shapes import needles, shape
 from .texts import SMALL, Text
 
@@ -20,8 +21,13 @@ _LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", 
 _GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
+_ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")
 _NEAR, _RANKS = 3, 8
-_RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
+_RANK = re.compile(
+    r"^\s{0,4}(?:\d{4}-\d\d-\d\d[T ][\d:.,Z+-]{8,30} )?"
+    r"(?:(?:\S{1,64} {0,10}\| )?(?:\[(?:[a-z]{1,16})?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)"
+    r"|([A-Za-z][\w.-]{0,63}) {0,40}\| |(\([\w.:-]{1,60} pid=\d{1,10}[^)\n]{0,40}\)) |\[(pod/[^\]\s]{1,160})\] )"
+)
 
 
 class Line(NamedTuple):
@@ -52,8 +58,12 @@ def stream(line: str) -> str:
 def by_rank(text: Text) -> list[Text]:
     """Return a text; of one that several ranks wrote into the part of each of the first."""
     printed = text.raw.split("\n") if len(text.raw) <= SMALL else []
-    by = list(map(stream, printed))
-    ranks = sorted(rank for rank, count in Counter(by).items() if rank and count > 1)[:_RANKS]
+    by = hosts(printed) or list(map(stream, printed))
+    counts = Counter(by)
+    by = [of if counts[of] > 1 else "" for of in by]
+    ranks = [rank for rank in dict.fromkeys(by) if rank]
+    alarming = {of for of, line in zip(by, printed, strict=True) if _ALARMS.search(line)}
+    ranks = sorted(ranks, key=lambda rank: (rank not in alarming, rank))[:_RANKS]
     if len(ranks) < 2:
         return [text]
     kept = [[number for number, of in enumerate(by) if of in ("", rank)] for rank in ranks]
