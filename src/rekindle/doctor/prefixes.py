@@ -16,6 +16,7 @@ _SHAPES = tuple(
         r"\[(?:[a-z]{1,16})?\d{1,5}\]:? ?",  # torchrun --tee
         r"\[\d{1,5},\d{1,5}\]<std(?:out|err)>: ?",  # mpirun --tag-output
         r"\([\w.:-]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?",  # Ray
+        r"#\d{1,4} (?:\d{1,6}\.\d{1,3}(?: |$))?",  # BuildKit
         r"\[pod/[^\]\s]{1,160}\] ",  # kubectl logs --prefix
         rf"\[?{_STAMP}\]?(?:[ \t](?:std(?:out|err) [FP] )?(?!- )|$)",  # CRI, ts, Loki, GitHub
         r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w.@/-]{1,64}(?:\[\d{1,10}\])?: ",  # syslog

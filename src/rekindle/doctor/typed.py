@@ -16,7 +16,7 @@ from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_OTHERS, _QUOTED, _NEAR = 3, 240, 3
+_OTHERS, _QUOTED, _NEAR, _WORDS = 3, 240, 3, 4
 _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
@@ -274,7 +274,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
 def _goes_on(message: str, about: Subject) -> bool:
     """Whether a message of words that only report a failure goes on with what failed."""
     _, colon, reason = message[about.start + about.length :].partition(": ")
-    return bool(colon and _FAILS.search(reason))
+    return bool(colon and len(reason.split()) >= _WORDS and _FAILS.search(reason))
 
 
 def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
@@ -282,6 +282,8 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
     by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
+    if about is None and failed_task(line.text):
+        return "host", "symptom"
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
 
 
