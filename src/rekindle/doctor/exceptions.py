@@ -120,6 +120,11 @@ def _package(file: str) -> str:
     return inside[-1].partition("/")[0].removesuffix(".py") if len(inside) > 1 else ""
 
 
+def of_python(name: str) -> bool:
+    """Whether a type of exception is one that Python raises for faults of a program."""
+    return bool(_OF_PYTHON.fullmatch(name))
+
+
 def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
     """Return the layer of an exception by its message's subject, its type and who raised it."""
     name = kind.rpartition(".")[2]
@@ -128,10 +133,10 @@ def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
         return about.row.layer
     if by_type := producers.exception(name):
         return by_type
-    if _OF_PYTHON.fullmatch(name):
+    if of_python(name):
         return "NVFlare" if "nvflare" in packages and "" not in packages else "job"
     if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
         return by_package
-    if about and about.row.rank != "echo":
+    if about and about.row.rank != "echo" and (about.row.layer != "NVFlare" or "nvflare" in packages):
         return about.row.layer
     return "NVFlare" if kind.startswith("nvflare.") else "job"

@@ -18,7 +18,7 @@ _MOST = 2000
 """Lines of each end of a text that are looked at."""
 _CUT, _LOGGED = 4000, 120
 _LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
-_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
+_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
 _ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")

@@ -93,7 +93,7 @@ def subject(message: str) -> Subject | None:
         for one in strong
         if one.row.rank != "cause" or " " not in text[one.start : one.start + one.length]
     }
-    strong.sort(key=vague.__contains__)
+    strong.sort(key=lambda one: (one in vague) + (one.row.rank != "cause"))
     at_end = [one for one in strong if not text[one.start + one.length :].strip(_CLOSING)]
     reasons = [one for one in at_end if one.row.rank == "cause" and one.length >= _LONG]
     first = next(iter(reasons or strong), None)

@@ -29,6 +29,8 @@ _KILLED = "A process was killed"
 _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 _RETRIED = re.compile(r"(?i)\bre-?try")
 _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
+_RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
+_SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
 
 
@@ -254,7 +256,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
     if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
-        rank = "symptom"
+        rank, layer = "symptom", producer(line.printed) or layer
     return Candidate(
         number=line.number,
         message=message,
@@ -281,9 +283,12 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
+    raised = _RAISED.search(line.text)
+    if raised and exceptions.of_python(raised[1]):
+        return "job", about.row.rank if about else "symptom"
     by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
-    if about is None and failed_task(line.text):
-        return "host", "symptom"
+    if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.match(line.printed)):
+        by = "host"
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
 
 
