@@ -38,11 +38,12 @@ ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterru
 """Exceptions that end a process on request, or report that another one failed."""
 _REPORTS = ("CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RemoteTraceback")
 """Exceptions that report another one."""
-_OF_PYTHON = re.compile(
+OF_PYTHON = re.compile(
     r"(?:builtins\.)?(?:Value|Type|Key|Index|Attribute|Name|ZeroDivision|Assertion|Syntax|UnboundLocal|Recursion|"
     r"NotImplemented|Unicode\w*|StopIteration|FileNotFound|NotADirectory|IsADirectory|Misconfiguration|ConfigAttribute)"
     r"(?:Error|Exception)?"
 )
+"""Types that Python itself raises for faults of a program."""
 
 
 class Raised(NamedTuple):
@@ -120,11 +121,6 @@ def _package(file: str) -> str:
     return inside[-1].partition("/")[0].removesuffix(".py") if len(inside) > 1 else ""
 
 
-def of_python(name: str) -> bool:
-    """Whether a type of exception is one that Python raises for faults of a program."""
-    return bool(_OF_PYTHON.fullmatch(name))
-
-
 def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
     """Return the layer of an exception by its message's subject, its type and who raised it."""
     name = kind.rpartition(".")[2]
@@ -133,7 +129,7 @@ def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
         return about.row.layer
     if by_type := producers.exception(name):
         return by_type
-    if of_python(name):
+    if OF_PYTHON.fullmatch(name):
         return "NVFlare" if "nvflare" in packages and "" not in packages else "job"
     if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
         return by_package

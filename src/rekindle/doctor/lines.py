@@ -17,17 +17,15 @@ _NEEDLES = needles("lines")
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
 _CUT, _LOGGED = 4000, 120
-_LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
-_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
+_KINDS = ("level", "informs", "benign", "went_on", "rank")
+_LEVEL, _INFORMS, _BENIGN, _WENT_ON, _RANK = map(shape, _KINDS)
+_GOES_ON = re.compile(
+    r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
+)
 _BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
 """How far a progress bar is: at a crash it is often shown once more."""
 _ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")
 _NEAR, _RANKS = 3, 8
-_RANK = re.compile(
-    r"^\s{0,4}(?:\d{4}-\d\d-\d\d[T ][\d:.,Z+-]{8,30} )?"
-    r"(?:(?:\S{1,64} {0,10}\| )?(?:\[(?:[a-z]{1,16})?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)"
-    r"|([A-Za-z][\w.-]{0,63}) {0,40}\| |(\([\w.:-]{1,60} pid=\d{1,10}[^)\n]{0,40}\)) |\[(pod/[^\]\s]{1,160})\] )"
-)
 
 
 class Line(NamedTuple):
@@ -58,9 +56,11 @@ def stream(line: str) -> str:
 def by_rank(text: Text) -> list[Text]:
     """Return a text; of one that several ranks wrote into the part of each of the first."""
     printed = text.raw.split("\n") if len(text.raw) <= SMALL else []
-    by = hosts(printed) or list(map(stream, printed))
-    counts = Counter(by)
-    by = [of if counts[of] > 1 else "" for of in by]
+    by = hosts(printed)
+    if not by:
+        by = list(map(stream, printed))
+        counts = Counter(by)
+        by = [of if counts[of] > 1 else "" for of in by]
     ranks = [rank for rank in dict.fromkeys(by) if rank]
     alarming = {of for of, line in zip(by, printed, strict=True) if _ALARMS.search(line)}
     ranks = sorted(ranks, key=lambda rank: (rank not in alarming, rank))[:_RANKS]
@@ -73,7 +73,7 @@ def by_rank(text: Text) -> list[Text]:
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
     seen = text.content if len(text.body) == len(text.raw) else text.raw_line
-    numbers = [number for number in text.looked_at if _matters(seen(number))]
+    numbers = [n for n in text.looked_at if _matters(seen(n)) and text.content(n).strip()]
     if len(numbers) > 2 * _MOST:
         numbers = numbers[:_MOST] + numbers[-_MOST:]
     return list(_joined(_line(text, number) for number in numbers))
@@ -88,13 +88,9 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines; what only goes on with a message is joined to it."""
     last: Line | None = None
     through = 0
-    bars: set[str] = set()
-    for line in found:
+    for line in _moving(found):
         if last and line.number <= last.through:
             continue
-        if line.went_on and (bar := _BAR.match(line.text)):
-            line = line._replace(went_on=bar[0] not in bars)
-            bars.add(bar[0])
         goes_on = _GOES_ON.match(line.text)
         near, through = line.number - through <= _NEAR, line.number
         if last and goes_on and near:
@@ -106,6 +102,15 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
         last = line
     if last:
         yield last
+
+
+def _moving(found: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines; a bar that was shown before is no progress."""
+    bars: set[str] = set()
+    for line in found:
+        bar = _BAR.match(line.text) if line.went_on else None
+        yield line._replace(went_on=False) if bar and bar[0] in bars else line
+        bars.update([bar[0]] if bar else [])
 
 
 def _line(text: Text, number: int) -> Line:

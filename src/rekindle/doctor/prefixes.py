@@ -6,24 +6,9 @@ from collections import Counter
 from contextlib import suppress
 
 from .producers import producer
+from .shapes import shapes
 
-_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
-_SHAPES = tuple(
-    re.compile(rf"^{shape}", re.MULTILINE)
-    for shape in (
-        r"[\w.-]{1,64} {0,40}\| ?",  # docker compose
-        r" {0,4}\d{1,5}: ",  # srun --label
-        r"\[(?:[a-z]{1,16})?\d{1,5}\]:? ?",  # torchrun --tee
-        r"\[\d{1,5},\d{1,5}\]<std(?:out|err)>: ?",  # mpirun --tag-output
-        r"\([\w.:-]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?",  # Ray
-        r"#\d{1,4} (?:\d{1,6}\.\d{1,3}(?: |$))?",  # BuildKit
-        r"\[pod/[^\]\s]{1,160}\] ",  # kubectl logs --prefix
-        rf"\[?{_STAMP}\]?(?:[ \t](?:std(?:out|err) [FP] )?(?!- )|$)",  # CRI, ts, Loki, GitHub
-        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w.@/-]{1,64}(?:\[\d{1,10}\])?: ",  # syslog
-        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ",
-        r"(?:> ?|\t|    )",  # quoted, or set in
-    )
-)
+_SHAPES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in shapes("prefix"))
 _NESTED = 4
 _SEEN = 1 << 16
 """Characters of a text, at its end, by which its prefix is known."""
@@ -50,7 +35,7 @@ def without_prefix(text: str) -> str:
 
 
 def hosts(lines: list[str]) -> list[str]:
-    """Return the host that each line begins with, of lines of hosts whose names are much alike; else nothing."""
+    """Return the host that each line begins with, where all do and their names are alike; else nothing."""
     matches = [_HOST.match(line) for line in lines]
     names = list(dict.fromkeys(match[1] for match in matches if match))
     some = sum(map(bool, map(str.strip, lines)))
@@ -60,12 +45,9 @@ def hosts(lines: list[str]) -> list[str]:
 
 
 def _alike(names: list[str]) -> bool:
-    """Whether names differ in one place, and in digits."""
-    return all(
-        len(name) == len(names[0])
-        and sum(a != b and not (a.isdigit() and b.isdigit()) for a, b in zip(name, names[0], strict=True)) < 2
-        for name in names
-    )
+    """Whether names differ in digits, and in one place."""
+    bare = [re.sub(r"\d", "0", name) for name in names]
+    return all(len(name) == len(bare[0]) and sum(map(str.__ne__, name, bare[0])) < _FEW for name in bare)
 
 
 def _shared(shape: re.Pattern[str], lines: list[str]) -> bool:

@@ -284,10 +284,10 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
     raised = _RAISED.search(line.text)
-    if raised and exceptions.of_python(raised[1]):
+    if raised and exceptions.OF_PYTHON.fullmatch(raised[1]):
         return "job", about.row.rank if about else "symptom"
     by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
-    if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.match(line.printed)):
+    if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
         by = "host"
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
 
