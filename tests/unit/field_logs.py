@@ -12,7 +12,13 @@ from typing import NamedTuple
 from rekindle.doctor import diagnose_texts, texts
 
 FIELD = Path(__file__).parent / "doctor" / "field"
-HALVED = ("failures.txt", "fourth_failures.txt", "fifth_failures.txt", "sixth_failures.txt")
+HALVED = (
+    "failures.txt",
+    "fourth_failures.txt",
+    "fifth_failures.txt",
+    "sixth_failures.txt",
+    "ninth_failures.txt",
+)
 
 
 class Failure(NamedTuple):

@@ -5,9 +5,20 @@ import re
 from .subjects import subject
 from .texts import Text
 
-_FAILED = re.compile(r"^(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=> ?")
+_FAILED = re.compile(
+    r"(?:(?:fatal|failed): \[(?P<host>[^\]\s]{1,200})[^=]{0,300}=>|"
+    r"(?P<alone>[\w.-]{1,200}) \| (?:FAILED|UNREACHABLE)!?[^=>\n]{0,40}(?:=>|>>)) ?"
+)
+"""A task's result in a play, or of a module that was run alone."""
+_MORE = re.compile(r"(?:\n(?:[ \t]{1,40}\S[^\n]{0,2000}|\}|[ \t]{0,40}(?=\n +\S))){1,200}")
+"""The rest of a result that is shown in several lines, as JSON or YAML."""
 _TEXTS = re.compile(
     r'"(msg|stderr|module_stderr|module_stdout|stdout|reason|exception)": "((?:[^"\\]|\\.){1,3000})"'
+)
+_YAML = re.compile(
+    r"^ {2}(?:msg|stderr|module_stderr|module_stdout|reason): (?:[|>][-+]?\n)?"
+    r"((?:[^\n]{0,2000}\n?)(?: {4}[^\n]{0,2000}\n?){0,40})",
+    re.MULTILINE,
 )
 _ABOUT = re.compile(r'"(?:url|repo|path)": "([^"\n]{1,120})"')
 _ESCAPES = re.compile(r"\\(?:r\\n|n|r|t)|\\(?=[\"'\\])")
@@ -22,7 +33,13 @@ def failed_task(line: str) -> tuple[str, str] | None:
     result = line[match.end() :]
     text = _text(result)
     about = _ABOUT.search(result)
-    return match["host"], f"{text} ({about[1]})" if about and "/" not in text else text
+    return match["host"] or match["alone"], f"{text} ({about[1]})" if about and "/" not in text else text
+
+
+def rest(body: str, start: int, end: int) -> str:
+    """Return the lines in which the result goes on whose first is from ``start`` to ``end``; or nothing."""
+    more = _MORE.match(body, end) if _FAILED.match(body, start, end) else None
+    return more[0] if more else ""
 
 
 def plain(text: str) -> str:
@@ -40,6 +57,7 @@ def settled_hosts(text: Text) -> set[str]:
 def _text(result: str) -> str:
     """Return the text of a result: the longest that has a cause."""
     texts = [plain(match[2]) for match in _TEXTS.finditer(result)]
+    texts += [match[1] for match in _YAML.finditer(result)]
     texts.sort(key=len, reverse=True)
     texts.sort(key=lambda text: not _has_cause(text))
     return " ".join((texts[0] if texts else plain(result)).split())

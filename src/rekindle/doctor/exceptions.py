@@ -29,6 +29,8 @@ _NEXT = re.compile(r"\n[ \t\n]{0,20}(\S[^\n]{0,300})")
 """What goes on with a message that ends with a colon."""
 _REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
 """Why a graph of TensorFlow's was not run: before its node's name."""
+_LAST_ERROR = re.compile(r"(?:\n[^\n]{1,500}){0,2}?\nLast error:[ \n]{1,2}([^\n]{1,500})")
+"""What NCCL says of its own error, below torch's words."""
 _BEGINS, _MOST = "Traceback (most recent call last):", 200
 _INSTALLED = ("site-packages/", "dist-packages/", "/lib/python")
 _GAP = 6000
@@ -36,11 +38,12 @@ ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterru
 """Exceptions that end a process on request, or report that another one failed."""
 _REPORTS = ("CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RemoteTraceback")
 """Exceptions that report another one."""
-_OF_PYTHON = re.compile(
+OF_PYTHON = re.compile(
     r"(?:builtins\.)?(?:Value|Type|Key|Index|Attribute|Name|ZeroDivision|Assertion|Syntax|UnboundLocal|Recursion|"
     r"NotImplemented|Unicode\w*|StopIteration|FileNotFound|NotADirectory|IsADirectory|Misconfiguration|ConfigAttribute)"
     r"(?:Error|Exception)?"
 )
+"""Types that Python itself raises for faults of a program."""
 
 
 class Raised(NamedTuple):
@@ -105,9 +108,12 @@ def _raised(match: re.Match[str]) -> Raised:
             match.string, match.end()
         )
         message = f"{message} {more[1].strip()}" if more else message
+    end = match.end()
+    if last_error := _LAST_ERROR.match(match.string, end):
+        message, end = f"{message}: {last_error[1]}", last_error.end()
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
-    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), match.end())
+    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end)
 
 
 def _package(file: str) -> str:
@@ -123,10 +129,10 @@ def layer(kind: str, message: str, packages: tuple[str, ...] = ()) -> Layer:
         return about.row.layer
     if by_type := producers.exception(name):
         return by_type
-    if _OF_PYTHON.fullmatch(name):
+    if OF_PYTHON.fullmatch(name):
         return "NVFlare" if "nvflare" in packages and "" not in packages else "job"
     if by_package := producers.package((kind.partition(".")[0], *reversed(packages))):
         return by_package
-    if about and about.row.rank != "echo":
+    if about and about.row.rank != "echo" and (about.row.layer != "NVFlare" or "nvflare" in packages):
         return about.row.layer
     return "NVFlare" if kind.startswith("nvflare.") else "job"

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from rekindle.flare.log import TRAINERS
 
+from .ansible_results import rest
+from .prefixes import hosts
 from .shapes import needles, shape
 from .texts import SMALL, Text
 
@@ -15,10 +17,15 @@ _NEEDLES = needles("lines")
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
 _CUT, _LOGGED = 4000, 120
-_LEVEL, _INFORMS, _BENIGN, _WENT_ON = map(shape, ("level", "informs", "benign", "went_on"))
-_GOES_ON = re.compile(r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|details = |hint: (?=An index URL)|\[?msg\]?:)\s*")
+_KINDS = ("level", "informs", "benign", "went_on", "rank")
+_LEVEL, _INFORMS, _BENIGN, _WENT_ON, _RANK = map(shape, _KINDS)
+_GOES_ON = re.compile(
+    r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
+)
+_BAR = re.compile(r".{0,200}?\b\d{1,12}/\d{1,12}(?= \[)")
+"""How far a progress bar is: at a crash it is often shown once more."""
+_ALARMS = re.compile(r"(?i)error|traceback|fail|fatal|killed|exception")
 _NEAR, _RANKS = 3, 8
-_RANK = re.compile(r"^\s{0,4}(?:\S{1,64} {0,10}\| )?(?:\[(?:rank)?(\d{1,5})\]:?|(\d{1,5}): |\[\d+,(\d+)\]<)")
 
 
 class Line(NamedTuple):
@@ -36,6 +43,8 @@ class Line(NamedTuple):
     benign: bool
     went_on: bool
     rank: str
+    through: int
+    """The last line of a message of several."""
 
 
 def stream(line: str) -> str:
@@ -47,8 +56,14 @@ def stream(line: str) -> str:
 def by_rank(text: Text) -> list[Text]:
     """Return a text; of one that several ranks wrote into the part of each of the first."""
     printed = text.raw.split("\n") if len(text.raw) <= SMALL else []
-    by = list(map(stream, printed))
-    ranks = sorted(rank for rank, count in Counter(by).items() if rank and count > 1)[:_RANKS]
+    by = hosts(printed)
+    if not by:
+        by = list(map(stream, printed))
+        counts = Counter(by)
+        by = [of if counts[of] > 1 else "" for of in by]
+    ranks = [rank for rank in dict.fromkeys(by) if rank]
+    alarming = {of for of, line in zip(by, printed, strict=True) if _ALARMS.search(line)}
+    ranks = sorted(ranks, key=lambda rank: (rank not in alarming, rank))[:_RANKS]
     if len(ranks) < 2:
         return [text]
     kept = [[number for number, of in enumerate(by) if of in ("", rank)] for rank in ranks]
@@ -58,7 +73,7 @@ def by_rank(text: Text) -> list[Text]:
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
     seen = text.content if len(text.body) == len(text.raw) else text.raw_line
-    numbers = [number for number in text.looked_at if _matters(seen(number))]
+    numbers = [n for n in text.looked_at if _matters(seen(n)) and text.content(n).strip()]
     if len(numbers) > 2 * _MOST:
         numbers = numbers[:_MOST] + numbers[-_MOST:]
     return list(_joined(_line(text, number) for number in numbers))
@@ -73,7 +88,9 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines; what only goes on with a message is joined to it."""
     last: Line | None = None
     through = 0
-    for line in found:
+    for line in _moving(found):
+        if last and line.number <= last.through:
+            continue
         goes_on = _GOES_ON.match(line.text)
         near, through = line.number - through <= _NEAR, line.number
         if last and goes_on and near:
@@ -87,10 +104,22 @@ def _joined(found: Iterable[Line]) -> Iterator[Line]:
         yield last
 
 
+def _moving(found: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines; a bar that was shown before is no progress."""
+    bars: set[str] = set()
+    for line in found:
+        bar = _BAR.match(line.text) if line.went_on else None
+        yield line._replace(went_on=False) if bar and bar[0] in bars else line
+        bars.update([bar[0]] if bar else [])
+
+
 def _line(text: Text, number: int) -> Line:
     content = text.content(number)[:_CUT]
     message = content.strip()
-    if message.endswith(":"):
+    more = rest(text.body, text.start(number), text.start(number) + len(text.content(number)))
+    if more:
+        message += more
+    elif message.endswith(":"):
         message = f"{message} {_next(text, number)}"
     raw = text.raw_line(number)[:_CUT]
     through = any(f" - {name} - " in raw[:_LOGGED] for name in TRAINERS)
@@ -104,6 +133,7 @@ def _line(text: Text, number: int) -> Line:
         benign=bool(_BENIGN.search(content)),
         went_on=bool(_WENT_ON.search(content)),
         rank=stream(raw),
+        through=number + more.count("\n"),
     )
 
 

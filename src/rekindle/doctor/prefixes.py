@@ -1,46 +1,71 @@
-"""Removes what those who collect logs put before every line: a rank, a container, a time."""
+"""Removes what those who collect logs put before every line: a rank, a container, a host, a time."""
 
 import json
 import re
+from collections import Counter
 from contextlib import suppress
 
-_SHAPES = tuple(
-    re.compile(rf"^{shape}", re.MULTILINE)
-    for shape in (
-        r"[\w.-]{1,64} {0,40}\| ?",  # docker compose
-        r" {0,4}\d{1,5}: ",  # srun --label
-        r"\[(?:[a-z]{1,16})?\d{1,5}\]:? ?",  # torchrun --tee
-        r"\[\d{1,5},\d{1,5}\]<std(?:out|err)>: ?",  # mpirun --tag-output
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d) (?:std(?:out|err) [FP] )?",  # CRI
-        r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w.@/-]{1,64}(?:\[\d{1,10}\])?: ",  # syslog
-    )
-)
-_NESTED = 3
+from .producers import producer
+from .shapes import shapes
+
+_SHAPES = tuple(re.compile(f"^(?:{shape})", re.MULTILINE) for shape in shapes("prefix"))
+_NESTED = 4
 _SEEN = 1 << 16
 """Characters of a text, at its end, by which its prefix is known."""
-_SHARE = 0.9
+_SHARE, _FEW = 0.9, 2
 """Of the lines there; the first may be cut, and a few may come from whoever collected them."""
-_JSON = '{"log":"'
+_WORD = re.compile(r"([A-Za-z\[][\w.@/\[\]-]{1,80}[:>|]?)[ \t]")
+_NAME = re.compile(r".*[\d\]:>|-]")
+_LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
+_HOST = re.compile(r"([\w.-]{1,64}): ")
 
 
 def without_prefix(text: str) -> str:
     """Return ``text`` without the prefixes that nearly all of its lines share, in the same lines."""
+    named = False
     for _ in range(_NESTED):
         seen = [line for line in text[-_SEEN:].split("\n") if line.strip()]
-        shape = next((shape for shape in _SHAPES if _shared(shape, seen)), None)
-        if shape is None:
+        prefix = next((shape for shape in _SHAPES if _shared(shape, seen)), None)
+        if prefix is None and (word := _word(seen, named)):
+            prefix, named = re.compile(rf"^{re.escape(word)}(?:[ \t]|$)", re.MULTILINE), True
+        if prefix is None:
             break
-        text = shape.sub("", text)
+        text = prefix.sub("", text)
     return text
+
+
+def hosts(lines: list[str]) -> list[str]:
+    """Return the host that each line begins with, where all do and their names are alike; else nothing."""
+    matches = [_HOST.match(line) for line in lines]
+    names = list(dict.fromkeys(match[1] for match in matches if match))
+    some = sum(map(bool, map(str.strip, lines)))
+    if len(names) < 2 or sum(map(bool, matches)) < _SHARE * some or not _alike(names):
+        return []
+    return [match[1] if match else "" for match in matches]
+
+
+def _alike(names: list[str]) -> bool:
+    """Whether names differ in digits, and in one place."""
+    bare = [re.sub(r"\d", "0", name) for name in names]
+    return all(len(name) == len(bare[0]) and sum(map(str.__ne__, name, bare[0])) < _FEW for name in bare)
 
 
 def _shared(shape: re.Pattern[str], lines: list[str]) -> bool:
     return len(lines) > 1 and sum(map(bool, map(shape.match, lines))) >= _SHARE * len(lines)
 
 
+def _word(lines: list[str], named: bool) -> str:
+    """Return the word that nearly all lines begin with, if it names a host or a container, and no program."""
+    first = Counter(match[1] for match in map(_WORD.match, lines) if match)
+    word, count = next(iter(first.most_common(1)), ("", 0))
+    if len(lines) < _FEW or count < _SHARE * len(lines) or _LEVEL.search(word) or producer(f"{word} "):
+        return ""
+    return word if _NAME.fullmatch(word) or (named and word.islower()) else ""
+
+
 def from_json(text: str) -> str:
     """Return what a container printed, of a log that Docker keeps as JSON; another text as it is."""
-    if not text.startswith(_JSON):
+    if not text.startswith("{") or '"log":' not in text.partition("\n")[0]:
         return text
     return "\n".join(map(_message, text.split("\n")))
 

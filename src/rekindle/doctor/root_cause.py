@@ -72,7 +72,9 @@ def _adding(unknown: list[Found], in_logs: list[Found]) -> list[Found]:
 
 def _known(found: Iterable[Found], log: Text) -> frozenset[int]:
     """Return the lines of ``log`` that entries of the catalogue are about."""
-    of_file = [one for one in found if one.finding.file == log.file and not one.generic]
+    of_file = [
+        one for one in found if one.finding.file == log.file and not one.generic and one.rank != "echo"
+    ]
     known = {line for one in of_file for line in range(one.finding.line or 0, one.through + 1)}
     return (
         frozenset(here for here, row in enumerate(log.rows, 1) if row + 1 in known)

@@ -96,6 +96,11 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
     return words if len(words) <= longest else f"{words[:longest]} …"
 
 
+def names_thing(text: str) -> bool:
+    """Whether ``text`` names a device, an address, a port of a host or a path."""
+    return any(thing.search(text) for thing in _THINGS)
+
+
 def around(text: str, focus: int, longest: int) -> str:
     """Return as much of ``text``, in one line, around a place in it as has room, and what else it names."""
     words = one_line(text, len(text))

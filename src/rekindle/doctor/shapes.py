@@ -26,6 +26,11 @@ def _shapes() -> dict[str, Shape]:
     return decode(files(__package__).joinpath("shapes.json").read_bytes(), _ALL)
 
 
+def shapes(name: str) -> tuple[str, ...]:
+    """Return the expressions of a kind of line, or of what it begins with, in their order."""
+    return _shapes()[name].any
+
+
 def shape(name: str) -> re.Pattern[str]:
     """Return the expression of a kind of line."""
     wanted = _shapes()[name]

@@ -14,9 +14,14 @@ from rekindle.records import Layer, decodable, decode
 from .catalogue import Rank
 from .codes import code
 
-_PATH = re.compile(r"(?:https?://)?(?<![\w/])(?:[\w.~-]{0,200}/){1,40}[\w.@%+~-]{0,200}")
+_PATH = re.compile(
+    r"\['[^'\n]{0,400}'(?:, '[^'\n]{0,400}'){1,200}\]"
+    r"|(?:https?://|(?<![\w/])[.~]{0,2}/)(?:[\w.~@%+-]{0,200}/){0,40}[\w.@%+~-]{0,200}"
+    r"|(?<![\w/])(?:[\w.~-]{1,200}/){2,40}[\w.@%+~-]{0,200}|(?<![\w/])[\w.~-]{1,200}/[\w@%+~-]{0,200}\.\w{1,8}\b"
+)
+"""A path, or a command with its arguments: their words are not the message's."""
 _KEPT = (
-    *("/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
+    *("/bin/sh", "/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
     "nvidia.com/gpu",
 )
 _TOKEN = re.compile(r"[^\W_]+")
@@ -45,6 +50,8 @@ class Subject(NamedTuple):
     row: Row
     start: int
     length: int
+    vague: bool = False
+    """Whether its only words are a symptom's, or a single one, which may be a mere name."""
 
 
 _ALL = decodable(tuple[Row, ...])
@@ -86,14 +93,15 @@ def subject(message: str) -> Subject | None:
         for one in strong
         if one.row.rank != "cause" or " " not in text[one.start : one.start + one.length]
     }
-    strong.sort(key=vague.__contains__)
+    strong.sort(key=lambda one: (one in vague) + (one.row.rank != "cause"))
     at_end = [one for one in strong if not text[one.start + one.length :].strip(_CLOSING)]
     reasons = [one for one in at_end if one.row.rank == "cause" and one.length >= _LONG]
     first = next(iter(reasons or strong), None)
-    if first and (first in vague or first.length < _LONG):
-        echo = next((one for one in found if one.row.rank == "echo" and one.length > first.length), None)
+    if first and first not in reasons:
+        least = first.length + 1 if first in vague or first.length < _LONG else 2 * first.length
+        echo = next((one for one in found if one.row.rank == "echo" and one.length >= least), None)
         row = replace(first.row, rank="echo", meaning="") if echo else first.row
-        first = first._replace(row=row)
+        first = first._replace(row=row, vague=first in vague)
     if first is None or first.row.rank != "cause":
         first = _coded(message) or first
     return first or next((one for one in found if one.start), None) or next(iter(found), None)

@@ -11,12 +11,12 @@ from .ansible_results import failed_task, plain, settled_hosts
 from .catalogue import Rank
 from .lines import Line, lines, stream
 from .producers import producer
-from .scan import SHORT, Found, around, known, one_line
+from .scan import SHORT, Found, around, known, names_thing, one_line
 from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_OTHERS, _QUOTED = 3, 240
+_OTHERS, _QUOTED, _NEAR, _WORDS = 3, 240, 3, 4
 _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
@@ -29,6 +29,8 @@ _KILLED = "A process was killed"
 _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 _RETRIED = re.compile(r"(?i)\bre-?try")
 _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
+_RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
+_SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
 
 
@@ -54,6 +56,8 @@ class Candidate(NamedTuple):
     """The last line of an exception."""
     weak: bool = False
     """Whether its words say little."""
+    vague: bool = False
+    """Whether its words may be a mere name."""
     benign: bool = False
     """Whether its own words are that it does not matter."""
 
@@ -77,6 +81,7 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if all(one.rank == "echo" for one in candidates):
         return []
     ranked = sorted(_promoted(candidates), key=_order)
+    ranked[:1] = [_naming(ranked[0], ranked)]
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
@@ -99,7 +104,10 @@ def standing(text: Text, found: list[Found]) -> list[Found]:
         return []
     seen = lines(text)
     candidates = _candidates(text, seen)
-    return [one for one in found if not _overcome(text, one, seen, candidates)]
+    informing = {line.number for line in seen if line.informs and not line.level}
+    stand = [one for one in found if not _overcome(text, one, seen, candidates)]
+    tells = any(one.rank != "echo" or one.finding.line not in informing for one in stand)
+    return stand if tells else []
 
 
 def _overcome(text: Text, found: Found, seen: list[Line], candidates: list[Candidate]) -> bool:
@@ -133,9 +141,24 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
     return [one._replace(rank="cause") if one.rank == "guess" else one for one in candidates]
 
 
-def _order(one: Candidate) -> tuple[int, int, bool, int]:
+def _order(one: Candidate) -> tuple[int, bool, int, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    return ranks.index(one.rank), 0 if one.lasts else 1, one.weak and one.rank == "cause", one.number
+    says_less = 2 * one.weak + one.vague if one.rank == "cause" else 0
+    return ranks.index(one.rank), not one.lasts, says_less, one.number
+
+
+def _naming(root: Candidate, ranked: list[Candidate]) -> Candidate:
+    """Return the root, or if it names no thing the line near to it that says the same of one."""
+    if root.name or names_thing(root.message):
+        return root
+    alike = (
+        one
+        for one in ranked
+        if (one.layer, one.rank, one.meaning) == (root.layer, root.rank, root.meaning)
+        and abs(one.number - root.number) <= _NEAR
+        and names_thing(one.message)
+    )
+    return next(alike, root)
 
 
 def _unsettled(candidates: list[Candidate], went_on: list[Line]) -> list[Candidate]:
@@ -232,8 +255,8 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         return None
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
-    if ansible and rank == "echo":
-        rank = "symptom"
+    if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
+        rank, layer = "symptom", producer(line.printed) or layer
     return Candidate(
         number=line.number,
         message=message,
@@ -245,15 +268,27 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         lasts=bool(ansible),
         meaning=about.row.meaning if about else "",
         weak=about is None or about.row.weak,
+        vague=about is not None and about.vague,
         benign=line.benign or again,
     )
+
+
+def _goes_on(message: str, about: Subject) -> bool:
+    """Whether a message of words that only report a failure goes on with what failed."""
+    _, colon, reason = message[about.start + about.length :].partition(": ")
+    return bool(colon and len(reason.split()) >= _WORDS and _FAILS.search(reason))
 
 
 def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
+    raised = _RAISED.search(line.text)
+    if raised and exceptions.OF_PYTHON.fullmatch(raised[1]):
+        return "job", about.row.rank if about else "symptom"
     by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
+    if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
+        by = "host"
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")
 
 
