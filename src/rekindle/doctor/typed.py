@@ -79,7 +79,7 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if not failed:
         candidates = _unsettled(candidates, went_on)
     if all(one.rank == "echo" for one in candidates):
-        return []
+        return [_found(text, one) for one in candidates if not (one.benign or one.weak)][-1:]
     ranked = sorted(_promoted(candidates), key=_order)
     ranked[:1] = [_naming(ranked[0], ranked)]
     by_layer: dict[Layer, Candidate] = {}

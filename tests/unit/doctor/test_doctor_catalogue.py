@@ -227,4 +227,5 @@ def test_a_node_that_is_named_comes_before_that_one_failed_and_after_another_end
 )
 def test_a_task_that_srun_itself_ended_was_not_killed_from_outside(before):
     killed = "srun: error: n10: task 1: Killed\nslurmstepd-n9: error: *** STEP 7.1 ON n9 CANCELLED AT x ***"
-    assert diagnose_texts([texts.text("log.txt", AROUND.format(f"{before}\n{killed}").encode())]) == ()
+    found = diagnose_texts([texts.text("log.txt", AROUND.format(f"{before}\n{killed}").encode())])
+    assert [(one.name, one.echo) for one in found] == [("job_error", True)]

@@ -100,6 +100,12 @@ def test_an_error_that_the_log_takes_back_is_none():
     )
 
 
+def test_a_log_of_echoes_alone_has_no_root_cause_and_is_not_called_well():
+    log = "srun: error: gpu-1: task 0: Exited with exit code 1\n"
+    (finding,) = diagnose_texts([texts.text("log.txt", log.encode())])
+    assert (finding.echo, finding.cause) == (True, "srun: error: gpu-1: task 0: Exited with exit code 1")
+
+
 def test_a_bar_that_a_crash_shows_once_more_is_no_progress():
     bar = " 41%|████      | 512/1250 [04:01<05:47,  2.12it/s]\n"
     error = "OSError: [Errno 113] No route to host: 'hub-3'\n"
