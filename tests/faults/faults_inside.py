@@ -54,16 +54,20 @@ received.params["numpy_key"] = weights"""
 """Each site takes the global model once and then goes on with its own."""
 UNCHANGED = f"{MARK}\nweights = received.params['numpy_key']"
 
+ONE_SITE = {"sites": 1}
+"""Where a second one goes on as the first does."""
 FAULTS = [
     Fault(
         "crash on import",
         r"could not import .*no_such_module",
         _client("from model import", f"{MARK}\nimport no_such_module"),
+        changes=ONE_SITE,
     ),
     Fault(
         "crash before flare.init",
         r"site-[12] rank 0 raised FileNotFoundError: no data here at .*client\.py:\d+",
         _client("evidence.device(", f'{MARK}\nraise FileNotFoundError("no data here")'),
+        changes=ONE_SITE,
     ),
     Fault(
         "crash after flare.init",
@@ -94,21 +98,25 @@ FAULTS = [
         "model returned unchanged",
         r"site-\d rank 0 ended round 0 after \d+ samples with its weights unchanged",
         _client("evidence.round(", UNCHANGED),
+        changes=ONE_SITE,
     ),
     Fault(
         "model returned unchanged, evidence says otherwise",
         r"final global model .* 0 \(L2\) from the initial|final accuracy",
         _client("send(weights, metrics)", UNCHANGED),
+        changes=ONE_SITE,
     ),
     Fault(
         "NaN loss",
         r"reported a loss that is not finite",
         _client("losses.append(loss)", f'{MARK}\nlosses.append(float("nan"))', instead=True),
+        changes=ONE_SITE,
     ),
     Fault(
         "NaN weights",
         r"loss not finite",
         _client("evidence.round(", f'{MARK}\nweights = weights * float("nan")'),
+        changes=ONE_SITE,
     ),
     Fault(
         "metrics invented without training",
@@ -118,6 +126,7 @@ FAULTS = [
             f"{MARK}\nlosses, weights, seconds = [0.7, 0.1], -weights - 1, 0.5",
             instead=True,
         ),
+        changes=ONE_SITE,
     ),
     Fault(
         "metrics invented at one site",
@@ -133,6 +142,7 @@ FAULTS = [
         "global model deleted",
         r"no global model at",
         _job("if not GLOBAL_MODEL.exists()", f"{MARK}\nGLOBAL_MODEL.unlink()"),
+        changes=ONE_SITE,
     ),
     Fault(
         "port held by someone else",
@@ -172,6 +182,7 @@ FAULTS = [
             + MARK,
         ),
         before=_tmpdir_on_a_small_disk,
+        changes=ONE_SITE,
     ),
     Fault(
         "TMPDIR too long for a socket's path",
@@ -182,6 +193,7 @@ FAULTS = [
             "tempfile.tempdir = os.environ['TMPDIR'] = os.path.abspath('d' * 100)\n"
             f"os.mkdir(tempfile.tempdir)\n{MARK}",
         ),
+        changes=ONE_SITE,
     ),
     Fault(
         "results disk full",
@@ -191,6 +203,7 @@ FAULTS = [
             "import os\n" + FILL.format(where="os.environ['REKINDLE_EVIDENCE'] + '/../filler'") + MARK,
         ),
         before=_run_on_a_small_disk,
+        changes=ONE_SITE,
     ),
     Fault(
         "non-UTF-8 flood on stdout",
@@ -254,7 +267,7 @@ FAULTS = [
             f'if dist.get_rank() == 1:\n    {MARK}\n    raise ValueError("shapes differ")',
         ),
         job="pt_ddp",
-        changes={"sites": 1},
+        changes=ONE_SITE,
     ),
     Fault(
         "only one of two ranks trained",
