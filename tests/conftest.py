@@ -30,12 +30,13 @@ SCOPES = {
 """What shares what a session makes once: environments, the lab's two hosts or its cluster, a play."""
 LONGEST = (
     "slurm",
-    "tests/hosts/test_cuts.py",
-    "torch",
     "jobs",
     "tests/hosts/test_federation.py",
+    "torch",
+    "tests/hosts/test_cuts.py",
     "pair",
     "tests/hosts/test_molecule.py",
+    "tests/hosts/test_pythons.py",
     "tests/site/test_site.py",
     "callback",
     "refusals",

@@ -57,12 +57,12 @@ SLOW = [  # they need cgroups
         "",
         (*more, ROUNDS, _in_round("")),
         act=act,
-        changes={"limit_s": 390, "silence_s": 30},
+        changes={"limit_s": 390, "silence_s": 30, "sites": sites},
         verdict="PASS",
     )
-    for name, act, more in (
-        ("a host with 0.2 cores", throttled(0.2), (IMPORTS,)),
-        ("a core at load 6", crowded(6), ()),
+    for name, act, sites, more in (
+        ("a host with 0.2 cores", throttled(0.2), 2, (IMPORTS,)),
+        ("a core at load 6", crowded(6), 1, ()),
     )
 ]
 

@@ -1,7 +1,7 @@
 """Faults from outside: a process of a run is killed, stopped or told to end while a trainer works."""
 
-from signal import SIGINT, SIGSTOP, SIGTERM
 from signal import SIGKILL as KILL
+from signal import SIGSTOP, SIGTERM
 
 from fault_runs import TRAINING, Edit, Fault
 
@@ -53,5 +53,4 @@ FAULTS = [
     _fault("SIGSTOP of a client", "HUNG", r"simulator_worker.* (is|was) stopped", _client, SIGSTOP),
     _fault("kill -9 of the driver", "UNPROVEN", r"driver was killed", _supervisor, KILL),
     _fault("SIGTERM to the driver", "FAIL", r"Stopped from outside", _supervisor, SIGTERM),
-    _fault("SIGINT to the driver", "FAIL", r"Stopped from outside", _supervisor, SIGINT),
 ]

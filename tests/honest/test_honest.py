@@ -49,7 +49,7 @@ JOBS = (
     line("two_simulations", Edit("job.py", "", TWO_RECIPES)),
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("batch_norm", "digits"),
-    OwnJob("ten_sites", "digits", fields=(("sites", 10),)),
+    OwnJob("five_sites", "digits", fields=(("sites", 5),)),
     OwnJob("one_site", "digits", fields=(("sites", 1),)),
     OwnJob("one_round", "digits", fields=(("rounds", 1),)),
     OwnJob("small_steps", "digits", (put("RATE = ", "RATE = 1e-5"),)),

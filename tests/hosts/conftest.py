@@ -60,9 +60,9 @@ def bare(pair):
 
 
 @pytest.fixture(scope="session")
-def site(pair, bare, tmp_path_factory):
+def site(pair, bare, small, tmp_path_factory):
     """Return the first run of site.yml on the two."""
-    return play("site.yml", pair.inventory, tmp_path_factory.mktemp("results") / "pair")
+    return play("site.yml", pair.inventory, tmp_path_factory.mktemp("results") / "pair", cwd=small)
 
 
 @pytest.fixture(scope="session")

@@ -19,16 +19,21 @@ SERVER, *SITES = HOSTS = ("server", "one", "two", "three")
 SSH_FAILED = 255
 LISTENS = "grep -i ': [0-9a-f]*:1F42 [0-9a-f:]* 0A ' /proc/net/tcp /proc/net/tcp6"
 """Who listens at port 8002, the federation's."""
-LONG = ("-e", '{"rekindle_job_arguments": {"pt_ddp": {"local_epoch": 60}}}')
-"""Rounds of some ten seconds."""
+LONG = ("-e", '{"rekindle_job_arguments": {"pt_ddp": {"local_epoch": 10}}}')
+"""Rounds of some ten seconds, as one of more than eight epochs sleeps for a second in each."""
+EPOCH = "            sampler.set_epoch("
 AGAIN = ("-e", "rerun=true")
 MIN_SITES = ("-e", "rekindle_federation_min_sites=2")
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """Return a checkout whose pt_ddp has one rank a site."""
-    return checkout(tmp_path_factory.mktemp("federation"), pt_ddp={"ranks_per_site": 1})
+    """Return a checkout whose pt_ddp has one rank a site, and rounds that may be LONG."""
+    folder = checkout(tmp_path_factory.mktemp("federation"), pt_ddp={"ranks_per_site": 1})
+    client = folder / "flare_jobs/pt_ddp/client.py"
+    slow = f"            time.sleep(args.local_epoch > 8)\n{EPOCH}"
+    client.write_text(client.read_text().replace(EPOCH, slow))
+    return folder
 
 
 @pytest.fixture(scope="module")

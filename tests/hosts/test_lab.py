@@ -1,4 +1,7 @@
-"""The lab itself: boots, reboots, loses power, leaves nothing behind, and refuses where it cannot be."""
+"""The lab itself: boots, leaves nothing behind, and refuses where it cannot be.
+
+Power cuts, reboots and cables are in test_cuts.py, and host keys in test_safety_over_ssh.py.
+"""
 
 import os
 import signal
@@ -125,39 +128,6 @@ def test_a_user_as_on_a_lease_and_root_for_the_tests(lab):
     assert run(lab, "id -u", user="root") == "0"
     assert run(lab, "hostname; python3 --version").startswith("one\nPython 3.11.")
     assert run(lab, "systemctl is-system-running") == "running"
-
-
-def test_it_comes_back_from_a_reboot_and_from_a_power_cut_with_its_disk(lab):
-    lab.up(["one"])
-    run(lab, "echo kept > kept; sync")
-    ansible = [Path(sys.executable).with_name("ansible"), "all", "-i", lab.inventory, "-u", "root"]
-    done = subprocess.run(
-        [*ansible, "-m", "ansible.builtin.reboot"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
-    assert run(lab, "cat kept; ls /run/nologin 2>&1 | tail -n 1").startswith("kept")
-    lab.hosts["one"].cut_power()
-    assert not lab.hosts["one"].running
-    lab.up([])
-    assert run(lab, "cat kept") == "kept"
-
-
-def test_a_pulled_cable_cuts_it_off_until_it_is_plugged_in(lab):
-    lab.up(["one"])
-    lab.hosts["one"].set_link(up=False)
-    assert subprocess.run(lab.ssh("one", "true"), capture_output=True, check=False).returncode == 255
-    lab.hosts["one"].set_link(up=True)
-    lab.await_ssh("one")
-
-
-def test_a_host_with_another_key_is_not_believed(lab):
-    lab.up(["one", "two"])
-    first, second = lab.hosts.values()
-    known = (lab.folder / "known_hosts").read_text()
-    (lab.folder / "known_hosts").write_text(known.replace(first.host_key, second.host_key))
-    done = subprocess.run(lab.ssh(first.name, "true"), capture_output=True, text=True, check=False)
-    assert done.returncode == 255
-    assert "Host key verification failed" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -32,12 +32,12 @@ def lab(named):
         lab.down()
 
 
-def test_each_is_proven_with_the_python_that_is_brought_and_retired(lab, tmp_path):
+def test_each_is_proven_with_the_python_that_is_brought_and_retired(lab, small, tmp_path):
     archive = stand_in(tmp_path)
     setting = ("-e", f"rekindle_python_archive={archive}")
     before = {name: listing(lab, name) for name in lab.hosts}
     fill_wheelhouse(lab, *setting)
-    done = play("site.yml", lab.inventory, tmp_path / "r", *setting)
+    done = play("site.yml", lab.inventory, tmp_path / "r", *setting, cwd=small)
     assert done.status == 0, done.output
     for name, own in (("new", "3.14"), ("stable", "3.13"), ("old", "3.6"), ("none", "")):
         host = read(tmp_path / "r" / name / "host.json", HostRecord)

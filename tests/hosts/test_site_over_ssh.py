@@ -40,8 +40,8 @@ def test_the_records_are_of_debian_12_and_built_there(site):
         assert torch.path.startswith("/home/lease/rekindle/envs/torch-")
 
 
-def test_what_is_home_is_not_collected_again(site, pair):
-    done = play("playbooks/collect.yml", pair.inventory, site.results, "--limit", "first")
+def test_what_is_home_is_not_collected_again(site, pair, small):
+    done = play("playbooks/collect.yml", pair.inventory, site.results, "--limit", "first", cwd=small)
     assert done.status == 0, done.output
     assert re.search(r"^first\s+: ok=\d+\s+changed=0 ", done.output, re.M), done.output
 
@@ -54,9 +54,9 @@ def test_the_hosts_have_no_way_out(pair):
 
 
 def test_of_two_hosts_the_one_that_is_broken_is_named_and_the_other_passes(
-    site, pair, without_sshd, tmp_path
+    site, pair, small, without_sshd, tmp_path
 ):
-    done = play("site.yml", pair.inventory, tmp_path / "r")
+    done = play("site.yml", pair.inventory, tmp_path / "r", cwd=small)
     assert done.status != 0
     assert read(tmp_path / "r" / "first" / "pt_ddp" / "verdict.json", VerdictRecord).verdict == "PASS"
     assert re.search(rf"^{without_sshd}\s.*SKIPPED\s", done.output, re.M)

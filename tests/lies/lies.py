@@ -20,9 +20,12 @@ except RuntimeError:
 """.strip()
 NOT_TRAINED = "no trainable parameter changed by more than rounding"
 LIES = (
-    digits("forgets_to_step", "every_site_trained", NOT_TRAINED, client("step(model, RATE)", "pass")),
-    digits("rate_of_zero", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 0.0")),
-    digits("moves_by_rounding", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 1e-10")),
+    digits(
+        "forgets_to_step", "every_site_trained", NOT_TRAINED, client("step(model, RATE)", "pass"), sites=1
+    ),
+    digits(
+        "moves_by_rounding", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 1e-10"), sites=1
+    ),
     digits(
         "untrained_under_other_names",
         "every_site_trained",
@@ -30,6 +33,7 @@ LIES = (
         client("model.load_state_dict", "model.load_state_dict(received.params, strict=False)"),
         client("step(model, RATE)", "pass"),
         client("    params = ", 'params = {f"module.{n}": v.clone() for n, v in model.state_dict().items()}'),
+        sites=1,
     ),
     digits(
         "keeps_one_sites_result",
@@ -50,13 +54,6 @@ LIES = (
         "every_site_counts",
         "site-2's result of round 0 counts 0",
         client("    meta = ", 'meta = {"NUM_STEPS_CURRENT_ROUND": steps * (1 - site)}'),
-    ),
-    digits(
-        "a_new_random_network_each_round",
-        "results_come_from_the_global_model",
-        "has nothing to do with the model that",
-        client("model.load_state_dict(received.params)", "model = Net()"),
-        client("step(model, RATE)", "pass"),
     ),
     digits(
         "never_loads_the_global_model",

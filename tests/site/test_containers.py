@@ -55,7 +55,7 @@ def contained(local, podman, tmp_path_factory):
         code = folder / "code"
         code.mkdir()
         inside = 'torch\ncontainer: {{image: "{}"}}'
-        checkout(code, pt_ddp={"environment": inside.format(IMAGE)})
+        checkout(code, pt_ddp={"environment": inside.format(IMAGE), "sites": 1})
         example = code / "flare_jobs" / "examples" / "hello-numpy.yml"
         text, found = re.subn(
             "(?m)^environment: .*$", f"environment: {inside.format(pulled)}", example.read_text()

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plays import HANGS_S, REPOSITORY
+from plays import HANGS_S, REPOSITORY, SMALLEST
 
 from rekindle.capsule.differences import differences
 from rekindle.host.payload import build_payload
@@ -64,7 +64,8 @@ def test_from_a_capsule_the_local_inventory_passes_in_the_same_environments_and_
 ):
     inventory, root = tmp_path / "hosts.yml", tmp_path_factory.mktemp("h") / "r"
     inventory.write_text(local.read_text().replace(str(local.parent / "rekindle"), str(root)))
-    done = call("site", "-i", inventory, "--json", "-e", f"rekindle_capsule={host_records}")
+    more = json.dumps({"rekindle_capsule": str(host_records), "rekindle_job_sizes": {"pt_ddp": SMALLEST}})
+    done = call("site", "-i", inventory, "--json", "-e", more)
     assert done.returncode == 0, done.stdout + done.stderr
     answer = json.loads(done.stdout)
     assert [(row["job"], row["verdict"]) for row in answer["rows"]] == [("pt_ddp", "PASS")]

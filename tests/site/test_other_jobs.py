@@ -7,7 +7,7 @@ import subprocess
 
 import msgspec
 import pytest
-from plays import REPOSITORY, checkout, play
+from plays import REPOSITORY, SMALLEST, checkout, play
 from slurm_stand_in import stand_in
 
 from rekindle.judge.checks.nodes import nodes_keep_pace
@@ -18,15 +18,15 @@ from rekindle.records.evidence import read_lines
 
 JOBS = ["lightning_ddp", "tf_mirrored", "llm_sft", "llm_peft", "tensor_stream"]
 SCORED = ["lightning_ddp", "tf_mirrored"]
-OF_ONE_SITE = ["llm_sft", "llm_peft", "tensor_stream"]
-"""Here, where a second site shows nothing more."""
+SMALLER = {"llm_sft": {"sites": 1}, "llm_peft": {"sites": 1}, "tensor_stream": SMALLEST}
+"""Here, where a second site shows nothing more, nor do tensors of a second rank, which are not streamed."""
 TRAINER = REPOSITORY / "flare_jobs/tf_mirrored/client.py"
 
 
 @pytest.fixture(scope="module")
 def jobs(local, tmp_path_factory):
     """Return a run of site.yml with every job but pt_ddp."""
-    repository = checkout(tmp_path_factory.mktemp("checkout"), **{job: {"sites": 1} for job in OF_ONE_SITE})
+    repository = checkout(tmp_path_factory.mktemp("checkout"), **SMALLER)
     inventory = tmp_path_factory.mktemp("jobs") / "hosts.yml"
     inventory.write_text(local.read_text() + f"      rekindle_jobs: [{', '.join(JOBS)}]\n")
     results = tmp_path_factory.mktemp("results") / "jobs"
@@ -43,7 +43,7 @@ def test_it_passes_on_cpu(jobs, job):
     answer = verdict(jobs, job)
     assert (answer.verdict, answer.cause) == ("PASS", None)
     assert job not in SCORED or answer.final_metrics["accuracy"] >= 0.95
-    sites = {"site-1"} if job in OF_ONE_SITE else {"site-1", "site-2"}
+    sites = {"site-1"} if job in SMALLER else {"site-1", "site-2"}
     assert set(answer.host_memory_mib) == {"server", *sites}
     assert jobs.status == 0, jobs.output
 

@@ -52,6 +52,7 @@ def many_hosts(folder: Path, count: int) -> Path:
     plan = replace(PLAN, jobs=tuple(verdict.job for verdict in good))
     with TemporaryDirectory() as altered:
         broken = [_alter(RUNS[job], edits, Path(altered, str(n))) for n, (job, edits) in enumerate(BROKEN)]
+        judged = [judge(run) for run in broken]
         for place, name in enumerate(names):
             home, fate = folder / name, place * 7 % 40
             write(home / "host.json", replace(HOST, host=name))
@@ -66,8 +67,7 @@ def many_hosts(folder: Path, count: int) -> Path:
                 took = (verdict.duration_s or 0) * random.uniform(0.95, 1.2)
                 write(home / verdict.job / "verdict.json", replace(verdict, host=name, duration_s=took))
             if fate < 2 * len(broken):
-                run = broken[fate // 2]
-                verdict = judge(run)
+                run, verdict = broken[fate // 2], judged[fate // 2]
                 shutil.copytree(run, home / verdict.job, dirs_exist_ok=True)
                 write(home / verdict.job / "verdict.json", replace(verdict, host=name))
     return folder

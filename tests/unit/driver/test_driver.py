@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
+import pytest
 import run_here
 
 from rekindle.host.leftovers import end_processes, running
@@ -200,13 +202,14 @@ def test_at_the_limit_even_a_stopped_process_that_ignores_sigterm_is_ended(tmp_p
     _assert_gone(pid)
 
 
-def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_driver_that_is_stopped_twice_still_writes_its_records(tmp_path, number):
     run, start = _start(tmp_path, STUBBORN)
     start()
     pid, supervisor = _pid(run), _supervisor(run)
     while supervisor.is_running() and supervisor.status() != psutil.STATUS_ZOMBIE:
         with suppress(psutil.NoSuchProcess):
-            supervisor.terminate()
+            supervisor.send_signal(number)
         time.sleep(0.1)
     assert read(run / "verdict.json", VerdictRecord).verdict == "FAIL"
     assert read(run / "progress.json", Progress).state == "ended"

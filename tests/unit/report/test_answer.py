@@ -10,6 +10,7 @@ from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_ho
 from rekindle.records import Finding, PlacedRecord, PlaybookRecord, RunSpec, read, write
 from rekindle.records.text import clean, duration, one_line
 from rekindle.report.answer import SMALL, answer, answer_text
+from rekindle.report.html import html
 from rekindle.results.gather import gather
 
 LONG = "The trainer of site-2 ended: NCCL error in ProcessGroupNCCL.cpp:3690, unhandled. " * 5
@@ -34,12 +35,15 @@ def test_forty_hosts_have_each_cause_once_and_what_passed_in_a_line_a_job(golden
     golden(*(line.replace(forty.name, "RUN") for line in lines))
 
 
-def test_two_hundred_hosts_fit_two_screens(tmp_path):
+def test_two_hundred_hosts_fit_two_screens_and_a_page_of_half_a_megabyte(tmp_path):
     results = gather(many_hosts(tmp_path, 200))
     assert len(results.rows) > 1100
     lines = answer_text(results, tmp_path, 120, colour=False).splitlines()
     assert len(lines) < 80
     assert sum("LOST: " in line for line in lines) == 1
+    page = html(results)
+    assert len(page) < 500_000
+    assert page.count("<section") == 7
 
 
 def test_more_causes_than_fit_have_a_line_each_and_then_a_number(tmp_path):
