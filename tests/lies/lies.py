@@ -23,6 +23,7 @@ LIES = (
     digits(
         "forgets_to_step", "every_site_trained", NOT_TRAINED, client("step(model, RATE)", "pass"), sites=1
     ),
+    digits("rate_of_zero", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 0.0"), sites=1),
     digits(
         "moves_by_rounding", "every_site_trained", NOT_TRAINED, client("RATE = ", "RATE = 1e-10"), sites=1
     ),
@@ -54,6 +55,13 @@ LIES = (
         "every_site_counts",
         "site-2's result of round 0 counts 0",
         client("    meta = ", 'meta = {"NUM_STEPS_CURRENT_ROUND": steps * (1 - site)}'),
+    ),
+    digits(
+        "a_new_random_network_each_round",
+        "results_come_from_the_global_model",
+        "has nothing to do with the model that",
+        client("model.load_state_dict(received.params)", "model = Net()"),
+        client("step(model, RATE)", "pass"),
     ),
     digits(
         "never_loads_the_global_model",
