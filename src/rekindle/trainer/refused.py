@@ -6,7 +6,7 @@ from .arrays import leaves
 
 
 def shapes(tree: Any) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every array or tensor of floating-point numbers in a tree of weights, by its path."""
+    """Return the shapes of arrays and tensors of floating-point numbers in a tree of weights, by path."""
     floating = ((name, leaf) for name, leaf in leaves(tree) if "float" in str(getattr(leaf, "dtype", "")))
     return {name: tuple(leaf.shape) for name, leaf in floating}
 

@@ -73,6 +73,17 @@ def test_who_else_connected_is_seen(run, line, state, message):
     assert (result.state, message in result.message) == (state, True), result.message
 
 
+def test_a_kit_that_is_used_twice_is_named_and_a_connection_made_anew_is_no_fault(run):
+    evicted = "Connection CN0000{} is evicted for CN0000{} from endpoint gpu-2 for exceeding limit 1"
+    printed(run, evicted.format(2, 6))
+    assert judge(run).verdict == "PASS"
+    printed(run, SERVED.format(" SSL gpu-2]"))
+    printed(run, evicted.format(6, 7))
+    verdict = judge(run)
+    assert verdict.verdict == "UNPROVEN"
+    assert verdict.cause.startswith("Two processes use the certificate of gpu-2 at once"), verdict.cause
+
+
 def test_a_site_that_never_joined_is_unknown(run):
     replaced("job.log", r".*New client gpu-3@.*\n")(run)
     result = result_of(judge(run), "only_sites_connected")
