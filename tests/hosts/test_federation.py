@@ -25,6 +25,25 @@ EPOCH = "            sampler.set_epoch("
 AGAIN = ("-e", "rerun=true")
 MIN_SITES = ("-e", "rekindle_federation_min_sites=2")
 
+OWN_TRAINER = """import sys
+import nvflare.client as flare
+assert "/envs/torch-" in sys.executable, sys.executable
+flare.init()
+while flare.is_running():
+    model = flare.receive()
+    flare.send(flare.FLModel(params={name: value + 1 for name, value in model.params.items()}))
+"""
+OWN_JOB = """import os, sys
+from nvflare.app_common.np.recipes import NumpyFedAvgRecipe
+from nvflare.recipe.prod_env import ProdEnv
+recipe = NumpyFedAvgRecipe(name="own", model=[[1.0, 2.0]], min_clients=3, num_rounds=1,
+                           train_script="train.py", launch_external_process=True)
+run = recipe.execute(ProdEnv(startup_kit_location=sys.argv[1], username="admin@rekindle.local"))
+run.get_result()
+print(run.get_status(), flush=True)
+os._exit(0)
+"""
+
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
@@ -178,6 +197,13 @@ def test_it_stays_up_for_jobs_of_others_until_it_is_stopped(proven, lab, shop):
         status, federation = asked("status")
     assert status == 0, federation
     assert {*federation["hosts"][0]["heard"]} == {*SITES}
+    for name, text in (("train.py", OWN_TRAINER), ("job.py", OWN_JOB)):
+        subprocess.run(lab.ssh(SERVER, f"mkdir -p own; cat >own/{name}"), input=text, text=True, check=True)
+    command = f"cd own && ~/rekindle/envs/torch-*/bin/python job.py {federation['hosts'][0]['admin']}"
+    own = subprocess.run(
+        lab.ssh(SERVER, command), capture_output=True, text=True, check=False, timeout=HANGS_S
+    )
+    assert own.stdout.splitlines()[-1] == "FINISHED:COMPLETED", own.stdout + own.stderr
     refused = play("playbooks/federate.yml", lab.inventory, proven.results, cwd=shop)
     assert refused.status != 0
     assert "is up on server, for jobs of its users. Fix: end it: rekindle federation stop" in refused.output
@@ -204,6 +230,20 @@ def test_a_parent_that_is_killed_is_named(going, host, module, cause):
     assert seconds < 120, going.output
     for name in HOSTS:
         assert root(going.lab, name, "pgrep -f nvflare") == ""
+
+
+def test_a_result_that_is_not_finite_does_not_get_in_and_is_named(proven, lab, tmp_path):
+    """NVFlare alone aggregates it, and the others then fail for it."""
+    (tmp_path / "shop").mkdir()
+    hostile = checkout(tmp_path / "shop", pt_ddp={"ranks_per_site": 1})
+    client = hostile / "flare_jobs/pt_ddp/client.py"
+    sends = '    meta = {"NUM_STEPS_CURRENT_ROUND": steps}\n'
+    nan = "    if flare.get_site_name() == 'two':\n        weights['layers.0.weight'] *= torch.nan\n"
+    client.write_text(client.read_text().replace(sends, sends + nan))
+    play("playbooks/federate.yml", lab.inventory, tmp_path / "results", cwd=hostile)
+    verdict = verdict_in(tmp_path / "results")
+    cause = "The result of two was refused: layers.0.weight has numbers that are not finite."
+    assert (verdict.verdict, verdict.cause) == ("FAIL", cause)
 
 
 def test_a_link_that_is_down_for_a_minute_is_named(going):

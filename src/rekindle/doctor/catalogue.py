@@ -27,6 +27,8 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     layer: Layer
     remedy: str
     rank: Rank = "cause"
+    unless: str = ""
+    """Pattern of what, earlier in the text, shows that it is something else."""
     generic: bool = False
     """Whether another line of the log may say more: the cause quotes its own line."""
     versions: dict[str, str] = {}
@@ -40,6 +42,10 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     def expression(self) -> re.Pattern[str]:
         """The compiled pattern."""
         return re.compile(self.pattern, re.MULTILINE)
+
+    def refuted(self, before: str) -> bool:
+        """Return whether the part of a text before a match shows that it is something else."""
+        return bool(self.unless and re.search(self.unless, before))
 
     def message(self, match: re.Match[str]) -> str:
         """Return the cause with the match's groups in it; ``other`` replaces an empty ``what``."""

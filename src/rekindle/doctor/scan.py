@@ -71,7 +71,8 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
 
 def _first(entry: Entry, text: Text, parts: tuple[tuple[int, int], ...]) -> re.Match[str] | None:
     matches = (entry.expression.search(text.body, start, end) for start, end in parts)
-    return next(filter(None, matches), None)
+    match = next(filter(None, matches), None)
+    return None if match is None or entry.refuted(text.body[: match.start()]) else match
 
 
 def _quoting(entry: Entry, match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rekindle.flare.log import OF_TORCH, PREFIX
-from rekindle.flare.workspace import ERROR_LOGS, LOG, SERVER
+from rekindle.flare.workspace import LOG, PARTS, SERVER
 from rekindle.host import files, folders
 
 from .prefixes import from_json, without_prefix
@@ -19,7 +19,7 @@ from .prefixes import from_json, without_prefix
 LIMIT = files.LIMIT
 """Bytes of one file that are searched, from both ends of a larger one."""
 _NAMES = re.compile(
-    rf"{'|'.join(map(re.escape, (LOG, *ERROR_LOGS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{1, 3})?"
+    rf"{'|'.join(map(re.escape, (LOG, *PARTS)))}|.+\.(?:log|out|err|txt|stdout|stderr)(?:\.\d{1, 3})?"
     r"|syslog|messages|dmesg|std(?:out|err)"
 )
 _LAST = "~"
@@ -218,7 +218,7 @@ def logs(folder: Path) -> Iterator[Path]:
             if Path(where).name == "autopsy":
                 wanted = name.endswith(".txt") and not _COPIES.fullmatch(name)
             else:
-                wanted = bool(_NAMES.fullmatch(name)) and not (name in ERROR_LOGS and LOG in names)
+                wanted = bool(_NAMES.fullmatch(name)) and not (name in PARTS and LOG in names)
             if wanted:
                 yield Path(where, name)
 

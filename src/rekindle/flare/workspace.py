@@ -20,6 +20,8 @@ from rekindle.records.evidence import not_read
 LOG = "log.txt"
 ERROR_LOGS = ("log_error.txt", "error_log.txt")
 """The errors of `LOG`: up to NVFlare 2.7, and from 2.8 on."""
+PARTS = (*ERROR_LOGS, "log_fl.txt")
+"""Logs all of whose lines are also in `LOG`."""
 SERVER = "server"
 """The server's folder; a site's has its name."""
 _WORKSPACES = f"{folders.WORKSPACE}/*"

@@ -1,31 +1,65 @@
-"""The component of a federation's server that ends a job whose model the links do not bear."""
+"""The component of a federation's server that guards it: against models and results that must not pass."""
+
+from typing import Any
 
 from nvflare.apis.event_type import EventType
 from nvflare.apis.fl_component import FLComponent
-from nvflare.apis.fl_constant import FLContextKey
+from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.fl_context import FLContext
 
-from . import sizes
+from . import refused, sizes
 from .participant import participant
+
+_TRAINS = "train"
+_WEIGHTS = ("WEIGHTS", "WEIGHT_DIFF")
 
 
 class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
-    """Prints what a round's transfers are foretold to take, or ends the job: by the first model sent."""
+    """Ends a job whose model the links do not bear, and refuses results that would spoil the model.
+
+    By the first model sent it prints what a round's transfers are foretold to take. A result with numbers
+    that are not finite, or of another shape than was sent, becomes one that failed, before it is aggregated:
+    NVFlare's own aggregation takes the first, and by the second refuses those of all others.
+    """
 
     def __init__(self) -> None:
         """Start before the first task."""
         super().__init__()
         self._done = False
+        self._shapes: dict[str, tuple[int, ...]] = {}
 
     def handle_event(self, event_type: str, fl_ctx: FLContext) -> None:
-        """Look at the first task with a model."""
-        if self._done or event_type != EventType.BEFORE_TASK_DATA_FILTER:
-            return
-        found = sizes.of_model(fl_ctx.get_prop(FLContextKey.TASK_DATA))
-        if not found["model"]:
+        """Look at the first task with a model, and at each result."""
+        if event_type == EventType.BEFORE_TASK_DATA_FILTER:
+            self._look_at_model(fl_ctx)
+        elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
+            self._look_at_result(fl_ctx)
+
+    def _look_at_model(self, fl_ctx: FLContext) -> None:
+        data = fl_ctx.get_prop(FLContextKey.TASK_DATA)
+        found = sizes.of_model(data)
+        if self._done or not found["model"]:
             return
         self._done, mine = True, participant()
+        self._shapes = refused.shapes(_dxo(data).get("data"))
         print(sizes.foretold(mine.get("ways", ()), found), flush=True)
         if why := sizes.beyond(mine.get("bounds", ()), found):
             print(why, flush=True)
             self.system_panic(why, fl_ctx)
+
+    def _look_at_result(self, fl_ctx: FLContext) -> None:
+        result = fl_ctx.get_prop(FLContextKey.TASK_RESULT)
+        dxo = _dxo(result)
+        kind = str(getattr(dxo.get("kind"), "value", dxo.get("kind")))
+        if fl_ctx.get_prop(FLContextKey.TASK_NAME) != _TRAINS or kind not in _WEIGHTS:
+            return
+        if why := refused.flaw(dxo.get("data"), self._shapes):
+            site = fl_ctx.get_peer_context().get_identity_name()
+            print(f"The result of {site} was refused: {why}.", flush=True)
+            result.set_return_code(ReturnCode.EXECUTION_RESULT_ERROR)
+            result.pop("DXO", None)
+
+
+def _dxo(shareable: Any) -> dict[str, Any]:
+    dxo = shareable.get("DXO") if shareable is not None else None
+    return dxo if isinstance(dxo, dict) else {}

@@ -50,7 +50,9 @@ def start(folder: Path) -> dict[str, Any]:
         if lock is None:
             return {"changed": False}
         own.write(folder / _UP, json.dumps({"since": time.time()}).encode())
-        environ = {**for_jobs(os.environ), **_member(folder).get("environ", {}), _VARIABLE: str(folder)}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        environ = {**for_jobs(os.environ), **_member(folder).get("environ", {}), "PATH": path}
+        environ[_VARIABLE] = str(folder)
         detached.start(["rekindle.trainer.kept", "run", str(folder)], lock, folder / _LOG, environ)
     return {"changed": True}
 

@@ -211,6 +211,22 @@ def test_a_trainer_that_died_without_a_word_is_a_guess_and_gives_way(clean_run):
     assert _names(diagnose_run(clean_run)) == ["tenseal_missing", "trainer_failed"]
 
 
+@pytest.mark.parametrize(
+    ("before", "root"),
+    [
+        ("External setup for task (train) succeeded.\n", "trainer_died_without_a_word"),
+        ("", "ended_without_init"),
+    ],
+)
+def test_a_trainer_that_ends_between_two_rounds_had_called_init(tmp_path, before, root):
+    """NVFlare says of it that it had not: seen in a federation whose agent was killed then."""
+    log = tmp_path / "log.txt"
+    ended = "External process has not called flare.init and run status becomes failed."
+    log.write_text(f"{before}task result sent to server\n{ended}\nFailed external setup for task (train).\n")
+    first, *others = diagnose_paths([log])
+    assert (first.name, [other.echo for other in others]) == (root, [True] * len(others))
+
+
 def test_a_servers_log_that_begins_after_the_console_is_another_runs(clean_run):
     console = clean_run / "job.log"
     console.write_text("\x1b[38m2099-01-01 00:00:00,000 - INFO - Initializing workflow.\x1b[0m\n")

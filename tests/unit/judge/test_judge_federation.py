@@ -73,6 +73,28 @@ def test_who_else_connected_is_seen(run, line, state, message):
     assert (result.state, message in result.message) == (state, True), result.message
 
 
+def test_a_kit_that_is_used_twice_is_named_and_a_connection_made_anew_is_no_fault(run):
+    evicted = "Connection CN0000{} is evicted for CN0000{} from endpoint gpu-2 for exceeding limit 1"
+    printed(run, evicted.format(2, 6))
+    assert judge(run).verdict == "PASS"
+    printed(run, SERVED.format(" SSL gpu-2]"))
+    printed(run, evicted.format(6, 7))
+    verdict = judge(run)
+    assert verdict.verdict == "UNPROVEN"
+    assert verdict.cause.startswith("Two processes use the certificate of gpu-2 at once"), verdict.cause
+
+
+def test_a_full_disk_of_the_server_is_the_cause_and_sites_that_lost_it_are_echoes(run):
+    with json_in(run / "ended.json") as ended:
+        ended["reason"] = "interrupted"
+        ended["says"] = "cpu-1: The driver cannot write down what it sees: No space left on device."
+    lost = "The server at 10.77.0.11:8002 refuses connections for 20 s.\n"
+    (run / "gpu-3" / "job.log").write_text(lost)
+    verdict = judge(run)
+    assert (verdict.verdict, verdict.layer) == ("FAIL", "host")
+    assert verdict.cause == f"A disk is full, no space left: {ended['says']}"
+
+
 def test_a_site_that_never_joined_is_unknown(run):
     replaced("job.log", r".*New client gpu-3@.*\n")(run)
     result = result_of(judge(run), "only_sites_connected")

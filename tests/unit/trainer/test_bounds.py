@@ -1,6 +1,8 @@
 """The server's component that foretells a round's transfers, and ends a job that links do not bear."""
 
 import json
+import math
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -15,11 +17,19 @@ WAY = {"site": "gpu-1", "byte_s": 1e-6, "request_s": 0.1, "wait_s": 3.0}
 def bounds(component, monkeypatch):
     """Return the component's module, with as much of NVFlare as it takes."""
     nvflare = {
-        "apis.event_type": {"EventType": SimpleNamespace(BEFORE_TASK_DATA_FILTER="before data")},
+        "apis.event_type": {
+            "EventType": SimpleNamespace(
+                BEFORE_TASK_DATA_FILTER="before data", BEFORE_TASK_RESULT_FILTER="before result"
+            )
+        },
         "apis.fl_component": {"FLComponent": object},
-        "apis.fl_constant": {"FLContextKey": SimpleNamespace(TASK_DATA="data")},
+        "apis.fl_constant": {
+            "FLContextKey": SimpleNamespace(TASK_DATA="data", TASK_RESULT="result", TASK_NAME="name"),
+            "ReturnCode": SimpleNamespace(EXECUTION_RESULT_ERROR="bad"),
+        },
         "apis.fl_context": {"FLContext": object},
     }
+    monkeypatch.setitem(sys.modules, "numpy", SimpleNamespace(ndarray=tuple))
     monkeypatch.setenv(PARTICIPANT, json.dumps({"bounds": [BOUND], "ways": [WAY]}))
     return component("rekindle.trainer.bounds", nvflare)
 
@@ -42,3 +52,45 @@ def test_a_model_within_the_bounds_is_foretold(bounds, capsys):
 
 def test_a_tensor_beyond_them_ends_the_job_before_it_is_sent(bounds):
     assert ended(bounds, 6_000_000) == ["The largest tensor of the model has 6 MB; 5 MB pass. Fix: split it."]
+
+
+class Result(dict):
+    """As much of a Shareable as the component takes."""
+
+    code = "OK"
+
+    def set_return_code(self, code):
+        self.code = code
+
+
+class Tensor(SimpleNamespace):
+    """As much of a framework's tensor: ``shape``, ``dtype`` and one ``value``."""
+
+    nbytes, dtype, value = 24, "torch.float32", 1.0
+    detach = None
+
+    def isfinite(self):
+        return SimpleNamespace(all=lambda: math.isfinite(self.value))
+
+
+@pytest.mark.parametrize(
+    ("kind", "tensor", "why"),
+    [
+        ("WEIGHTS", Tensor(shape=(2, 3)), None),
+        ("WEIGHT_DIFF", Tensor(shape=(2, 3), value=math.nan), "layer has numbers that are not finite"),
+        ("WEIGHTS", Tensor(shape=(6,)), "layer has the shape (6,), and (2, 3) was sent"),
+        ("WEIGHTS", Tensor(shape=(6,), dtype="uint8"), None),  # as a quantiser packs it
+        ("ANALYTICS", Tensor(shape=(1,), value=math.nan), None),
+    ],
+)
+def test_a_result_that_would_spoil_the_model_is_refused(bounds, capsys, kind, tensor, why):
+    component = bounds.Bounds()
+    result = Result(DXO={"kind": kind, "data": {"layer": tensor}})
+    props = {"name": "train", "result": result, "data": {"DXO": {"data": {"layer": Tensor(shape=(2, 3))}}}}
+    peer = SimpleNamespace(get_identity_name=lambda: "two")
+    context = SimpleNamespace(get_prop=props.get, get_peer_context=lambda: peer)
+    component.handle_event("before data", context)
+    capsys.readouterr()
+    component.handle_event("before result", context)
+    assert capsys.readouterr().out == (f"The result of two was refused: {why}.\n" if why else "")
+    assert (result.code, "DXO" in result) == (("bad", False) if why else ("OK", True))
