@@ -117,7 +117,7 @@ def test_a_bar_that_a_crash_shows_once_more_is_no_progress():
     "result",
     [
         'fatal: [gpu-5]: FAILED! => {\n    "changed": false,\n    "msg": "sudo: a password is required"\n}\n',
-        "fatal: [gpu-5]: FAILED! =>\n  changed: false\n  msg: |-\n    sudo: a password is required\n  rc: 1\n",
+        "fatal: [gpu-5]: FAILED! =>\n  msg: |-\n    sudo: a password is required\n  rc: 1\n",
         'gpu-5 | FAILED! => {\n    "changed": false,\n    "msg": "sudo: a password is required"\n}\n',
     ],
 )
