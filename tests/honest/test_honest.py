@@ -10,6 +10,10 @@ AVERAGE = (
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
 SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
+FEDOPT = "from nvflare.app_opt.pt.recipes.fedopt import FedOptRecipe as FedAvgRecipe"
+SGD = """    name="digits",
+    device="cpu",
+    optimizer_args={"path": "torch.optim.SGD", "args": {"lr": 1.0, "momentum": 0.6}},"""
 NAMES = 'job.to(runner, ("clinic-b", "hospital_a", "uni.c")[number - 1])'
 TWO_RECIPES = """
 import argparse
@@ -57,6 +61,16 @@ JOBS = (
     OwnJob("sizes_8_to_1429", "digits", (Edit("client.py", "model = Net()", EIGHT),)),
     OwnJob("differences", "digits", (put("    params = ", DIFFERENCES), put("flare.FLModel(", SENT))),
     OwnJob("its_own_aggregator", "digits", aggregator(AVERAGE)),
+    OwnJob(
+        "an_optimizer_at_the_server",
+        "digits",
+        (
+            Edit("job.py", "from nvflare.app_opt", FEDOPT, instead=True),
+            Edit("job.py", '    name="digits"', SGD, instead=True),
+            put("    params = ", DIFFERENCES),
+            put("flare.FLModel(", SENT),
+        ),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""Trying the ways of a federation: what a host says is bounded, and becomes link.json or one sentence."""
+"""Trying the ways of a federation: what a host answers is bounded, and becomes link.json or one sentence."""
 
 import json
 
@@ -53,14 +53,14 @@ def test_listener_begins_and_ends_in_the_folder_of_its_port(task):
 
 def test_what_is_wrong_fails_the_task_and_leaves_no_older_record(task, home):
     task("probe", json.dumps(GOOD))
-    result, _ = task("probe", json.dumps({"says": "There is\x1b[2J\nno route.", "fix": "make one."}))
+    result, _ = task("probe", json.dumps({"message": "There is\x1b[2J\nno route.", "fix": "make one."}))
     assert result == {"failed": True, "msg": "There is no route. Fix: make one."}
     assert not (home / folders.LINK_RECORD).exists()
 
 
 @pytest.mark.parametrize(
     "printed",
-    ["", "[]", "{" * 9000, json.dumps({"says": "x" * 1_000_000}), "Traceback"],
+    ["", "[]", "{" * 9000, json.dumps({"message": "x" * 1_000_000}), "Traceback"],
     ids=["nothing", "no table", "deep", "long", "text"],
 )
 def test_a_host_that_does_not_answer(task, printed):

@@ -40,8 +40,8 @@ def test_a_port_of_root_alone(server, monkeypatch):
     [(-3 * DAY, -2 * DAY, "has expired at"), (2 * DAY, 3 * DAY, "is not valid before")],
     ids=["expired", "not yet valid"],
 )
-def test_a_certificate_out_of_its_time(authority, begins, ends, says):
-    with pytest.raises(Trouble, match=f"The certificate of the server's kit {says}"):
+def test_a_certificate_out_of_its_time(authority, begins, ends, message):
+    with pytest.raises(Trouble, match=f"The certificate of the server's kit {message}"):
         Listener(authority.kit("server", "server", begins, ends), 0)
 
 

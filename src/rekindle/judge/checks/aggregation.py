@@ -14,6 +14,7 @@ from rekindle.records.evidence import Line
 
 _AVERAGES = ("FedAvg", "ScatterAndGather")
 """Workflows whose global model is the mean of the sites' results; others have an optimizer of their own."""
+_TAKES_THE_MEAN = ".FullModelShareableGenerator"
 EXACT = 1e-6
 """Relative to the largest figure of a sketch: means of float32, off by 4e-8 at most in recorded runs."""
 _MEAN = 1e-5
@@ -125,10 +126,10 @@ def _no_mean(run: Run) -> str | None:
 def global_model_is_the_mean(run: Run) -> Iterator[Result]:
     """The global model after a round is the mean of what the sites sent in it, by their weights.
 
-    With a custom aggregator, it is neither the model before nor one site's result.
+    With a custom aggregator or an optimizer at the server, it is neither the model before nor one result.
     """
     flow = next((flow for flow in run.account.flows if flow.kind in _AVERAGES), _FEDAVG)
-    own = _own_aggregator(run, flow)
+    own = _own_aggregator(run, flow) or _optimizer(run, flow)
     models = {line.event.round: line for line in run.of(GlobalEvent)}
     for later, (number, lines) in enumerate(_by_round(run)):
         following, events = models.get(number + 1), [line.event for line in lines]
@@ -140,7 +141,7 @@ def global_model_is_the_mean(run: Run) -> Iterator[Result]:
         else:
             yield from _aggregated(run, events, following, own, flow)
     if own:
-        yield holds(f"The job has a custom aggregator, {own}, so the global model need not be a mean.")
+        yield holds(f"The job makes its global model by {own}, so it need not be a mean.")
 
 
 def _aggregated(
@@ -172,9 +173,20 @@ def _made(event: TaskEvent) -> Sketch:
 def _own_aggregator(run: Run, flow: Workflow) -> str:
     given = flow.arguments.get("aggregator")
     inline = str(given.get("path", "")) if isinstance(given, dict) else ""
-    named = flow.arguments.get("aggregator_id") or (given if isinstance(given, str) else None)
-    paths = [inline, *(item["path"] for item in components(run.workspace) if item.get("id") == named)]
+    named = given if isinstance(given, str) else flow.arguments.get("aggregator_id", "aggregator")
+    paths = [inline, *_paths(run, named)]
     return next((path for path in paths if path and not path.startswith("nvflare.")), "")
+
+
+def _optimizer(run: Run, flow: Workflow) -> str:
+    """Return the component that makes the global model from the mean by an optimizer, as FedOpt's does."""
+    paths = _paths(run, flow.arguments.get("shareable_generator_id", "shareable_generator"))
+    return next((path for path in paths if not path.endswith(_TAKES_THE_MEAN)), "")
+
+
+def _paths(run: Run, name: object) -> list[str]:
+    """Return the class of the server's component of this name, if there is one."""
+    return [item["path"] for item in components(run.workspace) if item.get("id") == name]
 
 
 def _weighted_mean(weights: Sequence[float], sketches: Sequence[Sketch]) -> Sketch | None:

@@ -110,5 +110,5 @@ def _unknown(account: Account, flow: Workflow) -> Result:
         return unknown(f"{flow.kind} announces no rounds.")
     begun = list(account.logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
-    missing = len(begun) < flow.rounds and not flow.may_stop
+    missing = 0 < len(begun) < flow.rounds and not flow.may_stop
     return (fails if missing else unknown)(message, begun[-1] if begun else None)
