@@ -37,6 +37,15 @@ LIES = (
         sites=1,
     ),
     digits(
+        "trains_in_the_first_round_alone",
+        "every_site_trained",
+        "no trainable parameter changed by more than rounding in 2 of 3 rounds",
+        client("RATE = ", "RATE = 0.05\ncalls = 0"),
+        client("step(model, RATE)", "step(model, RATE * (calls < 56))\ncalls += 1"),
+        sites=1,
+        verdict="UNPROVEN",
+    ),
+    digits(
         "keeps_one_sites_result",
         "global_model_is_the_mean",
         "'s result alone",

@@ -57,12 +57,14 @@ def every_site_trained(run: Run) -> Result:
         if message := _wrong(line.event):
             return fails(message, line)
     for site in sorted({line.event.site for line in results}):
-        trained = [line.event.trained for line in results if line.event.site == site]
-        if not any(step or step is None for step in trained):
+        theirs = [line for line in results if line.event.site == site]
+        idle = [line for line in theirs if line.event.trained == 0]
+        if idle:
+            where = "any round" if len(idle) == len(theirs) else f"{len(idle)} of {len(theirs)} rounds"
             message = (
-                f"{site} did not train: no trainable parameter changed by more than rounding in any round."
+                f"{site} did not train: no trainable parameter changed by more than rounding in {where}."
             )
-            return fails(message, results[-1])
+            return (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
     uncompared = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
     began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
     later = [line for line in uncompared if (line.event.round or 0) > began]
