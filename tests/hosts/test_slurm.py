@@ -81,7 +81,7 @@ def test_environments_on_nodes_own_disks_are_had_by_each_and_cleared(on_slurm, c
     def had():
         have = f"{python} -m rekindle.environments have {root} toy-{spec['lock_sha256'][:12]}"
         lines = cluster.run("login", f"srun --nodes=2 --ntasks=2 {have}").splitlines()
-        return {answer["node"]: answer["says"] for answer in map(json.loads, lines)}
+        return {answer["node"]: answer["message"] for answer in map(json.loads, lines)}
 
     on_login(KEEP)
     assert had() == {"n9": None, "n10": None}
