@@ -62,8 +62,7 @@ doctor: all
 	PYTHONPATH=src:tests/unit $(BIN)/python tests/unit/write_doctor.py
 
 # Named, as ansible-lint would look at every file of the repository to find them.
-OF_ANSIBLE := site.yml federate.yml retire.yml playbooks roles molecule inventories contrib meta galaxy.yml \
-	requirements.yml execution-environment.yml .config .ansible-lint \
+OF_ANSIBLE := $(wildcard *.yml) playbooks roles molecule inventories contrib meta .config .ansible-lint \
 	$(addprefix plugins/,action callback lookup modules)
 
 lint: all

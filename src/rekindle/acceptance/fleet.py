@@ -9,7 +9,7 @@ from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import Measure, best, comparable, measures
 from .compare import middle, stray
-from .evaluate import reading, where
+from .evaluate import reading, rounded, where
 from .flaw import Flaw, flaw_of, flaws_of_pairs
 
 
@@ -80,10 +80,12 @@ def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Fla
         record, measurement, _, _ = figures[0]
         many = len(figures) > 1
         value = middle([figure.value for figure in figures], measure)
-        median = f"{len(figures)} figures of {measurement.name} have the median {value:.4g} {measure.unit}"
+        median = (
+            f"{len(figures)} figures of {measurement.name} have the median {rounded(value)} {measure.unit}"
+        )
         message = f"The host: {median}" if many else f"{where(record, measurement)}: {reading(measurement)}"
         others = len(hosts) - len(outliers.worse)
-        message += f", {distance:.1%} worse than the {outliers.middle:.4g} of {others} others"
+        message += f", {distance:.1%} worse than the {rounded(outliers.middle)} of {others} others"
         doubt = ", which are not more, so either may be right" if outliers.many else ""
         uuid = None if many else measurement.gpu
         slow = flaw_of(record, measurement.name, uuid, f"{message}{doubt}.", distance)
@@ -105,7 +107,9 @@ def _outliers(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
                 records[record.host] = record
                 pairs.setdefault((record.host, outliers.many), []).append((measurement, distance))
                 continue
-            than = f"{distance:.1%} worse than the median {outliers.middle:.4g} of {len(group)} of its kind"
+            than = (
+                f"{distance:.1%} worse than the median {rounded(outliers.middle)} of {len(group)} of its kind"
+            )
             message = f"{where(record, measurement)}: {reading(measurement)}, {than}."
             slow = flaw_of(record, measurement.name, measurement.gpu, message, distance)
             yield replace(slow, verdict="UNPROVEN") if outliers.many else slow

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import best, comparable, limits, measures
-from .evaluate import reading, where
+from .evaluate import reading, rounded, where
 from .flaw import Flaw, flaw_of
 
 Key = tuple[str, int | None, str, str | None]
@@ -36,7 +36,9 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
         if abs(worse) <= past.noted:
             continue
         fails = worse > (max(past.fails, measure.distance) if measure.distance else 0.0)
-        how = f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {before:.4g} of {when[:40]}"
+        how = (
+            f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {rounded(before)} of {when[:40]}"
+        )
         message = f"{where(record, measurement)}: {reading(measurement)}, {how} ({past.source})."
         change = flaw_of(record, measurement.name, measurement.gpu, message, worse)
         yield change if fails else replace(change, verdict=None)

@@ -74,11 +74,16 @@ def diagnose_paths(paths: Iterable[Path]) -> tuple[Finding, ...]:
 
 def _logs(run_dir: Path, ended: Ended | None) -> Iterator[Text]:
     """Read the logs of a run, up to a bound, and what interrupted it; what cannot be read is left out."""
-    interrupted = [run_dir / folders.ENDED] if ended and ended.reason == "interrupted" else []
-    for path in (*interrupted, *islice(texts.logs(run_dir), MOST)):
+    if ended and ended.reason == "interrupted":
+        with suppress(OSError):
+            yield _interrupted(texts.read(run_dir / folders.ENDED, folders.ENDED), ended.message or "")
+    for path in islice(texts.logs(run_dir), MOST):
         with suppress(OSError):
             log = texts.read(path, path.relative_to(run_dir).as_posix())
-            if ended and path in interrupted:
-                lines_before = log.raw.count("\n", 0, max(0, log.raw.find('"says"')))
-                log = Text(log.file, "\n" * lines_before + (ended.message or ""))
             yield texts.since(log, ended.started) if ended and log.file.startswith("autopsy/kernel") else log
+
+
+def _interrupted(record: Text, message: str) -> Text:
+    """Return what interrupted a run, in the line of its record that has it."""
+    before = record.raw.count("\n", 0, max(0, record.raw.find('"says"')))
+    return Text(record.file, "\n" * before + message)

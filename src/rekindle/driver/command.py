@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from rekindle.host import folders
-from rekindle.host.variables import for_jobs
+from rekindle.host.variables import for_jobs, path_from
 from rekindle.records import Example, Participant, RunSpec, to_builtins
 
 _HOOK = "import rekindle.trainer.hook\n\nrekindle.trainer.hook.install()\n"
@@ -76,7 +76,7 @@ def _hooked(run_dir: Path, spec: RunSpec, environ: dict[str, str]) -> dict[str, 
     hook.mkdir(exist_ok=True)
     (hook / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
     return {
-        "PATH": f"{Path(spec.python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}",
+        "PATH": path_from(spec.python, environ),
         "PYTHONPATH": f"{hook}{os.pathsep}{environ.get('PYTHONPATH', '')}",
         "REKINDLE_WORKSPACE": str(run_dir / folders.JOB / folders.WORKSPACE),
     }

@@ -4,8 +4,10 @@ A job's environment is collected in tracebacks and a debugger's output, and a li
 enough. Driver, jobs, ladder, probes and installers take their variables from here.
 """
 
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 ALLOWED = {
     "PATH HOME USER LOGNAME SHELL HOSTNAME PWD": "any program",
@@ -55,6 +57,11 @@ def for_jobs(environ: Mapping[str, str]) -> dict[str, str]:
         if (name in _NAMES or (name.startswith(_BEGINNINGS) and not _SECRET.search(name)))
         and not _CREDENTIALS.search(value)
     }
+
+
+def path_from(python: str, environ: Mapping[str, str]) -> str:
+    """Return the PATH of ``environ`` with the programs of an interpreter's environment first."""
+    return f"{Path(python).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
 
 
 def for_installers(environ: Mapping[str, str]) -> dict[str, str]:

@@ -29,21 +29,30 @@ def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, np.asarray(float(tree))
 
 
+def floating(tree: Any) -> dict[str, Any]:
+    """Return the arrays and tensors of floating-point numbers in ``tree``, by their paths.
+
+    Other numbers count batches, or are the state of a random generator, and are not averaged.
+    """
+    return {
+        name: leaf
+        for name, leaf in leaves(tree)
+        if not isinstance(leaf, bytes) and "float" in str(leaf.dtype)
+    }
+
+
 def array(leaf: Any) -> Any:
     """Return a leaf that is not bytes as NumPy's array."""
     return leaf.detach().cpu().float().numpy() if hasattr(leaf, "detach") else leaf
 
 
 def model(tree: Any) -> dict[str, Any]:
-    """Return a ModelEvent's figures of a model's weights: of its floating-point numbers, as float32.
-
-    Other numbers count batches, or are the state of a random generator, and are not exchanged.
-    """
+    """Return a ModelEvent's figures of a model's weights: of its `floating` numbers, as float32."""
     import numpy as np  # noqa: PLC0415 - as above
 
     values, squares, digests = 0, 0.0, []
-    for _, leaf in leaves(tree):
-        if isinstance(leaf, bytes) or "float" not in str(leaf.dtype) or not math.prod(leaf.shape):
+    for leaf in floating(tree).values():
+        if not math.prod(leaf.shape):
             continue
         numbers = np.ascontiguousarray(array(leaf), dtype=np.float32).reshape(-1)
         values += numbers.size

@@ -1,16 +1,14 @@
 """The component of a federation's server that guards it: against models and results that must not pass."""
 
-from typing import Any
-
 from nvflare.apis.event_type import EventType
 from nvflare.apis.fl_component import FLComponent
 from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.fl_context import FLContext
 
 from . import refused, sizes
+from .exchanged import TRAINS, dxo, kind, site
 from .participant import participant
 
-_TRAINS = "train"
 _WEIGHTS = ("WEIGHTS", "WEIGHT_DIFF")
 
 
@@ -36,12 +34,14 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             self._look_at_result(fl_ctx)
 
     def _look_at_model(self, fl_ctx: FLContext) -> None:
+        if self._done:
+            return
         data = fl_ctx.get_prop(FLContextKey.TASK_DATA)
         found = sizes.of_model(data)
-        if self._done or not found["model"]:
+        if not found["model"]:
             return
         self._done, mine = True, participant()
-        self._shapes = refused.shapes(_dxo(data).get("data"))
+        self._shapes = refused.shapes(dxo(data).get("data"))
         print(sizes.foretold(mine.get("ways", ()), found), flush=True)
         if why := sizes.beyond(mine.get("bounds", ()), found):
             print(why, flush=True)
@@ -49,17 +49,10 @@ class Bounds(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
 
     def _look_at_result(self, fl_ctx: FLContext) -> None:
         result = fl_ctx.get_prop(FLContextKey.TASK_RESULT)
-        dxo = _dxo(result)
-        kind = str(getattr(dxo.get("kind"), "value", dxo.get("kind")))
-        if fl_ctx.get_prop(FLContextKey.TASK_NAME) != _TRAINS or kind not in _WEIGHTS:
+        got = dxo(result)
+        if fl_ctx.get_prop(FLContextKey.TASK_NAME) != TRAINS or kind(got) not in _WEIGHTS:
             return
-        if why := refused.flaw(dxo.get("data"), self._shapes):
-            site = fl_ctx.get_peer_context().get_identity_name()
-            print(f"The result of {site} was refused: {why}.", flush=True)
+        if why := refused.flaw(got.get("data"), self._shapes):
+            print(f"The result of {site(fl_ctx)} was refused: {why}.", flush=True)
             result.set_return_code(ReturnCode.EXECUTION_RESULT_ERROR)
             result.pop("DXO", None)
-
-
-def _dxo(shareable: Any) -> dict[str, Any]:
-    dxo = shareable.get("DXO") if shareable is not None else None
-    return dxo if isinstance(dxo, dict) else {}

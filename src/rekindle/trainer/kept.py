@@ -19,7 +19,7 @@ from typing import Any
 
 from rekindle.host import detached, folders, own
 from rekindle.host.look import held
-from rekindle.host.variables import for_jobs
+from rekindle.host.variables import for_jobs, path_from
 
 from .federation import connected
 from .participant import Parent
@@ -50,9 +50,12 @@ def start(folder: Path) -> dict[str, Any]:
         if lock is None:
             return {"changed": False}
         own.write(folder / _UP, json.dumps({"since": time.time()}).encode())
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        environ = {**for_jobs(os.environ), **_member(folder).get("environ", {}), "PATH": path}
-        environ[_VARIABLE] = str(folder)
+        environ = {
+            **for_jobs(os.environ),
+            **_member(folder).get("environ", {}),
+            "PATH": path_from(sys.executable, os.environ),
+            _VARIABLE: str(folder),
+        }
         detached.start(["rekindle.trainer.kept", "run", str(folder)], lock, folder / _LOG, environ)
     return {"changed": True}
 

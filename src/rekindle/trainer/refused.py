@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from .arrays import leaves
+from .arrays import floating
 
 
 def shapes(tree: Any) -> dict[str, tuple[int, ...]]:
     """Return the shapes of arrays and tensors of floating-point numbers in a tree of weights, by path."""
-    floating = ((name, leaf) for name, leaf in leaves(tree) if "float" in str(getattr(leaf, "dtype", "")))
-    return {name: tuple(leaf.shape) for name, leaf in floating}
+    return {name: tuple(leaf.shape) for name, leaf in floating(tree).items()}
 
 
 def flaw(tree: Any, sent: dict[str, tuple[int, ...]]) -> str | None:
@@ -20,11 +19,10 @@ def flaw(tree: Any, sent: dict[str, tuple[int, ...]]) -> str | None:
     """
     import numpy as np  # noqa: PLC0415 - as in arrays
 
-    got = shapes(tree)
-    for name, shape in got.items():
+    for name, shape in shapes(tree).items():
         if shape != sent.get(name, shape):
             return f"{name[1:]} has the shape {shape}, and {sent[name]} was sent"
-    for name, leaf in leaves(tree):
-        if name in got and not (leaf.isfinite() if hasattr(leaf, "isfinite") else np.isfinite(leaf)).all():
+    for name, leaf in floating(tree).items():
+        if not (leaf.isfinite() if hasattr(leaf, "isfinite") else np.isfinite(leaf)).all():
             return f"{name[1:]} has numbers that are not finite"
     return None

@@ -15,12 +15,11 @@ from nvflare.apis.shareable import Shareable
 from nvflare.app_common.app_constant import AppConstants
 from nvflare.app_common.app_event_type import AppEventType
 
-from .arrays import fingerprint, leaves, model
+from .arrays import fingerprint, floating, leaves, model
 from .compared import figures
 from .evidence import SERVER, Evidence
+from .exchanged import TRAINS, dxo, kind, site
 from .server import global_weights, record_error
-
-_TRAINS = "train"
 
 
 class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
@@ -43,14 +42,14 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         """Note what is sent, and record what returns."""
         try:
             if event_type == EventType.BEFORE_TASK_DATA_FILTER:
-                self._sent[_site(fl_ctx)] = data = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
-                if not self._began and fl_ctx.get_prop(FLContextKey.TASK_NAME) == _TRAINS:
+                self._sent[site(fl_ctx)] = data = dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)).get("data")
+                if not self._began and fl_ctx.get_prop(FLContextKey.TASK_NAME) == TRAINS:
                     self._began = True
                     Evidence(SERVER).model("", **model(data))
             elif event_type == EventType.AFTER_TASK_DATA_FILTER:
-                filtered = _data(fl_ctx.get_prop(FLContextKey.TASK_DATA))
+                filtered = dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)).get("data")
                 if next(leaves(filtered), None):  # none where a streamer has sent the tensors by itself
-                    self._sent[_site(fl_ctx)] = filtered
+                    self._sent[site(fl_ctx)] = filtered
             elif event_type == EventType.BEFORE_TASK_RESULT_FILTER:
                 self._record_result(fl_ctx, fl_ctx.get_prop(FLContextKey.TASK_RESULT))
             elif event_type == AppEventType.AFTER_SHAREABLE_TO_LEARNABLE:
@@ -69,32 +68,29 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
             Evidence(SERVER).global_model(number + 1, aggregate)
 
     def _record_result(self, fl_ctx: FLContext, result: Shareable) -> None:
-        site, got = _site(fl_ctx), _data(result)
-        sent = dict(leaves(self._sent.pop(site, None)))
-        dxo = result.get("DXO") or {}
-        meta, kind = dxo.get("meta") or {}, dxo.get("kind") or ""
-        kind = str(getattr(kind, "value", kind))
+        sender, exchanged = site(fl_ctx), dxo(result)
+        got = exchanged.get("data")
+        sent = dict(leaves(self._sent.pop(sender, None)))
+        meta, of = exchanged.get("meta") or {}, kind(exchanged)
         number = result.get_header("current_round")
         task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
-        # Others count batches, or are the state of a random generator, and are not averaged.
-        floating = (pair for pair in leaves(got) if not isinstance(pair[1], bytes))
-        weights = {name: leaf for name, leaf in floating if "float" in str(leaf.dtype)}
+        weights = floating(got)
         if self._first[0] != (task, number):
             self._first = ((task, number), {})
-        compared = figures(sent, got, self._first[1], difference=kind == "WEIGHT_DIFF")
+        compared = figures(sent, got, self._first[1], difference=of == "WEIGHT_DIFF")
         if not self._first[1]:
             self._first = ((task, number), weights)
-        if task == _TRAINS:
+        if task == TRAINS:
             self._names = frozenset(weights)
         steps = meta.get(FLMetaKey.NUM_STEPS_CURRENT_ROUND)
         all_sent = bool(weights) and weights.keys() <= sent.keys()
         Evidence(SERVER).write(
             "task",
-            site=site,
+            site=sender,
             task=task,
             round=number if isinstance(number, int) else None,
             return_code=str(result.get_return_code()),
-            kind=kind,
+            kind=of,
             **compared._asdict(),
             weight=None if steps is None else float(steps),
             names=_digest(weights),
@@ -107,16 +103,6 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
 def _digest(weights: dict[str, Any]) -> str:
     names = "\0".join(f"{name} {tuple(leaf.shape)}" for name, leaf in sorted(weights.items()))
     return hashlib.sha256(names.encode()).hexdigest()
-
-
-def _site(fl_ctx: FLContext) -> str:
-    peer = fl_ctx.get_peer_context()
-    return str(peer.get_identity_name()) if peer else ""
-
-
-def _data(shareable: Shareable | None) -> Any:
-    dxo = shareable.get("DXO") if shareable is not None else None
-    return dxo.get("data") if isinstance(dxo, dict) else None
 
 
 def _metrics(reported: Any) -> dict[str, float]:

@@ -46,7 +46,7 @@ def results_are_sound(run: Run) -> Iterator[Result]:
 
 
 @check("claim", needs=(TaskEvent,))
-def every_site_trained(run: Run) -> Result:
+def every_site_trained(run: Run) -> Iterator[Result]:
     """Every site's result of every training task is a model other than the one that it was sent.
 
     Where no result can be compared, as a gradient cannot with a model, each is a number other than 0; so is
@@ -55,7 +55,7 @@ def every_site_trained(run: Run) -> Result:
     results = [line for line in run.results if line.event.task == TRAINS]
     for line in results:
         if message := _wrong(line.event):
-            return fails(message, line)
+            yield fails(message, line)
     for site in sorted({line.event.site for line in results}):
         theirs = [line for line in results if line.event.site == site]
         idle = [line for line in theirs if line.event.trained == 0]
@@ -64,19 +64,20 @@ def every_site_trained(run: Run) -> Result:
             message = (
                 f"{site} did not train: no trainable parameter changed by more than rounding in {where}."
             )
-            return (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
+            yield (fails if len(idle) == len(theirs) else unknown)(message, idle[0])
     uncompared = [line for line in results if line.event.moved is None and line.event.kind != "WEIGHT_DIFF"]
     began = min((line.event.round or 0 for line in results), default=0)  # with settings, and no model yet
     later = [line for line in uncompared if (line.event.round or 0) > began]
     if later and len(uncompared) < len(results):
         event = later[0].event
-        return unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
+        yield unknown(f"{event.site}'s result was compared with nothing, unlike others.", uncompared[0])
     silent = sorted({site.name for site in run.spec.sites} - {line.event.site for line in results})
     if silent:
         announced = ", ".join(sites(run.workspace)) or "none"
-        return unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
-    summary = f"Every site sent back another model than it was sent, in {len(results)} results."
-    return holds(summary, results[-1])
+        yield unknown(f"The server had no training result of {silent[0]}; the job announced {announced}.")
+    if results:
+        summary = f"Every site sent back another model than it was sent, in {len(results)} results."
+        yield holds(summary, results[-1])
 
 
 def _wrong(event: TaskEvent) -> str | None:

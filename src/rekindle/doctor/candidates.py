@@ -1,0 +1,174 @@
+"""What in a text may be the cause of a failure: exceptions, and single lines that report an error."""
+
+import re
+from typing import NamedTuple
+
+from rekindle.records import Layer
+
+from . import exceptions
+from .ansible_results import failed_task, plain, settled_hosts
+from .catalogue import Rank
+from .lines import Line, stream
+from .producers import producer
+from .scan import known, one_line
+from .shapes import shape
+from .subjects import Subject, subject
+from .texts import Text
+
+_WORDS = 4
+_LEAD = re.compile(
+    r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
+    r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
+)
+_CONTEXT = shape("context")
+_RETRIED = re.compile(r"(?i)\bre-?try")
+_AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
+_RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
+_SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
+_FAILS = shape("fails")
+
+
+class Candidate(NamedTuple):
+    """A line or an exception that may name the cause."""
+
+    number: int
+    message: str
+    rank: Rank
+    layer: Layer
+    remedy: str
+    focus: int
+    """Where in the message its subject stands."""
+    stream: str
+    """The rank that printed it."""
+    lasts: bool
+    """Whether no later success takes it back."""
+    meaning: str = ""
+    """What goes wrong, in a few words."""
+    name: str = ""
+    """Of the finding; else one by its layer."""
+    through: int = 0
+    """The last line of an exception."""
+    weak: bool = False
+    """Whether its words say little."""
+    vague: bool = False
+    """Whether its words may be a mere name."""
+    benign: bool = False
+    """Whether its own words are that it does not matter."""
+
+
+def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
+    """Return the exceptions of ``text``, chain by chain, then the lines among ``found`` outside of them."""
+    settled = settled_hosts(text)
+    chained: list[Candidate] = []
+    inside: set[int] = set()
+    for chain in exceptions.chains(text):
+        first, last = text.line(chain[0].start), text.line(chain[-1].end)
+        inside.update(range(first, last + 1))
+        if "Exception ignored in" not in text.body[max(0, chain[0].start - 200) : chain[0].start]:
+            chained += _exception(text, chain)
+    single = []
+    for index, line in enumerate(found):
+        if line.number not in inside and (one := _single(line, settled, found[index + 1 : index + 3])):
+            single.append(one)
+    return [*chained, *single]
+
+
+def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
+    causes = [one for one in chain if not one.reports]
+    root = next(filter(_names_cause, causes), next(iter(causes), None))
+    if root is None or _is_known(root.text):
+        return []
+    about = subject(root.text)
+    layer = exceptions.layer(root.kind, root.message, root.packages)
+    ours = about and about.row.layer == layer and not about.row.weak
+    last = chain[-1]
+    more = f", then {last.text}" if last is not root and not last.reports else ""
+    raised = f"{one_line(root.text, 90 if more else 300)} at {root.place}{more}"
+    remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
+    rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
+    number = text.line(root.at)
+    meaning = about.row.meaning if about and ours else ""
+    return [
+        Candidate(
+            number=number,
+            message=f"{meaning}: {raised}" if meaning else f"A process raised {raised}.",
+            rank=rank,
+            layer=layer,
+            remedy=remedy,
+            focus=0,
+            stream=stream(text.raw_line(number)),
+            lasts=False,
+            name="exception",
+            through=text.line(last.end),
+        )
+    ]
+
+
+def _names_cause(raised: exceptions.Raised) -> bool:
+    """Whether the words of an exception say what goes wrong."""
+    about = subject(raised.text)
+    return about is not None and about.row.rank == "cause" and not about.row.weak
+
+
+def _is_known(exception: str) -> bool:
+    """Whether an entry of the catalogue covers all of an exception, or that it only follows from others."""
+    entry = known(exception, {})
+    return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
+
+
+def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
+    message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
+    ansible = failed_task(line.text)
+    if ansible:
+        host, result = ansible
+        if host in settled or any("...ignoring" in after.text for after in following[:1]):
+            return None
+        message = f"Ansible on {host}: {result}"
+    about = subject(message)
+    level = line.level or bool(ansible)
+    layer, rank = _kind(line, about)
+    again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
+    retried = (
+        rank == "cause" and layer == "network" and (again or (line.benign and _RETRIED.search(line.text)))
+    )
+    if not level and not (about and not about.row.weak and _FAILS.search(message)):
+        return None
+    if line.informs and not level and not retried:
+        return None
+    if (line.benign or again) and not ansible:
+        rank = "guess" if retried else "echo"
+    if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
+        rank, layer = "symptom", producer(line.printed) or layer
+    return Candidate(
+        number=line.number,
+        message=message,
+        rank=rank,
+        layer=layer,
+        remedy=about.row.remedy if about else "Read this line and those around it.",
+        focus=about.start if about else 0,
+        stream=line.rank,
+        lasts=bool(ansible),
+        meaning=about.row.meaning if about else "",
+        weak=about is None or about.row.weak,
+        vague=about is not None and about.vague,
+        benign=line.benign or again,
+    )
+
+
+def _goes_on(message: str, about: Subject) -> bool:
+    """Whether a message of words that only report a failure goes on with what failed."""
+    _, colon, reason = message[about.start + about.length :].partition(": ")
+    return bool(colon and len(reason.split()) >= _WORDS and _FAILS.search(reason))
+
+
+def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
+    """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
+    if about and not about.row.weak:
+        return about.row.layer, about.row.rank
+    raised = _RAISED.search(line.text)
+    if raised and exceptions.OF_PYTHON.fullmatch(raised[1]):
+        return "job", about.row.rank if about else "symptom"
+    by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
+    if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
+        by = "host"
+    return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")

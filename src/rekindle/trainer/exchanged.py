@@ -1,0 +1,26 @@
+"""What NVFlare's server has of a message to or from a site."""
+
+from typing import Any
+
+from nvflare.apis.fl_context import FLContext
+
+TRAINS = "train"
+"""The task of training."""
+
+
+def dxo(shareable: Any) -> dict[str, Any]:
+    """Return the data exchange object in a message, which has ``data``, ``kind`` and ``meta``; or nothing."""
+    found = shareable.get("DXO") if shareable is not None else None
+    return found if isinstance(found, dict) else {}
+
+
+def kind(of: dict[str, Any]) -> str:
+    """Return the kind of a data exchange object: ``WEIGHTS``, ``WEIGHT_DIFF``; empty without any."""
+    found = of.get("kind") or ""
+    return str(getattr(found, "value", found))
+
+
+def site(fl_ctx: FLContext) -> str:
+    """Return the site that a message is to or from; empty if none is known."""
+    peer = fl_ctx.get_peer_context()
+    return str(peer.get_identity_name()) if peer else ""

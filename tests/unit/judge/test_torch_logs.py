@@ -1,0 +1,50 @@
+"""What torch logs of ranks that end, in the logs of a site and of the console."""
+
+import shutil
+
+import pytest
+from recorded_edits import result_of
+
+from rekindle.judge import judge
+
+SITE_LOG = "job/workspace/hello-numpy/site-1/log.txt"
+TORCH = "E1126 02:32:03.332000 20323 torch/distributed/elastic/agent/server/api.py:1008] "
+ENDED_FIRST = {
+    "gloo": "RuntimeError: [/x/gloo/transport/tcp/pair.cc:1] Read error [::1]:1: Connection reset by peer.",
+    "torchrun": f"{TORCH}Error waiting on exit barrier. Elapsed: 2.0 seconds\n"
+    f"{TORCH}Traceback (most recent call last):\n"
+    f'{TORCH}  File "torch/distributed/elastic/utils/store.py", line 201, in barrier\n'
+    f"{TORCH}torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed.",
+}
+
+
+@pytest.fixture
+def example(recordings, tmp_path):
+    """Return a copy of a recorded run."""
+    return shutil.copytree(recordings / "examples" / "hello-numpy", tmp_path / "run")
+
+
+@pytest.mark.parametrize("printed", ENDED_FIRST)
+@pytest.mark.parametrize(("moment", "kind"), [("after", "PASS"), ("before", "UNPROVEN")])
+def test_a_rank_that_ended_is_harmless_only_after_the_end(example, moment, kind, printed):
+    log = example / SITE_LOG
+    lines = log.read_text().splitlines(keepends=True)
+    end = next(number for number, line in enumerate(lines) if "server asked to end the run" in line)
+    at = end + 1 if moment == "after" else 40
+    prefix = f"{lines[at - 1][:23]} - SubprocessLauncher - INFO - "
+    lines[at:at] = [f"{prefix}{line}\n" for line in ENDED_FIRST[printed].splitlines()]
+    log.write_text("".join(lines))
+    with (example / "job.log").open("a") as stream:
+        stream.write(f"{ENDED_FIRST[printed]}\n")
+    assert judge(example).verdict == kind
+
+
+def test_an_exception_that_torch_logged_is_read_behind_its_prefix(example):
+    log = example / SITE_LOG
+    lines = log.read_text().splitlines(keepends=True)
+    prefix = f"{lines[-2][:23]} - SubprocessLauncher - INFO - [rank1]:{TORCH}"
+    lines[-1:-1] = [f"{prefix}Traceback (most recent call last):\n", f"{prefix}ValueError: shapes differ\n"]
+    log.write_text("".join(lines))
+    verdict = judge(example)
+    assert verdict.verdict == "UNPROVEN"
+    assert "ValueError: shapes differ" in result_of(verdict, "trainers_print_no_failure").message
