@@ -1,9 +1,9 @@
-"""Training inside NVFlare beside the same training by itself, and over 1, 2 and 4 GPUs, in one run.
+"""Training inside NVFlare beside the same training by itself, and over 1, 2, 4 and 8 GPUs, in one run.
 
     .venv/bin/python benchmarks/jobs.py torch=PYTHON transformers=PYTHON tensorflow=PYTHON
 
 Each PYTHON is an environment's interpreter on this machine, as env.json has it; those left out are not timed.
-One site trains on the first 1, 2 and 4 GPUs at sizes that fill an H200, under NVFlare; on 2 GPUs then again
+One site trains on the first 1, 2, 4 and 8 GPUs at sizes that fill an H200, under NVFlare; on 2 GPUs then again
 by the very command that NVFlare launched, without NVFlare. Samples a second are those of the rounds after the
 first, median, over the ranks together; outside is what a run took beside its rounds.
 """
@@ -39,8 +39,8 @@ class Case:
 
 
 CASES = (
-    Case("pt_ddp", "torch", "--dataset generated --width 256 --batch_size 256 --local_epoch 3", (1, 2, 4)),
-    Case("llm_sft", "transformers", "--data_path {data} --batch_size 256 --local_epoch 2", (1, 2, 4)),
+    Case("pt_ddp", "torch", "--dataset generated --width 256 --batch_size 256 --local_epoch 3", (1, 2, 4, 8)),
+    Case("llm_sft", "transformers", "--data_path {data} --batch_size 256 --local_epoch 2", (1, 2, 4, 8)),
     Case("tf_mirrored", "tensorflow", "--batch_size 64 --local_epoch 300", (2,)),
 )
 

@@ -24,7 +24,8 @@ _turns = itertools.count(1)
 def join(replicas: int) -> tuple[Any, str]:
     """Take this node's GPUs, growing their memory, or else its CPU, before their first use.
 
-    Several nodes have one replica on each CPU, as the strategy does; one node has ``replicas``.
+    Several nodes have one replica on each CPU, as the strategy does; one node has ``replicas``. TensorFlow then
+    logs the algorithm that it sums by, which NVFlare 2.9 would leave out.
 
     Args:
         replicas: of the site, on all of its nodes.
@@ -35,6 +36,7 @@ def join(replicas: int) -> tuple[Any, str]:
     Raises:
         ValueError: the devices are not as many.
     """
+    tf.get_logger().setLevel("INFO")
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
         tf.config.experimental.set_memory_growth(gpu, True)

@@ -138,6 +138,14 @@ def test_copies_that_are_slow_in_one_of_four_looks_condemn_no_gpu(recordings):
     assert accepted.holds
 
 
+@pytest.mark.parametrize("name", ["all_reduce", "all_gather", "reduce_scatter"])
+def test_four_h200s_are_held_against_norms_of_four(recordings, tmp_path, name):
+    run = shutil.copytree(recordings / "acceptance" / "h200-x4", tmp_path / "run")
+    assert judge(run).verdict == "PASS"
+    of_figures(name, value=250.0)(run)
+    assert f"iB: {name} is 250 GB/s, and the norm is at least" in judge(run).cause
+
+
 def test_who_keeps_a_gpu_busy_is_reported(recordings):
     verdict = judge(recordings / "acceptance" / "h200-x2-cotenant")
     assert verdict.verdict == "FAIL"
