@@ -54,6 +54,12 @@ JOBS = (
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("batch_norm", "digits"),
     OwnJob("five_sites", "digits", fields=(("sites", 5),)),
+    OwnJob(
+        "sites_that_are_sampled",
+        "digits",
+        (Edit("job.py", "    min_clients=args.sites", "    min_clients=2,", instead=True),),
+        fields=(("sites", 3), ("rounds", 8)),
+    ),
     OwnJob("one_site", "digits", fields=(("sites", 1),)),
     OwnJob("one_round", "digits", fields=(("rounds", 1),)),
     OwnJob("small_steps", "digits", (put("RATE = ", "RATE = 1e-5"),)),

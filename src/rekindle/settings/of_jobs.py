@@ -41,7 +41,7 @@ def _named(settings: Settings, name: str, known: list[str]) -> Iterator[Complain
         if not own_path(job) and job not in known:
             message = f"{name} names {job!r}, and there is no such job in {settings.jobs.name}/."
             described = "job.yml" in content(here(job))
-            yield Complaint(message, f"write {job}/job.yml." if described else instead(job, known))
+            yield Complaint(message, f"name its file, {job}/job.yml." if described else instead(job, known))
             continue
         try:
             called = [load_job(settings.jobs, expanded).name for expanded in expand(settings.jobs, [job])]

@@ -24,8 +24,8 @@ _turns = itertools.count(1)
 def join(replicas: int) -> tuple[Any, str]:
     """Take this node's GPUs, growing their memory, or else its CPU, before their first use.
 
-    Several nodes have one replica on each CPU, as the strategy does; one node has ``replicas``. TensorFlow then
-    logs the algorithm that it sums by, which NVFlare 2.9 would leave out.
+    Several nodes have one replica on each CPU, as the strategy does; one node has ``replicas``.
+    TensorFlow then logs the algorithm that it sums by, which NVFlare 2.9 would leave out.
 
     Args:
         replicas: of the site, on all of its nodes.

@@ -29,8 +29,12 @@ def _numpy(path: Path) -> Any:
 
 
 def _torch(path: Path) -> Any:
+    import numpy as np  # noqa: PLC0415 - as above
     import torch  # noqa: PLC0415 - as above
 
+    array, scalar = np.empty(0).__reduce__()[0], np.float64(0).__reduce__()[0]  # beside the weights SCAFFOLD saves
+    kinds = {type(np.dtype(code)) for code in np.typecodes["AllFloat"] + np.typecodes["AllInteger"] + "?"}
+    torch.serialization.add_safe_globals([array, scalar, np.ndarray, np.dtype, *kinds])
     loaded = torch.load(path, map_location="cpu", weights_only=True)
     named = loaded if isinstance(loaded, dict) else {}
     return named.get("model", named.get("state_dict", loaded))

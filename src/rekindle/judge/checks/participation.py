@@ -10,7 +10,10 @@ from rekindle.judge.run import Run
 
 @check("claim")
 def every_site_took_part(run: Run) -> Result:
-    """Every announced site returned each task that the workflows have for it, with something in it."""
+    """Every announced site returned each task that the workflows have for it, with something in it.
+
+    A workflow that samples its sites for each round has to have chosen each of them once.
+    """
     account = run.account
     if not account.sites or not account.flows:
         return unknown("The expected sites and tasks are unknown.")
@@ -36,16 +39,21 @@ def _not_good(task: Task, flow: Workflow, ended: bool) -> Result | None:
 
 
 def _fewer(site: str, flow: Workflow, account: Account) -> Result | None:
-    done = Counter(task.name for task in account.of(flow) if task.site == site and task.good)
+    good = [task for task in account.of(flow) if task.good]
+    done = Counter(task.name for task in good if task.site == site)
     if flow.flow is None:
         return None if done else unknown(f"{site} returned no task of {flow.kind}, whose tasks are unknown.")
+    sampled = flow.sampled(len(account.sites))
+    samples = sampled < len(account.sites)
     for name, wanted in _asked(flow, flow.flow):
-        if done[name] < (wanted or 1):
-            chosen = flow.sampled(len(account.sites)) < len(account.sites)
-            if flow.may_stop and done[name]:
-                continue
-            message = f"{site} returned {done[name]} of {wanted or 'its'} tasks {name} of {flow.kind}."
-            return (unknown if chosen or not account.ended else fails)(message)
+        of_all = [task for task in good if task.name == name]
+        complete = samples and bool(wanted) and len(of_all) == wanted * sampled
+        if done[name] >= (wanted or 1) or (done[name] and (complete or flow.may_stop)):
+            continue
+        message = f"{site} returned {done[name]} of {wanted or 'its'} tasks {name} of {flow.kind}."
+        if samples:
+            return unknown(f"{message} It samples {sampled} of {len(account.sites)} sites a round.")
+        return (fails if account.ended else unknown)(message)
     return None
 
 
