@@ -9,6 +9,7 @@ AVERAGE = (
 )
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
+HALF = "params = {name: value.half() for name, value in model.state_dict().items()}"
 SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
 FEDOPT = "from nvflare.app_opt.pt.recipes.fedopt import FedOptRecipe as FedAvgRecipe"
 SGD = """    name="digits",
@@ -52,12 +53,16 @@ JOBS = (
     line("sites_with_names", Edit("job.py", "job.to(runner", NAMES, instead=True)),
     line("two_simulations", Edit("job.py", "", TWO_RECIPES)),
     OwnJob("scikit_learn", "sklearn_sgd"),
+    OwnJob("clusters", "sklearn_kmeans"),
     OwnJob("batch_norm", "digits"),
     OwnJob("five_sites", "digits", fields=(("sites", 5),)),
     OwnJob(
-        "sites_that_are_sampled",
+        "sampled_sites_of_half_precision",
         "digits",
-        (Edit("job.py", "    min_clients=args.sites", "    min_clients=2,", instead=True),),
+        (
+            Edit("job.py", "    min_clients=args.sites", "    min_clients=2,", instead=True),
+            put("    params = ", HALF),
+        ),
         fields=(("sites", 3), ("rounds", 8)),
     ),
     OwnJob("one_site", "digits", fields=(("sites", 1),)),

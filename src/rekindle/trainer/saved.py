@@ -32,9 +32,9 @@ def _torch(path: Path) -> Any:
     import numpy as np  # noqa: PLC0415 - as above
     import torch  # noqa: PLC0415 - as above
 
-    array, scalar = np.empty(0).__reduce__()[0], np.float64(0).__reduce__()[0]  # beside the weights SCAFFOLD saves
     kinds = {type(np.dtype(code)) for code in np.typecodes["AllFloat"] + np.typecodes["AllInteger"] + "?"}
-    torch.serialization.add_safe_globals([array, scalar, np.ndarray, np.dtype, *kinds])
+    made = [value.__reduce__()[0] for value in (np.empty(0), np.float64(0))]
+    torch.serialization.add_safe_globals([np.ndarray, np.dtype, *kinds, *made])  # what SCAFFOLD saves beside
     loaded = torch.load(path, map_location="cpu", weights_only=True)
     named = loaded if isinstance(loaded, dict) else {}
     return named.get("model", named.get("state_dict", loaded))
