@@ -12,6 +12,7 @@ from rekindle.federation.authority import ADMIN, Authority
 from rekindle.records import KitRecord, read
 from rekindle.results import state
 
+FOLDER = "/home/lease/rekindle/federation/rekindle"
 MEMBER = "member@rekindle.local"
 PYTHON = "~/rekindle/envs/torch-*/bin/python"
 JOINS = f"""timeout 25 {PYTHON} -u -m nvflare.private.fed.app.client.client_train -m ~/stranger \
@@ -90,6 +91,9 @@ def test_a_user_without_the_right_submits_nothing(up, authority):
 def test_a_sites_kit_is_no_users(up, authority):
     """Not even with the admin's settings beside its key, of which none is secret."""
     leave(up, "two", authority("rekindle").kit(ADMIN, "admin"))
-    kit, theirs = "/home/lease/rekindle/federation/rekindle/two/startup", "/home/lease/stranger/startup"
-    root(up, "two", f"cp {kit}/client.* {theirs}; chown -R lease {theirs}")
-    assert submit(up, "two", ADMIN) == "?"
+    theirs = "/home/lease/stranger/startup"
+    root(up, "two", f"cp {FOLDER}/two/startup/client.* {theirs}; chown -R lease {theirs}")
+    said = submit(up, "two", ADMIN)
+    assert "logged in" not in said
+    assert "error:client_registration" in said
+    assert "CNMismatch" in root(up, SERVER, f"cat {FOLDER}/kept.log")
