@@ -134,6 +134,6 @@ slurm-ssh: all
 slurm-down: all
 	$(LAB) --lab slurm down
 
-# Scenarios on one such host, in the order in which a host goes through them: nothing is prepared twice.
+# Scenarios on such hosts, in the order in which a host goes through them: nothing is prepared twice.
 molecule: all
-	REKINDLE_PREPARE=none molecule test --scenario-name plan --scenario-name site --scenario-name retire
+	REKINDLE_PREPARE=none molecule test --scenario-name plan --scenario-name site --scenario-name federate --scenario-name retire

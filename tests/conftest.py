@@ -18,6 +18,8 @@ SCOPES = {
     "tests/site/test_examples.py": "jobs",
     "tests/site/test_other_jobs.py": "jobs",
     "tests/site/test_upgrade.py": "jobs",
+    "tests/hosts/test_federated_faults.py": "federation",
+    "tests/hosts/test_federation.py": "federation",
     "tests/hosts/test_lease_end.py": "pair",
     "tests/hosts/test_safety_over_ssh.py": "pair",
     "tests/hosts/test_site_over_ssh.py": "pair",
@@ -31,7 +33,7 @@ SCOPES = {
 LONGEST = (
     "slurm",
     "jobs",
-    "tests/hosts/test_federation.py",
+    "federation",
     "torch",
     "tests/hosts/test_cuts.py",
     "pair",

@@ -40,5 +40,4 @@ class ActionModule(Action):
             except RecordError as error:
                 raise Failed(f"{host} does not report its link: {error.message}.") from None
             records.write(home / folders.LINK_RECORD, link)
-        running = bool(answer.get("running"))
-        return {"changed": args["do"] == "listen" and not running, **({"running": True} if running else {})}
+        return {"changed": False, **({"running": True} if answer.get("running") else {})}

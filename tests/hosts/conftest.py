@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from federations import AGAIN, EPOCH, HOSTS, SERVER, Going, root
 from lab.labs import Lab
 from lab.slots import slot
 from lab.slurm import SlurmLab
@@ -92,3 +93,44 @@ def on_slurm(cluster, tmp_path_factory):
 def small(tmp_path_factory):
     """Return a checkout whose pt_ddp has one site, with one rank a node."""
     return checkout(tmp_path_factory.mktemp("small"), pt_ddp=SMALLEST)
+
+
+@pytest.fixture(scope="session")
+def members(named):
+    """Return a lab of these hosts, for which every wheel is here; sites know the server by a name."""
+    lab = Lab(named("fed"), light=True)
+    try:
+        lab.up(HOSTS)
+        fill_wheelhouse(lab)
+        address = lab.hosts[SERVER].address
+        for host in HOSTS:
+            root(lab, host, f"echo '{address} flare.lab' >>/etc/hosts")
+        known = f"rekindle_federation_address: {address}"
+        lab.inventory.write_text(
+            lab.inventory.read_text().replace(known, known.replace(address, "flare.lab"))
+        )
+        yield lab
+    finally:
+        lab.down()
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory):
+    """Return a checkout whose pt_ddp has one rank a site, and rounds that may be LONG."""
+    folder = checkout(tmp_path_factory.mktemp("federation"), pt_ddp={"ranks_per_site": 1})
+    client = folder / "flare_jobs/pt_ddp/client.py"
+    slow = f"            time.sleep(args.local_epoch > 8)\n{EPOCH}"
+    client.write_text(client.read_text().replace(EPOCH, slow))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def proven(members, shop, tmp_path_factory):
+    """Return the first run of federate.yml, from bare hosts."""
+    results = tmp_path_factory.mktemp("results") / "federation"
+    return play("playbooks/federate.yml", members.inventory, results, cwd=shop)
+
+
+@pytest.fixture
+def going(proven, members, shop, tmp_path):
+    return Going(members, shop, tmp_path).start(*AGAIN)

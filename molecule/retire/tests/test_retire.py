@@ -14,8 +14,9 @@ def test_nothing_is_left(host):
 
 def test_run_logs_and_capsule_are_kept():
     kept = json.loads((HOME / "retired.json").read_text())
-    ((run, verdict),) = kept["runs"].items()
-    assert (run.startswith("pt_ddp-"), verdict) == (True, "PASS")
+    # the other was of a federation, whose runs have their verdict elsewhere
+    run = next(run for run, verdict in kept["runs"].items() if verdict == "PASS")
+    assert run.startswith("pt_ddp-")
     names = {path.relative_to(HOME / "retired").as_posix() for path in HOME.glob("retired/**/*")}
     assert {f"runs/{run}/verdict.json", "logs/environments/log.txt", "env.json"} <= names
     assert {f"locks/{lock}" for lock in kept["environments"]} <= names

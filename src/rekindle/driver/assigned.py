@@ -1,15 +1,30 @@
-"""Whether a participant of a federation works or waits for others, by what NVFlare prints there."""
+"""Whether a participant of a federation may start, and works or waits for others, by what NVFlare prints."""
 
 import re
+import time
 from pathlib import Path
 
 from rekindle.flare.tasks import CAME, GIVEN
 from rekindle.host import files
+from rekindle.reach import Trouble
+from rekindle.reach.kit import Kit
+from rekindle.records import Participant
 
 _AT_ONCE = 1 << 20
 """Bytes that one look reads, at most; the next continues there."""
 _GOT = re.compile(r"got task assignment: name=\S{1,200}, id=(\S{1,200})")
 _SENT = "task result sent to server"
+
+
+def refused(participant: Participant) -> str | None:
+    """Return why its kit is not valid by this host's clock; NVFlare 2.9 would wait for ever in silence."""
+    try:
+        Kit(Path(participant.kit), "server" if participant.role == "server" else "client").require(
+            f"{participant.role}'s", time.time()
+        )
+    except Trouble as trouble:
+        return f"{participant.name}: {trouble.message} Fix: {trouble.fix}"
+    return None
 
 
 class Assigned:

@@ -17,7 +17,7 @@ from rekindle.records import Ended, Ladder, RunSpec, timestamp, write
 from rekindle.records.folders import spec_in
 
 from .allocation import AllocationError, allocated, have_environment, local_folder
-from .assigned import Assigned
+from .assigned import Assigned, refused
 from .autopsy import autopsy
 from .clock import Clock
 from .command import command, environment
@@ -146,6 +146,9 @@ def _run(run_dir: Path, spec: RunSpec, environ: dict[str, str], clock: Clock, re
     with (run_dir / folders.JOB_LOG).open("wb") as log:
         try:
             with _interruptible():
+                if spec.participant and (why := refused(spec.participant)):
+                    log.write(f"{why}\n".encode())
+                    return _End("finished", 1)
                 nodes.start()
                 process = detached.spawn(words, log, cwd=run_dir / folders.JOB, env=environ)
                 while (status := process.poll()) is None:

@@ -87,6 +87,7 @@ def join(results: Path, job: str, hosts: list[str]) -> VerdictRecord:
                     _lay(new, host, spec)
             shutil.rmtree(part_of(results, job, "").parent / f"{job}{_PARTS}", ignore_errors=True)
             write(new / folders.SPEC, spec)
+            (new / folders.JOB_LOG).touch(mode=0o600)  # of a server whose host sent nothing
             with suppress(RecordError):
                 write(new / folders.ENDED, _ended(new, [*placed]))
             write(new / folders.CLOCK, Clock(offset_s=0.0, error_s=0.0, asked=timestamp()))
@@ -182,7 +183,11 @@ def _offset(part: Path) -> timedelta:
 
 
 def _judged(run: Path, spec: RunSpec, sent: Mapping[str, RunSpec]) -> VerdictRecord:
-    verdict = judge(run, spec)
+    verdict, server = judge(run, spec), spec.nodes[0]
+    if not (run / server).is_dir():
+        cause = f"{server}, the federation's server, sent nothing: it was rebooted or lost in mid-job."
+        remedy = "Run the same command again, which starts the job anew."
+        return replace(verdict, cause=cause, remedy=remedy, layer="host")
     if altered := next(_altered(run, spec, sent), None):
         return replace(verdict, verdict="UNPROVEN", cause=altered, remedy="Run it again (-e rerun=true).")
     return verdict

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from test_driver import STUBBORN, _assert_gone, _pid, _start, _supervisor, _wait_for, _wait_for_end
 
-from rekindle.records import Progress, RunSpec, VerdictRecord, read, write
+from rekindle.records import Ended, Participant, Progress, RunSpec, VerdictRecord, read, write
 
 
 def _counting(tmp_path):
@@ -110,3 +110,16 @@ def test_one_job_runs_on_a_host_at_a_time(tmp_path):
         fcntl.flock(lock, fcntl.LOCK_UN)
         assert start() is True  # and what the other's supervisor left, as it was killed, is ended
         assert trainer.wait(10) != 0
+
+
+def test_a_host_of_a_federation_whose_kit_is_no_good_does_not_start_its_job(tmp_path):
+    """NVFlare 2.9 would wait for ever, and log nothing."""
+    mine = Participant(
+        role="site", name="gpu-1", kit="/nowhere", address="cpu-1", port=8002, sites=("gpu-1",), min_sites=1
+    )
+    run, start = _start(tmp_path, "open('began', 'w')", participant=mine)
+    start()
+    _wait_for(run / "ended.json")
+    assert (run / "job.log").read_text().startswith("gpu-1: The kit has no file /nowhere/startup/")
+    assert not (run / "job/began").exists()
+    assert read(run / "ended.json", Ended).exit_status == 1

@@ -1,0 +1,33 @@
+"""A participant of a federation whose certificate is not valid by its host's clock does not start NVFlare."""
+
+from datetime import timedelta
+
+import pytest
+
+from rekindle.driver.assigned import refused
+from rekindle.records import Participant
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("valid", "says"),
+    [
+        ({}, None),
+        ({"begins": HOUR}, "gpu-1: The certificate of the site's kit is not valid before "),
+        ({"ends": -HOUR}, "gpu-1: The certificate of the site's kit has expired at "),
+    ],
+)
+def test_it_is_named_with_what_the_clock_says(authority, valid, says):
+    kit = authority.kit("client", "gpu-1", **valid)
+    mine = Participant(
+        role="site",
+        name="gpu-1",
+        kit=str(kit.folder),
+        address="cpu-1",
+        port=8002,
+        sites=("gpu-1",),
+        min_sites=1,
+    )
+    why = refused(mine)
+    assert why is None if says is None else why.startswith(says) and "; this host's clock says " in why
