@@ -70,10 +70,6 @@ class View:
             return True
         return False
 
-    def say(self, text: str) -> None:
-        """Show a failure above the table."""
-        self._shown(text, constants.COLOR_ERROR, stderr=True)
-
     def end(self) -> None:
         """Take the table away, and leave the terminal to Ansible's lines; again, it does nothing."""
         if self._process.stdin is None or self._process.stdin.closed:
