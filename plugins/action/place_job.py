@@ -39,7 +39,11 @@ class ActionModule(Action):
             sites = members.sites(job) if members else ()
             spec = jobs.prepare(job, host, plan, env, _tmpdir(args["tmpdir"], host), sites)
             if members:
-                spec = replace(spec, participant=members.participant(host.host))
+                spec = replace(
+                    spec,
+                    participant=members.participant(host.host),
+                    versions={**spec.versions, **members.hardware()},
+                )
             spec = replace(
                 spec,
                 files=digests(sent, job, on_gpus=bool(spec.gpus)),

@@ -61,11 +61,12 @@ def _find_rekindle() -> None:
 _find_rekindle()
 
 from rekindle import records, settings
-from rekindle.actions import on_end
+from rekindle.actions import live, on_end
 from rekindle.actions.output import clean_display, failure, part
 from rekindle.host import folders, places
 from rekindle.report.check import check_text
 from rekindle.report.reports import summary, write_reports
+from rekindle.report.table import draws
 from rekindle.results import journal, sealing
 from rekindle.results.check import check
 
@@ -125,6 +126,8 @@ class CallbackModule(CallbackBase):
         """Why the first item of a loop failed, by host and task."""
         self._checks = bool(context.CLIARGS.get("check"))
         self._playing: BinaryIO | None = None
+        self._first_task = ""
+        self._view: live.View | None = None
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         """Note the time, and the default folder for results of this playbook."""
@@ -143,10 +146,18 @@ class CallbackModule(CallbackBase):
             self._begin(roles)
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
-        """Begin with a role of ours that a playbook includes dynamically."""
+        """Begin with a role of ours that a playbook includes dynamically; after the first task, the view."""
+        self._first_task = self._first_task or task._uuid
+        begun = self._playing and self._view is None and task._uuid != self._first_task
+        if begun and self._folder and self._is_viewed():
+            self._view = live.View(self._folder)
+            atexit.register(self._view.end)
         stage = _stage(task)
         if stage is not None and stage not in self._reached:
             self._begin([stage])
+
+    def _is_viewed(self) -> bool:
+        return self._ours and "retire" not in self._reached and draws() and live.wanted()
 
     @_reports_errors
     def _begin(self, roles: list[str]) -> None:
@@ -253,12 +264,17 @@ class CallbackModule(CallbackBase):
         self._left.add(host)
         message = self._failed_items.pop((host, task._uuid), None) or failure(answer)
         journal.note_left(self._folder, host, stage, state, message, checks=self._checks)
+        if self._view:
+            said = f"{host} {state} at {stage}: {records.text.one_line(message)}"
+            self._display.display(said, color="red", stderr=True)  # above the view
 
     @_reports_errors
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Write the reports, also where every host failed before the report's play, and show the table."""
         if self._folder is None:
             return
+        if self._view:
+            self._view.end()
         for host in self._left.difference(stats.failures, stats.dark):
             journal.forget_left(self._folder, host, checks=self._checks)  # rescued, or ignore_unreachable
         self._end()

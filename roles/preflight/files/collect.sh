@@ -226,6 +226,7 @@ main() {
     probe os os
     probe architecture uname -m
     probe kernel uname -r
+    probe boot cat /proc/sys/kernel/random/boot_id
     probe glibc getconf GNU_LIBC_VERSION
     probe cores nproc
     probe cpu cpu

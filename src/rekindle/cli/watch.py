@@ -1,7 +1,5 @@
 """``rekindle watch [RUN]``: shows a run while a playbook works on it, and changes nothing."""
 
-import shutil
-import sys
 import time
 from collections.abc import Iterator
 from json import dumps
@@ -10,24 +8,18 @@ from typing import Annotated
 
 import typer
 from msgspec import to_builtins
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from rekindle.host import folders
+from rekindle.report.live import Table, pause_s
 from rekindle.report.reports import summary
-from rekindle.report.table import terminal
-from rekindle.report.watch import change_text, watch_text
+from rekindle.report.table import draws
+from rekindle.report.watch import change_text
 from rekindle.results.gather import Results, gather
 from rekindle.results.journal import playing
 from rekindle.results.watched import Snapshot, Watched, snapshot
 
 from .report import standing
 from .verb import UNKNOWN, Answer, Verb
-
-_PERIOD_S = 1.0
-_SHARE = 4
-"""Of the time, one part in so many at most goes into reading."""
 
 
 def run(
@@ -47,7 +39,7 @@ def run(
     folder = run.resolve()  # a link may lead to another run later
     snapshots = _snapshots(folder)
     try:
-        results = _live(snapshots) if sys.stdout.isatty() and not json else _lines(snapshots, json)
+        results = _live(snapshots) if draws() and not json else _lines(snapshots, json)
     except KeyboardInterrupt:
         return Answer(UNKNOWN, "" if json else "The run goes on.")
     return Answer(standing(results), "" if json else summary(results, folder))
@@ -60,15 +52,14 @@ def _snapshots(folder: Path) -> Iterator[Snapshot]:
         goes_on, began = playing(folder), time.monotonic()
         yield snapshot(folder)
         if goes_on:
-            time.sleep(max(_PERIOD_S, _SHARE * (time.monotonic() - began)))
+            time.sleep(pause_s(began))
 
 
 def _live(snapshots: Iterator[Snapshot]) -> Results:
     """Keep a table of the hosts up to date; return the last results."""
-    with Live(console=Console(), auto_refresh=False, transient=True) as live:
+    with Table() as table:
         for run in snapshots:
-            (width, colour), height = terminal(), shutil.get_terminal_size().lines
-            live.update(Text.from_ansi(watch_text(run, width, height, colour)), refresh=True)
+            table.show(run)
     return run.results
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rekindle.gpus.usable import usable_gpus
 from rekindle.host import folders
 from rekindle.jobs.placement import NoRunError, Unplaceable
+from rekindle.jobs.prepare import hardware
 from rekindle.records import (
     Complaint,
     HostRecord,
@@ -103,6 +104,12 @@ class Members:
         ranks = len(gpus) or job.ranks_per_site
         return Site(name=self.kits[name].participant, ranks=ranks, gpus=gpus, node=name)
 
+    def hardware(self) -> dict[str, str]:
+        """Return what each host's GPUs run on, which all hosts have as an input: ``gpu-1 boot`` …"""
+        hosts = [host_in(self.results / name) for name in self.hosts]
+        of_hosts = {host.host: hardware(host, {gpu.uuid for gpu in usable_gpus(host)}) for host in hosts}
+        return {f"{host} {what}": text for host, of in of_hosts.items() for what, text in of.items()}
+
     def participant(self, host: str) -> Participant:
         """Return what ``host`` is in the federation."""
         kit, served = self.kits[host], self.kits[self.server]
@@ -147,6 +154,8 @@ def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
         spec: what one host is sent.
         payload: name of the payload, which has the code.
     """
+    sites = {site.node for site in spec.sites}
+    same = {name: of for name, of in spec.versions.items() if name.rpartition(" ")[0] in sites}
     shared = replace(
         spec,
         nonce="",
@@ -155,7 +164,7 @@ def common(spec: RunSpec, payload: str) -> tuple[str, RunSpec]:
         gpus=(),
         python="",
         lock_sha256="",
-        versions={"nvflare": spec.versions.get("nvflare", "")},
+        versions={**same, "nvflare": spec.versions.get("nvflare", "")},
         tmpdir="",
         cache=None,
         cross_device_ops=None,

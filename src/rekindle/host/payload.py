@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -77,10 +78,12 @@ def travels(name: str) -> bool:
 
 
 def _own(root: Path, names: list[str]) -> list[str]:
+    @cache  # a folder has many
+    def linked(path: PurePosixPath) -> bool:
+        return bool(path.name) and ((root / path).is_symlink() or linked(path.parent))
+
     def owns(name: str) -> bool:
-        path = PurePosixPath(name)
-        linked = any((root / part).is_symlink() for part in (path, *path.parents[:-1]))
-        return travels(name) and not linked and (root / name).is_file()
+        return travels(name) and not linked(PurePosixPath(name)) and (root / name).is_file()
 
     return sorted({name for name in names if owns(name)})
 

@@ -28,6 +28,7 @@ _XML = {
     "uuid": "uuid",
     "pci_bus_id": "pci/pci_bus_id",
     "device": "pci/pci_device_id",
+    "vbios": "vbios_version",
     "memory_total_mib": "fb_memory_usage/total",
     "memory_used_mib": "fb_memory_usage/used",
     "temperature_c": "temperature/gpu_temp",
@@ -72,7 +73,7 @@ _ECC = {
 }
 """Counters to add up: Volta and older have ``_bit`` ones, drivers from 535 split SRAM's in two."""
 
-_TEXTS = ("name", "uuid", "pci_bus_id", "device", "compute_capability")
+_TEXTS = ("name", "uuid", "pci_bus_id", "device", "vbios", "compute_capability")
 _FLAGS = ("ecc", "row_remap_pending", "row_remap_failure", "mig", "persistence")
 _NUMBERS = tuple(field for field in (*_XML, *_ECC) if field not in (*_TEXTS, *_FLAGS))
 _YES_NO = {"enabled": True, "yes": True, "disabled": False, "no": False}

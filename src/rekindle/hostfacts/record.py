@@ -52,6 +52,7 @@ def host_record(frames: Frames, host: str, root: str) -> HostRecord:
         user=system.line(frames, "user") or system.required(frames, "uid"),
         home=home,
         root=folder,
+        boot=system.line(frames, "boot"),
         os=system.operating_system(frames),
         cpu=system.cpu(frames),
         memory=system.memory(frames),

@@ -2,7 +2,7 @@
 
 import hashlib
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +46,7 @@ def prepare(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
         refusals = [planned.refusal for planned in plan.environments if planned.framework == name]
         cause = (refusals[0] if refusals else None) or f"{host.host} has no {name} environment."
         raise Unplaceable(cause, "Take one of the ways out that the plan names.")
-    sites = sites or place(job, host, plan)
+    federated, sites = bool(sites), sites or place(job, host, plan)
     given = {uuid for site in sites for uuid in site.gpus if site.node in {None, host.host}}
     packages = {**environment.system_site, **environment.packages}
     engine = engine_of(host) if job.image else None
@@ -55,8 +55,6 @@ def prepare(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
     else:
         versions = {name: packages[name] for name in _NOTED if name in packages}
         versions = {"python": environment.python_version, **versions}
-    if given and host.driver:
-        versions["driver"] = host.driver.version
     return RunSpec(
         schema="rekindle/spec/3" if job.example else "rekindle/spec/2",
         host=host.host,
@@ -77,12 +75,24 @@ def prepare(  # noqa: PLR0913, PLR0917 - each is a part of what is prepared
         lock_sha256=environment.lock_sha256,
         slurm=host.slurm,
         engine=engine,
-        versions=versions,
+        versions={**versions, **({} if federated else hardware(host, given))},
         tmpdir=tmpdir,
         cache=f"{host.root}/{folders.CACHE}",
         silence_s=_silence_s(job, plan),
         cross_device_ops=environment.probe.get("cross_device_ops"),
     )
+
+
+def hardware(host: HostRecord, gpus: Collection[str | None]) -> dict[str, str]:
+    """Return what a run on these ``gpus`` of a host depends on below its environment: driver, VBIOS and boot.
+
+    The node of a SLURM cluster's next run may be another, of which VBIOS and boot are not known.
+    """
+    vbios = sorted({gpu.vbios for gpu in host.gpus if gpu.vbios and gpu.uuid in gpus})
+    found = {"driver": host.driver.version if host.driver else None}
+    if not host.slurm:
+        found |= {"vbios": ", ".join(vbios), "boot": host.boot}
+    return {name: text for name, text in found.items() if text and gpus}
 
 
 def environment_of(job: Job, frameworks: Iterable[str]) -> str:

@@ -111,6 +111,7 @@ class Gpu(Record, kw_only=True, frozen=True):
     uuid: Text | None = None
     pci_bus_id: Text | None = None
     device: DeviceId | None = None
+    vbios: Text | None = None
     compute_capability: Annotated[str, Meta(pattern=r"^[0-9]{1,2}\.[0-9]{1,2}\Z", max_length=5)] | None = None
     """Major and minor: ``9.0``; from its model where the driver does not report it, as 470 and older."""
     memory_total_mib: Integer | None = None
@@ -164,6 +165,8 @@ class HostRecord(Record, kw_only=True, frozen=True):
     home: Text
     root: Text
     """Rekindle's folder on the host, absolute."""
+    boot: Text | None = None
+    """The kernel's id of this boot; None in older records."""
     os: Os
     cpu: Cpu
     memory: Memory

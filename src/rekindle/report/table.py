@@ -21,6 +21,11 @@ def terminal() -> tuple[int, bool]:
     return max(shutil.get_terminal_size((120, 24)).columns, 60), colour
 
 
+def draws() -> bool:
+    """Whether the terminal lets a program draw what was drawn anew."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"", "dumb", "unknown"}
+
+
 def coloured(kind: str, colour: bool) -> str:
     """Return a verdict in its colour."""
     return Style.parse(_STYLES.get(kind, "yellow")).render(kind) if colour else kind

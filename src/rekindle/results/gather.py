@@ -19,6 +19,7 @@ from rekindle.records import (
     PlaybookRecord,
     RecordError,
     RetiredRecord,
+    RunSpec,
     Seen,
     Timestamp,
     VersionError,
@@ -189,9 +190,15 @@ def _running(rows: list[Row], folder: Path, began: str) -> list[Row]:
         cause = _WAITS
         if seen and seen.at >= began and row.job in {None, seen.what}:
             cause = f"{seen.what}: {seen.message}, at {clock_time(seen.at, began)}"
-        waits = (row.kind == "SKIPPED" and not row.verdict) or (row.at and row.at < began)
+        waits = (row.kind == "SKIPPED" and not row.verdict) or (row.at and row.at < began) or _is_earlier(row)
         running.append(replace(row, kind="RUNNING", cause=cause) if waits else row)
     return running
+
+
+def _is_earlier(row: Row) -> bool:
+    """Whether the verdict is on another run than the one that was sent to the host since."""
+    spec = read_valid(row.home / folders.SPEC, RunSpec) if row.home and row.placed else None
+    return bool(spec and row.placed and spec.nonce != row.placed.spec.nonce)
 
 
 def _missing(

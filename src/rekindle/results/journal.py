@@ -20,7 +20,8 @@ from rekindle.records.text import one_line
 from .host_keys import host_key
 
 _SITE = yaml.safe_load((places.repository() / "playbooks/site.yml").read_text(encoding="utf-8"))
-STAGES = (*(role["role"].rpartition(".")[2] for role in _SITE[0]["roles"]), "collect")
+_ROLES = [task["ansible.builtin.import_role"]["name"] for task in _SITE[0]["tasks"]]
+STAGES = (*(name.rpartition(".")[2] for name in _ROLES), "collect")
 """Names of the stages in order, with the last one, which collects what site.yml does not."""
 FEDERATE = "federate"
 """The last stage of federate.yml, which begins with the first of these."""

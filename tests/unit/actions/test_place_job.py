@@ -104,6 +104,23 @@ def test_what_passed_runs_again_when_it_is_older_than_it_may_be(place):
     assert place(max_age="1h30m")["spec"] == again  # which is followed
 
 
+@pytest.mark.parametrize("judged", ["PASS", None])
+def test_after_a_reboot_the_gpus_run_it_again_whether_it_had_passed_or_was_cut(place, home, judged):
+    """The host was up again before the same command was typed, and each job is placed once more."""
+    host = read(home / "host.json", HostRecord)
+    write(home / "host.json", replace(host, boot="one"))
+    first = place()
+    if judged:
+        state.note(first["run"], state.sent("h200", first["run"]), judged)
+    assert place()["spec"] == first["spec"]
+    write(home / "host.json", replace(host, boot="two"))
+    again = place()
+    assert again["spec"]["versions"] == {**first["spec"]["versions"], "boot": "two"}
+    assert again["spec"]["nonce"] != first["spec"]["nonce"]
+    assert again["run"] != first["run"]
+    assert place() == again  # which is followed
+
+
 def test_what_is_sent_has_the_digest_of_each_file_and_the_host_s_clock(place):
     sent = place()["spec"]
     assert sent["files"] == {"client.py": hashlib.sha256(b"pass\n").hexdigest()}

@@ -55,11 +55,13 @@ def test_for_programs_each_line_is_json_that_fits_the_schema(call, results):
         jsonschema.Draft202012Validator(schema).validate(line)
 
 
-def test_on_a_terminal_it_is_one_table(call, results, monkeypatch):
+@pytest.mark.parametrize(("terminal", "table"), [("xterm", True), ("dumb", False)])
+def test_on_a_terminal_that_can_draw_it_is_one_table(call, results, monkeypatch, terminal, table):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", terminal)
     status, out, _ = call("watch", results)
     assert status == 0
-    assert "0 of 1 hosts proven; 1 RUNNING." in out
+    assert ("0 of 1 hosts proven; 1 RUNNING." in out) is table
     assert "1 of 1 hosts proven." in out
 
 

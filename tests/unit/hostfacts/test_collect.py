@@ -84,6 +84,7 @@ def test_this_machine(collect, tmp_path):
     frames = collect()
     assert frames["architecture"].text.strip() == os.uname().machine
     assert frames["home"].text == f"{tmp_path}/the home\n"
+    assert frames["boot"].text.strip() == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert int(frames["cores"].text) == len(os.sched_getaffinity(0))
     disks = {f"disk-{use}" for use in ("system", "home", "root", "tmp", "tmpdir", "shm")}
     found = {name: frame.status for name, frame in frames.items() if name.startswith(("disk", "root"))}

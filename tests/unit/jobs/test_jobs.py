@@ -7,6 +7,7 @@ import yaml
 from msgspec.structs import replace
 
 from rekindle.jobs import digest, load_job, prepare, with_arguments, with_sizes
+from rekindle.jobs.prepare import hardware
 from rekindle.records import EnvRecord, GivenGpu, GpuProcess, HostRecord, PlanRecord, RecordError, Slurm, read
 
 JOBS = Path(__file__).parents[3] / "flare_jobs"
@@ -83,14 +84,33 @@ def test_a_spec_has_the_gpus_that_its_sites_are_given_as_preflight_saw_them(h200
     assert (spec.schema, spec.nonce, spec.slurm) == ("rekindle/spec/2", "", None)
 
 
-def test_the_driver_of_the_gpus_is_an_input_of_a_run(h200):
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("driver", lambda host: replace(host, driver=replace(host.driver, version="999.1"))),
+        ("vbios", lambda host: replace(host, gpus=tuple(replace(gpu, vbios="96.1") for gpu in host.gpus))),
+        ("boot", lambda host: replace(host, boot="another")),
+    ],
+)
+def test_what_gpus_run_on_is_an_input_of_a_run_on_them(h200, name, change):
     (host, plan, env), job = h200, load_job(JOBS, "pt_ddp")
-    newer = replace(host, driver=replace(host.driver, version="999.1"))
-    specs = [prepare(job, on, plan, env, "/tmp") for on in (host, newer)]
-    assert [spec.versions["driver"] for spec in specs] == [host.driver.version, "999.1"]
+    changed = change(host)
+    specs = [prepare(job, on, plan, env, "/tmp") for on in (host, changed)]
+    differ = {name: of for name, of in specs[1].versions.items() if of != specs[0].versions.get(name)}
+    assert [*differ] == [name]
     assert digest(specs[0], "payload") != digest(specs[1], "payload")
-    on_cpu = [prepare(job, replace(on, gpus=()), plan, env, "/tmp") for on in (host, newer)]
+    on_cpu = [prepare(job, replace(on, gpus=()), plan, env, "/tmp") for on in (host, changed)]
     assert digest(on_cpu[0], "payload") == digest(on_cpu[1], "payload")
+
+
+def test_the_next_node_that_slurm_gives_has_another_boot_and_maybe_vbios(h200):
+    first, second = (replace(gpu, vbios=f"96.{gpu.index}") for gpu in h200[0].gpus)
+    host = replace(h200[0], boot="one", gpus=(first, second))
+    driver = {"driver": host.driver.version}
+    assert hardware(host, {first.uuid, second.uuid}) == {**driver, "vbios": "96.0, 96.1", "boot": "one"}
+    assert hardware(host, {second.uuid}) == {**driver, "vbios": "96.1", "boot": "one"}
+    on_nodes = replace(host, slurm=Slurm(partition="gpu", time="01:00:00"))
+    assert hardware(on_nodes, {first.uuid}) == driver
 
 
 def test_a_spec_has_what_slurm_is_asked_for_and_not_what_it_gives(h200):

@@ -89,6 +89,7 @@ def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
         (REFUSED, PASS, ["was SKIPPED: 60 s are left."]),
         (PASS, with_more(peft="1", numpy="2"), ["numpy none → 2", "peft none → 1"]),
         (PASS, replace(PASS, lock_sha256="f" * 64), ["another lock"]),
+        (with_more(boot="a", vbios="96"), with_more(boot="b", vbios="96"), ["boot a → b"]),
         (with_more(examples="2.7.2"), with_more(examples="2.7.3"), ["examples 2.7.2 → 2.7.3"]),
     ],
 )

@@ -72,6 +72,14 @@ def test_what_goes_on_is_running_and_what_was_collected_or_left_is_not(going_on,
     assert rows(going_on(**records)) == [("gpu-1", job, kind)]
 
 
+@pytest.mark.parametrize(("nonce", "kind"), [("0" * 32, "RUNNING"), (None, "PASS")])
+def test_the_verdict_of_the_run_before_is_none_of_the_one_that_goes_on(going_on, placed, nonce, kind):
+    spec = placed.spec if nonce is None else replace(placed.spec, nonce=nonce)
+    folder = going_on()
+    write(folder / "gpu-1/pt_ddp/spec.json", spec)
+    assert rows(folder) == [("gpu-1", "pt_ddp", kind)]
+
+
 def test_a_failure_beside_what_runs_is_a_bad_answer(going_on):
     folder = going_on(("pt_ddp", "llm_sft"), verdict=FAIL)
     assert rows(folder) == [("gpu-1", "pt_ddp", "FAIL"), ("gpu-1", "llm_sft", "RUNNING")]

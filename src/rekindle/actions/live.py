@@ -1,0 +1,84 @@
+"""The live view of a run on a terminal, in place of the lines of Ansible: `rekindle.report.live` draws it."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import ansible.release
+from ansible import constants, context
+from ansible.utils.color import stringc
+from ansible.utils.display import Display
+
+_DRAW = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "from rekindle.report import live; live.main(sys.argv[1])"
+)
+"""Ctrl-C is for Ansible, which then ends the view."""
+_LIMIT_S = 10
+
+
+def wanted() -> bool:
+    """Whether nobody wants or needs the lines: -v, another callback, questions about tasks, no colour.
+
+    Before ansible-core 2.19, ssh asks on the terminal itself, over which nothing may be painted.
+    """
+    asks = context.CLIARGS.get("step") or constants.ENABLE_TASK_DEBUGGER
+    alone = constants.DEFAULT_STDOUT_CALLBACK in {"default", "ansible.builtin.default"}
+    detaches = tuple(int(part) for part in ansible.release.__version__.split(".")[:2]) >= (2, 19)
+    return bool(alone and detaches and not asks and not Display().verbosity and "NO_COLOR" not in os.environ)
+
+
+class View:
+    """A table of the hosts; what Ansible says to standard error appears above it, and the rest in its log."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin to show the run in ``folder``.
+
+        Raises:
+            OSError: no process can be started.
+        """
+        self._display, self._us = Display(), os.getpid()
+        self._write = self._display.display
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _DRAW, folder],
+            stdin=subprocess.PIPE,
+            stdout=sys.stdout,  # named, as Ansible lets no process inherit them
+            stderr=sys.stderr,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._display.display = self._shown
+
+    def _shown(self, msg: str, color: str | None = None, stderr: bool = False, **more: Any) -> None:
+        if os.getpid() == self._us and (sys.stderr.isatty() or not stderr) and self._says(msg, color, stderr):
+            more["log_only"] = True
+        self._write(msg, color, stderr, **more)
+
+    def _says(self, text: str, color: str | None, stderr: bool) -> bool:
+        """Whether the view is there, which then has the text if it goes to standard error."""
+        if self._process.poll() is not None or self._process.stdin is None:
+            return False
+        with suppress(OSError):
+            if stderr and text:
+                os.write(
+                    self._process.stdin.fileno(), (stringc(text, color) if color else text).encode() + b"\0"
+                )
+            return True
+        return False
+
+    def end(self) -> None:
+        """Take the table away, and leave the terminal to Ansible's lines; again, it does nothing."""
+        if self._process.stdin is None or self._process.stdin.closed:
+            return
+        self._display.display = self._write
+        with suppress(OSError):
+            os.write(self._process.stdin.fileno(), b"\0")
+        self._process.stdin.close()
+        try:
+            self._process.wait(_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
