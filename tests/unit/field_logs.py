@@ -63,9 +63,9 @@ def healthy():
 
 
 def root(log):
-    """Return the root cause that the doctor names, if any."""
+    """Return the root cause that the doctor names, if any; what is in doubt is none."""
     found = diagnose_texts([texts.text("log.txt", log.encode())])
-    return next((finding for finding in found if not finding.echo), None)
+    return next((finding for finding in found if finding.layer and not finding.echo), None)
 
 
 def outcome(failure, log=None):

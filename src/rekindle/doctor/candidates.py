@@ -15,7 +15,9 @@ from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_WORDS = 4
+_WORDS, WEAK = 4, 3
+_VARIED: tuple[Layer, ...] = ("job", "NVFlare", "framework")
+"""Layers of which anything can be said, in words that others use too."""
 _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
@@ -54,6 +56,10 @@ class Candidate(NamedTuple):
     """Whether its words may be a mere name."""
     benign: bool = False
     """Whether its own words are that it does not matter."""
+    doubts: int = 0
+    """How many signs there are that it is not what it is taken for; `WEAK` and more are beyond help."""
+    agrees: bool = True
+    """Whether several of its words are of its layer, or it is an exception."""
 
 
 def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
@@ -100,6 +106,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
             lasts=False,
             name="exception",
             through=text.line(last.end),
+            doubts=0 if root.message else WEAK,
         )
     ]
 
@@ -152,6 +159,8 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         weak=about is None or about.row.weak,
         vague=about is not None and about.vague,
         benign=line.benign or again,
+        doubts=WEAK if about is None or about.row.weak else about.short + (layer in _VARIED),
+        agrees=about is not None and about.agrees,
     )
 
 

@@ -14,7 +14,8 @@ class Finding(Record, kw_only=True, frozen=True):
     name: Text
     """Entry of the doctor's catalogue; ``exception`` if there is none."""
     cause: Text
-    layer: Layer
+    layer: Layer | None
+    """None: the cause is in doubt."""
     remedy: Text
     confidence: Confidence
     file: Text | None = None
