@@ -59,6 +59,7 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
             cause=one_line(_quoting(entry, match)),
             layer=entry.layer,
             remedy=entry.remedy,
+            confirm=entry.command(match),
             confidence=sure,
             file=text.file,
             line=line,

@@ -17,6 +17,8 @@ class Finding(Record, kw_only=True, frozen=True):
     layer: Layer | None
     """None: the cause is in doubt."""
     remedy: Text
+    confirm: Text | None = None
+    """A command for a shell on that host, by which one sees whether it is so."""
     confidence: Confidence
     file: Text | None = None
     """As it was given; a run's file is relative to its folder."""

@@ -26,10 +26,12 @@ def findings(found: tuple[Finding, ...]) -> str:
 
 
 def _paragraph(title: str, finding: Finding) -> str:
+    confirm = f"  confirm: {one_line(finding.confirm)}\n" if finding.confirm else ""
     return (
         f"{title}: {one_line(finding.cause)}\n"
         f"  layer: {finding.layer}\n"
         f"  remedy: {one_line(finding.remedy)}\n"
+        f"{confirm}"
         f"  seen: {_location(finding)}\n"
         f"  confidence: {finding.confidence} ({finding.name})"
     )
