@@ -34,7 +34,7 @@ _PREFIX, _MORE = (
     for before in (rf"(?:{PREFIX})?", rf"(?:{_RAY})?(?:{PREFIX}|{_VLLM})?")
 )
 _NUMBERS = b"0123456789abcdefABCDEF"
-_WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
+_WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _LONGEST = 1 << 14
 SMALL, _ALIKE = 1 << 18, 20
 """Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
