@@ -44,16 +44,15 @@ Where a cause is in doubt the doctor says that it does not know it, and shows at
 report an error, the likeliest first, without a layer. Four signs tell that a line is not what its words
 are taken for:
 
-- its words say little (`weak` in `subjects.json`), none are known, or an exception has no message, which
-  weighs as much as all the others;
+- its words say little (`weak` in `subjects.json`) and who printed it is not of their layer, no words are
+  known, or an exception has no message, which weighs as much as all the others;
 - they are shorter than twelve letters;
-- they are of a layer that everybody has words for: job, framework, NVFlare;
+- they are of a layer that everybody has words for: job or framework;
 - another error was reported before it.
 
 Other words for the same layer, in the line or in another one, take the last three away. These were found
 by cross-validation, each set of logs left out in turn, on answers at first sight. A level's word
-(`ERROR`) and causes of other layers beside it told nothing; a path or a device in the line, and who
-printed it, little more.
+(`ERROR`) and causes of other layers beside it told nothing; a path or a device in the line little more.
 
 How many of these signs a cause may have (`DOUBTS` in `typed.py`), and what the doctor then says:
 
@@ -67,13 +66,13 @@ what was known before that set. Of 409 logs:
 
 | signs | right | wrong | silent |
 |---|---|---|---|
-| 0 | 66 % | 7 % | 27 % |
-| 1 | 72 % | 11 % | 17 % |
-| 2 | 73 % | 11 % | 16 % |
+| 0 | 67 % | 7 % | 25 % |
+| 1 | 73 % | 11 % | 16 % |
+| 2 | 74 % | 11 % | 15 % |
 | any | 81 % | 18 % | 1 % |
 
 No number of signs gives 4 % wrong and 85 % right: an answer without any sign is right nine times in ten.
-We take none. Of a hundred unseen logs that spares eleven wrong causes for fifteen right ones, and in most
+We take none. Of a hundred unseen logs that spares eleven wrong causes for fourteen right ones, and in most
 doubtful logs the cause is among the lines shown: whoever is left in doubt lacks a layer and a remedy, and
 whoever is told a wrong cause loses the night.
 """

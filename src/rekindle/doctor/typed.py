@@ -93,8 +93,9 @@ def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
     Other words for the same layer, in its line or another, take all of them away.
     """
     late = any(one.number < root.number and one.rank in ("cause", "symptom") for one in ranked)
-    alike = (one.agrees for one in ranked if (one.layer, one.rank) == (root.layer, root.rank))
-    return 0 if root.doubts < WEAK and any(alike) else root.doubts + late
+    alike = (one for one in ranked if (one.layer, one.rank) == (root.layer, root.rank))
+    agree = root.doubts < WEAK and any(one.agrees and one.doubts < WEAK for one in alike)
+    return 0 if agree else root.doubts + late
 
 
 def _in_doubt(found: Found, place: int) -> Found:
