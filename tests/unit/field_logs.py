@@ -28,15 +28,19 @@ class Failure(NamedTuple):
     layers: tuple[str, ...]
     words: str
     log: str
+    file: str
     held: bool
+
+    def told(self, finding):
+        """Whether ``finding`` has the words of the cause."""
+        cause = finding.cause.lower()
+        return all(
+            any(word.strip().lower() in cause for word in one.split("|")) for one in self.words.split("&")
+        )
 
     def right(self, finding):
         """Whether ``finding`` names the layer and the cause."""
-        cause = finding.cause.lower()
-        told = all(
-            any(word.strip().lower() in cause for word in one.split("|")) for one in self.words.split("&")
-        )
-        return told and finding.layer in self.layers
+        return self.told(finding) and finding.layer in self.layers
 
 
 def _blocks(name):
@@ -52,7 +56,7 @@ def failures():
         for number, (head, log) in enumerate(_blocks(name)):
             named, layers, words = (part.strip() for part in head.split(";"))
             found.append(
-                Failure(named, tuple(layers.split()), words, log, name in HALVED and bool(number % 2))
+                Failure(named, tuple(layers.split()), words, log, name, name in HALVED and bool(number % 2))
             )
     return found
 
@@ -62,10 +66,19 @@ def healthy():
     return [block for path in sorted(FIELD.glob("*healthy.txt")) for block in _blocks(path.name)]
 
 
+def found(log):
+    """Return what the doctor finds."""
+    return diagnose_texts([texts.text("log.txt", log.encode())])
+
+
 def root(log):
-    """Return the root cause that the doctor names, if any."""
-    found = diagnose_texts([texts.text("log.txt", log.encode())])
-    return next((finding for finding in found if not finding.echo), None)
+    """Return the root cause that the doctor names, if any; what is in doubt is none."""
+    return next((finding for finding in found(log) if finding.layer and not finding.echo), None)
+
+
+def shown(failure):
+    """Whether the cause is among the lines that are shown in doubt."""
+    return any(failure.told(finding) for finding in found(failure.log) if not finding.layer)
 
 
 def outcome(failure, log=None):

@@ -15,7 +15,9 @@ from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_WORDS = 4
+_WORDS, WEAK = 4, 3
+_VARIED: tuple[Layer, ...] = ("job", "framework")
+"""Layers of which anything can be said, in words that others use too."""
 _LEAD = re.compile(
     r"^(?:\[\s?\d?[\d.:,T/+ Z-]{4,40}\]\s?|\d[\d:.,T/+ Z-]{7,40}(?: - |: | )|"
     r"[EWF]\d{4} [\d:.]{6,20} +\d+ |E: |ERROR\s?!?:? |error: |Error: )?"
@@ -54,6 +56,10 @@ class Candidate(NamedTuple):
     """Whether its words may be a mere name."""
     benign: bool = False
     """Whether its own words are that it does not matter."""
+    doubts: int = 0
+    """How many signs there are that it is not what it is taken for; `WEAK` and more are beyond help."""
+    agrees: bool = True
+    """Whether more than one thing tells its layer: its words, who printed it; or it is an exception."""
 
 
 def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
@@ -100,6 +106,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
             lasts=False,
             name="exception",
             through=text.line(last.end),
+            doubts=0 if root.message else WEAK,
         )
     ]
 
@@ -139,6 +146,9 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         rank = "guess" if retried else "echo"
     if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
         rank, layer = "symptom", producer(line.printed) or layer
+    doubts, agrees = WEAK, False
+    if about and (not about.row.weak or _by(line) == about.row.layer):
+        doubts, agrees = about.short + (layer in _VARIED), about.agrees or about.row.weak
     return Candidate(
         number=line.number,
         message=message,
@@ -152,7 +162,14 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         weak=about is None or about.row.weak,
         vague=about is not None and about.vague,
         benign=line.benign or again,
+        doubts=doubts,
+        agrees=agrees,
     )
+
+
+def _by(line: Line) -> Layer | None:
+    """Return the layer of who printed a line, if known."""
+    return producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
 
 
 def _goes_on(message: str, about: Subject) -> bool:
@@ -168,7 +185,7 @@ def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     raised = _RAISED.search(line.text)
     if raised and exceptions.OF_PYTHON.fullmatch(raised[1]):
         return "job", about.row.rank if about else "symptom"
-    by = producer(line.printed) or ("NVFlare" if "[identity=" in line.printed else None)
+    by = _by(line)
     if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
         by = "host"
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")

@@ -1,6 +1,7 @@
 """The catalogue of known failures: data, in ``catalogue/``, one file a layer."""
 
 import re
+import shlex
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal
@@ -26,6 +27,10 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     """A sentence; ``{what}`` is the pattern's group of that name."""
     layer: Layer
     remedy: str
+    confirm: str = ""
+    """A command that shows it; ``{node}`` … are the pattern's groups, quoted for a shell."""
+    unconfirmed: str = ""
+    """Why there is none."""
     rank: Rank = "cause"
     unless: str = ""
     """Pattern of what, earlier in the text, shows that it is something else."""
@@ -46,6 +51,11 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=Tru
     def refuted(self, before: str) -> bool:
         """Return whether the part of a text before a match shows that it is something else."""
         return bool(self.unless and re.search(self.unless, before))
+
+    def command(self, match: re.Match[str]) -> str | None:
+        """Return the command that confirms it, with the match's groups in it; None if there is none."""
+        groups = {name: shlex.quote(text or "") for name, text in match.groupdict().items()}
+        return self.confirm.format(**groups) or None
 
     def message(self, match: re.Match[str]) -> str:
         """Return the cause with the match's groups in it; ``other`` replaces an empty ``what``."""

@@ -38,6 +38,8 @@ ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterru
 """Exceptions that end a process on request, or report that another one failed."""
 _REPORTS = ("CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RemoteTraceback")
 """Exceptions that report another one."""
+_RAISED_AGAIN = re.compile(r"Caught \w{1,80} in ")
+"""How a message begins that torch gives an exception of a worker's, whose own traceback follows."""
 OF_PYTHON = re.compile(
     r"(?:builtins\.)?(?:Value|Type|Key|Index|Attribute|Name|ZeroDivision|Assertion|Syntax|UnboundLocal|Recursion|"
     r"NotImplemented|Unicode\w*|StopIteration|FileNotFound|NotADirectory|IsADirectory|Misconfiguration|ConfigAttribute)"
@@ -68,7 +70,7 @@ class Raised(NamedTuple):
     @property
     def reports(self) -> bool:
         """Whether it only reports that something else failed or ended."""
-        return self.kind.endswith(ENDINGS + _REPORTS)
+        return self.kind.endswith(ENDINGS + _REPORTS) or bool(_RAISED_AGAIN.match(self.message))
 
 
 def chains(text: Text) -> Iterator[tuple[Raised, ...]]:

@@ -40,12 +40,15 @@ def root_first(
     if not exceptions and not any(found.rank == "cause" and not found.generic for found in in_logs):
         state = True if in_logs else failed
         unknown = [_placed(one, log) for log in logs for one in typed(log, state, _known(in_logs, log))]
+        if any(found.finding.layer and found.rank in ("cause", "symptom") for found in (*unknown, *in_logs)):
+            unknown = [found for found in unknown if found.finding.layer]
         if failed is not None and any(found.rank != "echo" for found in in_logs):
             unknown = [found for found in unknown if found.finding.name == "exception"]
         in_logs = sorted([*_adding(unknown, in_logs), *in_logs], key=lambda found: found.order)
-    by_name: dict[str, Found] = {}
+    by_name: dict[tuple[str, int | None], Found] = {}
     for found in (*exceptions, *in_logs):
-        by_name.setdefault(found.finding.name, found)
+        finding = found.finding
+        by_name.setdefault((finding.name, None if finding.layer else finding.line), found)
     kept = sorted(by_name.values(), key=lambda found: found.order[0])
     if kept and kept[0].rank in ("cause", "symptom"):
         kept = [found for found in kept if found.rank != "guess"]

@@ -33,11 +33,11 @@ class Found(NamedTuple):
     """The last line that it is about."""
     generic: bool = False
     """Whether another line may say more."""
-    later: bool = False
-    """Whether its text has one that rather is the root."""
+    later: int = 0
+    """How many its text has that rather are the root, or 1 for any number."""
 
     @property
-    def order(self) -> tuple[int, bool, str, int, str, int]:
+    def order(self) -> tuple[int, int, str, int, str, int]:
         """Causes before symptoms before echoes; then the earliest, then the nearest to what failed."""
         line = self.finding.line or 0
         return _RANKS.index(self.rank), self.later, self.time, self.nearness, self.finding.file or "", line
@@ -59,6 +59,7 @@ def search(text: Text, installed: Mapping[str, str]) -> list[Found]:
             cause=one_line(_quoting(entry, match)),
             layer=entry.layer,
             remedy=entry.remedy,
+            confirm=entry.command(match),
             confidence=sure,
             file=text.file,
             line=line,

@@ -22,7 +22,7 @@ _PATH = re.compile(
 """A path, or a command with its arguments: their words are not the message's."""
 _KEPT = (
     *("/bin/sh", "/dev/shm", "/dev/nvidia", "docker.sock", "podman.sock", "/etc/sub", "/var/lib/dpkg"),
-    "nvidia.com/gpu",
+    *("/lib/modules", "nvidia.com/gpu"),
 )
 _TOKEN = re.compile(r"[^\W_]+")
 _BEGINNING = 4
@@ -52,6 +52,13 @@ class Subject(NamedTuple):
     length: int
     vague: bool = False
     """Whether its only words are a symptom's, or a single one, which may be a mere name."""
+    agrees: bool = False
+    """Whether the message has another subject of its layer."""
+
+    @property
+    def short(self) -> bool:
+        """Whether its words are few letters, as many a message has them."""
+        return 0 < self.length < _LONG
 
 
 _ALL = decodable(tuple[Row, ...])
@@ -104,7 +111,8 @@ def subject(message: str) -> Subject | None:
         first = first._replace(row=row, vague=first in vague)
     if first is None or first.row.rank != "cause":
         first = _coded(message) or first
-    return first or next((one for one in found if one.start), None) or next(iter(found), None)
+    first = first or next((one for one in found if one.start), None) or next(iter(found), None)
+    return first and first._replace(agrees=sum(one.row.layer == first.row.layer for one in found) > 1)
 
 
 def _outer(found: Iterable[Subject]) -> list[Subject]:

@@ -3,10 +3,12 @@
 import os
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,11 +30,11 @@ _COPIES = re.compile(r"(?:logs|ports|nccl)(?:-[^/]+)?\.txt")
 _RAY = r"\([\w.:-]{1,60} pid=\d{1,10}(?:, ip=[\d.]{7,15})?\) ?"
 _VLLM = r"(?:INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \[[\w.]{1,60}:\d{1,6}\] "
 _PREFIX, _MORE = (
-    re.compile(f"^{before}{OF_TORCH}", re.MULTILINE)
+    re.compile(rf"\n(?=[(\[\dCDEIVW]){before}{OF_TORCH}")
     for before in (rf"(?:{PREFIX})?", rf"(?:{_RAY})?(?:{PREFIX}|{_VLLM})?")
 )
 _NUMBERS = b"0123456789abcdefABCDEF"
-_WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
+_WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _LONGEST = 1 << 14
 SMALL, _ALIKE = 1 << 18, 20
 """Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
@@ -61,7 +63,7 @@ class Text:
     def body(self) -> str:
         """``raw`` without collectors' and loggers' prefixes, in the same lines."""
         prefix = _MORE if " pid=" in self.raw or ".py:" in self.raw else _PREFIX
-        return prefix.sub("", without_prefix(self.raw))
+        return prefix.sub("\n", f"\n{without_prefix(self.raw)}")[1:]
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -86,9 +88,10 @@ class Text:
         if len(self.body) <= SMALL:
             return tuple(range(1, len(self._line_starts) + 1))
         alike = self.body.encode("utf-8", "replace").translate(None, _NUMBERS).split(b"\n")
-        numbers = {number for number, _ in _first(enumerate(alike, 1))}
-        backwards = zip(range(len(alike), 0, -1), reversed(alike), strict=True)
-        numbers.update(number for number, _ in _first(backwards))
+        many = {kind for kind, count in Counter(alike).items() if count > 2 * _ALIKE}
+        numbers = {number for number, kind in enumerate(alike, 1) if kind not in many}
+        numbers.update(_first(enumerate(alike, 1), many))
+        numbers.update(_first(zip(range(len(alike), 0, -1), reversed(alike), strict=True), many))
         return tuple(sorted(numbers))
 
     def content(self, number: int) -> str:
@@ -101,7 +104,7 @@ class Text:
 
     @cached_property
     def _raw_starts(self) -> list[int]:
-        return _starts(self.raw)
+        return _starts(self.raw) if len(self.raw) != len(self.body) else self._line_starts
 
     def raw_line(self, number: int) -> str:
         """Return a line, by its number, with its prefixes."""
@@ -135,19 +138,25 @@ class Text:
 
 
 def _starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer("\n", text))]
+    lengths = map(len, text.split("\n"))
+    return list(accumulate(map((1).__add__, lengths), initial=0))[:-1]
 
 
 def _line(text: str, starts: list[int], number: int) -> str:
     return text[starts[number - 1] : starts[number] - 1 if number < len(starts) else None]
 
 
-def _first(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    seen: dict[bytes, int] = {}
-    for number, line in lines:
-        count = seen[line] = seen.get(line, 0) + 1
-        if count <= _ALIKE:
-            yield number, line
+def _first(lines: Iterable[tuple[int, bytes]], kinds: set[bytes]) -> Iterator[int]:
+    """Yield the numbers of the first lines of each of the kinds."""
+    left = dict.fromkeys(kinds, _ALIKE)
+    for number, kind in lines:
+        if not left:
+            break
+        if kind in left:
+            yield number
+            left[kind] -= 1
+            if not left[kind]:
+                del left[kind]
 
 
 def text(file: str, content: bytes) -> Text:
@@ -155,13 +164,21 @@ def text(file: str, content: bytes) -> Text:
 
     Of a line that was written over (progress bars) the last state is kept, of a very long one both ends.
     """
-    decoded = content.replace(b"\0", b"").decode("utf-8", "replace").replace("\r\n", "\n")
+    decoded = content.replace(b"\0", b"").decode("utf-8", "replace")
     if "\r" in decoded:
-        decoded = _WRITTEN_OVER.sub("", decoded)
-    lines = decoded.split("\n")
-    if "/s]" in decoded or "/it]" in decoded or max(map(len, lines)) > _LONGEST:
-        decoded = "\n".join(map(_shown, lines))
+        decoded = _WRITTEN_OVER.sub("", decoded.replace("\r\n", "\n"))
+    if "/s]" in decoded or "/it]" in decoded or _has_long_line(decoded):
+        decoded = "\n".join(map(_shown, decoded.split("\n")))
     return Text(file, _COLOUR.sub("", from_json(decoded)))
+
+
+def _has_long_line(text: str) -> bool:
+    at = 0
+    while len(text) - at > _LONGEST:
+        at = text.rfind("\n", at, at + _LONGEST + 1) + 1
+        if not at:
+            return True
+    return False
 
 
 def _shown(line: str) -> str:

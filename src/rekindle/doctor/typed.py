@@ -3,15 +3,20 @@
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from rekindle.records import Confidence, Finding, Layer
 
-from .candidates import Candidate, candidates_in
+from .candidates import WEAK, Candidate, candidates_in
 from .catalogue import Rank
 from .lines import Line, lines, stream
 from .scan import SHORT, Found, around, names_thing, one_line
 from .texts import Text
 
 _OTHERS, _QUOTED, _NEAR = 3, 240, 3
+DOUBTS = 0
+"""Of a cause that is named, the most: docs/doctor.md has what others would do."""
+_UNSURE = "Read these lines and those before them: which of them is the cause is not certain."
 _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
@@ -21,6 +26,8 @@ _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE F
 
 def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset()) -> list[Found]:
     """Return what the lines of ``text`` report: the root cause, then at most three others.
+
+    Of a root that is in doubt the layer is unknown, and so of the lines that come next after it.
 
     Args:
         text: of one file.
@@ -38,7 +45,11 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if all(one.rank == "echo" for one in candidates):
         return [_found(text, one) for one in candidates if not (one.benign or one.weak)][-1:]
     ranked = sorted(_promoted(candidates), key=_order)
+    doubts = _doubts(ranked[0], ranked)
     ranked[:1] = [_naming(ranked[0], ranked)]
+    if doubts > DOUBTS:
+        likely = [one for one in ranked if one.rank != "echo"][: 1 + _OTHERS]
+        return [_in_doubt(_found(text, one), place) for place, one in enumerate(likely)]
     by_layer: dict[Layer, Candidate] = {}
     for one in ranked:
         by_layer.setdefault(one.layer, one)
@@ -51,8 +62,8 @@ def reported(finding: Finding) -> bool:
     return finding.name == _name(finding.layer)
 
 
-def _name(layer: Layer) -> str:
-    return f"{layer.lower()}_error"
+def _name(layer: Layer | None) -> str:
+    return f"{(layer or 'unknown').lower()}_error"
 
 
 def standing(text: Text, found: list[Found]) -> list[Found]:
@@ -74,6 +85,22 @@ def _overcome(text: Text, found: Found, seen: list[Line], candidates: list[Candi
     by = stream(printed)
     last = max((one.number for one in seen if one.went_on and (one.rank == by or not by)), default=0)
     return last > found.through and all(one.benign for one in candidates if one.number > last)
+
+
+def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
+    """Return how many doubts there are of the root; one is that something was reported before it.
+
+    Other words for the same layer, in its line or another, take all of them away.
+    """
+    late = any(one.number < root.number and one.rank in ("cause", "symptom") for one in ranked)
+    alike = (one for one in ranked if (one.layer, one.rank) == (root.layer, root.rank))
+    agree = root.doubts < WEAK and any(one.agrees and one.doubts < WEAK for one in alike)
+    return 0 if agree else root.doubts + late
+
+
+def _in_doubt(found: Found, place: int) -> Found:
+    doubtful = replace(found.finding, name=_name(None), layer=None, remedy=_UNSURE, confidence="possible")
+    return found._replace(finding=doubtful, rank="symptom", later=place)
 
 
 def _unfollowed(text: Text, candidates: list[Candidate]) -> Iterator[Candidate]:

@@ -51,7 +51,7 @@ def judge_foreign(run_dir: Path, workspace: Workspace) -> VerdictRecord:
         (result.message for result in evidence if result.state == "fails" and result.claim != _END), None
     )
     findings = diagnose_run(run_dir) if broken or states[_END].state == "fails" else ()
-    root = next((finding for finding in findings if not finding.echo), None)
+    root = next((finding for finding in findings if finding.layer and not finding.echo), None)
     verdict, cause, remedy = _verdict(states, broken)
     records = run.account.records
     ours = [found.name for found in CHECKS.values() if "claim" in found.applies_to and found.needs]

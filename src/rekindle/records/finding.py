@@ -14,8 +14,11 @@ class Finding(Record, kw_only=True, frozen=True):
     name: Text
     """Entry of the doctor's catalogue; ``exception`` if there is none."""
     cause: Text
-    layer: Layer
+    layer: Layer | None
+    """None: the cause is in doubt."""
     remedy: Text
+    confirm: Text | None = None
+    """A command for a shell on that host, by which one sees whether it is so."""
     confidence: Confidence
     file: Text | None = None
     """As it was given; a run's file is relative to its folder."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -40,6 +41,24 @@ def test_an_entry_is_the_first_to_match_its_excerpt_and_fills_its_sentences(name
     excerpt = "\n".join(prefix + line for line in entry.excerpt.splitlines())
     found = diagnose_texts([texts.text("log.txt", f"{prefix}before\n{excerpt}\n".encode())])
     assert name in [finding.name for finding in found]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_what_is_not_the_jobs_own_is_confirmed_by_a_command_that_a_shell_reads(name):
+    entry = ENTRIES[name]
+    if entry.layer in ("host", "driver", "environment", "network"):
+        assert bool(entry.confirm) != bool(entry.unconfirmed)
+    (found, *_) = diagnose_texts([texts.text("log.txt", AROUND.format(entry.excerpt).encode())])
+    assert bool(entry.confirm) == bool(entry.command(entry.expression.search(entry.excerpt)))
+    if entry.confirm and found.name == name:
+        assert subprocess.run(["bash", "-nc", found.confirm], check=False).returncode == 0
+        assert not re.search(r"(?<!\$)\{\w+\}", found.confirm)
+
+
+def test_a_log_puts_no_command_of_its_own_into_what_is_to_be_typed():
+    log = b"/tmp/$(id);x: failed to map segment from shared object\n"
+    (found,) = diagnose_texts([texts.text("log.txt", log)])
+    assert found.confirm == "findmnt -no OPTIONS -T '/tmp/$(id);x'"
 
 
 PREFIXES = {

@@ -15,7 +15,14 @@ from rekindle.results.gather import gather
 
 GONE = msgspec.structs.replace(PASS, known_issue="slow_quantiser")
 LOUD = "KNOWN ISSUE GONE: slow_quantiser no longer shows. Fix: remove it from doctor/known_issues.json."
-HOW = {"layer": "host", "remedy": "Free it.", "confidence": "certain", "file": "job.log", "line": 3}
+HOW = {
+    "confirm": "df -h",
+    "layer": "host",
+    "remedy": "Free it.",
+    "confidence": "certain",
+    "file": "job.log",
+    "line": 3,
+}
 ROOT = Finding(name="no_space", cause="A disk <full>.", **HOW)
 ECHO = msgspec.structs.replace(ROOT, name="not_a_dxo", cause="An empty result.", echo=True, line=None)
 
@@ -50,6 +57,17 @@ def test_the_page_lists_layer_root_cause_and_echoes(tmp_path):
     assert "A disk &lt;full&gt;." in page
     assert "<code>job.log:3</code>" in page
     assert "echo: An empty result." in page
+    assert page.count("to confirm: <code>df -h</code>") == 1
+
+
+def test_what_is_in_doubt_is_no_root_cause():
+    lines = [msgspec.structs.replace(ROOT, layer=None, confirm=None, line=line) for line in (7, 3)]
+    shown = findings((*lines, ECHO))
+    assert "root cause is not known" in shown
+    assert "Root cause:" not in shown
+    assert (
+        shown.index("may be: A disk <full>. (job.log:7)") < shown.index("(job.log:3)") < shown.index("Echoes")
+    )
 
 
 def test_a_terminal_shows_the_root_first_and_the_echoes_last(golden):
