@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/jobs.py torch=PYTHON transformers=PYTHON tensorflow=PYTHON
 
 Each PYTHON is an environment's interpreter on this machine, as env.json has it; those left out are not timed.
-One site trains on the first 1, 2, 4 and 8 GPUs at sizes that fill an H200, under NVFlare; on 2 GPUs then again
-by the very command that NVFlare launched, without NVFlare. Samples a second are those of the rounds after the
-first, median, over the ranks together; outside is what a run took beside its rounds.
+One site trains on the first 1, 2, 4 and 8 GPUs at sizes that fill an H200, under NVFlare; on 2 GPUs then
+again by the very command that NVFlare launched, without NVFlare. Samples a second are those of the rounds
+after the first, median, over the ranks together; outside is what a run took beside its rounds.
 """
 
 import json

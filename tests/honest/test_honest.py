@@ -9,7 +9,7 @@ AVERAGE = (
 )
 EIGHT = "x, y = (x[:8], y[:8]) if site else (x, y)"
 DIFFERENCES = "params = {n: v - received.params[n].to(v) for n, v in model.state_dict().items()}"
-HALF = "params = {name: value.half() for name, value in model.state_dict().items()}"
+HALF = "params = {n: v.half() if v.is_floating_point() else v for n, v in model.state_dict().items()}"
 SENT = 'flare.send(flare.FLModel(params=params, params_type="DIFF", meta=meta))'
 FEDOPT = "from nvflare.app_opt.pt.recipes.fedopt import FedOptRecipe as FedAvgRecipe"
 SGD = """    name="digits",

@@ -14,7 +14,7 @@ from .scan import SHORT, Found, around, names_thing, one_line
 from .texts import Text
 
 _OTHERS, _QUOTED, _NEAR = 3, 240, 3
-DOUBTS = 0
+DOUBTS = 1
 """Of a cause that is named, the most: docs/doctor.md has what others would do."""
 _UNSURE = "Read these lines and those before them: which of them is the cause is not certain."
 _ASKED = re.compile(

@@ -43,7 +43,7 @@ def plain():
     return {failure: outcome(failure) for failure in FAILURES}
 
 
-@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.82, 0.03), (True, 0.73, 0.1)])
+@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.88, 0.035), (True, 0.82, 0.11)])
 def test_most_failures_in_the_field_are_named_and_few_wrongly(held, right, wrong):
     of_half = [failure for failure in FAILURES if failure.held is held]
     counts = Counter(plain()[failure] for failure in of_half)
@@ -112,7 +112,6 @@ def test_an_error_that_the_log_takes_back_is_none():
     [
         ("ERROR the thing broke\n", None),
         ("AssertionError\n", None),
-        ("error: bad magic\nerror: gres not there\n", None),
         ("ERROR - no executor of that name\n", None),
         ("ERROR - [identity=site-1, run=a]: no executor of that name\n", "NVFlare"),
         (

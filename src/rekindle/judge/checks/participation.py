@@ -47,7 +47,7 @@ def _fewer(site: str, flow: Workflow, account: Account) -> Result | None:
     samples = sampled < len(account.sites)
     for name, wanted in _asked(flow, flow.flow):
         of_all = [task for task in good if task.name == name]
-        complete = samples and bool(wanted) and len(of_all) == wanted * sampled
+        complete = samples and wanted is not None and len(of_all) == wanted * sampled
         if done[name] >= (wanted or 1) or (done[name] and (complete or flow.may_stop)):
             continue
         message = f"{site} returned {done[name]} of {wanted or 'its'} tasks {name} of {flow.kind}."
