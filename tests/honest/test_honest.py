@@ -15,6 +15,37 @@ FEDOPT = "from nvflare.app_opt.pt.recipes.fedopt import FedOptRecipe as FedAvgRe
 SGD = """    name="digits",
     device="cpu",
     optimizer_args={"path": "torch.optim.SGD", "args": {"lr": 1.0, "momentum": 0.6}},"""
+SCAFFOLD = "from nvflare.app_opt.pt.recipes.scaffold import ScaffoldRecipe as FedAvgRecipe"
+IMPORTS = """
+import copy
+from nvflare.app_common.app_constant import AlgorithmConstants
+from nvflare.app_opt.pt.scaffold import PTScaffoldHelper
+""".strip()
+HELPER = """
+model, helper = Net(), PTScaffoldHelper()
+helper.init(model)
+def tensors(arrays):
+    return {name: torch.as_tensor(value) for name, value in arrays.items()}
+""".strip()
+TAKEN = """
+model.load_state_dict(tensors(received.params))
+given = copy.deepcopy(model)
+helper.load_global_controls(weights=tensors(received.meta[AlgorithmConstants.SCAFFOLD_CTRL_GLOBAL]))
+every, own = helper.get_params()
+""".strip()
+CONTROLLED = """
+step(model, RATE)
+helper.model_update(model=model, curr_lr=RATE, c_global_para=every, c_local_para=own)
+""".strip()
+GIVEN = """
+helper.terms_update(model=model, curr_lr=RATE, c_global_para=every, c_local_para=own, model_global=given)
+params = {n: v - given.state_dict()[n] for n, v in model.state_dict().items()}
+""".strip()
+CONTROLS = (
+    'meta = {"NUM_STEPS_CURRENT_ROUND": steps, '
+    "AlgorithmConstants.SCAFFOLD_CTRL_DIFF: helper.get_delta_controls()}"
+)
+NO_INTEGERS = "super().__init__(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))"
 NAMES = 'job.to(runner, ("clinic-b", "hospital_a", "uni.c")[number - 1])'
 TWO_RECIPES = """
 import argparse
@@ -55,6 +86,21 @@ JOBS = (
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("clusters", "sklearn_kmeans"),
     OwnJob("batch_norm", "digits"),
+    OwnJob(
+        "control_variates",
+        "digits",
+        (
+            Edit("job.py", "from nvflare.app_opt", SCAFFOLD, instead=True),
+            Edit("model.py", "super().__init__", NO_INTEGERS, instead=True),
+            Edit("client.py", "import nvflare", IMPORTS),
+            put("model = Net()", HELPER),
+            put("model.load_state_dict", TAKEN),
+            put("step(model, RATE)", CONTROLLED),
+            put("    params = ", GIVEN),
+            put("    meta = ", CONTROLS),
+            put("flare.FLModel(", SENT),
+        ),
+    ),
     OwnJob("five_sites", "digits", fields=(("sites", 5),)),
     OwnJob(
         "sampled_sites_of_half_precision",

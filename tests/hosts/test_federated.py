@@ -1,4 +1,4 @@
-"""federate.yml over SSH: from bare hosts to a proven federation, one that stays up, and the end of it."""
+"""federate.yml over SSH: from bare hosts to a proven federation, and one that stays up."""
 
 import json
 import re
@@ -98,10 +98,3 @@ def test_it_stays_up_for_jobs_of_others_until_it_is_stopped(proven, members, sho
         assert root(members, host, "pgrep -f nvflare") == ""
         assert root(members, host, LISTENS) == ""
     test_each_host_has_its_own_key_and_nobody_else_reads_it(proven, members)
-
-
-def test_retire_leaves_nothing_of_it(proven, members, shop):
-    done = play("playbooks/retire.yml", members.inventory, proven.results, cwd=shop)
-    assert done.status == 0, done.output
-    for host in HOSTS:
-        assert root(members, host, "ls -A /home/lease/rekindle 2>/dev/null") == ""
