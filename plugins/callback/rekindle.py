@@ -148,16 +148,13 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         """Begin with a role of ours that a playbook includes dynamically; after the first task, the view."""
         self._first_task = self._first_task or task._uuid
-        begun = self._playing and self._view is None and task._uuid != self._first_task
-        if begun and self._folder and self._is_viewed():
+        begun = self._playing and self._view is None and task._uuid != self._first_task and draws()
+        if begun and self._folder and self._ours and "retire" not in self._reached and live.wanted():
             self._view = live.View(self._folder)
             atexit.register(self._view.end)
         stage = _stage(task)
         if stage is not None and stage not in self._reached:
             self._begin([stage])
-
-    def _is_viewed(self) -> bool:
-        return self._ours and "retire" not in self._reached and draws() and live.wanted()
 
     @_reports_errors
     def _begin(self, roles: list[str]) -> None:
