@@ -43,16 +43,16 @@ def _fewer(site: str, flow: Workflow, account: Account) -> Result | None:
     done = Counter(task.name for task in good if task.site == site)
     if flow.flow is None:
         return None if done else unknown(f"{site} returned no task of {flow.kind}, whose tasks are unknown.")
-    sampled = flow.sampled(len(account.sites))
-    samples = sampled < len(account.sites)
+    of_round = flow.sampled(len(account.sites))
+    samples = of_round < len(account.sites)
     for name, wanted in _asked(flow, flow.flow):
         of_all = [task for task in good if task.name == name]
-        complete = samples and wanted is not None and len(of_all) == wanted * sampled
+        complete = samples and wanted is not None and len(of_all) == wanted * of_round
         if done[name] >= (wanted or 1) or (done[name] and (complete or flow.may_stop)):
             continue
         message = f"{site} returned {done[name]} of {wanted or 'its'} tasks {name} of {flow.kind}."
         if samples:
-            return unknown(f"{message} It samples {sampled} of {len(account.sites)} sites a round.")
+            return unknown(f"{message} It samples {of_round} of {len(account.sites)} sites a round.")
         return (fails if account.ended else unknown)(message)
     return None
 
