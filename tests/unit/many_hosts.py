@@ -21,7 +21,7 @@ from rekindle.records import Outcome, PlaybookRecord, write
 RUNS = [
     RECORDINGS / "runs" / name
     for name in (
-        *("pt_ddp-h200-x2-2", "lightning_ddp-h200-x2-2", "tf_mirrored-h200-x4"),
+        *("pt_ddp-h200-x2-2", "lightning_ddp-h200-x2-2", "tf_mirrored-nvflare2.9-h200-x4"),
         *("llm_sft-cpu-2", "llm_peft-cpu-2", "tensor_stream-cpu-2"),
     )
 ]

@@ -139,8 +139,9 @@ def test_copies_that_are_slow_in_one_of_four_looks_condemn_no_gpu(recordings):
 
 
 @pytest.mark.parametrize("name", ["all_reduce", "all_gather", "reduce_scatter"])
-def test_four_h200s_are_held_against_norms_of_four(recordings, tmp_path, name):
-    run = shutil.copytree(recordings / "acceptance" / "h200-x4", tmp_path / "run")
+@pytest.mark.parametrize("host", ["h200-x4", "h200-x8"])
+def test_a_host_of_h200s_is_held_against_norms_of_as_many(recordings, tmp_path, host, name):
+    run = shutil.copytree(recordings / "acceptance" / host, tmp_path / "run")
     assert judge(run).verdict == "PASS"
     of_figures(name, value=250.0)(run)
     assert f"iB: {name} is 250 GB/s, and the norm is at least" in judge(run).cause
