@@ -67,6 +67,51 @@ def aggregator(returns):
     )
 
 
+JOB_OF_CLASSES = """
+import argparse
+
+from model import Net
+from nvflare.app_opt.pt.job_config.{module} import {job}
+{imports}
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--sites", type=int, default=2)
+parser.add_argument("--rounds", type=int, default=3)
+args = parser.parse_args()
+job = {job}(initial_model=Net(), name="digits"{arguments})
+{parts}
+job.simulator_run("workspace")
+""".strip()
+WORKFLOW = """
+from nvflare.app_common.workflows.base_fedavg import BaseFedAvg
+
+
+class Own(BaseFedAvg):
+    def run(self):
+        model = self.load_model()
+        for number in range(self.num_rounds):
+            model.current_round = number
+            targets = self.sample_clients(self.num_clients)
+            results = self.send_model_and_wait(targets=targets, data=model)
+            model = self.update_model(model, self.aggregate(results, aggregate_fn=self.aggregate_fn))
+        self.save_model(model)
+""".strip()
+
+
+def own_workflow():
+    """Return what has the digits job run a workflow of its user's own, which logs no rounds."""
+    parts = """
+job.to_server(Own(num_clients=args.sites, num_rounds=args.rounds))
+for number in range(args.sites):
+    job.to(ScriptRunner(script="client.py"), f"site-{number + 1}")
+""".strip()
+    imports = "from nvflare.job_config.script_runner import ScriptRunner\nfrom workflow import Own"
+    job = JOB_OF_CLASSES.format(
+        module="base_fed_job", job="BaseFedJob", imports=imports, arguments="", parts=parts
+    )
+    return (Edit("job.py", "", job), Edit("workflow.py", "", WORKFLOW))
+
+
 GONE = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 

@@ -1,7 +1,7 @@
 """Honest jobs of users that look odd: each passes."""
 
 import pytest
-from own_jobs import Edit, OwnJob, aggregator
+from own_jobs import JOB_OF_CLASSES, Edit, OwnJob, aggregator, own_workflow
 
 AVERAGE = (
     "type(self.got[0])(params={n: sum(model.params[n] for model in self.got) / len(self.got) "
@@ -47,6 +47,43 @@ CONTROLS = (
 )
 NO_INTEGERS = "super().__init__(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))"
 NAMES = 'job.to(runner, ("clinic-b", "hospital_a", "uni.c")[number - 1])'
+EXECUTOR = """
+import torch
+from model import Net, points, step
+from nvflare.apis.dxo import DXO, DataKind, MetaKey, from_shareable
+from nvflare.apis.executor import Executor
+
+
+class Trains(Executor):
+    def execute(self, task_name, shareable, fl_ctx, abort_signal):
+        site = int(fl_ctx.get_identity_name().rsplit("-", 1)[1]) - 1
+        x, y = (part[site::2] for part in points())
+        model = Net()
+        weights = from_shareable(shareable).data.items()
+        model.load_state_dict({name: torch.as_tensor(value) for name, value in weights})
+        batches = torch.randperm(len(x)).split(32)
+        for batch in batches:
+            model.zero_grad()
+            torch.nn.functional.cross_entropy(model(x[batch]), y[batch]).backward()
+            step(model, 0.05)
+        weights = {name: value.numpy() for name, value in model.state_dict().items()}
+        meta = {MetaKey.NUM_STEPS_CURRENT_ROUND: len(batches)}
+        return DXO(DataKind.WEIGHTS, data=weights, meta=meta).to_shareable()
+""".strip()
+OF_EXECUTORS = JOB_OF_CLASSES.format(
+    module="fed_avg",
+    job="FedAvgJob",
+    imports="from trains import Trains",
+    arguments=", n_clients=args.sites, num_rounds=args.rounds",
+    parts="""
+for number in range(args.sites):
+    job.to(Trains(), f"site-{number + 1}", tasks=["train"])
+""".strip(),
+)
+BFLOAT16 = """
+super().__init__(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+self.to(torch.bfloat16)
+""".strip()
 TWO_RECIPES = """
 import argparse
 
@@ -85,6 +122,18 @@ JOBS = (
     line("two_simulations", Edit("job.py", "", TWO_RECIPES)),
     OwnJob("scikit_learn", "sklearn_sgd"),
     OwnJob("clusters", "sklearn_kmeans"),
+    OwnJob("support_vectors", "sklearn_svm"),
+    OwnJob("its_own_workflow", "digits", own_workflow()),
+    OwnJob("its_own_executor", "digits", (Edit("job.py", "", OF_EXECUTORS), Edit("trains.py", "", EXECUTOR))),
+    OwnJob(
+        "model_of_bfloat16",
+        "digits",
+        (
+            Edit("job.py", "    min_clients=", 'server_expected_format="pytorch",'),
+            Edit("model.py", "super().__init__", BFLOAT16, instead=True),
+            Edit("client.py", "model = Net()", "x = x.bfloat16()"),
+        ),
+    ),
     OwnJob("batch_norm", "digits"),
     OwnJob(
         "control_variates",

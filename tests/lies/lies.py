@@ -1,6 +1,6 @@
 """Ways in which a user's job is broken and ends as if it had trained: verdict, and the check that sees it."""
 
-from own_jobs import Edit, OwnJob, aggregator
+from own_jobs import Edit, OwnJob, aggregator, own_workflow
 
 
 def digits(name, check, cause, *edits, verdict="FAIL", **fields):
@@ -58,6 +58,13 @@ LIES = (
         *aggregator(
             "type(self.got[0])(params={n: v * 0 for n, v in self.got[0].params.items()}, params_type='DIFF')"
         ),
+    ),
+    digits(
+        "its_own_workflow_aggregates_nothing",
+        "global_model_changes",
+        "Sites got the same model in every round",
+        *own_workflow(),
+        Edit("workflow.py", "model = self.update_model", "pass", instead=True),
     ),
     digits(
         "a_site_that_counts_nothing",

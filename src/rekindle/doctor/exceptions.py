@@ -32,7 +32,7 @@ _REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
 _LAST_ERROR = re.compile(r"(?:\n[^\n]{1,500}){0,2}?\nLast error:[ \n]{1,2}([^\n]{1,500})")
 """What NCCL says of its own error, below torch's words."""
 _BEGINS, _MOST = "Traceback (most recent call last):", 200
-_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python")
+_INSTALLED = ("site-packages/", "dist-packages/", "/lib/python", "/rekindle/trainer/hook.py")
 _GAP = 6000
 ENDINGS = ("SignalException", "ChildFailedError", "SystemExit", "KeyboardInterrupt", "_Interrupted")
 """Exceptions that end a process on request, or report that another one failed."""

@@ -132,6 +132,12 @@ def components(workspace: Workspace) -> list[dict[str, Any]]:
     ]
 
 
+def validates_at_the_end(workspace: Workspace) -> bool:
+    """Whether sites send back the model of later rounds as they got it, as with NVFlare's recipe for SVM."""
+    assemblers = (component["path"] for component in components(workspace))
+    return any(path.endswith(".SVMAssembler") for path in assemblers)
+
+
 def launches(workspace: Workspace, site: str) -> bool:
     """Whether the site's client launches its trainers, instead of running them itself."""
     member = workspace.members.get(site)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from rekindle.flare.announced import validates_at_the_end
 from rekindle.flare.log import LogRecord, read_records
 from rekindle.flare.lost import lost_sites
 from rekindle.flare.tasks import Account
@@ -213,9 +214,17 @@ class Run:
         return [*self.of(events.TaskEvent), *ours]
 
     @cached_property
+    def trained(self) -> list[Line[events.TaskEvent]]:
+        """The results of training, without those of rounds in which sites validate, as in NVFlare's SVM."""
+        lines = [line for line in self.results if line.event.task == TRAINS]
+        if not validates_at_the_end(self.workspace):
+            return lines
+        return [line for line in lines if not (line.event.round and line.event.moved == 0)]
+
+    @cached_property
     def models_sent(self) -> list[Line[events.TaskEvent]]:
         """The results of training that have weights, in the order of their rounds."""
-        lines = [line for line in self.results if line.event.task == TRAINS and line.event.sketch]
+        lines = [line for line in self.trained if line.event.sketch]
         return sorted(lines, key=lambda line: (line.event.round or 0, line.event.time))
 
     @property

@@ -77,7 +77,7 @@ def figures(
             size += len(leaf)
             continue
         numbers = array(leaf)
-        values, size = values + numbers.size, size + numbers.nbytes
+        values, size = values + numbers.size, size + leaf.nbytes
         wide = numbers.astype(np.float64)
         squares += float(np.square(wide).sum())
         floating = numbers.dtype.kind == "f" and not _BUFFER.search(name)

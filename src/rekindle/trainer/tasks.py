@@ -34,6 +34,7 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         """Start before the first task."""
         super().__init__()
         self._sent: dict[str, Any] = {}
+        self._rounds: dict[str, Any] = {}
         self._first: tuple[Any, dict[str, Any]] = (None, {})
         self._names: frozenset[str] = frozenset()
         self._began = False
@@ -42,7 +43,9 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         """Note what is sent, and record what returns."""
         try:
             if event_type == EventType.BEFORE_TASK_DATA_FILTER:
-                self._sent[site(fl_ctx)] = data = dxo(fl_ctx.get_prop(FLContextKey.TASK_DATA)).get("data")
+                task = fl_ctx.get_prop(FLContextKey.TASK_DATA)
+                self._sent[site(fl_ctx)] = data = dxo(task).get("data")
+                self._rounds[site(fl_ctx)] = task.get_header(AppConstants.CURRENT_ROUND)
                 if not self._began and fl_ctx.get_prop(FLContextKey.TASK_NAME) == TRAINS:
                     self._began = True
                     Evidence(SERVER).model("", **model(data))
@@ -72,7 +75,9 @@ class TaskWitness(FLComponent):  # type: ignore[misc]  # NVFlare is untyped
         got = exchanged.get("data")
         sent = dict(leaves(self._sent.pop(sender, None)))
         meta, of = exchanged.get("meta") or {}, kind(exchanged)
-        number = result.get_header("current_round")
+        number = self._rounds.pop(sender, None)  # an executor of a user's own may not send it back
+        if not isinstance(number, int):
+            number = result.get_header(AppConstants.CURRENT_ROUND)
         task = str(fl_ctx.get_prop(FLContextKey.TASK_NAME))
         weights = floating(got)
         if self._first[0] != (task, number):

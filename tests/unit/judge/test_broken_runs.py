@@ -161,8 +161,8 @@ PT_DDP = [
     ("duration_plausible", UNKNOWN, event(TWO, "round", later(1))),
     ("duration_plausible", UNKNOWN, replaced(LOG, r"Round 1 started\.")),
     ("duration_plausible", UNKNOWN, removed("ended.json")),
-    ("server_told_every_result", UNKNOWN, result(dropped, site="site-1", round=1)),
-    ("server_told_every_result", UNKNOWN, result({"round": 0}, site="site-1", round=1)),
+    ("server_recorded_every_result", UNKNOWN, result(dropped, site="site-1", round=1)),
+    ("server_recorded_every_result", UNKNOWN, result({"round": 0}, site="site-1", round=1)),
     ("results_are_sound", FAILS, result({"return_code": "EXECUTION_EXCEPTION"}, site="site-1")),
     ("results_are_sound", FAILS, result({"finite": False, "distance": None}, site="site-1")),
     ("results_are_sound", FAILS, result({"distance": 0.0}, site="site-1")),
@@ -213,7 +213,7 @@ LLM_PEFT = [
 TENSOR_STREAM = [
     ("tensors_streamed", FAILS, replaced(LLM_SERVER, r".*consumed blobs from peer 'site-2'.*\n")),
     ("tensors_streamed", FAILS, replaced(LLM_SERVER, r"(produced .* 'site-1' with) \d+", r"\1 0")),
-    ("memory_told", UNKNOWN, replaced("samples.jsonl", r'"site-2":\d+', '"site-2":0')),
+    ("memory_recorded", UNKNOWN, replaced("samples.jsonl", r'"site-2":\d+', '"site-2":0')),
 ]
 RECORDED = {"pt_ddp": PT_DDP, "llm_peft": LLM_PEFT, "tensor_stream": TENSOR_STREAM}
 BROKEN = [(job, case) for job, cases in RECORDED.items() for case in cases]

@@ -136,7 +136,7 @@ LIES = {
         "a result is not finite": one_result(finite=False, norm=None),
         "a site could not": one_result(return_code="EXECUTION_EXCEPTION"),
     },
-    "server_told_every_result": {
+    "server_recorded_every_result": {
         "a result is not recorded": one_result(),
         "no result is recorded": of_results(lambda event: None),
         "a result is recorded twice": again,

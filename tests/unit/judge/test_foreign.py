@@ -68,7 +68,7 @@ def test_a_clean_run_is_unproven_with_the_claims_that_are_missing(foreign, named
 
 
 def test_what_takes_evidence_of_rekindles_is_missing():
-    assert {"loss_falls", "gpus_used", "memory_told", "duration_plausible"} <= {*MISSING}
+    assert {"loss_falls", "gpus_used", "memory_recorded", "duration_plausible"} <= {*MISSING}
     assert not {"rounds_aggregated", "server_log_clean", "tensors_streamed"} & {*MISSING}
 
 

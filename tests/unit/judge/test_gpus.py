@@ -153,4 +153,6 @@ def test_devices_carry_what_was_sampled(run):
 
 
 def test_a_gpu_that_tensorflow_does_not_name_has_the_name_that_preflight_saw():
-    assert {device.name for device in judge(RUNS / "tf_mirrored-nvflare2.9-h200-x4").devices} == {"NVIDIA H200"}
+    assert {device.name for device in judge(RUNS / "tf_mirrored-nvflare2.9-h200-x4").devices} == {
+        "NVIDIA H200"
+    }

@@ -123,7 +123,7 @@ READERS = {
     "trainers of a GPU": (_trainers, lambda run: gpus._used(run, "GPU-1")),
     "results of a task": (
         lambda n: [_result(i) for i in range(4 * n)],  # a square of fewer takes no time either
-        lambda run: list(exchange.server_told_every_result(run)),
+        lambda run: list(exchange.server_recorded_every_result(run)),
     ),
 }
 

@@ -24,7 +24,7 @@ def tasks(component, monkeypatch):
         },
         "apis.fl_context": {"FLContext": object},
         "apis.shareable": {"Shareable": dict},
-        "app_common.app_constant": {"AppConstants": object},
+        "app_common.app_constant": {"AppConstants": SimpleNamespace(CURRENT_ROUND="round")},
         "app_common.app_event_type": {
             "AppEventType": SimpleNamespace(AFTER_SHAREABLE_TO_LEARNABLE="aggregated")
         },
@@ -35,10 +35,17 @@ def tasks(component, monkeypatch):
     return component("rekindle.trainer.tasks", nvflare)
 
 
+class Task(dict):
+    """A task of round 2, or the result of one."""
+
+    def get_header(self, name):
+        return {"round": 2}[name]
+
+
 def context(numbers):
     """Return the context of a task of site-1 that carries ``numbers``."""
-    peer = SimpleNamespace(get_identity_name=lambda: "site-1")
-    return SimpleNamespace(get_peer_context=lambda: peer, get_prop=lambda _: {"DXO": {"data": numbers}})
+    peer, task = SimpleNamespace(get_identity_name=lambda: "site-1"), Task(DXO={"data": numbers})
+    return SimpleNamespace(get_peer_context=lambda: peer, get_prop=lambda _: task)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +58,4 @@ def test_a_result_is_compared_with_what_its_site_was_sent(tasks, after, compared
     witness.handle_event("before data", context({"w": 1.0}))
     witness.handle_event("after data", context(after))
     assert witness._sent == {"site-1": compared}
+    assert witness._rounds == {"site-1": 2}

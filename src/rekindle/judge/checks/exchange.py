@@ -7,14 +7,14 @@ from rekindle.flare.announced import sites
 from rekindle.flare.tasks import CAME
 from rekindle.flare.workspace import SERVER
 from rekindle.judge.check import Result, check, fails, holds, unknown
-from rekindle.judge.run import TRAINS, Run
+from rekindle.judge.run import Run
 from rekindle.records.events import ContributionEvent, FinalEvent, GlobalEvent, RoundEvent, Sketch, TaskEvent
 
 from .aggregation import EXACT, QUANTISED, same
 
 
 @check("ours", "example")
-def server_told_every_result(run: Run) -> Iterator[Result]:
+def server_recorded_every_result(run: Run) -> Iterator[Result]:
     """Our component at the server recorded every result that the server's log has, and no other."""
     logged = Counter((line.match[1], line.match[2]) for line in run.find(SERVER, CAME.pattern))
     results = Counter((line.event.site, line.event.task) for line in run.results)
@@ -52,7 +52,7 @@ def every_site_trained(run: Run) -> Iterator[Result]:
     Where no result can be compared, as a gradient cannot with a model, each is a number other than 0; so is
     one of a first round that sent settings and no model, as scikit-learn's.
     """
-    results = [line for line in run.results if line.event.task == TRAINS]
+    results = run.trained
     for line in results:
         if message := _wrong(line.event):
             yield fails(message, line)

@@ -75,7 +75,7 @@ def messages_quantised(run: Run, options: dict[str, Any]) -> Result:
 
 
 @check("claim", needs=(SampleEvent,))
-def memory_told(run: Run) -> Result:
+def memory_recorded(run: Run) -> Result:
     """The driver sampled the host memory of the server and of every site's client."""
     peaks = host_memory_mib(run)
     missing = [name for name in run.members if not peaks.get(name)]

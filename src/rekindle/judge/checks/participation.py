@@ -73,16 +73,17 @@ def rounds_completed(run: Run) -> Result:
         if flow.flow and flow.flow.trains and flow.rounds not in {None, rounds}:
             message = f"job.yml expects {rounds} rounds, and the job announced {flow.rounds} to {flow.kind}"
             return fails(f"{message}: pass {{rounds}} in its command, or correct rounds in job.yml.")
-    found = [_finished(account, flow) for flow in account.flows]
+    found = [_finished(run, flow) for flow in account.flows]
     worst = min(found, key=gravity)
     if worst.state != "holds":
         return worst if account.ended else worst._replace(state="unknown")
     return holds(" ".join(result.message for result in found), found[-1].at)
 
 
-def _finished(account: Account, flow: Workflow) -> Result:
+def _finished(run: Run, flow: Workflow) -> Result:
+    account = run.account
     if flow.flow is None:
-        return _unknown(account, flow)
+        return _unknown(run, flow)
     done = list(account.logged(flow, flow.flow.done)) if flow.flow.done else []
     if flow.flow.round_done and flow.rounds is not None:
         ended = account.rounds_done(flow, flow.flow.round_done)
@@ -112,11 +113,22 @@ def _by_tasks(account: Account, flow: Workflow, kind: Flow) -> Result:
     return holds(f"{flow.kind} had {len(good)} results{rounds}.", at)
 
 
-def _unknown(account: Account, flow: Workflow) -> Result:
-    """Judge an unknown class by the rounds that it announces and logs."""
+def _unknown(run: Run, flow: Workflow) -> Result:
+    """Judge an unknown class by the rounds that it announces and logs, and by its sites' results."""
+    account = run.account
+    wanted = run.spec.job.rounds if flow.rounds is None else flow.rounds
+    if run.models_sent and min(_rounds_of(run, site) for site in account.sites) >= wanted:
+        message = f"The server had a model of every site in {wanted} rounds of {flow.kind}."
+        return holds(message, run.models_sent[-1])
     if flow.rounds is None:
         return unknown(f"{flow.kind} announces no rounds.")
     begun = list(account.logged(flow, r"Round \d{1,9} started"))
     message = f"{flow.kind} began {len(begun)} of {flow.rounds} rounds; it does not log which it completed."
     missing = 0 < len(begun) < flow.rounds and not flow.may_stop
     return (fails if missing else unknown)(message, begun[-1] if begun else None)
+
+
+def _rounds_of(run: Run, site: str) -> int:
+    """Return in how many rounds a site sent a model; a workflow of a user's own may not number them."""
+    numbers = [line.event.round for line in run.models_sent if line.event.site == site]
+    return len(numbers if None in numbers else set(numbers))
