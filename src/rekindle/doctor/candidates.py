@@ -15,7 +15,8 @@ from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_WORDS, WEAK = 4, 3
+_WORDS, WEAK, _TELLING = 4, 3, 15
+_FIRST = 300
 _VARIED: tuple[Layer, ...] = ("job", "framework")
 """Layers of which anything can be said, in words that others use too."""
 _LEAD = re.compile(
@@ -28,6 +29,13 @@ _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
 _RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
 _SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
+_FRAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
+    ("environment", shape("build")),
+    ("driver", shape("driver_setup")),
+    ("host", shape("service")),
+)
+"""Whose work the lines before one show."""
+_FRAME = 25
 
 
 class Candidate(NamedTuple):
@@ -60,6 +68,10 @@ class Candidate(NamedTuple):
     """How many signs there are that it is not what it is taken for; `WEAK` and more are beyond help."""
     agrees: bool = True
     """Whether more than one thing tells its layer: its words, who printed it; or it is an exception."""
+    asserts: bool = False
+    """Whether it is an assertion of the job's, which only says what it misses."""
+    warns: bool = False
+    """Whether it is a warning: the cause only of what says little itself."""
 
 
 def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
@@ -74,9 +86,21 @@ def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
             chained += _exception(text, chain)
     single = []
     for index, line in enumerate(found):
-        if line.number not in inside and (one := _single(line, settled, found[index + 1 : index + 3])):
+        if line.number in inside:
+            continue
+        if one := _single(text, line, settled, found[index + 1 : index + 3]):
             single.append(one)
     return [*chained, *single]
+
+
+def _frame(text: Text, number: int) -> Layer | None:
+    """Return the layer of what is at work, by the lines before one."""
+    for before in range(number, max(0, number - _FRAME), -1):
+        line = text.content(before)[:_FIRST]
+        for layer, shown in _FRAMES:
+            if shown.search(line):
+                return layer
+    return None
 
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
@@ -107,6 +131,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
             name="exception",
             through=text.line(last.end),
             doubts=0 if root.message else WEAK,
+            asserts=root.kind == "AssertionError",
         )
     ]
 
@@ -123,7 +148,7 @@ def _is_known(exception: str) -> bool:
     return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
 
 
-def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
+def _single(text: Text, line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
     message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = failed_task(line.text)
     if ansible:
@@ -133,22 +158,25 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         message = f"Ansible on {host}: {result}"
     about = subject(message)
     level = line.level or bool(ansible)
-    layer, rank = _kind(line, about)
+    layer, rank = _kind(text, line, about)
     again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
     retried = (
         rank == "cause" and layer == "network" and (again or (line.benign and _RETRIED.search(line.text)))
     )
     if not level and not (about and not about.row.weak and _FAILS.search(message)):
         return None
-    if line.informs and not level and not retried:
+    warns = bool(about and line.warns and not level and not line.benign and about.row.rank == "cause")
+    if line.informs and not level and not (retried or warns):
         return None
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
     if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
         rank, layer = "symptom", producer(line.printed) or layer
     doubts, agrees = WEAK, False
-    if about and (not about.row.weak or _by(line) == about.row.layer):
+    if about and (not about.row.weak or about.length >= _TELLING or _by(line) == about.row.layer):
         doubts, agrees = about.short + (layer in _VARIED), about.agrees or about.row.weak
+    elif about is None and _by(line) == "NVFlare":
+        doubts = 1
     return Candidate(
         number=line.number,
         message=message,
@@ -164,6 +192,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         benign=line.benign or again,
         doubts=doubts,
         agrees=agrees,
+        warns=warns,
     )
 
 
@@ -178,14 +207,16 @@ def _goes_on(message: str, about: Subject) -> bool:
     return bool(colon and len(reason.split()) >= _WORDS and _FAILS.search(reason))
 
 
-def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
-    """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
+def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
+    """Return layer and rank of a message by its subject, or if that is vague by who printed it or is at work."""
     if about and not about.row.weak:
         return about.row.layer, about.row.rank
     raised = _RAISED.search(line.text)
     if raised and exceptions.OF_PYTHON.fullmatch(raised[1]):
-        return "job", about.row.rank if about else "symptom"
+        built = _frame(text, line.number) == "environment"
+        return "environment" if built else "job", about.row.rank if about else "symptom"
     by = _by(line)
     if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
         by = "host"
+    by = by or (None if about and about.length >= _TELLING else _frame(text, line.number))
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")

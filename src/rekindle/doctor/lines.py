@@ -17,8 +17,8 @@ _NEEDLES = needles("lines")
 _MOST = 2000
 """Lines of each end of a text that are looked at."""
 _CUT, _LOGGED = 4000, 120
-_KINDS = ("level", "informs", "benign", "went_on", "rank")
-_LEVEL, _INFORMS, _BENIGN, _WENT_ON, _RANK = map(shape, _KINDS)
+_KINDS = ("level", "informs", "warns", "benign", "went_on", "rank")
+_LEVEL, _INFORMS, _WARNS, _BENIGN, _WENT_ON, _RANK = map(shape, _KINDS)
 _GOES_ON = re.compile(
     r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
 )
@@ -40,6 +40,8 @@ class Line(NamedTuple):
     """Whether it is marked as an error."""
     informs: bool
     """Whether it is marked as no error."""
+    warns: bool
+    """Whether it is marked as a warning."""
     benign: bool
     went_on: bool
     rank: str
@@ -130,6 +132,7 @@ def _line(text: Text, number: int) -> Line:
         printed=printed,
         level=bool(_LEVEL.search(printed) or _LEVEL.search(message)),
         informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
+        warns=bool(_WARNS.search(printed) or _WARNS.search(message)),
         benign=bool(_BENIGN.search(content)),
         went_on=bool(_WENT_ON.search(content)),
         rank=stream(raw),

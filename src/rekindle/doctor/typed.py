@@ -21,6 +21,7 @@ _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
 _KILLED = "A process was killed"
+_BELOW: tuple[Layer, ...] = ("host", "driver", "environment", "network")
 _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 
 
@@ -35,7 +36,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
         explained: numbers of the lines that entries of the catalogue are about.
     """
     found = lines(text)
-    candidates = [one for one in candidates_in(text, found) if one.number not in explained]
+    all_found = [one for one in candidates_in(text, found) if one.number not in explained]
+    candidates = [one for one in all_found if not one.warns]
     went_on = [line for line in found if line.went_on]
     if failed is False:
         return [_found(text, one) for one in _unfollowed(text, candidates)][:1]
@@ -45,6 +47,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if all(one.rank == "echo" for one in candidates):
         return [_found(text, one) for one in candidates if not (one.benign or one.weak)][-1:]
     ranked = sorted(_promoted(candidates), key=_order)
+    if hint := _warned(ranked[0], all_found):
+        ranked.insert(0, hint)
     doubts = _doubts(ranked[0], ranked)
     ranked[:1] = [_naming(ranked[0], ranked)]
     if doubts > DOUBTS:
@@ -96,6 +100,14 @@ def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
     alike = (one for one in ranked if (one.layer, one.rank) == (root.layer, root.rank))
     agree = root.doubts < WEAK and any(one.agrees and one.doubts < WEAK for one in alike)
     return 0 if agree else root.doubts + late
+
+
+def _warned(root: Candidate, candidates: list[Candidate]) -> Candidate | None:
+    """Return the first warning of a cause before a root that says little of one."""
+    if root.rank == "cause" and root.doubts <= DOUBTS and not root.asserts:
+        return None
+    warnings = (one for one in candidates if one.warns and one.number < root.number and one.layer in _BELOW)
+    return next(warnings, None)
 
 
 def _in_doubt(found: Found, place: int) -> Found:
