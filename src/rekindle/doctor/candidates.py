@@ -1,6 +1,7 @@
 """What in a text may be the cause of a failure: exceptions, and single lines that report an error."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from rekindle.records import Layer
@@ -96,11 +97,14 @@ def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
 def _frame(text: Text, number: int) -> Layer | None:
     """Return the layer of what is at work, by the lines before one."""
     for before in range(number, max(0, number - _FRAME), -1):
-        line = text.content(before)[:_FIRST]
-        for layer, shown in _FRAMES:
-            if shown.search(line):
-                return layer
+        if layer := _at_work(text.raw_line(before)[:_FIRST]):
+            return layer
     return None
+
+
+@lru_cache(1 << 12)
+def _at_work(line: str) -> Layer | None:
+    return next((layer for layer, shown in _FRAMES if shown.search(line)), None)
 
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
@@ -108,12 +112,12 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     root = next(filter(_names_cause, causes), next(iter(causes), None))
     if root is None or _is_known(root.text):
         return []
-    about = subject(root.text)
-    layer = exceptions.layer(root.kind, root.message, root.packages)
+    about = subject(root.said)
+    layer = exceptions.layer(root.kind, root.said.partition(": ")[2], root.packages)
     ours = about and about.row.layer == layer and not about.row.weak
     last = chain[-1]
     more = f", then {last.text}" if last is not root and not last.reports else ""
-    raised = f"{one_line(root.text, 90 if more else 300)} at {root.place}{more}"
+    raised = f"{one_line(root.said if ours else root.text, 90 if more else 300)} at {root.place}{more}"
     remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
     rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
     number = text.line(root.at)
@@ -138,7 +142,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
 
 def _names_cause(raised: exceptions.Raised) -> bool:
     """Whether the words of an exception say what goes wrong."""
-    about = subject(raised.text)
+    about = subject(raised.said)
     return about is not None and about.row.rank == "cause" and not about.row.weak
 
 
@@ -209,10 +213,11 @@ def _goes_on(message: str, about: Subject) -> bool:
 
 def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     """Return layer and rank of a message by its subject, or if that is vague by who printed it or is at work."""
-    if about and not about.row.weak:
-        return about.row.layer, about.row.rank
     raised = _RAISED.search(line.text)
-    if raised and exceptions.OF_PYTHON.fullmatch(raised[1]):
+    programs = raised and exceptions.OF_PYTHON.fullmatch(raised[1])
+    if about and not about.row.weak and not (programs and about.row.layer == "job"):
+        return about.row.layer, about.row.rank
+    if programs:
         built = _frame(text, line.number) == "environment"
         return "environment" if built else "job", about.row.rank if about else "symptom"
     by = _by(line)

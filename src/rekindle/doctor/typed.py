@@ -104,9 +104,12 @@ def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
 
 def _warned(root: Candidate, candidates: list[Candidate]) -> Candidate | None:
     """Return the first warning of a cause before a root that says little of one."""
-    if root.rank == "cause" and root.doubts <= DOUBTS and not root.asserts:
+    unsaid = root.doubts > DOUBTS
+    if root.rank == "cause" and not unsaid and not root.asserts:
         return None
-    warnings = (one for one in candidates if one.warns and one.number < root.number and one.layer in _BELOW)
+    warnings = (
+        one for one in candidates if one.warns and one.number < root.number and (unsaid or one.layer in _BELOW)
+    )
     return next(warnings, None)
 
 
@@ -139,7 +142,7 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
 
 def _order(one: Candidate) -> tuple[int, bool, int, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    says_less = 2 * one.weak + one.vague if one.rank == "cause" else 0
+    says_less = 2 * one.weak + one.vague if one.rank == "cause" else one.weak
     return ranks.index(one.rank), not one.lasts, says_less, one.number
 
 
