@@ -19,6 +19,7 @@ HALVED = (
     "sixth_failures.txt",
     "ninth_failures.txt",
     "sixteenth_failures.txt",
+    "seventeenth_failures.txt",
 )
 
 
