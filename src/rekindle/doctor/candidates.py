@@ -30,6 +30,7 @@ _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
 _RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
 _SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
+_MISSES = re.compile(r"(?i)\bno (?:usable |supported )?gpus?\b|\bgpus?\b.{0,20}\bnot (?:found|available|there)|\bneeds? a gpu")
 _FRAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
     ("environment", shape("build")),
     ("driver", shape("driver_setup")),
@@ -135,7 +136,7 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
             name="exception",
             through=text.line(last.end),
             doubts=0 if root.message else WEAK,
-            asserts=root.kind == "AssertionError",
+            asserts=root.kind == "AssertionError" or bool(_MISSES.search(root.message)),
         )
     ]
 
@@ -179,7 +180,7 @@ def _single(text: Text, line: Line, settled: set[str], following: list[Line]) ->
     doubts, agrees = WEAK, False
     if about and (not about.row.weak or about.length >= _TELLING or _by(line) == about.row.layer):
         doubts, agrees = about.short + (layer in _VARIED), about.agrees or about.row.weak
-    elif about is None and _by(line) == "NVFlare":
+    elif _by(line) == "NVFlare" and (about is None or _RAISED.search(message)):
         doubts = 1
     return Candidate(
         number=line.number,

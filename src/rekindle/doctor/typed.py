@@ -103,14 +103,12 @@ def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
 
 
 def _warned(root: Candidate, candidates: list[Candidate]) -> Candidate | None:
-    """Return the first warning of a cause before a root that says little of one."""
+    """Return what explains a root that says little of a cause: the first before it, were it but a warning."""
     unsaid = root.doubts > DOUBTS
     if root.rank == "cause" and not unsaid and not root.asserts:
         return None
-    warnings = (
-        one for one in candidates if one.warns and one.number < root.number and (unsaid or one.layer in _BELOW)
-    )
-    return next(warnings, None)
+    before = (one for one in candidates if one.number < root.number and (unsaid or one.layer in _BELOW))
+    return next((one for one in before if one.warns or (one.rank == "cause" and not one.weak)), None)
 
 
 def _in_doubt(found: Found, place: int) -> Found:
