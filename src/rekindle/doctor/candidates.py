@@ -179,7 +179,8 @@ def _single(text: Text, line: Line, settled: set[str], following: list[Line]) ->
         rank, layer = "symptom", producer(line.printed) or layer
     doubts, agrees = WEAK, False
     if about and (not about.row.weak or about.length >= _TELLING or _by(line) == about.row.layer):
-        doubts, agrees = about.short + (layer in _VARIED), about.agrees or about.row.weak
+        other = _by(line) not in (None, "NVFlare", layer)
+        doubts, agrees = about.short + (layer in _VARIED) + other, about.agrees or about.row.weak
     elif _by(line) == "NVFlare" and (about is None or _RAISED.search(message)):
         doubts = 1
     return Candidate(
