@@ -16,8 +16,9 @@ from .shapes import shape
 from .subjects import Subject, subject
 from .texts import Text
 
-_WORDS, WEAK, _TELLING = 4, 3, 15
-_FIRST = 300
+_WORDS, WEAK = 4, 3
+_TELLING = 15
+"""Letters of words that say what goes wrong even where others of their row do not."""
 _VARIED: tuple[Layer, ...] = ("job", "framework")
 """Layers of which anything can be said, in words that others use too."""
 _LEAD = re.compile(
@@ -30,14 +31,14 @@ _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
 _RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
 _SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
-_MISSES = re.compile(r"(?i)\bno (?:usable |supported )?gpus?\b|\bgpus?\b.{0,20}\bnot (?:found|available|there)|\bneeds? a gpu")
+_MISSES = shape("misses")
 _FRAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
     ("environment", shape("build")),
     ("driver", shape("driver_setup")),
     ("host", shape("service")),
 )
-"""Whose work the lines before one show."""
-_FRAME = 25
+"""Whose work the lines before one show, within so many and so many letters of each."""
+_BEFORE, _FIRST = 25, 300
 
 
 class Candidate(NamedTuple):
@@ -71,7 +72,7 @@ class Candidate(NamedTuple):
     agrees: bool = True
     """Whether more than one thing tells its layer: its words, who printed it; or it is an exception."""
     asserts: bool = False
-    """Whether it is an assertion of the job's, which only says what it misses."""
+    """Whether it only says what the job misses: an assertion, or that there is no GPU."""
     warns: bool = False
     """Whether it is a warning: the cause only of what says little itself."""
 
@@ -97,7 +98,7 @@ def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
 
 def _frame(text: Text, number: int) -> Layer | None:
     """Return the layer of what is at work, by the lines before one."""
-    for before in range(number, max(0, number - _FRAME), -1):
+    for before in range(number, max(0, number - _BEFORE), -1):
         if layer := _at_work(text.raw_line(before)[:_FIRST]):
             return layer
     return None
@@ -214,7 +215,7 @@ def _goes_on(message: str, about: Subject) -> bool:
 
 
 def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
-    """Return layer and rank of a message by its subject, or if that is vague by who printed it or is at work."""
+    """Return layer and rank of a message by its subject, else by who printed it or is at work."""
     raised = _RAISED.search(line.text)
     programs = raised and exceptions.OF_PYTHON.fullmatch(raised[1])
     if about and not about.row.weak and not (programs and about.row.layer == "job"):
@@ -225,5 +226,6 @@ def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
     by = _by(line)
     if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
         by = "host"
-    by = by or (None if about and about.length >= _TELLING else _frame(text, line.number))
+    if not (about and about.length >= _TELLING):
+        by = by or _frame(text, line.number)
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")

@@ -27,7 +27,10 @@ _DETAILS = re.compile(
 )
 _NEXT = re.compile(r"\n[ \t\n]{0,20}(\S[^\n]{0,300})")
 """What goes on with a message that ends with a colon."""
-_MORE = re.compile(r"(?:\n(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )[ \t]{0,8}[^\s\[{][^\n]{0,300}){1,5}")
+_MORE = re.compile(
+    r"(?:\n(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )"
+    r"[ \t]{0,8}[^\s\[{][^\n]{0,300}){1,5}"
+)
 """Further lines of a message."""
 _REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
 """Why a graph of TensorFlow's was not run: before its node's name."""

@@ -22,6 +22,7 @@ _ASKED = re.compile(
 )
 _KILLED = "A process was killed"
 _BELOW: tuple[Layer, ...] = ("host", "driver", "environment", "network")
+"""Layers of what a job may miss."""
 _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 
 
@@ -36,8 +37,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
         explained: numbers of the lines that entries of the catalogue are about.
     """
     found = lines(text)
-    all_found = [one for one in candidates_in(text, found) if one.number not in explained]
-    candidates = [one for one in all_found if not one.warns]
+    with_warnings = [one for one in candidates_in(text, found) if one.number not in explained]
+    candidates = [one for one in with_warnings if not one.warns]
     went_on = [line for line in found if line.went_on]
     if failed is False:
         return [_found(text, one) for one in _unfollowed(text, candidates)][:1]
@@ -47,8 +48,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if all(one.rank == "echo" for one in candidates):
         return [_found(text, one) for one in candidates if not (one.benign or one.weak)][-1:]
     ranked = sorted(_promoted(candidates), key=_order)
-    if hint := _warned(ranked[0], all_found):
-        ranked.insert(0, hint)
+    if explained_by := _explaining(ranked[0], with_warnings):
+        ranked.insert(0, explained_by)
     doubts = _doubts(ranked[0], ranked)
     ranked[:1] = [_naming(ranked[0], ranked)]
     if doubts > DOUBTS:
@@ -102,7 +103,7 @@ def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
     return 0 if agree else root.doubts + late
 
 
-def _warned(root: Candidate, candidates: list[Candidate]) -> Candidate | None:
+def _explaining(root: Candidate, candidates: list[Candidate]) -> Candidate | None:
     """Return what explains a root that says little of a cause: the first before it, were it but a warning."""
     unsaid = root.doubts > DOUBTS
     if root.rank == "cause" and not unsaid and not root.asserts:
