@@ -56,7 +56,8 @@ def signs(failure, finding):
 for failure in seen:
     last.clear()
     finding = root(failure.log)
-    for sign in signs(failure, finding) if finding else []:
+    told = finding and ["the cause told" if failure.told(finding) else "another cause told"]
+    for sign in told + signs(failure, finding) if finding else []:
         counts.setdefault(sign, Counter())[outcome(failure)] += 1
 print(json.dumps(counts))
 """
