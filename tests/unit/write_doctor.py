@@ -59,7 +59,8 @@ are taken for:
 - another error was reported before it.
 
 Other words for the same layer, in the line or in another one, take the last four away. These were found
-by cross-validation, each set of logs left out in turn, on answers at first sight. A level's word
+by cross-validation, each set of logs left out in turn, on answers at first sight; who printed a line was
+chosen on the same answers, without leaving out any. A level's word
 (`ERROR`) and causes of other layers beside it told nothing; a path or a device in the line little more.
 
 What `benchmarks/doctor.py` finds of answers at first sight that bear any doubt, by what they rest on:
