@@ -1,4 +1,4 @@
-"""How often the doctor is right on field logs at first sight, by how much doubt it bears.
+"""How often the doctor is right on field logs at first sight, by how much doubt it bears, and by what signs.
 
     python benchmarks/doctor.py           # the controller's Python, in a checkout with its history
 
@@ -22,18 +22,43 @@ DOCTOR = Path("src/rekindle/doctor")
 KNOWN = ("subjects.json", "producers.json", "codes.json", "catalogue")
 SETS = (
     *("fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
-    *("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth"),
+    *("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth"),
 )
 DOUBTS = (0, 1, 2, 9)
 _COUNT = """\
 import json, sys
 from collections import Counter
-from field_logs import failures, outcome
+from field_logs import failures, outcome, root
 from rekindle.doctor import typed
 counts = {}
+seen = [one for one in failures() if one.file == sys.argv[1] and not one.held]
 for typed.DOUBTS in json.loads(sys.argv[2]):
-    of_set = (one for one in failures() if one.file == sys.argv[1] and not one.held)
-    counts[typed.DOUBTS] = Counter(map(outcome, of_set))
+    counts[typed.DOUBTS] = Counter(map(outcome, seen))
+last = []
+doubts = typed._doubts
+typed._doubts = lambda one, ranked: last.append((one, ranked)) or doubts(one, ranked)
+def signs(failure, finding):
+    if not last or not finding.name.endswith(("_error", "exception")):
+        return ["an entry of the catalogue"]
+    one, ranked = last[-1]
+    causes = [other for other in ranked if other.rank in ("cause", "symptom")]
+    lines = failure.log.count(chr(10))
+    return [
+        "an exception" if one.name else "a line",
+        "words that say little" if one.doubts >= 3 else f"{min(one.doubts, 2)} signs in its words",
+        "other words for its layer" if one.agrees else "no other words for its layer",
+        "only a symptom" if one.rank != "cause" else "a cause",
+        "an error before it" if any(other.number < one.number for other in causes) else "the first error",
+        f"{min(len(causes), 4)} lines that report errors" + " or more" * (len(causes) > 3),
+        "in the last third" if one.number > lines * 2 / 3 else "in the first two thirds",
+        f"layer {one.layer}",
+    ]
+for failure in seen:
+    last.clear()
+    finding = root(failure.log)
+    told = finding and ["the cause told" if failure.told(finding) else "another cause told"]
+    for sign in told + signs(failure, finding) if finding else []:
+        counts.setdefault(sign, Counter())[outcome(failure)] += 1
 print(json.dumps(counts))
 """
 
@@ -43,7 +68,7 @@ def _git(*words: str) -> str:
 
 
 def at_first_sight(file: str) -> dict[str, dict[str, int]]:
-    """Return outcomes of a set's logs, by how many doubts are borne."""
+    """Return outcomes of a set's logs, by how many doubts are borne; with any borne, by the signs too."""
     added = _git("log", "--diff-filter=A", "--format=%H", "--", str(FIELD / file)).split()[-1]
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "src" / "rekindle", Path(folder) / "rekindle")
@@ -71,7 +96,8 @@ def main() -> None:
         shares = ", ".join(
             f"{kind} {count[kind] / count.total():.1%}" for kind in ("right", "wrong", "silent")
         )
-        print(f"{count.total()} logs, {doubts} doubts at most: {shares}")
+        by = f"{doubts} doubts at most" if doubts.isdigit() else doubts
+        print(f"{count.total()} logs, {by}: {shares}")
 
 
 if __name__ == "__main__":

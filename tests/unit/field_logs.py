@@ -18,6 +18,8 @@ HALVED = (
     "fifth_failures.txt",
     "sixth_failures.txt",
     "ninth_failures.txt",
+    "sixteenth_failures.txt",
+    "seventeenth_failures.txt",
 )
 
 

@@ -1,6 +1,7 @@
 """What in a text may be the cause of a failure: exceptions, and single lines that report an error."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from rekindle.records import Layer
@@ -16,6 +17,8 @@ from .subjects import Subject, subject
 from .texts import Text
 
 _WORDS, WEAK = 4, 3
+_TELLING = 15
+"""Letters of words that say what goes wrong even where others of their row do not."""
 _VARIED: tuple[Layer, ...] = ("job", "framework")
 """Layers of which anything can be said, in words that others use too."""
 _LEAD = re.compile(
@@ -28,6 +31,14 @@ _AGAIN = re.compile(r"(?i)\W{0,4}(?:re-?try|trying (?:again|to resume))")
 _RAISED = re.compile(r"\b([A-Z]\w{2,40}Error): ")
 _SLURM_DAEMON = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]{8,16}\] (?:\[\S{1,40}\] )?(?:error|fatal): ")
 _FAILS = shape("fails")
+_MISSES = shape("misses")
+_FRAMES: tuple[tuple[Layer, re.Pattern[str]], ...] = (
+    ("environment", shape("build")),
+    ("driver", shape("driver_setup")),
+    ("host", shape("service")),
+)
+"""Whose work the lines before one show, within so many and so many letters of each."""
+_BEFORE, _FIRST = 25, 300
 
 
 class Candidate(NamedTuple):
@@ -60,6 +71,10 @@ class Candidate(NamedTuple):
     """How many signs there are that it is not what it is taken for; `WEAK` and more are beyond help."""
     agrees: bool = True
     """Whether more than one thing tells its layer: its words, who printed it; or it is an exception."""
+    asserts: bool = False
+    """Whether it only says what the job misses: an assertion, or that there is no GPU."""
+    warns: bool = False
+    """Whether it is a warning: the cause only of what says little itself."""
 
 
 def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
@@ -74,9 +89,24 @@ def candidates_in(text: Text, found: list[Line]) -> list[Candidate]:
             chained += _exception(text, chain)
     single = []
     for index, line in enumerate(found):
-        if line.number not in inside and (one := _single(line, settled, found[index + 1 : index + 3])):
+        if line.number in inside:
+            continue
+        if one := _single(text, line, settled, found[index + 1 : index + 3]):
             single.append(one)
     return [*chained, *single]
+
+
+def _frame(text: Text, number: int) -> Layer | None:
+    """Return the layer of what is at work, by the lines before one."""
+    for before in range(number, max(0, number - _BEFORE), -1):
+        if layer := _at_work(text.raw_line(before)[:_FIRST]):
+            return layer
+    return None
+
+
+@lru_cache(1 << 12)
+def _at_work(line: str) -> Layer | None:
+    return next((layer for layer, shown in _FRAMES if shown.search(line)), None)
 
 
 def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candidate]:
@@ -84,12 +114,12 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
     root = next(filter(_names_cause, causes), next(iter(causes), None))
     if root is None or _is_known(root.text):
         return []
-    about = subject(root.text)
-    layer = exceptions.layer(root.kind, root.message, root.packages)
+    about = subject(root.said)
+    layer = exceptions.layer(root.kind, root.said.partition(": ")[2], root.packages)
     ours = about and about.row.layer == layer and not about.row.weak
     last = chain[-1]
     more = f", then {last.text}" if last is not root and not last.reports else ""
-    raised = f"{one_line(root.text, 90 if more else 300)} at {root.place}{more}"
+    raised = f"{one_line(root.said if ours else root.text, 90 if more else 300)} at {root.place}{more}"
     remedy = about.row.remedy if about and ours else f"Correct what raises at {root.place}."
     rank: Rank = "symptom" if about and about.row.rank in ("symptom", "echo") else "cause"
     number = text.line(root.at)
@@ -107,13 +137,14 @@ def _exception(text: Text, chain: tuple[exceptions.Raised, ...]) -> list[Candida
             name="exception",
             through=text.line(last.end),
             doubts=0 if root.message else WEAK,
+            asserts=root.kind == "AssertionError" or bool(_MISSES.search(root.message)),
         )
     ]
 
 
 def _names_cause(raised: exceptions.Raised) -> bool:
     """Whether the words of an exception say what goes wrong."""
-    about = subject(raised.text)
+    about = subject(raised.said)
     return about is not None and about.row.rank == "cause" and not about.row.weak
 
 
@@ -123,7 +154,7 @@ def _is_known(exception: str) -> bool:
     return entry is not None and (entry.rank == "echo" or (entry.rank == "cause" and not entry.generic))
 
 
-def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
+def _single(text: Text, line: Line, settled: set[str], following: list[Line]) -> Candidate | None:
     message = plain(_CONTEXT.sub("", _LEAD.sub("", line.text))).strip()
     ansible = failed_task(line.text)
     if ansible:
@@ -133,22 +164,26 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         message = f"Ansible on {host}: {result}"
     about = subject(message)
     level = line.level or bool(ansible)
-    layer, rank = _kind(line, about)
+    layer, rank = _kind(text, line, about)
     again = any(after.number == line.number + 1 and _AGAIN.match(after.text) for after in following[:1])
     retried = (
         rank == "cause" and layer == "network" and (again or (line.benign and _RETRIED.search(line.text)))
     )
     if not level and not (about and not about.row.weak and _FAILS.search(message)):
         return None
-    if line.informs and not level and not retried:
+    warns = bool(about and line.warns and not level and not line.benign and about.row.rank == "cause")
+    if line.informs and not level and not (retried or warns):
         return None
     if (line.benign or again) and not ansible:
         rank = "guess" if retried else "echo"
     if rank == "echo" and (ansible or (about and not line.benign and _goes_on(message, about))):
         rank, layer = "symptom", producer(line.printed) or layer
     doubts, agrees = WEAK, False
-    if about and (not about.row.weak or _by(line) == about.row.layer):
-        doubts, agrees = about.short + (layer in _VARIED), about.agrees or about.row.weak
+    if about and (not about.row.weak or about.length >= _TELLING or _by(line) == about.row.layer):
+        other = _by(line) not in (None, "NVFlare", layer)
+        doubts, agrees = about.short + (layer in _VARIED) + other, about.agrees or about.row.weak
+    elif _by(line) == "NVFlare" and (about is None or _RAISED.search(message)):
+        doubts = 1
     return Candidate(
         number=line.number,
         message=message,
@@ -164,6 +199,7 @@ def _single(line: Line, settled: set[str], following: list[Line]) -> Candidate |
         benign=line.benign or again,
         doubts=doubts,
         agrees=agrees,
+        warns=warns,
     )
 
 
@@ -178,14 +214,18 @@ def _goes_on(message: str, about: Subject) -> bool:
     return bool(colon and len(reason.split()) >= _WORDS and _FAILS.search(reason))
 
 
-def _kind(line: Line, about: Subject | None) -> tuple[Layer, Rank]:
-    """Return layer and rank of a message by its subject, or if that is vague by who printed it."""
-    if about and not about.row.weak:
-        return about.row.layer, about.row.rank
+def _kind(text: Text, line: Line, about: Subject | None) -> tuple[Layer, Rank]:
+    """Return layer and rank of a message by its subject, else by who printed it or is at work."""
     raised = _RAISED.search(line.text)
-    if raised and exceptions.OF_PYTHON.fullmatch(raised[1]):
-        return "job", about.row.rank if about else "symptom"
+    programs = raised and exceptions.OF_PYTHON.fullmatch(raised[1])
+    if about and not about.row.weak and not (programs and about.row.layer == "job"):
+        return about.row.layer, about.row.rank
+    if programs:
+        built = _frame(text, line.number) == "environment"
+        return "environment" if built else "job", about.row.rank if about else "symptom"
     by = _by(line)
     if (about is None and failed_task(line.text)) or (by is None and _SLURM_DAEMON.search(line.printed)):
         by = "host"
+    if not (about and about.length >= _TELLING):
+        by = by or _frame(text, line.number)
     return by or (about.row.layer if about else "job"), (about.row.rank if about else "symptom")

@@ -27,6 +27,11 @@ _DETAILS = re.compile(
 )
 _NEXT = re.compile(r"\n[ \t\n]{0,20}(\S[^\n]{0,300})")
 """What goes on with a message that ends with a colon."""
+_MORE = re.compile(
+    r"(?:\n(?!Traceback|File |\S{1,64} exited |\d{4}-\d\d-\d\d|\[?[\w.-]{1,40}[\]:] )"
+    r"[ \t]{0,8}[^\s\[{][^\n]{0,300}){1,5}"
+)
+"""Further lines of a message."""
 _REASON = re.compile(r"\n([^\n]{1,500})\n[ \t]{1,8}\[\[\{\{node ")
 """Why a graph of TensorFlow's was not run: before its node's name."""
 _LAST_ERROR = re.compile(r"(?:\n[^\n]{1,500}){0,2}?\nLast error:[ \n]{1,2}([^\n]{1,500})")
@@ -61,6 +66,14 @@ class Raised(NamedTuple):
     at: int
     """Where it is named."""
     end: int
+    more: str = ""
+    """Lines with which its message goes on."""
+
+    @property
+    def said(self) -> str:
+        """Its text; with the lines after it where that says little of what goes wrong."""
+        about = subject(self.text) if self.more else None
+        return self.text if about and not about.row.weak else f"{self.text} {self.more}".rstrip()
 
     @property
     def text(self) -> str:
@@ -115,7 +128,9 @@ def _raised(match: re.Match[str]) -> Raised:
         message, end = f"{message}: {last_error[1]}", last_error.end()
     if details := _DETAILS.match(match.string, match.end()):
         message = f"{details[1]}: {details[2]}"
-    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end)
+    more = _MORE.match(match.string, match.end())
+    said = " ".join(more[0].split()) if more else ""
+    return Raised(match["kind"], message, place, packages, match.start(), match.start("kind"), end, said)
 
 
 def _package(file: str) -> str:

@@ -10,15 +10,13 @@ from rekindle.flare.log import TRAINERS
 from .ansible_results import rest
 from .prefixes import hosts
 from .shapes import needles, shape
-from .texts import SMALL, Text
+from .texts import SMALL, Text, ends, matters
 
 _NEEDLES = needles("lines")
 """A line that may matter has one of these, in lower case."""
-_MOST = 2000
-"""Lines of each end of a text that are looked at."""
 _CUT, _LOGGED = 4000, 120
-_KINDS = ("level", "informs", "benign", "went_on", "rank")
-_LEVEL, _INFORMS, _BENIGN, _WENT_ON, _RANK = map(shape, _KINDS)
+_KINDS = ("level", "informs", "warns", "benign", "went_on", "rank")
+_LEVEL, _INFORMS, _WARNS, _BENIGN, _WENT_ON, _RANK = map(shape, _KINDS)
 _GOES_ON = re.compile(
     r"\s*(?:Caused by:|[├╰]─[▶>](?! \[)|status = |details = |hint: (?=An index URL)|\[?msg\]?:)\s*"
 )
@@ -40,6 +38,8 @@ class Line(NamedTuple):
     """Whether it is marked as an error."""
     informs: bool
     """Whether it is marked as no error."""
+    warns: bool
+    """Whether it is marked as a warning."""
     benign: bool
     went_on: bool
     rank: str
@@ -73,15 +73,11 @@ def by_rank(text: Text) -> list[Text]:
 def lines(text: Text) -> list[Line]:
     """Return the lines of ``text`` that may matter, in order; of very many those of both ends."""
     seen = text.content if len(text.body) == len(text.raw) else text.raw_line
-    numbers = [n for n in text.looked_at if _matters(seen(n)) and text.content(n).strip()]
-    if len(numbers) > 2 * _MOST:
-        numbers = numbers[:_MOST] + numbers[-_MOST:]
-    return list(_joined(_line(text, number) for number in numbers))
 
+    def wanted(number: int) -> bool:
+        return matters(seen(number)[:_CUT], _NEEDLES) and bool(text.content(number).strip())
 
-def _matters(line: str) -> bool:
-    lowered = line[:_CUT].lower()
-    return any(needle in lowered for needle in _NEEDLES)
+    return list(_joined(_line(text, number) for number in ends(text.looked_at, wanted)))
 
 
 def _joined(found: Iterable[Line]) -> Iterator[Line]:
@@ -130,6 +126,7 @@ def _line(text: Text, number: int) -> Line:
         printed=printed,
         level=bool(_LEVEL.search(printed) or _LEVEL.search(message)),
         informs=bool(_INFORMS.search(printed) or _INFORMS.search(message)),
+        warns=bool(_WARNS.search(printed) or _WARNS.search(message)),
         benign=bool(_BENIGN.search(content)),
         went_on=bool(_WENT_ON.search(content)),
         rank=stream(raw),

@@ -17,6 +17,8 @@ _SHARE, _FEW = 0.9, 2
 _WORD = re.compile(r"([A-Za-z\[][\w.@/\[\]-]{1,80}[:>|]?)[ \t]")
 _NAME = re.compile(r".*[\d\]:>|-]")
 _LEVEL = re.compile(r"(?i)err|warn|fatal|crit|info|debug|fail|note|epoch|step|round|iter")
+_OWN = re.compile(r"Attaching to |\S{1,64} exited with code \d|time=\"")
+"""Lines of the collector's own."""
 _HOST = re.compile(r"([\w.-]{1,64}): ")
 
 
@@ -24,7 +26,7 @@ def without_prefix(text: str) -> str:
     """Return ``text`` without the prefixes that nearly all of its lines share, in the same lines."""
     named = False
     for _ in range(_NESTED):
-        seen = [line for line in text[-_SEEN:].split("\n") if line.strip()]
+        seen = [line for line in text[-_SEEN:].split("\n") if line.strip() and not _OWN.match(line)]
         prefix = next((shape for shape in _SHAPES if _shared(shape, seen)), None)
         if prefix is None and (word := _word(seen, named)):
             prefix, named = re.compile(rf"^{re.escape(word)}(?:[ \t]|$)", re.MULTILINE), True

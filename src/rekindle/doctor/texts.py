@@ -4,11 +4,11 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -38,6 +38,8 @@ _WRITTEN_OVER = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _LONGEST = 1 << 14
 SMALL, _ALIKE = 1 << 18, 20
 """Characters of a text of which every line is looked at; of a larger one, lines of a kind at each end."""
+_MOST = 2000
+"""Lines of each end of a text that are read, of those that may matter."""
 _BAR = re.compile(r"^[^\n]{0,400}?\d(?:it/s|s/it)(?:, [^\]\n]{0,200})?\](?=\S)")
 """A progress bar in whose line something else was printed."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,16}m")
@@ -135,6 +137,19 @@ class Text:
         """How close the file is to what failed: a site's log, then the server's, then others."""
         parts = Path(self.file).parts
         return 0 if any(part.startswith("site") for part in parts) else 1 if SERVER in parts else 2
+
+
+def matters(line: str, needles: tuple[str, ...]) -> bool:
+    """Whether one of the needles is in a line."""
+    lowered = line.lower()
+    return any(needle in lowered for needle in needles)
+
+
+def ends(numbers: tuple[int, ...], wanted: Callable[[int], bool]) -> list[int]:
+    """Return the lines that are wanted, by their numbers; of very many those of both ends."""
+    first = list(islice(filter(wanted, numbers), _MOST))
+    last = islice(filter(wanted, reversed(numbers)), _MOST if len(first) == _MOST else 0)
+    return sorted({*first, *last})
 
 
 def _starts(text: str) -> list[int]:

@@ -21,6 +21,8 @@ _ASKED = re.compile(
     r"srun: forcing|\*\*\* (?:STEP|JOB) |Force Terminated|Sending SIGTERM|closing signal|Terminating Step"
 )
 _KILLED = "A process was killed"
+_BELOW: tuple[Layer, ...] = ("host", "driver", "environment", "network")
+"""Layers of what a job may miss."""
 _LASTS = re.compile(r"NVRM|oom-kill|Out of memory: Kill|EDAC|Node failure|NODE FAIL|JobState=")
 
 
@@ -35,7 +37,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
         explained: numbers of the lines that entries of the catalogue are about.
     """
     found = lines(text)
-    candidates = [one for one in candidates_in(text, found) if one.number not in explained]
+    with_warnings = [one for one in candidates_in(text, found) if one.number not in explained]
+    candidates = [one for one in with_warnings if not one.warns]
     went_on = [line for line in found if line.went_on]
     if failed is False:
         return [_found(text, one) for one in _unfollowed(text, candidates)][:1]
@@ -45,6 +48,8 @@ def typed(text: Text, failed: bool | None, explained: frozenset[int] = frozenset
     if all(one.rank == "echo" for one in candidates):
         return [_found(text, one) for one in candidates if not (one.benign or one.weak)][-1:]
     ranked = sorted(_promoted(candidates), key=_order)
+    if explained_by := _explaining(ranked[0], with_warnings):
+        ranked.insert(0, explained_by)
     doubts = _doubts(ranked[0], ranked)
     ranked[:1] = [_naming(ranked[0], ranked)]
     if doubts > DOUBTS:
@@ -98,6 +103,15 @@ def _doubts(root: Candidate, ranked: list[Candidate]) -> int:
     return 0 if agree else root.doubts + late
 
 
+def _explaining(root: Candidate, candidates: list[Candidate]) -> Candidate | None:
+    """Return what explains a root that says little of a cause: the first before it, were it but a warning."""
+    unsaid = root.doubts > DOUBTS
+    if root.rank == "cause" and not unsaid and not root.asserts:
+        return None
+    before = (one for one in candidates if one.number < root.number and (unsaid or one.layer in _BELOW))
+    return next((one for one in before if one.warns or (one.rank == "cause" and not one.weak)), None)
+
+
 def _in_doubt(found: Found, place: int) -> Found:
     doubtful = replace(found.finding, name=_name(None), layer=None, remedy=_UNSURE, confidence="possible")
     return found._replace(finding=doubtful, rank="symptom", later=place)
@@ -127,7 +141,7 @@ def _promoted(candidates: list[Candidate]) -> list[Candidate]:
 
 def _order(one: Candidate) -> tuple[int, bool, int, int]:
     ranks: tuple[Rank, ...] = ("cause", "symptom", "guess", "echo")
-    says_less = 2 * one.weak + one.vague if one.rank == "cause" else 0
+    says_less = 2 * one.weak + one.vague if one.rank == "cause" else one.weak
     return ranks.index(one.rank), not one.lasts, says_less, one.number
 
 

@@ -1,7 +1,7 @@
 """The parts of a large text in which anything that the catalogue knows can stand."""
 
 from .shapes import needles
-from .texts import SMALL, Text
+from .texts import SMALL, Text, ends, matters
 
 _NEAR, _FAR = 16, 170
 """Lines around one that may matter, which an entry over several lines may need; those of stacks need more."""
@@ -15,10 +15,8 @@ def windows(text: Text) -> tuple[tuple[int, int], ...]:
     if len(text.body) <= SMALL:
         return ((0, len(text.body)),)
     found: list[tuple[int, int]] = []
-    for number in text.looked_at:
+    for number in ends(text.looked_at, lambda number: matters(text.content(number), NEEDLES)):
         line = text.content(number).lower()
-        if not any(needle in line for needle in NEEDLES):
-            continue
         last = number + (_FAR if any(word in line for word in _STACKS) else _NEAR)
         first = max(1, number - _NEAR)
         if found and first <= found[-1][1]:

@@ -43,7 +43,7 @@ def plain():
     return {failure: outcome(failure) for failure in FAILURES}
 
 
-@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.88, 0.035), (True, 0.82, 0.11)])
+@pytest.mark.parametrize(("held", "right", "wrong"), [(False, 0.9, 0.03), (True, 0.81, 0.115)])
 def test_most_failures_in_the_field_are_named_and_few_wrongly(held, right, wrong):
     of_half = [failure for failure in FAILURES if failure.held is held]
     counts = Counter(plain()[failure] for failure in of_half)
@@ -122,6 +122,9 @@ def test_an_error_that_the_log_takes_back_is_none():
             "error: Invalid qos\nsbatch: error: Batch job submission failed: Invalid qos specification\n",
             "job",
         ),
+        ("error: unrecognized arguments: --batch\n", "job"),
+        ("error: the thing broke\nerror: connection refused\n", "network"),
+        ("error: the thing broke\nslurmd: error: connection refused\n", None),
     ],
 )
 def test_what_is_in_doubt_has_no_layer_and_is_shown_by_likelihood(log, layer):
@@ -129,6 +132,66 @@ def test_what_is_in_doubt_has_no_layer_and_is_shown_by_likelihood(log, layer):
     assert found[0].layer == layer
     if layer is None:
         assert {(one.layer, one.confidence, one.echo) for one in found} == {(None, "possible", False)}
+
+
+WARNING = "2026-10-13 01:35:21.0: W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'\n"
+RAISED = 'Traceback (most recent call last):\n  File "/w/fit.py", line 14, in <module>\n'
+
+
+@pytest.mark.parametrize(
+    ("log", "layer"),
+    [
+        (f"{WARNING}{RAISED}AssertionError: the run needs a GPU\n", "environment"),
+        (f"{WARNING}{RAISED}ValueError: shapes cannot be multiplied\n", "job"),
+        (f"{RAISED}AssertionError: the run needs a GPU\n{WARNING}", "job"),
+    ],
+)
+def test_a_warning_explains_what_says_little_after_it(log, layer):
+    assert root(log).layer == layer
+
+
+def test_a_warning_alone_is_no_failure():
+    assert root(f"{WARNING}it trains on the CPU\n") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "layer"), [("Collecting ops\n  running build_ext\n", "environment"), ("epoch 3\n", "job")]
+)
+def test_a_fault_of_a_program_is_of_what_is_at_work(before, layer):
+    assert root(f"{before}IndexError: list index out of range\n").layer == layer
+
+
+def test_an_exception_says_what_the_rest_of_its_message_says():
+    raised = f"{RAISED}ValueError: Couldn't instantiate it from one of the following.\n"
+    assert root(raised).layer == "job"
+    assert root(f"{raised}You need to have sentencepiece or tiktoken installed.\n").layer == "environment"
+
+
+def test_lines_of_a_collectors_own_do_not_hide_its_prefix():
+    log = 'a-1  | up\na-1  | Traceback (most recent call last):\na-1  |   File "/a.py", line 9, in <module>\n'
+    log += "a-1  | KeyError: 'site'\na-1 exited with code 1\nb-1 exited with code 2\n"
+    assert "KeyError" in root(log).cause
+
+
+def test_who_reported_an_error_before_it_was_cancelled_was_not_ended_by_a_person():
+    cancelled = "slurmstepd: error: *** JOB 89 ON n1 CANCELLED AT 2026-09-10T10:01:11 ***\n"
+    failed = "slurmstepd: error: execve(): /job89/slurm_script: No such file or directory\n"
+    assert [root(log).name for log in (cancelled, failed + cancelled)] == [
+        "slurm_cancelled",
+        "slurm_program_missing",
+    ]
+
+
+def test_of_a_flood_of_errors_both_ends_are_read():
+    def flood(*causes):
+        names = (f"q{chr(97 + n % 26)}q{chr(97 + n // 26 % 26)}q{chr(97 + n // 676)}q" for n in range(9000))
+        lines = [f"ERROR {name} {'no answer from it ' * 3}" for name in names]
+        for at, cause in causes:
+            lines[at] = f"ERROR: write {cause}: No space left on device"
+        return "\n".join([*lines, ""])
+
+    assert "/first" in root(flood((0, "/first"), (8999, "/last"))).cause
+    assert "/last" in root(flood((4500, "/amid"), (8999, "/last"))).cause
 
 
 def test_in_doubt_the_likeliest_line_is_the_first():
