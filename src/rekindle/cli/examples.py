@@ -18,7 +18,7 @@ from rekindle.results.row import RowKind
 from rekindle.solver import solve
 
 from . import board
-from .folders import runs
+from .folders import gathered
 from .verb import OK, UNKNOWN, Answer, Json, Verb, answer
 
 
@@ -54,10 +54,10 @@ def run(
         RecordError: a folder has no run, or an example's description is broken.
     """
     loaded = [load_job(JOBS, name) for name in example_names(JOBS)]
-    results, unread = runs(folders) if folders else ([], [])
-    lines = board.of(results, unread).lines if results else []
+    found, unread = gathered(folders) if folders else ({}, [])
+    lines = board.of(found.values(), unread).lines if found else []
     hosts: dict[str, HostRecord | None] = {}
-    for run_results in sorted(results, key=lambda run_results: run_results.playbook.started):
+    for run_results in sorted(found.values(), key=lambda run_results: run_results.playbook.started):
         hosts |= {host.name: host.host or hosts.get(host.name) for host in run_results.hosts}
     on_hosts = [_on_host(name, host, loaded, lines) for name, host in sorted(hosts.items())]
     examples = [ExampleData(job, list(there)) for job, *there in zip(loaded, *on_hosts, strict=True)]
