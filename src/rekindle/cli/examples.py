@@ -116,18 +116,19 @@ def _text(examples: list[ExampleData]) -> str:
     ]
     there = [
         {
-            "host": one_line(host.host),
+            "host": host.host,
             "example": data.job.name,
             "can run": {True: "yes", False: "no", None: "unknown"}[host.could_run],
             "verdict": host.verdict or "–",
-            "why": one_line(" ".join(filter(None, (host.refusal, host.cause)))),
+            "why": " ".join(filter(None, (host.refusal, host.cause))),
         }
         for data in examples
         for host in data.hosts
     ]
     size = terminal()
-    tables = [grid(needs, {"example": 0.25, "environment": 0.16, "sites": 1.0, "data": 0.16}, *size)]
-    if there:
-        there.sort(key=lambda row: row["host"])
-        tables.append(grid(there, {"host": 0.16, "example": 0.2, "can run": 1.0, "verdict": 1.0}, *size))
-    return "\n\n".join(tables)
+    there.sort(key=lambda row: row["host"])
+    tables = (
+        grid(needs, {"example": 0.25, "environment": 0.16, "sites": 1.0, "data": 0.16}, *size),
+        grid(there, {"host": 0.16, "example": 0.2, "can run": 1.0, "verdict": 1.0}, *size),
+    )
+    return "\n\n".join(filter(None, tables))
