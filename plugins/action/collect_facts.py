@@ -9,11 +9,9 @@ from rekindle import hostfacts, records
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
 from rekindle.gpus.chosen import with_chosen
-from rekindle.host import folders, places
+from rekindle.host import folders
 from rekindle.hostfacts import cluster, nodes
 from rekindle.hostfacts.frames import ask
-
-_COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 
 
 @limited
@@ -31,7 +29,7 @@ class ActionModule(Action):
             raise Failed("rekindle_gpus is set, and SLURM chooses the GPUs.", fix)
         name, dest = task_vars["inventory_hostname"], Path(args["dest"])
         warnings: list[str] = []
-        frames = ask(self._low_level_execute_command, _COLLECTOR, args["root"], args["tmpdir"])
+        frames = ask(self._low_level_execute_command, args["root"], args["tmpdir"])
         host = nodes.record(frames, name, args["root"])
         for left in (dest / folders.LOGIN_RECORD, *dest.glob("node-*.json")):
             left.unlink(missing_ok=True)
@@ -58,7 +56,7 @@ class ActionModule(Action):
             if refused := "\n".join(map(str, cluster.refusals(known, wanted, login.host))):
                 raise Failed(refused)
             warnings += cluster.warnings(known, wanted, login.host)
-        there = nodes.Nodes(self._low_level_execute_command, _COLLECTOR, login, args["root"], args["tmpdir"])
+        there = nodes.Nodes(self._low_level_execute_command, login, args["root"], args["tmpdir"])
         given, host = there.given(wanted, place)
         for name, seen in there.others(wanted, place, given):
             if isinstance(seen, str):

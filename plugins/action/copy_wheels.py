@@ -31,11 +31,7 @@ class ActionModule(Action):
             root, digest = Path(host.root), spec["lock_sha256"]
             target = folders.wheels(root, digest)
             built = folders.marker(root, spec["name"], digest)
-            try:
-                there = self._there(target, built)
-            except frames.FactsError:
-                message = f"{host.host} does not list its wheels."
-                raise Failed(message, "see that its login shell runs sh.") from None
+            there = self._there(host.host, target, built)
             if there is None:
                 continue
             missing = list(lacking(pins(spec["lock_text"], host.os.architecture), source))
@@ -45,11 +41,12 @@ class ActionModule(Action):
             brought += self._bring(source, target, there, f"{host.host} {spec['name']}")
         return {"changed": brought > 0}
 
-    def _there(self, target: Path, built: Path) -> dict[str, int] | None:
+    def _there(self, host: str, target: Path, built: Path) -> dict[str, int] | None:
         """Return the sizes of the files in ``target`` by name; None if the environment is built."""
         quoted = shlex.quote(str(target))
         sizes = f"mkdir -p {quoted} && cd {quoted} && wc -c -- * 2>/dev/null"
-        found = frames.there(self._low_level_execute_command, {"built": built}, sizes)["built"]
+        execute = self._low_level_execute_command
+        found = frames.there(execute, host, "wheels", {"built": built}, sizes)["built"]
         if found.answered:
             return None
         pairs = (line.split(maxsplit=1) for line in found.text.splitlines())

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rekindle.actions.base import Action, Failed
+from rekindle.actions.base import Action
 from rekindle.actions.limits import limited
 from rekindle.capsule.sizes import to_fetch
 from rekindle.capsule.specs import specs_in
@@ -24,12 +24,8 @@ class ActionModule(Action):
         host, specs = specs_in(home, args["capsule"])
         root = Path(host.root)
         built = {spec["name"]: folders.marker(root, spec["name"], spec["lock_sha256"]) for spec in specs}
-        try:
-            found = frames.there(self._low_level_execute_command, built)
-            standing = tuple(name for name in built if found[name].answered)
-        except frames.FactsError:
-            message = f"{host.host} does not list its environments."
-            raise Failed(message, "see that its login shell runs sh.") from None
+        found = frames.there(self._low_level_execute_command, host.host, "environments", built)
+        standing = tuple(name for name in built if found[name].answered)
         missing = [spec for spec in specs if spec["name"] not in standing]
         wheels_mb = fetch_mb = None
         if args["wheelhouse"]:

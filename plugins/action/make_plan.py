@@ -66,8 +66,8 @@ class ActionModule(Action):
             plan = capsule.applied(plan, host, kept)
         records.write(path.with_name(folders.PLAN_RECORD), plan)
         if plan.federated and not self._task.check_mode:
-            whole = replace(plan, host=folders.FEDERATIONS, environments=(), jobs=plan.federated, images=())
-            records.write(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, whole)
+            joint = replace(plan, host=folders.FEDERATIONS, environments=(), jobs=plan.federated, images=())
+            records.write(path.parents[1] / folders.FEDERATIONS / folders.PLAN_RECORD, joint)
         refusals = [entry.refusal for entry in plan.environments if entry.refusal]
         if not any(entry.build for entry in plan.environments):
             raise Failed("\n".join(refusals))

@@ -152,7 +152,7 @@ class ActionModule(Action):
         found = _PEM.findall(self._run(f"cd {startup} && cat *.crt rootCA.pem"))
         if len(found) != 2 or not certificates.signed_by(found[0].encode(), found[1].encode()):
             raise Failed(
-                f"The kit of {name} in {self._folder} is not whole: its certificate is not its authority's.",
+                f"The kit of {name} in {self._folder} has no certificate of its authority's.",
                 f"remove {self._folder}/{name} on the host.",
             )
         return certificates.read(found[0].encode()), certificates.read(found[1].encode())

@@ -7,13 +7,10 @@ from typing import Any
 
 from rekindle.actions.base import Action, Failed
 from rekindle.actions.limits import limited
-from rekindle.host import places
 from rekindle.host.archive import TOTAL_LIMIT, ArchiveError, files_end_at, unpack
 from rekindle.hostfacts import FactsError, interpreter, system
 from rekindle.hostfacts.frames import ask
 from rekindle.retire import lastcopy
-
-_COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 
 
 @limited
@@ -50,7 +47,7 @@ class ActionModule(Action):
     def _python(self, root: str) -> str | None:
         """Return a Python on the host, without need of a record here; None if the host does not answer."""
         try:
-            frames = ask(self._low_level_execute_command, _COLLECTOR, root, root, "pythons")
+            frames = ask(self._low_level_execute_command, root, root, "pythons")
         except FactsError:  # its disks may be full
             return None
         return interpreter(system.pythons(frames))

@@ -262,8 +262,8 @@ class CallbackModule(CallbackBase):
         message = self._failed_items.pop((host, task._uuid), None) or failure(answer)
         journal.note_left(self._folder, host, stage, state, message, checks=self._checks)
         if self._view:
-            said = f"{host} {state} at {stage}: {records.text.one_line(message)}"
-            self._display.display(said, color="red", stderr=True)  # above the view
+            line = f"{host} {state} at {stage}: {records.text.one_line(message)}"
+            self._display.display(line, color="red", stderr=True)  # above the view
 
     @_reports_errors
     def v2_playbook_on_stats(self, stats: Any) -> None:

@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 from fleets import accepted
 from msgspec.structs import replace
 from recorded_edits import added, replaced
-from report_folders import HOST, NOW, PLAN, RECORDINGS
+from report_folders import HOST, PLAN, RECORDINGS, fill
 
 from rekindle.doctor.catalogue import catalogue
 from rekindle.judge import judge
-from rekindle.records import Outcome, PlaybookRecord, write
+from rekindle.records import Outcome, write
 
 RUNS = [
     RECORDINGS / "runs" / name
@@ -47,7 +47,7 @@ def many_hosts(folder: Path, count: int) -> Path:
     """
     random = Random(count)
     names = tuple(f"gpu-{number:03}" for number in range(1, count + 1))
-    write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=names))
+    fill(folder, *names)
     good = [judge(run) for run in RUNS]
     plan = replace(PLAN, jobs=tuple(verdict.job for verdict in good))
     with TemporaryDirectory() as altered:

@@ -138,8 +138,7 @@ FAIL = msgspec.structs.replace(
 
 def fill_accepted(folder, *records, hosts=()):
     """Fill a results folder with the acceptance of hosts, and with further hosts that have none."""
-    names = [*(record.host for record in records), *hosts]
-    write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=tuple(names)))
+    fill(folder, *(record.host for record in records), *hosts)
     for record in records:
         write(folder / record.host / "acceptance.json", record)
     for name in hosts:
@@ -147,9 +146,9 @@ def fill_accepted(folder, *records, hosts=()):
     return folder
 
 
-def fill(folder, *hosts):
-    """Write run.json."""
-    write(folder / "run.json", PlaybookRecord(run=folder.name, started=NOW, hosts=hosts))
+def fill(folder, *hosts, started=NOW, **more):
+    """Write run.json, of a playbook with these hosts."""
+    write(folder / "run.json", PlaybookRecord(run=folder.name, started=started, hosts=hosts, **more))
     return folder
 
 

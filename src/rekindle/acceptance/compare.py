@@ -33,29 +33,29 @@ def stray(figures: Sequence[float], measure: Measure) -> Stray:
     Of two groups, which a median does not separate, the worse one are outliers.
     """
     order = sorted(range(len(figures)), key=lambda place: figures[place], reverse=measure.better != "higher")
-    cut = _cut([figures[place] for place in order], measure)
-    centre = middle([figures[place] for place in order[cut:]], measure)
-    far = limits().robust_z * _spread([figures[place] for place in order[cut:]], centre)
+    group = _worse_group([figures[place] for place in order], measure)
+    centre = middle([figures[place] for place in order[group:]], measure)
+    far = limits().robust_z * _spread([figures[place] for place in order[group:]], centre)
     worse = {}
     for number, place in enumerate(order):
         distance = measure.worse(figures[place], centre)
-        if number < cut or (distance > _limit(measure) and abs(figures[place] - centre) >= far):
+        if number < group or (distance > _limit(measure) and abs(figures[place] - centre) >= far):
             worse[place] = distance
     return Stray(worse, centre, 2 * len(worse) >= len(figures))
 
 
-def _cut(figures: Sequence[float], measure: Measure) -> int:
+def _worse_group(figures: Sequence[float], measure: Measure) -> int:
     """Return how many of the figures, the worst first, are a separate group; 0 without groups."""
     least = max(1, round(limits().mixed * len(figures)))
     places = range(least, len(figures) - least + 1)
     if not places:
         return 0
-    cut = max(places, key=lambda place: abs(figures[place] - figures[place - 1]))
-    worse, better = figures[:cut], figures[cut:]
+    split = max(places, key=lambda place: abs(figures[place] - figures[place - 1]))
+    worse, better = figures[:split], figures[split:]
     low, high = middle(worse, measure), middle(better, measure)
     spread = max(_spread(worse, low), _spread(better, high))
     apart = abs(better[0] - worse[-1]) >= limits().robust_z * spread
-    return cut if apart and measure.worse(low, high) > _limit(measure) else 0
+    return split if apart and measure.worse(low, high) > _limit(measure) else 0
 
 
 def _limit(measure: Measure) -> float:

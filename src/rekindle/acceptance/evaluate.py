@@ -76,10 +76,11 @@ def rounded(value: float) -> str:
     return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
 
 
-def reading(measurement: Measurement) -> str:
-    """Return ``bf16_matmul is 790 TFLOP/s``; of several looks, ``…, then 791, 789, 790``."""
+def reading(record: AcceptanceRecord, measurement: Measurement) -> str:
+    """Return ``GPU 3 (GPU-…): bf16_matmul is 790 TFLOP/s``; of several looks, ``…, then 791, 789, 790``."""
     unit = measures()[measurement.name].unit
-    message = f"{measurement.name} is {rounded(measurement.value or 0)}{' ' if unit else ''}{unit}"
+    figure = f"{rounded(measurement.value or 0)}{' ' if unit else ''}{unit}"
+    message = f"{where(record, measurement)}: {measurement.name} is {figure}"
     values = [rounded(again.value) for again in measurement.again]
     return message + (f", then {', '.join(values)}" if values else "")
 
@@ -92,7 +93,7 @@ def _compared(
         return replace(measurement, holds=None)
     norm, source = _norm(record, measurement, measure)
     holds = None if norm is None else value >= norm if measure.better == "higher" else value <= norm
-    message = f"{where(record, measurement)}: {reading(measurement)}"
+    message = reading(record, measurement)
     if measurement.name == "xids" and value:
         codes, holds = _codes(measurement)
         message += f", {codes}"

@@ -10,7 +10,7 @@ from rekindle.records.base import shortened
 
 from .catalogue import remedy
 from .compare import cover
-from .evaluate import gpu_label, reading, where
+from .evaluate import gpu_label, reading
 
 Grave = Literal["FAIL", "UNPROVEN"]
 
@@ -60,7 +60,7 @@ def flaws_of_pairs(
     for uuid, pairs in cover(by_pair).items():
         measurement, worse = max((by_pair[pair] for pair in pairs), key=lambda slow: slow[1])
         peers = {peer for pair in pairs for peer in pair if peer != uuid}
-        message = f"{where(record, measurement)}: {reading(measurement)}, {than}"
+        message = f"{reading(record, measurement)}, {than}"
         if len(pairs) > 1:
             label = gpu_label(record, uuid)
             message += f"; so are {len(pairs)} directions between {label} and {len(peers)} others"

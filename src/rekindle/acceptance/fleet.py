@@ -9,7 +9,7 @@ from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import Measure, best, comparable, measures
 from .compare import middle, stray
-from .evaluate import reading, rounded, where
+from .evaluate import reading, rounded
 from .flaw import Flaw, flaw_of, flaws_of_pairs
 
 
@@ -83,7 +83,7 @@ def _slow_hosts(by_host: dict[str, list[_Figure]], measure: Measure) -> list[Fla
         median = (
             f"{len(figures)} figures of {measurement.name} have the median {rounded(value)} {measure.unit}"
         )
-        message = f"The host: {median}" if many else f"{where(record, measurement)}: {reading(measurement)}"
+        message = f"The host: {median}" if many else reading(record, measurement)
         others = len(hosts) - len(outliers.worse)
         message += f", {distance:.1%} worse than the {rounded(outliers.middle)} of {others} others"
         doubt = ", which are not more, so either may be right" if outliers.many else ""
@@ -110,7 +110,7 @@ def _outliers(figures: list[_Figure], measure: Measure) -> Iterator[Flaw]:
             than = (
                 f"{distance:.1%} worse than the median {rounded(outliers.middle)} of {len(group)} of its kind"
             )
-            message = f"{where(record, measurement)}: {reading(measurement)}, {than}."
+            message = f"{reading(record, measurement)}, {than}."
             slow = flaw_of(record, measurement.name, measurement.gpu, message, distance)
             yield replace(slow, verdict="UNPROVEN") if outliers.many else slow
     for (host, many), slow_pairs in pairs.items():

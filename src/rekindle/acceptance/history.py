@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rekindle.records import AcceptanceRecord, Measurement
 
 from .catalogue import best, comparable, limits, measures
-from .evaluate import reading, rounded, where
+from .evaluate import reading, rounded
 from .flaw import Flaw, flaw_of
 
 Key = tuple[str, int | None, str, str | None]
@@ -39,7 +39,7 @@ def since_last(record: AcceptanceRecord, earlier: Iterable[AcceptanceRecord]) ->
         how = (
             f"{abs(worse):.1%} {'worse' if worse > 0 else 'better'} than the {rounded(before)} of {when[:40]}"
         )
-        message = f"{where(record, measurement)}: {reading(measurement)}, {how} ({past.source})."
+        message = f"{reading(record, measurement)}, {how} ({past.source})."
         change = flaw_of(record, measurement.name, measurement.gpu, message, worse)
         yield change if fails else replace(change, verdict=None)
 

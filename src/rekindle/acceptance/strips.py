@@ -7,7 +7,7 @@ from rekindle.records import AcceptanceRecord, Kind, Measurement
 
 from .catalogue import Measure, best, comparable, measures
 from .compare import middle
-from .evaluate import reading, where
+from .evaluate import reading
 from .flaw import Flaw
 
 _PRECISE = 0.1
@@ -61,7 +61,7 @@ def strips(records: Iterable[AcceptanceRecord], flaws: Iterable[Flaw]) -> list[S
         points = tuple(
             Point(
                 record.host,
-                f"{where(record, measurement)}: {reading(measurement)}",
+                reading(record, measurement),
                 value,
                 measure.worse(value, centre),
                 not bad.isdisjoint({(record.host, measurement.gpu, name), (record.host, None, name)}),
@@ -85,8 +85,10 @@ def worst(drawn: Iterable[Strip]) -> list[Point]:
         if point.worse > 0
     ]
     points.sort(key=lambda point: (not point.bad, -point.worse))
-    by_gpu = {(point.host, point.message.partition(":")[0]): point for point in reversed(points)}
-    return sorted(by_gpu.values(), key=lambda point: (not point.bad, -point.worse))[:3]
+    by_gpu: dict[tuple[str, str], Point] = {}
+    for point in points:
+        by_gpu.setdefault((point.host, point.message.partition(":")[0]), point)
+    return list(by_gpu.values())[:3]
 
 
 def _shown(record: AcceptanceRecord) -> dict[tuple[str, str | None], tuple[Measurement, float]]:

@@ -11,7 +11,7 @@ from rekindle.records import AcceptanceRecord, Measurement
 from rekindle.records.base import shortened
 
 from .catalogue import Fault, Measure, measures, norm_of, possible, remedy
-from .evaluate import NOTE, beside, gpu_label, reading, rounded, where
+from .evaluate import NOTE, beside, gpu_label, reading, rounded
 from .flaw import Flaw, flaw_of, flaws_of_pairs
 from .looks import Outcome, others, outcome, seen_once
 
@@ -149,7 +149,7 @@ def _unmeasured(record: AcceptanceRecord, compared: bool) -> Iterator[Flaw]:
         yield _unproven(record, "memory_tested", None, message)
     for measurement in record.measurements:
         if not possible(measurement):
-            message = f"{where(record, measurement)}: {reading(measurement)}, which cannot be."
+            message = f"{reading(record, measurement)}, which cannot be."
             yield _unproven(record, measurement.name, measurement.gpu, message)
     taken: dict[str, list[Measurement]] = {}
     for measurement in record.measurements:

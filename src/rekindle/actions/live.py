@@ -32,7 +32,7 @@ def wanted() -> bool:
 
 
 class View:
-    """A table of the hosts; what Ansible says to standard error appears above it, and the rest in its log."""
+    """A table of the hosts; Ansible's standard error appears above it, and the rest in its log."""
 
     def __init__(self, folder: Path) -> None:
         """Begin to show the run in ``folder``.
@@ -54,11 +54,11 @@ class View:
         self._display.display = self._shown
 
     def _shown(self, msg: str, color: str | None = None, stderr: bool = False, **more: Any) -> None:
-        if os.getpid() == self._us and (sys.stderr.isatty() or not stderr) and self._says(msg, color, stderr):
+        if os.getpid() == self._us and (sys.stderr.isatty() or not stderr) and self._took(msg, color, stderr):
             more["log_only"] = True
         self._write(msg, color, stderr, **more)
 
-    def _says(self, text: str, color: str | None, stderr: bool) -> bool:
+    def _took(self, text: str, color: str | None, stderr: bool) -> bool:
         """Whether the view is there, which then has the text if it goes to standard error."""
         if self._process.poll() is not None or self._process.stdin is None:
             return False

@@ -5,7 +5,7 @@ from rekindle.report.accepted import accepted_text
 from rekindle.report.table import terminal
 from rekindle.results.accepted import Accepted, accepted
 
-from .folders import Runs, runs
+from .folders import Runs, gathered
 from .verb import OF_STATE, Answer, Json, Verb, answer
 
 
@@ -15,7 +15,8 @@ def run(folders: Runs, json: Json = False) -> Answer:
     Raises:
         RecordError: a folder has no run, or no run an acceptance.
     """
-    acceptance, _ = accepted(*runs(folders))
+    found, unread = gathered(folders)
+    acceptance, _ = accepted(found.values(), unread)
     if not acceptance.hosts:
         raise RecordError("No acceptance.json is in these runs.", "run playbooks/accept.yml.")
     return answer(OF_STATE[acceptance.state], accepted_text(acceptance, *terminal()), acceptance, json)

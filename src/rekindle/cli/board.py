@@ -1,5 +1,6 @@
 """``rekindle board RESULTS…``: the newest verdict on every job by environment and host, and since when."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from rekindle.report.table import terminal
 from rekindle.results.board import Board, board
 from rekindle.results.gather import Results
 
-from .folders import Runs, runs
+from .folders import Runs, gathered
 from .verb import OF_STATE, Answer, Json, Verb, answer
 
 
@@ -30,7 +31,8 @@ def run(
     """
     if json and markdown:
         raise typer.BadParameter("it is one or the other", param_hint="--json, --markdown")
-    current = of(*runs(folders))
+    found, unread = gathered(folders)
+    current = of(found.values(), unread)
     text = board_markdown(current) if markdown else board_text(current, *terminal())
     return answer(OF_STATE[current.state], text, current, json)
 
@@ -45,7 +47,7 @@ VERB = Verb(
 )
 
 
-def of(results: list[Results], unread: list[str]) -> Board:
+def of(results: Iterable[Results], unread: list[str]) -> Board:
     """Return the board of runs, with the jobs and known issues of this version."""
     frameworks: dict[str, str] = {}
     for name in expand(JOBS, known_jobs(JOBS)):

@@ -18,7 +18,7 @@ from rekindle.results.row import RowKind
 from rekindle.solver import solve
 
 from . import board
-from .folders import runs
+from .folders import gathered
 from .verb import OK, UNKNOWN, Answer, Json, Verb, answer
 
 
@@ -54,10 +54,10 @@ def run(
         RecordError: a folder has no run, or an example's description is broken.
     """
     loaded = [load_job(JOBS, name) for name in example_names(JOBS)]
-    results, unread = runs(folders) if folders else ([], [])
-    lines = board.of(results, unread).lines if results else []
+    found, unread = gathered(folders) if folders else ({}, [])
+    lines = board.of(found.values(), unread).lines if found else []
     hosts: dict[str, HostRecord | None] = {}
-    for run_results in sorted(results, key=lambda run_results: run_results.playbook.started):
+    for run_results in sorted(found.values(), key=lambda run_results: run_results.playbook.started):
         hosts |= {host.name: host.host or hosts.get(host.name) for host in run_results.hosts}
     on_hosts = [_on_host(name, host, loaded, lines) for name, host in sorted(hosts.items())]
     examples = [ExampleData(job, list(there)) for job, *there in zip(loaded, *on_hosts, strict=True)]
@@ -116,18 +116,19 @@ def _text(examples: list[ExampleData]) -> str:
     ]
     there = [
         {
-            "host": one_line(host.host),
+            "host": host.host,
             "example": data.job.name,
             "can run": {True: "yes", False: "no", None: "unknown"}[host.could_run],
             "verdict": host.verdict or "–",
-            "why": one_line(" ".join(filter(None, (host.refusal, host.cause)))),
+            "why": " ".join(filter(None, (host.refusal, host.cause))),
         }
         for data in examples
         for host in data.hosts
     ]
     size = terminal()
-    tables = [grid(needs, {"example": 0.25, "environment": 0.16, "sites": 1.0, "data": 0.16}, *size)]
-    if there:
-        there.sort(key=lambda row: row["host"])
-        tables.append(grid(there, {"host": 0.16, "example": 0.2, "can run": 1.0, "verdict": 1.0}, *size))
-    return "\n\n".join(tables)
+    there.sort(key=lambda row: row["host"])
+    tables = (
+        grid(needs, {"example": 0.25, "environment": 0.16, "sites": 1.0, "data": 0.16}, *size),
+        grid(there, {"host": 0.16, "example": 0.2, "can run": 1.0, "verdict": 1.0}, *size),
+    )
+    return "\n\n".join(filter(None, tables))

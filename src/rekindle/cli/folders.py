@@ -77,12 +77,6 @@ def record(path: Path, name: str) -> Path:
     return files[0]
 
 
-def runs(given: list[Path]) -> tuple[list[Results], list[str]]:
-    """Return what `gathered` does, without paths."""
-    results, flaws = gathered(given)
-    return list(results.values()), flaws
-
-
 def gathered(given: list[Path]) -> tuple[dict[Path, Results], list[str]]:
     """Return each results folder among or in those ``given``, and a sentence for each that was not read.
 

@@ -10,8 +10,6 @@ from rekindle.reach import Trouble
 from rekindle.reach.kit import Kit
 from rekindle.records import Participant
 
-_AT_ONCE = 1 << 20
-"""Bytes that one look reads, at most; the next continues there."""
 _GOT = re.compile(r"got task assignment: name=\S{1,200}, id=(\S{1,200})")
 _SENT = "task result sent to server"
 
@@ -32,8 +30,9 @@ class Assigned:
 
     def __init__(self, log: Path, role: str) -> None:
         """Begin at the start of the log of a ``server`` or ``site``."""
-        self._log, self._serves = log, role == "server"
-        self._read, self._begun = 0, False
+        self._log, self._begun = files.Tail(log), False
+        self._take = self._of_server if role == "server" else self._of_site
+        self._serves = role == "server"
         self._open: set[str] = set()
 
     def waits(self) -> bool:
@@ -41,20 +40,9 @@ class Assigned:
 
         Before the first task the server waits for sites, and they for it.
         """
-        self._look()
+        for line in self._log.lines():
+            self._take(line.decode("utf-8", "replace").replace("\x1b[0m", "").rstrip())
         return not self._begun or bool(self._open) is self._serves
-
-    def _look(self) -> None:
-        try:
-            with files.opened(self._log) as stream:
-                stream.seek(self._read)
-                new = stream.read(_AT_ONCE)
-        except OSError:
-            return
-        lines = new[: new.rfind(b"\n") + 1]
-        self._read += len(lines)
-        for line in lines.decode("utf-8", "replace").splitlines():
-            (self._of_server if self._serves else self._of_site)(line.replace("\x1b[0m", "").rstrip())
 
     def _of_server(self, line: str) -> None:
         if match := GIVEN.search(line):

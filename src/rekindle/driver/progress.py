@@ -7,9 +7,6 @@ from rekindle.host import detached, files, folders
 from rekindle.records import Job, RecordError
 from rekindle.records.events import AnyEvent, DeviceEvent, RoundEvent, TaskEvent, decode_event
 
-_AT_ONCE = 1 << 20
-"""Bytes of a file that one report reads, at most; the next report continues there."""
-
 
 class Reporter:
     """Writes a run's progress.json; reads each line of the trainers' evidence once."""
@@ -17,7 +14,7 @@ class Reporter:
     def __init__(self, run_dir: Path, job: Job) -> None:
         """Report on ``job`` in ``run_dir``."""
         self._run_dir, self._path, self._job = run_dir, run_dir / folders.PROGRESS, job
-        self._read: dict[Path, int] = {}
+        self._tails: dict[Path, files.Tail] = {}
         self._began: float | None = None
         self._rounds: dict[int, float] = {}
         self._last: RoundEvent | None = None
@@ -41,15 +38,7 @@ class Reporter:
 
     def _read_events(self) -> None:
         for path in files.found(self._run_dir, folders.EVENTS):
-            try:
-                with files.opened(path) as file:
-                    file.seek(self._read.get(path, 0))
-                    new = file.read(_AT_ONCE)
-            except OSError:  # the judge reports it
-                continue
-            lines = new[: new.rfind(b"\n") + 1]
-            self._read[path] = self._read.get(path, 0) + len(lines)
-            for line in lines.splitlines():
+            for line in self._tails.setdefault(path, files.Tail(path)).lines():
                 with suppress(RecordError):
                     self._take(decode_event(line))
 

@@ -72,6 +72,26 @@ def end(path: str | Path, most: int) -> bytes:
         return stream.read(most)
 
 
+class Tail:
+    """A file that others append lines to, read again and again."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin at its start, whether or not it is there yet."""
+        self._path, self._read = path, 0
+
+    def lines(self) -> list[bytes]:
+        """Return the complete lines that were not returned before, of a megabyte at most; none of no file."""
+        try:
+            with opened(self._path) as stream:
+                stream.seek(self._read)
+                new = stream.read(_BLOCK)
+        except OSError:
+            return []
+        complete = new[: new.rfind(b"\n") + 1]
+        self._read += len(complete)
+        return complete.splitlines()
+
+
 def sha256(path: str | Path) -> str:
     """Return the SHA-256 of the regular file at ``path``, read in parts as it may have gigabytes.
 

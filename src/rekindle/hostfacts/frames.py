@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rekindle.host import places
 from rekindle.records import Complaint
 
+COLLECTOR = places.repository() / "roles/preflight/files/collect.sh"
 _LIMIT = 8 << 20
 """Characters of an answer."""
 
@@ -87,16 +89,21 @@ def parse(raw: str, nonce: str) -> Frames:
     return frames
 
 
-def there(execute: Callable[..., dict[str, Any]], paths: dict[str, Path], last: str = ":") -> Frames:
-    """Return a frame for each path, `answered` if the host has it; the last frame has ``last``'s output.
+def there(
+    execute: Callable[..., dict[str, Any]], host: str, what: str, paths: dict[str, Path], last: str = ":"
+) -> Frames:
+    """Return a frame for each path, `answered` if ``host`` has it; the last frame has ``last``'s output.
 
     Raises:
-        FactsError: the answer cannot be used.
+        FactsError: the answer cannot be used; the message names ``what`` the paths are.
     """
     nonce = secrets.token_hex(8)
     answer, end = "; printf '\\n@@%s %s %%s\\n' $?", f"printf '@@{nonce} end 0\\n'"
     tests = [f"test -e {shlex.quote(str(path))}{answer % (nonce, name)}" for name, path in paths.items()]
-    return parse(execute("; ".join([*tests, last, end]))["stdout"], nonce)
+    try:
+        return parse(execute("; ".join([*tests, last, end]))["stdout"], nonce)
+    except FactsError:
+        raise FactsError(f"{host} does not list its {what}.", "see that its login shell runs sh.") from None
 
 
 LIMITS_S = (20, 60)
@@ -104,18 +111,12 @@ LIMITS_S = (20, 60)
 
 
 def ask(
-    execute: Callable[..., dict[str, Any]],
-    script: Path,
-    root: str,
-    tmpdir: str,
-    *probes: str,
-    through: Sequence[str] = (),
+    execute: Callable[..., dict[str, Any]], root: str, tmpdir: str, *probes: str, through: Sequence[str] = ()
 ) -> Frames:
     """Return the host's answer, without changes to the host; a late probe is tried once more.
 
     Args:
         execute: an action's ``_low_level_execute_command``.
-        script: the collector.
         root: Rekindle's folder on the host, from the inventory.
         tmpdir: TMPDIR there.
         probes: names of the probes; all by default.
@@ -128,7 +129,7 @@ def ask(
     for limit_s in LIMITS_S:
         nonce = secrets.token_hex(8)
         command = shlex.join([*through, "sh", "-s", "--", nonce, root, tmpdir, str(limit_s), *probes])
-        answer = execute(command, sudoable=False, in_data=script.read_bytes())
+        answer = execute(command, sudoable=False, in_data=COLLECTOR.read_bytes())
         if answer["rc"] != 0:
             errors = " ".join(answer["stderr"].split())[-500:]
             raise FactsError(f"The collector failed on the host: {errors}")

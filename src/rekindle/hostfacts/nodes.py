@@ -4,7 +4,6 @@ import secrets
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -50,10 +49,9 @@ def record(frames: Frames, host: str, root: str) -> HostRecord:
 class Nodes:
     """The nodes that a login node's runs may get."""
 
-    def __init__(self, execute: Execute, collector: Path, login: HostRecord, root: str, tmpdir: str) -> None:
+    def __init__(self, execute: Execute, login: HostRecord, root: str, tmpdir: str) -> None:
         """Take the record of the login node; ``root`` and ``tmpdir`` are the inventory's."""
-        self._execute, self._collector, self._login = execute, collector, login
-        self._root, self._tmpdir = root, tmpdir
+        self._execute, self._login, self._root, self._tmpdir = execute, login, root, tmpdir
 
     def given(self, wanted: Slurm, place: str) -> tuple[str, HostRecord]:
         """Return the name and record of an allocated node, which has the login node's folder ``place``.
@@ -105,7 +103,7 @@ class Nodes:
         srun = ["srun", "--quiet", "--nodes=1", "--ntasks=1", "--job-name=rekindle-preflight"]
         srun += [*batch.options({**asked, "time": _ASKING}), *more]
         through = ["env", f"REKINDLE_MARK={mark}", *srun]
-        return ask(self._execute, self._collector, self._root, self._tmpdir, through=through)
+        return ask(self._execute, self._root, self._tmpdir, through=through)
 
     @contextmanager
     def _marked(self, place: str) -> Iterator[str]:

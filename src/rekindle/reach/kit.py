@@ -1,4 +1,4 @@
-"""What a kit of NVFlare's says who its host is: certificate, key and CA, and how long they are valid."""
+"""The identity in a kit of NVFlare's: certificate, key and CA, and how long they are valid."""
 
 import json
 import ssl

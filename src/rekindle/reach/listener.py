@@ -60,7 +60,7 @@ class Listener(socketserver.ThreadingTCPServer):
         return self._room.acquire(blocking=False)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Answer one connection, in a thread of its own; whatever is wrong with it, the site says it."""
+        """Answer one connection, in a thread of its own; the site reports whatever is wrong with it."""
         try:
             with suppress(OSError, ValueError):
                 wire.prepare(request)

@@ -21,7 +21,7 @@ _FOREIGN = {7, 18, 19, 20, 21}
 _NO_ROUTE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL}
 _PROVISION = "provision the federation again: all its kits need one CA."
 _ANOTHER = "end what listens there, or choose another port for the federation."
-_SAYS = {
+_COMPLAINTS = {
     "name": (
         "The name {address} does not resolve to an IPv4 address at this site.",
         "add it to this site's DNS or /etc/hosts, or name the server by its address.",
@@ -128,7 +128,7 @@ class Probe:
     def _trouble(self, kind: str, why: object = "", wanted: str = "") -> Trouble:
         words = {"address": self.address, "port": self.port, "there": f"{self.address}:{self.port}"}
         limits = {"limit": wire.ANSWER_S, "turn": self.turn_s, "clock": self.clock_s}
-        message, fix = (text.format(why=why, wanted=wanted, **words, **limits) for text in _SAYS[kind])
+        message, fix = (text.format(why=why, wanted=wanted, **words, **limits) for text in _COMPLAINTS[kind])
         return Trouble(message, fix)
 
     def _asked(self, what: str) -> ssl.SSLSocket:

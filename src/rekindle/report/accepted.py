@@ -9,10 +9,7 @@ from .table import grid
 def accepted_text(accepted: Accepted, width: int, colour: bool) -> str:
     """Return the hosts that are not PASS, their flaws, and the worst three GPUs."""
     bad = [host for host in accepted.hosts if host.verdict != "PASS"]
-    rows = [
-        {"host": one_line(host.host), "verdict": host.verdict, "cause": one_line(host.cause or "")}
-        for host in bad
-    ]
+    rows = [{"host": host.host, "verdict": host.verdict, "cause": host.cause or ""} for host in bad]
     flaws = [
         one_line(f"{flaw.host}: {flaw.verdict or 'noted'}: {flaw.message} Fix: {flaw.remedy}")
         for host in accepted.hosts
@@ -20,7 +17,7 @@ def accepted_text(accepted: Accepted, width: int, colour: bool) -> str:
     ]
     parts = [
         f"{len(accepted.hosts) - len(bad)} of {len(accepted.hosts)} hosts PASS.",
-        grid(rows, {"host": 0.16, "verdict": 1.0}, width, colour) if rows else "",
+        grid(rows, {"host": 0.16, "verdict": 1.0}, width, colour),
         "\n".join(flaws),
         worst_text(accepted),
         "\n".join(map(one_line, accepted.unread)),

@@ -140,12 +140,12 @@ def _typed(value: object) -> str:
 def _rows(results: Results, width: int, colour: bool) -> str:
     rows = [
         {
-            "host": one_line(row.host),
-            "job": one_line(row.job or "–"),
+            "host": row.host,
+            "job": row.job or "–",
             "verdict": row.kind,
-            "note": one_line(row.remark or "") if row.kind in NO_FAILURE and not row.notice else "above",
+            "note": row.remark or "" if row.kind in NO_FAILURE and not row.notice else "above",
             "duration": duration(row.duration_s),
-            "GPUs": one_line(row.gpus),
+            "GPUs": row.gpus,
         }
         for row in results.rows
     ]
@@ -156,12 +156,12 @@ def _jobs(results: Results, width: int, colour: bool) -> str:
     """Return what did not fail, a line for each job and kind."""
     rows = [
         {
-            "job": one_line(of.job or "–"),
+            "job": of.job or "–",
             "verdict": of.kind,
             "hosts": str(len(of.rows)),
-            **dict(zip(("fastest", "median", "slowest"), map(one_line, of.times), strict=True)),
-            "note": one_line(of.note),
+            **dict(zip(("fastest", "median", "slowest"), of.times, strict=True)),
+            "note": of.note,
         }
         for of in folded(results.rows)
     ]
-    return grid(rows, _FOLDED, width, colour) if rows else ""
+    return grid(rows, _FOLDED, width, colour)

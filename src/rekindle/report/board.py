@@ -21,7 +21,7 @@ def board_text(board: Board, width: int, colour: bool) -> str:
         job, host, environment, nvflare, *rest = _cells(line)
         where = ", ".join([host, environment, f"NVFlare {nvflare}"])
         rows.append(dict(zip([*_SHARES, "what"], [job, where, *rest], strict=True)))
-    table = grid(rows, _SHARES, width, colour) if rows else _NOTHING
+    table = grid(rows, _SHARES, width, colour) or _NOTHING
     return "\n".join([table, *map(one_line, board.unread)])
 
 
@@ -54,4 +54,4 @@ def _cells(line: BoardLine) -> list[str]:
     notes += [f"Changed: {'; '.join(line.changed)}."] if line.changed else []
     cells = [line.job or "–", line.host, environment or "–", nvflare, line.verdict + "!" * bool(line.notice)]
     cells += [line.since[:16].replace("T", " "), duration(line.duration_s), " ".join(filter(None, notes))]
-    return [one_line(cell) for cell in cells]
+    return cells

@@ -21,9 +21,7 @@ def federation_text(federation: Federation, width: int, colour: bool) -> str:
     up = [one for one in federation.hosts if one.since]
     flaws = [f"{one.host}: {flaw}." for one in federation.hosts for flaw in one.flaws]
     is_up = f"up on {len(up)} of {len(federation.hosts)} hosts" if up else "not up"
-    rows = [
-        {name: one_line(text) for name, text in _row(one, federation).items()} for one in federation.hosts
-    ]
+    rows = [_row(one, federation) for one in federation.hosts]
     head = f"The federation {federation.name} is {is_up}; {len(flaws) or 'nothing'} wrong."
     kits = [f"Jobs are submitted on {one.host} with the kit {one.admin}." for one in up if one.admin]
     return "\n".join([head, "", grid(rows, _SHARES, width, colour), *map(one_line, (*flaws, *kits))])

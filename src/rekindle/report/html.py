@@ -5,7 +5,7 @@ import hashlib
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -30,13 +30,6 @@ _FIGURES, _LINES = 12, 24
 """Metrics of a job, and sites of a figure."""
 
 
-class _Script(NamedTuple):
-    """The page's only script, and what its policy knows it by."""
-
-    text: Markup
-    digest: str
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -52,10 +45,11 @@ def _environment() -> Environment:
 
 
 @cache
-def _script() -> _Script:
+def _script() -> dict[str, str]:
+    """Return the page's only script, and the digest by which its policy knows it."""
     text = files("rekindle.report").joinpath("matrix.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return _Script(Markup(text), f"sha256-{digest}")
+    return {"text": Markup(text), "digest": f"sha256-{digest}"}
 
 
 def html(results: Results) -> str:

@@ -52,11 +52,11 @@ def runs_text(data: RunsData, width: int, colour: bool) -> str:
     """Return them for a terminal, at most ``width`` columns wide."""
     rows = [
         {
-            "run": one_line(run.run),
-            "began": one_line(_local(run.began)),
-            "hosts": one_line(few(run.hosts, 1)),
+            "run": run.run,
+            "began": _local(run.began),
+            "hosts": few(run.hosts, 1),
             "duration": duration(run.took_s),
-            "how it ended": one_line(run.answer),
+            "how it ended": run.answer,
         }
         for run in data.runs
     ]

@@ -11,6 +11,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from rekindle.records.text import one_line
+
 _STYLES = {"PASS": "green", "FAIL": "red", "HUNG": "red", "LOST": "red", "READY": "green", "RETIRED": "green"}
 _WIDE, _WIDE_ONLY = 80, ("since", "duration", "GPUs")
 
@@ -32,16 +34,18 @@ def coloured(kind: str, colour: bool) -> str:
 
 
 def grid(rows: list[dict[str, str]], shares: dict[str, float], width: int, colour: bool) -> str:
-    """Return a table of at most ``width`` columns, 60 or more; some need 80.
+    """Return a table of at most ``width`` columns, 60 or more; some need 80. Nothing without rows.
 
     Args:
-        rows: cells by column, one or more rows.
+        rows: cells by column, which are made `one_line`.
         shares: largest share of the width by column; the column without one takes the rest.
         width: of the terminal.
         colour: whether verdicts are coloured.
     """
-    if width < _WIDE:
-        rows = [{name: cell for name, cell in row.items() if name not in _WIDE_ONLY} for row in rows]
+    if not rows:
+        return ""
+    left_out = _WIDE_ONLY if width < _WIDE else ()
+    rows = [{name: one_line(cell) for name, cell in row.items() if name not in left_out} for row in rows]
     widths = {
         name: min(max(cell_len(name), *(cell_len(row[name]) for row in rows)), max(int(width * share), 8))
         for name, share in shares.items()

@@ -12,11 +12,11 @@ def upgrade_text(found: Upgrade, width: int, colour: bool) -> str:
     """Return it at most ``width`` columns wide, with what would break first."""
     rows = [
         {
-            "job": one_line(job.job or "–"),
-            "host": one_line(job.host),
+            "job": job.job or "–",
+            "host": job.host,
             "before": job.before,
             "verdict": job.after,
-            "what": one_line(_what(job)),
+            "what": _what(job),
         }
         for job in sorted(found.jobs, key=lambda job: not job.breaks)
     ]
@@ -25,8 +25,7 @@ def upgrade_text(found: Upgrade, width: int, colour: bool) -> str:
     kept = f"{len(passed) - len(broken)} of {len(passed)} that pass with NVFlare {found.before}"
     ending = f" It would break: {', '.join(broken)}." if broken else ""
     lines = [f"{kept} pass with {found.after}.{ending}", *found.results]
-    table = [grid(rows, _SHARES, width, colour)] if rows else []
-    return "\n".join([*table, *map(one_line, lines)])
+    return "\n".join(filter(None, [grid(rows, _SHARES, width, colour), *map(one_line, lines)]))
 
 
 def _what(job: UpgradedJob) -> str:

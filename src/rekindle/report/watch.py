@@ -31,7 +31,7 @@ def watch_text(run: Snapshot, width: int, height: int, colour: bool) -> str:
     lefts = [left for of in going if (left := _left_s(of, run.at)) is not None]
     lease = f" The first lease ends in {duration(min(lefts))}." if lefts else ""
     more = f"and {len(going) - room} more hosts" if len(going) > room else ""
-    table = grid(rows, _SHARES, width, colour) if rows else ""
+    table = grid(rows, _SHARES, width, colour)
     return "\n".join(filter(None, (f"{answer(run.results)}{lease}", table, more, *failures)))
 
 
@@ -44,12 +44,12 @@ def change_text(of: Watched, at: datetime) -> str:
 
 def _row(of: Watched, now: datetime) -> dict[str, str]:
     return {
-        "host": one_line(of.host),
+        "host": of.host,
         "stage": of.stage or "",
-        "job": one_line(of.job or "–"),
+        "job": of.job or "–",
         "verdicts": ", ".join(f"{of.verdicts[kind]} {kind}" for kind in sorted(of.verdicts, key=gravity)),
         "lease": duration(_left_s(of, now)),
-        "how far": one_line(of.message or "–"),
+        "how far": of.message or "–",
     }
 
 

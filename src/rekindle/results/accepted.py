@@ -13,10 +13,10 @@ from rekindle.acceptance.strips import Strip, strips, worst
 from rekindle.host import folders
 from rekindle.records import AcceptanceRecord
 
+from .row import State
+
 if TYPE_CHECKING:  # gather.py imports this module
     from .gather import HostResults, Results
-
-State = Literal["ok", "failed", "unknown"]
 
 _NOT_COLLECTED = "It has GPUs, and no acceptance.json was collected."
 _ACCEPT = "Run playbooks/accept.yml on it."

@@ -12,7 +12,7 @@ from rekindle.records.text import duration
 
 from .gather import Results
 from .journal import BEFORE_JOBS
-from .row import Row, RowKind
+from .row import Row, RowKind, State
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class Board(msgspec.Struct):
     """Every line, and whether all that are required are good."""
 
     schema: Literal["rekindle/board/1"]
-    state: Literal["ok", "failed", "unknown"]
+    state: State
     lines: list[BoardLine]
     unread: list[str]
     """A sentence for each run that was not read."""
@@ -120,10 +120,10 @@ def board(
     lines.sort(key=lambda line: (line.job or "", line.host, line.framework or "", line.began))
     required = [line for line in lines if line.required]
     bad = [line for line in required if not line.good]
+    state: State = "unknown" if unread else "ok"
     if bad or not required:
-        unknown = bad and all(line.other_version for line in bad)
-        return Board("rekindle/board/1", "unknown" if unknown else "failed", lines, unread)
-    return Board("rekindle/board/1", "unknown" if unread else "ok", lines, unread)
+        state = "unknown" if bad and all(line.other_version for line in bad) else "failed"
+    return Board("rekindle/board/1", state, lines, unread)
 
 
 def _lines(

@@ -41,7 +41,7 @@ class Cause:
     @property
     def shown(self) -> str:
         """The message, and whose it is if others have other figures."""
-        same = all(_said(row)[0] == self.message for row in self.rows)
+        same = all(_complaint(row)[0] == self.message for row in self.rows)
         return self.message if same else f"{self.message} (So on {self.rows[0].host}; figures differ.)"
 
     @property
@@ -98,18 +98,18 @@ def causes(rows: Iterable[Row]) -> list[Cause]:
     hosts = {row.host for row in rows}
     for row in rows:
         if row.kind not in NO_FAILURE or row.notice:
-            message, remedy = _said(row)
+            message, remedy = _complaint(row)
             key = (row.kind, alike(message, hosts), alike(remedy or "", hosts))
             groups.setdefault(key, []).append(row)
     found = []
     for group in groups.values():
-        message, remedy = _said(group[0])
+        message, remedy = _complaint(group[0])
         layer = group[0].verdict.layer if group[0].verdict else None
         found.append(Cause(group[0].kind, message, remedy, layer, tuple(group)))
     return sorted(found, key=lambda cause: (not cause.required, gravity(cause.kind), -len(cause.hosts)))
 
 
-def _said(row: Row) -> tuple[str, str | None]:
+def _complaint(row: Row) -> tuple[str, str | None]:
     """Return what is wrong, and the fix if one is known."""
     message, _, fix = (row.cause or row.notice or "No cause was given.").partition(FIX)
     return message, (row.verdict.remedy if row.verdict and row.kind != "PASS" else None) or fix or None

@@ -7,6 +7,8 @@ from typing import Literal
 
 from rekindle.records import PlacedRecord, Timestamp, VerdictKind, VerdictRecord, moment
 
+State = Literal["ok", "failed", "unknown"]
+"""Of many rows or runs: all are good, one is not, or that is not known."""
 RowKind = Literal[VerdictKind, "LOST", "READY", "RETIRED", "RUNNING"]
 """A verdict, or: LOST, the host vanished; READY, no job was asked for; RETIRED, the host was given back;
 RUNNING, the playbook goes on.

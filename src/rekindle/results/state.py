@@ -4,12 +4,9 @@ $XDG_STATE_HOME/rekindle/, or ~/.local/state/rekindle/
     sent/<digest of host and run>.json  locks/<digest>  key.pem
 """
 
-import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -62,7 +59,8 @@ def agree(run: str, spec: RunSpec, *, again: bool, oldest: Timestamp | None = No
     Raises:
         RecordError: it cannot be kept.
     """
-    with _locked(_path(spec.host, run)) as path:
+    path = _path(spec.host, run)
+    with own.alone(path.parent):
         before = read_valid(path, Sent)
         old = before and oldest and _old(before, oldest)
         if before and not old and (before.judged is None or (before.judged == "PASS" and not again)):
@@ -84,7 +82,8 @@ def _old(before: Sent, oldest: Timestamp) -> bool:
 
 def under(run: str, spec: RunSpec) -> RunSpec:
     """Return ``spec`` as ``run`` was sent to its host under the same nonce, if it was, and keep it."""
-    with _locked(_path(spec.host, run)) as path:
+    path = _path(spec.host, run)
+    with own.alone(path.parent):
         before = read_valid(path, Sent)
         if before and before.spec.nonce == spec.nonce:
             kept = before.spec
@@ -103,7 +102,8 @@ def note(run: str, spec: RunSpec, judged: VerdictKind, started: Timestamp | None
 
     Returns when this same run was judged PASS before, or None.
     """
-    with _locked(_path(spec.host, run)) as path:
+    path = _path(spec.host, run)
+    with own.alone(path.parent):
         before = read_valid(path, Sent)
         if before is None or before.spec.nonce != spec.nonce:
             return None
@@ -136,7 +136,8 @@ def sent_lock(sha256: str) -> str | None:
 
 def key() -> bytes:
     """Return the controller's private key as PEM, which is made at its first use."""
-    with _locked(folder() / _KEY) as path:
+    path = folder() / _KEY
+    with own.alone(path.parent):  # other processes of this user may make one too
         if not path.exists():
             own.write(path, seal.new_key())
         return path.read_bytes()
@@ -155,11 +156,3 @@ def _base() -> Path:
 def _path(host: str, run: str) -> Path:
     name = hashlib.sha256(f"{host}\0{Path(run).name}".encode()).hexdigest()[:32]
     return folder("sent") / f"{name}.json"
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[Path]:
-    """Keep other processes of this user from the same file."""
-    with (path.parent / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield path

@@ -10,7 +10,7 @@ from rekindle.records.acceptance import JOBS as ACCEPTANCE
 from rekindle.solver.catalogue import rules
 
 from .gather import Results
-from .row import Row, RowKind
+from .row import Row, RowKind, State
 
 Worse = Literal["slower", "heavier"]
 
@@ -56,7 +56,7 @@ class Upgrade(msgspec.Struct):
     """What an upgrade changes."""
 
     schema: Literal["rekindle/upgrade/1"]
-    state: Literal["ok", "failed", "unknown"]
+    state: State
     """failed: something would break; unknown: nothing passed before."""
     before: str
     """Release of NVFlare; of several hosts, joined by ``, ``."""
@@ -75,7 +75,7 @@ def upgrade(before: Results, after: Results, release: str, folders: list[str]) -
         now = later.get((was.host, was.job)) or later.get((was.host, None)) or missing
         figures = [*_figures(was.verdict, now.verdict)] if was.verdict and now.verdict else []
         jobs.append(UpgradedJob(was.host, was.job, was.kind, now.kind, now.cause, figures))
-    state: Literal["ok", "failed", "unknown"] = "unknown"
+    state: State = "unknown"
     if any(job.before == "PASS" for job in jobs):
         state = "failed" if any(job.breaks for job in jobs) else "ok"
     return Upgrade("rekindle/upgrade/1", state, ", ".join(releases(before)), release, jobs, folders)

@@ -17,7 +17,7 @@ def ask(load, shell):
     def ask(folder, noise):
         """Return what the action makes of the answer; ``noise`` is what the host's shell does first."""
         execute = {"_low_level_execute_command": lambda command: shell(f"{noise} {command}")}
-        return load("copy_wheels").make({}, **execute)._there(folder / "wheels", folder / "built")
+        return load("copy_wheels").make({}, **execute)._there("h200", folder / "wheels", folder / "built")
 
     return ask
 
@@ -29,11 +29,6 @@ def test_the_wheels_that_are_there_are_known_by_size(ask, tmp_path, noise):
     assert ask(tmp_path, noise) == {"a.whl": 3}
     (tmp_path / "built").touch()
     assert ask(tmp_path, noise) is None
-
-
-def test_a_host_that_gives_no_answer_is_not_taken_for_an_empty_one(ask, tmp_path):
-    with pytest.raises(FactsError):
-        ask(tmp_path, "exit 0;")
 
 
 @pytest.fixture
@@ -52,7 +47,7 @@ def bring(load, home, tmp_path, monkeypatch):
         wheel.write_bytes(content)
 
     def run(there=lambda target: {}):
-        def answer(self, target, built):
+        def answer(self, host, target, built):
             return there(target)
 
         monkeypatch.setattr(action.module.ActionModule, "_there", answer)
@@ -92,11 +87,10 @@ def test_a_wheelhouse_that_is_not_whole_fails_before_anything_is_brought(golden,
     golden(result["msg"])
 
 
-def test_without_an_answer_or_a_record_it_fails(golden, bring, home):
-    def there(target):
-        raise FactsError("It broke off.")
-
-    lines = [bring(there)[0]["msg"]]
+def test_without_an_answer_or_a_record_it_fails(golden, ask, bring, home, tmp_path):
+    with pytest.raises(FactsError) as error:
+        ask(tmp_path, "exit 0;")
+    lines = [str(error.value)]
     for name in ("host.json", "plan.json"):
         (home / name).unlink()
         lines.append(bring()[0]["msg"])

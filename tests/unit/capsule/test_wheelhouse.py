@@ -1,4 +1,4 @@
-"""The wheelhouse: bundled exactly, enough alone, and named when it is not whole."""
+"""The wheelhouse: bundled exactly, enough alone, and named when it is incomplete."""
 
 import hashlib
 import os

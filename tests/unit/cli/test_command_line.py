@@ -14,7 +14,6 @@ from report_folders import FAIL, add_host, fill, three_hosts
 
 from rekindle.capsule.wheelhouse import Bundled
 from rekindle.cli.verbs import HELP, load
-from rekindle.records import PlaybookRecord, write
 
 NAMES = [name for name in HELP if name != "schema"]
 
@@ -287,5 +286,5 @@ def test_shells_complete_verbs(shell, environ):
 
 
 def test_a_results_folder_without_hosts_is_no_good_answer(call, tmp_path):
-    write(tmp_path / "run.json", PlaybookRecord(run="r", started="", hosts=()))
+    fill(tmp_path)
     assert call("judge", tmp_path)[0] == call("report", tmp_path)[0] == 1

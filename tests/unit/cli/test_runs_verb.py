@@ -4,18 +4,14 @@ import io
 import json
 
 import pytest
-from report_folders import add_host
-
-from rekindle.records import PlaybookRecord, write
+from report_folders import add_host, fill
 
 
 @pytest.fixture
 def results(tmp_path):
     """Return a folder with three runs of one host that passed, and a link to the latest."""
     for day in (1, 2, 3):
-        path, began = tmp_path / f"results/r{day}", f"2026-11-0{day}T02:00:00Z"
-        write(path / "run.json", PlaybookRecord(run=path.name, started=began, hosts=("gpu-1",)))
-        add_host(path, "gpu-1")
+        add_host(fill(tmp_path / f"results/r{day}", "gpu-1", started=f"2026-11-0{day}T02:00:00Z"), "gpu-1")
     (tmp_path / "results/latest").symlink_to("r3")
     return tmp_path / "results"
 

@@ -6,21 +6,16 @@ from types import SimpleNamespace
 
 import jsonschema
 import pytest
-from report_folders import PASS, PLAN, add_host
+from report_folders import NOW, PASS, PLAN, add_host, fill
 
 from rekindle.cli import watch
-from rekindle.records import PlaybookRecord, write
 from rekindle.results.journal import keep_playing, stop_playing
-
-BEGAN = "2026-11-21T08:00:00Z"
 
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """Return a run of one host that goes on until it was watched once; its job then has passed."""
-    folder = tmp_path / "results/r"
-    book = PlaybookRecord(run="r", started=BEGAN, hosts=("gpu-1",), began={"gpu-1": BEGAN})
-    write(folder / "run.json", book)
+    folder = fill(tmp_path / "results/r", "gpu-1", began={"gpu-1": NOW})
     add_host(folder, "gpu-1", plan=PLAN, verdict=None)
     (folder.parent / "latest").symlink_to("r")
     monkeypatch.chdir(tmp_path)

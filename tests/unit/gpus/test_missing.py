@@ -110,11 +110,11 @@ def test_gpus_that_are_all_lost_are_reset_rather_than_python_installed(golden):
 
 def test_a_gpu_in_mig_mode_is_refused_in_a_sentence_or_left_out(golden):
     on = host(A100, A100)
-    cut = replace(on, gpus=tuple(replace(gpu, mig=True) for gpu in on.gpus))
-    golden(plan(cut).refusal)
-    reported = [str(complaint) for complaint in unmet(cut, gpus_required=True, min_free_gb=0)]
+    in_mig = replace(on, gpus=tuple(replace(gpu, mig=True) for gpu in on.gpus))
+    golden(plan(in_mig).refusal)
+    reported = [str(complaint) for complaint in unmet(in_mig, gpus_required=True, min_free_gb=0)]
     assert [complaint for complaint in reported if "MIG" in complaint]
-    mixed = plan(replace(on, gpus=(cut.gpus[0], on.gpus[1])))
+    mixed = plan(replace(on, gpus=(in_mig.gpus[0], on.gpus[1])))
     assert mixed.build is not None
     assert mixed.warnings[0].startswith("Not planned for: GPU 0 (NVIDIA A100-SXM4-80GB) is in MIG mode")
     instance = replace(on.gpus[0], name="NVIDIA A100-SXM4-40GB MIG 1g.5gb", uuid="MIG-0", mig=None)

@@ -5,9 +5,9 @@ import re
 import msgspec
 import pytest
 from many_hosts import many_hosts
-from report_folders import FAIL, LEFT, NOW, PASS, PLAN, add_host, fill, three_hosts
+from report_folders import FAIL, LEFT, PASS, PLAN, add_host, fill, three_hosts
 
-from rekindle.records import Finding, PlacedRecord, PlaybookRecord, RunSpec, read, write
+from rekindle.records import Finding, PlacedRecord, RunSpec, read, write
 from rekindle.records.text import clean, duration, one_line
 from rekindle.report.answer import SMALL, answer, answer_text
 from rekindle.report.html import html
@@ -84,8 +84,7 @@ def test_a_command_comes_next(tmp_path):
         ("federate", "ansible-playbook federate.yml"),
     ):
         of = dict.fromkeys(many, asked)
-        run = PlaybookRecord(run="r", started=NOW, hosts=tuple(many), asked=of)
-        write(tmp_path / "run.json", run)
+        fill(tmp_path, *many, asked=of)
         for host in many:
             add_host(tmp_path, host, plan=None, verdict=None, left=LEFT)
         line = f"\n  next: {command} -i INVENTORY -e rekindle_results={tmp_path}\n"
@@ -96,10 +95,7 @@ def test_a_command_comes_next(tmp_path):
 def test_kept_runs_have_their_times(tmp_path, recordings):
     hosts = [f"gpu-{n}" for n in range(SMALL + 1)]
     began = "2026-11-21T09:40:00Z"
-    write(
-        tmp_path / "run.json",
-        PlaybookRecord(run="r", started=began, hosts=tuple(hosts), began=dict.fromkeys(hosts, began)),
-    )
+    fill(tmp_path, *hosts, began=dict.fromkeys(hosts, began))
     spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
     for number, host in enumerate(hosts):
         add_host(tmp_path, host)

@@ -8,7 +8,7 @@ from report_folders import HOST, LEFT, NOW, PLAN, add_host, fill
 
 from rekindle.host.places import JOBS
 from rekindle.jobs import load_planned
-from rekindle.records import Container, LeaseRecord, PlaybookRecord, Slurm, StandingRecord, timestamp, write
+from rekindle.records import Container, LeaseRecord, Slurm, StandingRecord, timestamp, write
 from rekindle.report.check import check_text
 from rekindle.results.check import check
 
@@ -120,9 +120,7 @@ def test_a_refused_framework_has_its_ways_out(golden, tmp_path):
 
 
 def test_what_is_read_or_retired_alone_needs_no_plan_and_no_hosts_are_not_ready(tmp_path):
-    run = PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked={"gpu-1": "retire"})
-    write(tmp_path / "run.json", run)
-    assert check_text(check(tmp_path)) == "gpu-1: ready"
+    assert check_text(check(fill(tmp_path, "gpu-1", asked={"gpu-1": "retire"}))) == "gpu-1: ready"
     add_host(fill(tmp_path, "gpu-1"), "gpu-1", host=HOST, plan=None, verdict=None)
     assert check_text(check(tmp_path)) == "gpu-1: ready"
     found = check(fill(tmp_path))
@@ -133,5 +131,4 @@ def test_what_is_read_or_retired_alone_needs_no_plan_and_no_hosts_are_not_ready(
 def test_hosts_of_an_earlier_playbook_are_left_out(tmp_path):
     began = {"gpu-1": "2026-11-21T03:00:00Z", "gpu-2": NOW}
     checked(tmp_path)
-    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("gpu-1", "gpu-2"), began=began))
-    assert [host.host for host in check(tmp_path).hosts] == ["gpu-1"]
+    assert [host.host for host in check(fill(tmp_path, "gpu-1", "gpu-2", began=began)).hosts] == ["gpu-1"]

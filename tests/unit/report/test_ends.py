@@ -1,70 +1,49 @@
 """Hosts that were lost, given back or only read are named so in every report."""
 
-import json
-import re
 import xml.etree.ElementTree as ET
 
 import pytest
 from msgspec.structs import replace
-from report_folders import LEFT, NOW, PLAN, add_host
+from report_folders import LEFT, NOTHING, NOW, PLAN, add_host, fill
 
-from rekindle.records import PlaybookRecord, RetiredRecord, write
+from rekindle.records import RetiredRecord, write
 from rekindle.report.answer import answer_text
-from rekindle.report.reports import summary, write_reports
+from rekindle.report.reports import write_reports
+
+TWO = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
 
 
-@pytest.fixture
-def reports(tmp_path):
-    """Write reports on hosts of which a stage was asked; return results, page, and JUnit's cases."""
-
-    def run(**asked):
-        write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=tuple(asked), asked=asked))
-        results = write_reports(tmp_path)
-        cases = ET.fromstring((tmp_path / "junit.xml").read_bytes()).iter("testcase")
-        tags = [[(child.tag, child.get("type")) for child in case] for case in cases]
-        return results, (tmp_path / "report.html").read_text(), tags
-
-    return run
+def cases(folder):
+    """Return what JUnit has of each case that is not green."""
+    found = ET.fromstring((folder / "junit.xml").read_bytes()).iter("testcase")
+    return [[(child.tag, child.get("type")) for child in case] for case in found]
 
 
-def test_lost(reports, tmp_path):
-    plan = replace(PLAN, jobs=("pt_ddp", "tf_mirrored"))
-    add_host(tmp_path, "gpu-1", plan=plan, left=LEFT, state="unreachable")
-    results, page, cases = reports(**{"gpu-1": "validate"})
-    message = "lost during validate. The lease ended."
-    text = answer_text(results, None, 400, colour=False)
-    assert f"LOST: The host was {message}\n  tf_mirrored on gpu-1\n  remedy: lease the host again.\n" in text
-    assert re.search(r"gpu-1 +pt_ddp +PASS", text)
-    assert "\x1b[31mLOST" in answer_text(results, None, 250, colour=True)
-    assert 'title="LOST">L</a>' in page
-    assert f"The host was {message}" in page
-    row = json.loads((tmp_path / "results.json").read_text())["rows"][1]
-    assert (row["verdict"], message in row["cause"]) == ("LOST", True)
-    assert cases == [[], [("error", "LOST")]]
+@pytest.mark.parametrize(
+    ("asked", "records", "kind", "tags"),
+    [
+        ("validate", {"plan": TWO, "left": LEFT, "state": "unreachable"}, "LOST", [[], ["error"]]),
+        ("retire", NOTHING, "RETIRED", [["skipped"]]),  # neither green nor red
+        ("preflight", {"verdict": None}, "READY", [["skipped"]]),
+    ],
+)
+def test_a_host_that_ended_so_is_named_so(tmp_path, asked, records, kind, tags):
+    add_host(fill(tmp_path, "gpu-1", asked={"gpu-1": asked}), "gpu-1", **records)
+    if asked == "retire":
+        write(tmp_path / "gpu-1" / "retired.json", RetiredRecord(host="gpu-1", retired=NOW))
+    results = write_reports(tmp_path)
+    assert cases(tmp_path) == [[(tag, kind) for tag in case] for case in tags]
+    colour = "FAIL" if kind == "LOST" else "PASS"
+    page = (tmp_path / "report.html").read_text()
+    assert f'<h1 class="{colour}">0 of 1 hosts proven; 1 {kind}.</h1>' in page
+    assert "SKIPPED" not in page.partition("</style>")[2] + answer_text(results, tmp_path, 120, False)
+    assert ("\x1b[31mLOST" in answer_text(results, None, 250, colour=True)) is (kind == "LOST")
+    assert (results.state, results.passed) == ("not proven" if kind == "LOST" else kind.lower(), False)
 
 
-def test_retired_is_neither_green_nor_red(reports, tmp_path):
-    write(tmp_path / "gpu-1" / "retired.json", RetiredRecord(host="gpu-1", retired=NOW))
-    _, page, cases = reports(**{"gpu-1": "retire"})
-    assert cases == [[("skipped", "RETIRED")]]
-    assert 'title="RETIRED">T</a>' in page
-    assert '<h1 class="PASS">0 of 1 hosts proven; 1 RETIRED.</h1>' in page
-
-
-def test_ready_is_no_failure_and_proves_nothing(reports, tmp_path):
-    add_host(tmp_path, "a", verdict=None)
-    results, page, cases = reports(a="preflight")
-    assert (results.state, results.passed) == ("ready", False)
-    assert cases == [[("skipped", "READY")]]
-    assert '<h1 class="PASS">0 of 1 hosts proven; 1 READY.</h1>' in page
-    for text in (page.partition("</style>")[2], summary(results, tmp_path)):
-        assert "SKIPPED" not in text
-        assert "not all proven" not in text
-
-
-def test_beside_proven_hosts_one_that_is_ready_is_not_proven(reports, tmp_path):
-    add_host(tmp_path, "a")
+def test_beside_proven_hosts_one_that_is_ready_is_not_proven(tmp_path):
+    add_host(fill(tmp_path, "a", "b", asked={"a": "validate", "b": "preflight"}), "a")
     add_host(tmp_path, "b", plan=None, verdict=None)
-    results, _, cases = reports(a="validate", b="preflight")
+    results = write_reports(tmp_path)
     assert (results.state, results.passed) == ("not proven", False)
-    assert cases == [[], [("error", "READY")]]
+    assert cases(tmp_path) == [[], [("error", "READY")]]

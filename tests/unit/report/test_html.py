@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import msgspec
 import pytest
 from many_hosts import many_hosts
-from report_folders import FAIL, HOST, LEFT, NOW, PASS, PLAN, SHA, add_host, fill, three_hosts
+from report_folders import FAIL, HOST, LEFT, PASS, PLAN, SHA, add_host, fill, three_hosts
 
-from rekindle.records import Finding, Gpu, JobRound, PlaybookRecord, Rung, write
+from rekindle.records import Finding, Gpu, JobRound, Rung
 from rekindle.report.html import host_html, html, plots
 from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
@@ -115,8 +115,7 @@ def test_the_matrix_has_a_letter_for_each_job_and_leads_to_the_host_s_page(tmp_p
 
 def test_a_site_of_a_federation_without_a_row_of_its_own_leads_to_its_page(tmp_path):
     hosts = ("gpu-1", "federations")
-    asked = dict.fromkeys(hosts, "federate")
-    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=hosts, asked=asked))
+    fill(tmp_path, *hosts, asked=dict.fromkeys(hosts, "federate"))
     add_host(
         tmp_path, "gpu-1", plan=msgspec.structs.replace(PLAN, jobs=(), federated=("pt_ddp",)), verdict=None
     )

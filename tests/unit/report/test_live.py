@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 from callback_plays import latest, make_repository, rows
+from report_folders import fill
 
-from rekindle.records import PlaybookRecord, write
 from rekindle.results.journal import keep_playing
 
 ON_TERMINAL = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
@@ -124,8 +124,7 @@ def test_without_its_view_a_playbook_goes_on_in_lines(sleeping):
 def test_it_is_as_high_as_the_terminal_at_most_and_counts_the_rest(tmp_path, count):
     names = tuple(f"gpu-{number}" for number in range(count))
     at = "2026-11-21T08:00:00Z"
-    book = PlaybookRecord(run="r", started=at, hosts=names, began=dict.fromkeys(names, at))
-    write(tmp_path / "r/run.json", book)
+    fill(tmp_path / "r", *names, began=dict.fromkeys(names, at))
     talk = f"printf 'Beware.\\nOf it.\\0\\0' | {sys.executable} -c '{DRAW}' r"
     with keep_playing(tmp_path / "r"):
         written = on_terminal("sh", "-c", talk, cwd=tmp_path)

@@ -3,13 +3,10 @@
 import re
 
 from msgspec.structs import replace
-from report_folders import FAIL, NOTHING, PASS, add_host, fill
+from report_folders import FAIL, NOTHING, NOW, PASS, add_host, fill
 
-from rekindle.records import PlaybookRecord, write
 from rekindle.report.runs import runs_data, runs_text
 from rekindle.results.gather import gather
-
-BEGAN = "2026-11-21T02:00:00Z"
 
 
 def listed(*folders, unread=()):
@@ -19,10 +16,8 @@ def listed(*folders, unread=()):
 def test_the_newest_comes_first_with_its_answer_and_time(tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     hosts = tuple(f"gpu-{n}" for n in range(1, 5))
-    write(first / "run.json", PlaybookRecord(run="first", started="2026-11-20T02:00:00Z", hosts=("gpu-1",)))
-    add_host(first, "gpu-1", **NOTHING)
-    began = dict.fromkeys(hosts, BEGAN)
-    write(second / "run.json", PlaybookRecord(run="second", started=BEGAN, hosts=hosts, began=began))
+    add_host(fill(first, "gpu-1", started="2026-11-20T02:00:00Z"), "gpu-1", **NOTHING)
+    fill(second, *hosts, began=dict.fromkeys(hosts, NOW))
     for host in hosts:
         add_host(second, host, verdict=replace(PASS, started="2026-11-21T02:10:00Z", duration_s=100.0))
     add_host(second, "gpu-4", verdict=replace(FAIL, started="2026-11-21T01:10:00Z", duration_s=9e3))
@@ -40,9 +35,12 @@ def test_the_newest_comes_first_with_its_answer_and_time(tmp_path):
 
 
 def test_what_could_not_be_read_is_told_and_times_that_are_none_stay(tmp_path):
-    write(tmp_path / "run.json", PlaybookRecord(run="r\x1b[2J", started="soon\x07", hosts=("gpu-1",)))
-    add_host(tmp_path, "gpu-1", verdict=replace(PASS, started="then"))
-    text = runs_text(listed(tmp_path, unread=["x/run.json is broken."]), 80, colour=False)
+    add_host(
+        fill(tmp_path / "r\x1b[2J", "gpu-1", started="soon\x07"),
+        "gpu-1",
+        verdict=replace(PASS, started="then"),
+    )
+    text = runs_text(listed(tmp_path / "r\x1b[2J", unread=["x/run.json is broken."]), 80, colour=False)
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "soon" in text

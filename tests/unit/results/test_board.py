@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from report_folders import FAIL, PASS, PLAN, add_host, fill
 
 from rekindle.doctor.known_issues import KnownIssue
-from rekindle.records import Outcome, PlacedRecord, PlaybookRecord, RunSpec, read, write
+from rekindle.records import Outcome, PlacedRecord, RunSpec, read, write
 from rekindle.results.board import board
 from rekindle.results.gather import gather
 
@@ -32,9 +32,7 @@ def of_runs(tmp_path):
         results = []
         for day, run in enumerate(runs, 1):
             verdict, changes = run if isinstance(run, tuple) else (run, {})
-            folder = tmp_path / f"run-{day}"
-            began = f"2026-11-{day:02}T02:00:00Z"
-            write(folder / "run.json", PlaybookRecord(run=folder.name, started=began, hosts=("gpu-1",)))
+            folder = fill(tmp_path / f"run-{day}", "gpu-1", started=f"2026-11-{day:02}T02:00:00Z")
             add_host(folder, "gpu-1", verdict=verdict, **changes)
             results.append(gather(folder))
         named = {issue.name: issue for issue in issues}
@@ -68,9 +66,7 @@ def test_a_line_has_the_newest_verdict_and_since_when_it_is_so(of_runs):
 def test_the_playbook_that_came_last_to_a_host_dates_its_run(tmp_path):
     results = []
     for name, began, verdict in (("a", "2026-11-09T00:00:00Z", FAILED), ("b", "2026-11-08T00:00:00Z", PASS)):
-        playbook = PlaybookRecord(run=name, started=NOW, hosts=("gpu-1",), began={"gpu-1": began})
-        write(tmp_path / name / "run.json", playbook)
-        add_host(tmp_path / name, "gpu-1", verdict=verdict)
+        add_host(fill(tmp_path / name, "gpu-1", began={"gpu-1": began}), "gpu-1", verdict=verdict)
         results.append(gather(tmp_path / name))
     (line,) = board(results, {}, {}, NOW, []).lines
     assert (line.run, line.began, line.verdict) == ("a", "2026-11-09T00:00:00Z", "FAIL")
@@ -200,9 +196,7 @@ def test_a_host_itself_has_a_line_if_its_newest_run_has_one(of_runs):
 
 
 def test_hosts_that_are_ready_have_no_line(of_runs, tmp_path):
-    playbook = PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked={"gpu-1": "preflight"})
-    write(tmp_path / "r" / "run.json", playbook)
-    add_host(tmp_path / "r", "gpu-1", plan=None, verdict=None)
+    add_host(fill(tmp_path / "r", "gpu-1", asked={"gpu-1": "preflight"}), "gpu-1", plan=None, verdict=None)
     assert board([gather(tmp_path / "r")], {}, {}, NOW, []).lines == []
 
 
@@ -215,9 +209,7 @@ def used(tmp_path, recordings):
     spec = read(next(recordings.glob("runs/*/spec.json")), RunSpec)
 
     def make(name, verdict, at, **playbook):
-        folder = tmp_path / name
-        asked = {"started": FIRST, "began": {"gpu-1": at}, **playbook}
-        write(folder / "run.json", PlaybookRecord(run=name, hosts=("gpu-1",), **asked))
+        folder = fill(tmp_path / name, "gpu-1", **{"started": FIRST, "began": {"gpu-1": at}, **playbook})
         add_host(folder, "gpu-1", plan=replace(PLAN, jobs=(verdict.job,)), verdict=verdict)
         placed = PlacedRecord(run="/r", payload="/p", spec=spec, at=at)
         write(folder / "gpu-1" / f"{verdict.job}.placed.json", placed)
@@ -251,7 +243,7 @@ def test_a_check_is_no_run(used, tmp_path):
     write(only / "gpu-1/refusal.json", refusal)
     assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}
     checked = {"began": {"gpu-1": FIRST}, "checked": {"gpu-1": THIRD}, "asked": {"gpu-1": "plan"}}
-    write(run / "run.json", PlaybookRecord(run="run", started=FIRST, hosts=("gpu-1",), **checked))
+    fill(run, "gpu-1", started=FIRST, **checked)
     write(run / "gpu-1/plan.json", replace(PLAN, jobs=("llm_sft",)))
     write(run / "gpu-1/refusal.json", refusal)
     assert _verdicts(run, only) == {"pt_ddp": ("PASS", FIRST, [])}

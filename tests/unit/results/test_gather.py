@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from report_folders import FAIL, LEFT, NOTHING, NOW, PASS, PLAN, add_host, fill, rows, three_hosts
 
-from rekindle.records import Device, PlaybookRecord, RecordError, RetiredRecord, write
+from rekindle.records import Device, RecordError, RetiredRecord, write
 from rekindle.report.answer import answer_text
 from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
@@ -60,7 +60,7 @@ CASES = {
 def test_a_host_that_proved_less_than_everything_has_rows_with_their_cause(golden, tmp_path, name):
     records, expected = CASES[name]
     asked = {"gpu-1": records["asked"]} if "asked" in records else {}
-    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("gpu-1",), asked=asked))
+    fill(tmp_path, "gpu-1", asked=asked)
     kept = {name: record for name, record in records.items() if name not in {"asked", "retired"}}
     add_host(tmp_path, "gpu-1", **kept)
     if "retired" in records:
@@ -188,6 +188,5 @@ def test_a_pass_that_shows_nothing_or_is_of_another_is_none(tmp_path, changes):
 
 def test_after_a_check_of_other_jobs_what_ran_is_shown_too(tmp_path):
     times = {"began": {"a": NOW}, "checked": {"a": "2026-11-21T08:00:00Z"}, "asked": {"a": "plan"}}
-    write(tmp_path / "run.json", PlaybookRecord(run="r", started=NOW, hosts=("a",), **times))
-    add_host(tmp_path, "a", plan=replace(PLAN, jobs=("llm_sft",)))
+    add_host(fill(tmp_path, "a", **times), "a", plan=replace(PLAN, jobs=("llm_sft",)))
     assert rows(tmp_path) == [("a", "pt_ddp", "PASS"), ("a", "llm_sft", "SKIPPED")]

@@ -2,9 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, NOTHING, PASS, PLAN, add_host
+from report_folders import FAIL, NOTHING, PASS, PLAN, add_host, fill
 
-from rekindle.records import PlaybookRecord, write
 from rekindle.results.gather import gather
 from rekindle.results.journal import keep_playing
 from rekindle.results.pruning import removable
@@ -18,8 +17,7 @@ def runs(folder, *changes, host="gpu-1"):
     """Return a run a day, of one host that is healthy but for these changes."""
     folders = {}
     for day, change in enumerate(changes, 1):
-        path, began = folder / f"r{day}", f"2026-11-{day:02}T02:00:00Z"
-        write(path / "run.json", PlaybookRecord(run=path.name, started=began, hosts=(host,)))
+        path = fill(folder / f"r{day}", host, started=f"2026-11-{day:02}T02:00:00Z")
         add_host(path, host, **change)
         folders[path] = path
     return folders

@@ -9,7 +9,7 @@ from report_folders import FAIL, LEFT, NOTHING, PLAN, add_host, fill, rows
 from rekindle.cli import judge
 from rekindle.cli.report import standing
 from rekindle.cli.verb import FAILED, UNKNOWN
-from rekindle.records import PlacedRecord, PlaybookRecord, RunSpec, Seen, moment, read, write
+from rekindle.records import PlacedRecord, RunSpec, Seen, moment, read, write
 from rekindle.report.answer import answer_text
 from rekindle.report.reports import write_reports
 from rekindle.results.gather import gather
@@ -31,9 +31,11 @@ def going_on(tmp_path, placed):
     held = []
 
     def make(jobs=("pt_ddp",), sent=BEGAN, **records):
-        playbook = PlaybookRecord(run="r", started=BEGAN, hosts=("gpu-1",), began={"gpu-1": BEGAN})
-        write(tmp_path / "run.json", playbook)
-        add_host(tmp_path, "gpu-1", **{"plan": replace(PLAN, jobs=jobs), **records})
+        add_host(
+            fill(tmp_path, "gpu-1", began={"gpu-1": BEGAN}),
+            "gpu-1",
+            **{"plan": replace(PLAN, jobs=jobs), **records},
+        )
         write(tmp_path / "gpu-1" / "pt_ddp.placed.json", replace(placed, at=sent))
         held.append(keep_playing(tmp_path))
         return tmp_path
@@ -98,9 +100,7 @@ def test_a_run_that_nobody_follows_any_more_may_still_run(tmp_path, placed):
 )
 def test_a_pass_that_was_kept_is_marked_in_every_report(tmp_path, placed, began, form):
     message = f"kept, of {moment('2026-11-21T09:12:07Z').astimezone().strftime(form)}"
-    playbook = PlaybookRecord(run="r", started=began, hosts=("gpu-1",), began={"gpu-1": began})
-    write(tmp_path / "run.json", playbook)
-    add_host(tmp_path, "gpu-1")
+    add_host(fill(tmp_path, "gpu-1", began={"gpu-1": began}), "gpu-1")
     kept = replace(placed, at=began, kept="2026-11-21T09:12:07Z")
     write(tmp_path / "gpu-1/pt_ddp.placed.json", kept)
     results = write_reports(tmp_path)

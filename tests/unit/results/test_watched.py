@@ -4,9 +4,9 @@ import os
 
 import pytest
 from msgspec.structs import replace
-from report_folders import FAIL, HOST, LEFT, NOTHING, PASS, PLAN, add_host
+from report_folders import FAIL, HOST, LEFT, NOTHING, PASS, PLAN, add_host, fill
 
-from rekindle.records import LeaseRecord, PlaybookRecord, Seen, moment, write
+from rekindle.records import LeaseRecord, Seen, moment, write
 from rekindle.results.journal import keep_playing
 from rekindle.results.watched import snapshot
 
@@ -20,10 +20,11 @@ def run(tmp_path):
     """Return a run of one host that goes on, with these of its records written since it began."""
 
     def make(*fresh, **records):
-        began = {"gpu-1": BEGAN}
-        book = PlaybookRecord(run="r", started=BEGAN, hosts=("gpu-1",), began=began)
-        write(tmp_path / "run.json", book)
-        add_host(tmp_path, "gpu-1", **{"plan": TWO, "verdict": None, **records})
+        add_host(
+            fill(tmp_path, "gpu-1", began={"gpu-1": BEGAN}),
+            "gpu-1",
+            **{"plan": TWO, "verdict": None, **records},
+        )
         lease = LeaseRecord(host="gpu-1", started=BEGAN, ends="2026-11-21T18:00:00Z")
         write(tmp_path / "gpu-1/lease.json", lease)
         for name in fresh:
@@ -86,9 +87,7 @@ def test_a_federation_s_job_is_that_of_each_of_its_hosts(run):
     write(folder / "gpu-1/seen.json", Seen(what="pt_ddp", message="round 1/3", at=LATER))
     assert (on(folder).stage, on(folder).job, on(folder).message) == ("federate", "pt_ddp", "round 1/3")
     (folder / "gpu-1").rename(folder / "federations")
-    book = PlaybookRecord(run="r", started=BEGAN, hosts=("federations",), began={"federations": BEGAN})
-    write(folder / "run.json", book)
-    assert on(folder).stage == "federate"
+    assert on(fill(folder, "federations", began={"federations": BEGAN})).stage == "federate"
 
 
 def test_a_host_on_which_a_job_failed_is_that_already(run):

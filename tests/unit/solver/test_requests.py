@@ -120,9 +120,9 @@ def test_what_the_hosts_own_torch_lacks_is_one_sentence(golden):
 
 
 def test_of_several_torches_that_is_lent_which_has_all_that_is_needed():
-    bare, whole = python("3.12.3", torch="2.13.0"), python("3.11.7", torch="2.11.0", torchvision="0.26.0")
-    on = host(H100, pythons=[bare, whole])
-    for framework, lender in {"lightning": bare, "lightning+vision": whole}.items():
+    bare, full = python("3.12.3", torch="2.13.0"), python("3.11.7", torch="2.11.0", torchvision="0.26.0")
+    on = host(H100, pythons=[bare, full])
+    for framework, lender in {"lightning": bare, "lightning+vision": full}.items():
         planned = plan(on, framework, system_site=True)
         assert planned.build.python == lender.path
     reasons = [reason.message for reason in plan(on, "torch+vision", system_site=True).reasons]
