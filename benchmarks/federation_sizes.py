@@ -1,0 +1,46 @@
+"""Seconds that a round's transfers of a large federation take, on paper, by what Rekindle foretells them with.
+
+    .venv/bin/python benchmarks/federation_sizes.py
+
+Every site has the server's own link, so that the server's is what they share. With so many branches, clients in
+a hierarchy send the server one aggregate each instead of one a site; a relay sends on all that it gets.
+"""
+
+from rekindle.federation.links import transfers
+from rekindle.records import LinkRecord, timestamp
+
+RELEASE = "2.7.3"
+SITES, GBIT_S, MEGABYTES = (4, 100, 1000), (1, 10, 100), (1, 100, 500)
+BRANCHES = 10
+RTT_S = 0.001
+
+
+def round_s(sites: int, gbit_s: int, megabytes: int) -> float:
+    """Return the seconds of a round's transfers."""
+    link = LinkRecord(
+        host="site",
+        address="server",
+        port=8002,
+        rtt_s=RTT_S,
+        down_bit_s=gbit_s * 1e9,
+        up_bit_s=gbit_s * 1e9,
+        clock_offset_s=0.0,
+        clock_error_s=0.0,
+        release=RELEASE,
+        at=timestamp(),
+    )
+    ways = transfers({f"site-{number}": link for number in range(sites)}, RELEASE).ways
+    return max(way.byte_s * megabytes * 1e6 + way.request_s + way.wait_s for way in ways)
+
+
+def main() -> None:
+    """Print one table."""
+    print(f"{'sites':>6}{'Gbit/s':>8}" + "".join(f"{f'{size} MB':>10}" for size in MEGABYTES))
+    for sites in (*SITES, BRANCHES):
+        for gbit_s in GBIT_S:
+            seconds = (round_s(sites, gbit_s, size) for size in MEGABYTES)
+            print(f"{sites:6}{gbit_s:8}" + "".join(f"{second:10.1f}" for second in seconds))
+
+
+if __name__ == "__main__":
+    main()
