@@ -1,9 +1,9 @@
-"""Seconds that a round's transfers of a large federation take, on paper, by what Rekindle foretells them with.
+"""Seconds that a round's transfers take in a large federation, on paper, as Rekindle foretells them.
 
     .venv/bin/python benchmarks/federation_sizes.py
 
-Every site has the server's own link, so that the server's is what they share. With so many branches, clients in
-a hierarchy send the server one aggregate each instead of one a site; a relay sends on all that it gets.
+Every site has a link like the server's, so that the server's is what they share. The last rows are of
+clients in a hierarchy: each sends the server one aggregate of its branch.
 """
 
 from rekindle.federation.links import transfers

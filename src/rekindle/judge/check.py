@@ -101,7 +101,7 @@ def gravity(result: Result | ClaimResult) -> int:
 
 
 CHECKS: dict[str, Check] = {}
-_RENAMED = {"gpus_busy": "gpus_used"}
+_RENAMED = {"gpus_busy": "gpus_used", "memory_told": "memory_recorded"}
 """Names of claims in jobs of 0.1."""
 
 
