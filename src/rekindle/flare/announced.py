@@ -50,6 +50,7 @@ FLOWS = {
     "InitializeGlobalWeights": Flow(None, (("get_weights", 1),), trains=False),
 }
 """By the name of the class in NVFlare 2.7, or in its example for Kaplan-Meier."""
+_OF_SVM = "nvflare.app_opt.sklearn.svm_assembler.SVMAssembler"
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,7 @@ def components(workspace: Workspace) -> list[dict[str, Any]]:
 
 def validates_at_the_end(workspace: Workspace) -> bool:
     """Whether sites send back the model of later rounds as they got it, as with NVFlare's recipe for SVM."""
-    assemblers = (component["path"] for component in components(workspace))
-    return any(path.endswith(".SVMAssembler") for path in assemblers)
+    return any(component["path"] == _OF_SVM for component in components(workspace))
 
 
 def launches(workspace: Workspace, site: str) -> bool:
